@@ -5,12 +5,12 @@ use super::source::Source;
 use crate::fault::Fault;
 use scruple_core::history::Acceptance;
 
-/// The tracked file, in the top folder of the repository.
+/// The path of the tracked file of acceptances, relative to the top folder of the repository.
 pub const FILE: &str = ".scruple-accepted";
-/// The key of the trailer.
+/// The key of the trailer that declares an acceptance in a commit message.
 pub const TRAILER: &str = "Scruple-Accept";
 
-/// Parses `METRIC: REASON`, `SUBJECT/METRIC: REASON` or `*: REASON`; none where no reason is given.
+/// Parses `METRIC: REASON`, `SUBJECT/METRIC: REASON` or `*: REASON`. Returns `None` if the reason is missing.
 pub fn parse(text: &str) -> Option<Acceptance> {
     let (about, reason) = text.trim().split_once(':')?;
     let named = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty() && text != "*");
@@ -22,7 +22,7 @@ pub fn parse(text: &str) -> Option<Acceptance> {
     (!reason.is_empty()).then(|| Acceptance { subject, metric, reason: reason.to_owned() })
 }
 
-/// The text that [`parse`] accepts.
+/// Formats an acceptance as the text that [`parse`] reads.
 pub fn text(acceptance: &Acceptance) -> String {
     let metric = acceptance.metric.as_deref().unwrap_or("*");
     match &acceptance.subject {
@@ -31,12 +31,12 @@ pub fn text(acceptance: &Acceptance) -> String {
     }
 }
 
-/// Adds the content of the newest version's file: lines of a commit's id, a space, and the text of a trailer. Lines
-/// that start with `#` are comments.
+/// Adds the acceptances of the newest version's tracked file to the versions. Each line of the file holds a commit id,
+/// a space, and the text of a trailer. Lines that start with `#` are comments.
 pub fn from_file(source: &Source, all: &mut [Selected]) -> Result<(), Fault> {
     let Some(newest) = all.last() else { return Ok(()) };
     let blob = format!("{}:{FILE}", newest.version.commit);
-    // Uncommitted changes of the file count too, so that an acceptance takes effect at once.
+    // Uncommitted changes of the file count as well, so that an acceptance takes effect at once.
     let working = std::fs::read_to_string(source.repository.folder().join(FILE)).ok();
     let Some(text) = working.or_else(|| source.repository.ask(["cat-file", "blob", &blob]).ok()) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What is told of changes that several machines have seen: how far the nodes of a farm agree.
+//! How far the nodes of a farm agree about a change that several of them measured.
 
 use crate::show::nodes::differ;
 use scruple_core::history::{ByNodes, History, Series, find_changes};
@@ -6,10 +6,10 @@ use scruple_core::metric::metric;
 use scruple_core::stats::nodes::{CLASS, Joined};
 use scruple_core::unit::change_between;
 
-/// As many changes are told.
+/// The largest number of changes for which a sentence is written.
 const MOST: usize = 6;
 
-/// A sentence for each change of a noisy metric that more than one node has seen.
+/// Writes a sentence for each change of a noisy metric that more than one node measured.
 pub fn sentences(history: &History, error: f64) -> Vec<String> {
     let nodes = &history.run.provenance.nodes;
     if nodes.len() < 2 {

@@ -1,5 +1,5 @@
-//! How the versions of a selection descend from each other, and which commits it leaves out between them: these may
-//! have caused a change that is seen at a listed version.
+//! How the versions of a selection descend from each other, and which commits between them the selection leaves out. A
+//! left-out commit may have caused a change that is seen at a listed version.
 
 use super::selection::Selected;
 use super::source::Source;
@@ -8,8 +8,8 @@ use crate::store::StoredHistory;
 use scruple_core::history::find_changes;
 use std::collections::{HashMap, HashSet};
 
-/// Sets for each listed version, oldest first, which of the others it directly follows, and which left-out commits
-/// within these revisions it adds. Commits before the first version do not matter.
+/// Sets two fields of each listed version, which are given oldest first: the listed versions that it directly follows,
+/// and the left-out commits within these revisions that it adds. Commits before the first version are ignored.
 pub fn find(
     source: &Source,
     within: &[&str],
@@ -54,7 +54,7 @@ pub fn find(
     Ok(())
 }
 
-/// Sets the same for versions with nothing left out between them.
+/// Sets the same fields for versions between which no commits are left out.
 pub fn directly(first_parent: bool, listed: &mut [Selected]) {
     let ids: HashSet<String> = listed.iter().map(|one| one.version.commit.clone()).collect();
     for one in listed {
@@ -63,7 +63,7 @@ pub fn directly(first_parent: bool, listed: &mut [Selected]) {
     }
 }
 
-/// The nearest chosen commits before one, the first parent's first.
+/// Returns the nearest chosen ancestors of a commit; those reached through the first parent come first.
 fn nearest(id: &str, parents: &HashMap<&str, Vec<&str>>, chosen: &HashSet<&str>) -> Vec<String> {
     let before = |id: &str| parents.get(id).into_iter().flatten().rev().copied();
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
@@ -80,7 +80,7 @@ fn nearest(id: &str, parents: &HashMap<&str, Vec<&str>>, chosen: &HashSet<&str>)
     found
 }
 
-/// The left-out commits that may have caused a change, given the readings of the listed versions.
+/// Returns the left-out commits that may have caused a change, judging by the readings of the listed versions.
 pub fn suspected(history: &StoredHistory, listed: &[Selected], error: f64) -> Vec<String> {
     let judgement = find_changes(&super::view(history.clone()), error);
     let changes = judgement.series.iter().flat_map(|series| &series.changes);

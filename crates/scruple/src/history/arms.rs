@@ -1,4 +1,4 @@
-//! Which arms of a history's run belong to which subject at which version.
+//! Maps each subject at each version to its arms in the run of a history.
 
 use super::build::Builder;
 use super::subjects::Template;
@@ -6,13 +6,13 @@ use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Role, Subject};
 use std::collections::HashMap;
 
-/// The positions of arms in the run, by subject and commit.
+/// The indices of arms in the run, by subject and commit.
 #[derive(Default)]
 pub struct Arms {
     of: HashMap<(usize, String), Places>,
 }
 
-/// The arms of one subject at one version.
+/// The indices of the arms of one subject at one version.
 #[derive(Default)]
 struct Places {
     launched: Vec<usize>,
@@ -20,7 +20,7 @@ struct Places {
 }
 
 impl Arms {
-    /// The arms of a resumed run.
+    /// Collects the arms of a resumed run.
     pub fn of(run: &Run, subjects: &[Template], builder: &Builder) -> Arms {
         let mut arms = Arms::default();
         for (place, arm) in run.arms.iter().enumerate() {
@@ -38,7 +38,7 @@ impl Arms {
         arms
     }
 
-    /// Notes an arm of a subject at a version.
+    /// Records the index of an arm under its subject and version.
     pub fn add(&mut self, subject: usize, commit: &str, place: usize, arm: &Arm) {
         let places = self.of.entry((subject, commit.to_owned())).or_default();
         match arm.subject {
@@ -47,18 +47,18 @@ impl Arms {
         }
     }
 
-    /// The arms that are launched for a subject at a version: one for each launch of a block, or the two of a bench
-    /// program. The first one carries the cost of the build.
+    /// Returns the arms that are launched for a subject at a version: one for each launch of a block, or the two arms
+    /// of a bench program. The first one carries the cost of the build.
     pub fn launched(&self, subject: usize, commit: &str) -> &[usize] {
         self.of.get(&(subject, commit.to_owned())).map_or(&[], |places| &places.launched)
     }
 
-    /// The arms of the cases that a bench program has at a version, as far as they are known.
+    /// Returns the arms of the cases that a bench program has at a version, as far as these cases are known yet.
     pub fn cases(&self, subject: usize, commit: &str) -> &[usize] {
         self.of.get(&(subject, commit.to_owned())).map_or(&[], |places| &places.cases)
     }
 
-    /// How often a subject was launched for its time at a version; unlimited where it cannot be.
+    /// Returns how often a subject was launched in the timing pass at a version, or `u32::MAX` if it cannot be timed.
     pub fn rounds(&self, run: &Run, subject: usize, commit: &str) -> u32 {
         let launched = self.launched(subject, commit).iter().map(|place| &run.arms[*place]);
         let bench = launched.clone().any(|arm| arm.role == Role::Tare);

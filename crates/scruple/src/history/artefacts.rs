@@ -11,18 +11,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The result of a build.
+/// The result of a successful build.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Artefacts {
-    /// The digest of names, modes and contents.
+    /// The SHA-256 digest of the names, modes and contents of the files.
     pub digest: String,
-    /// The size of all files together.
+    /// The size of all files together, in bytes.
     pub bytes: u64,
-    /// The time of the steps, in nanoseconds.
+    /// The time that the build steps took, in nanoseconds.
     pub time: u64,
 }
 
-/// The files and links below a path of a folder, except git's own.
+/// Lists the files and links below a path of a folder, except those of git itself.
 pub fn files(folder: &Path, at: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     collect(folder, at, &mut found)?;
@@ -47,7 +47,7 @@ fn collect(folder: &Path, at: &Path, found: &mut Vec<PathBuf>) -> io::Result<()>
     Ok(())
 }
 
-/// The digest of these files of a folder, and their size.
+/// Returns the digest of these files of a folder, and their total size in bytes.
 pub fn digest_of(folder: &Path, files: &[PathBuf]) -> Result<(String, u64), Fault> {
     let (mut all, mut bytes) = (Sha256::new(), 0);
     for file in files {
@@ -83,8 +83,8 @@ fn content(path: &Path) -> io::Result<sha2::digest::Output<Sha256>> {
     }
 }
 
-/// Copies files of one folder into another, which is created. The copies are read-only, and are on the disk when this
-/// returns.
+/// Copies files of one folder into another, which is created. The copies are read-only, and are synchronized to the
+/// disk before the function returns.
 pub fn copy(from: &Path, files: &[PathBuf], to: &Path) -> io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;
@@ -107,8 +107,8 @@ pub fn copy(from: &Path, files: &[PathBuf], to: &Path) -> io::Result<()> {
     File::open(to)?.sync_all()
 }
 
-/// Renames a completely written file or folder, so that the name never refers to half of it, even after a power
-/// failure.
+/// Renames a completely written file or folder, so that the final name never refers to an incomplete one, even after a
+/// power failure.
 pub fn publish(partial: &Path, path: &Path) -> Result<(), Fault> {
     let rename = || -> io::Result<()> {
         File::open(partial)?.sync_all()?;

@@ -1,4 +1,4 @@
-//! Bench programs of versions: the batch sizes of each version's cases are kept as long as they may be needed.
+//! Runs the bench programs of versions, and keeps the batch sizes of each version's cases for later visits.
 
 use super::recipe::Effective;
 use super::subjects::Template;
@@ -13,16 +13,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The time of the batches of one visit. Long cases have few batches.
+/// The time of the batches of one visit. A case with a long iteration gets fewer batches.
 const VISIT: Duration = Duration::from_secs(2);
-/// Blocks of case and tare in each process.
+/// The number of blocks of case and tare in each process.
 const BLOCKS: u32 = 30;
 
-/// The bench programs that were started so far, by subject and commit: the iterations of a batch of each case are
-/// determined once.
+/// The bench programs started so far, by subject and commit. They are kept because the number of iterations in a batch
+/// is determined only once for each case.
 pub struct Benches {
     open: HashMap<(usize, String), Suite>,
-    /// How the cases of each subject are run at every version.
+    /// For each subject, the settings of its cases that are the same at every version.
     alike: HashMap<usize, Alike>,
     work: PathBuf,
     instructions: bool,
@@ -32,28 +32,28 @@ pub struct Benches {
 
 /// One visit to the bench program of a version.
 pub struct Visit<'a> {
-    /// The subject.
+    /// The index of the subject.
     pub subject: usize,
-    /// Its template.
+    /// The template of the subject.
     pub template: &'a Template,
-    /// The version.
+    /// The commit of the version.
     pub commit: &'a str,
-    /// Its settings.
+    /// The build settings of the version.
     pub effective: &'a Effective,
-    /// Where its artefacts are.
+    /// The folder of the version's artefacts.
     pub folder: &'a Path,
-    /// The environment of processes in which something is counted.
+    /// The environment of the processes of the counting pass.
     pub environment: &'a [(OsString, OsString)],
     /// The history's run.
     pub run: &'a Run,
-    /// Which figures are wanted.
+    /// The pass, which says which figures are read.
     pub pass: Pass,
-    /// The block.
+    /// The number of the block.
     pub block: u32,
 }
 
 impl Benches {
-    /// Starts empty. Files of the allocation counter go to `work`.
+    /// Creates the value without any bench program. The allocation counter writes its files to `work`.
     pub fn new(
         work: PathBuf,
         instructions: bool,
@@ -63,7 +63,7 @@ impl Benches {
         Benches { open: HashMap::new(), alike: HashMap::new(), work, instructions, interrupted, time_limit }
     }
 
-    /// Times all cases in one fresh process, or counts each in one of its own.
+    /// Times all cases in one fresh process, or counts each case in a process of its own.
     pub fn visit(&mut self, visit: &Visit<'_>) -> Result<Vec<OfCase>, Stop> {
         let key = (visit.subject, visit.commit.to_owned());
         let mut suite = match self.open.remove(&key) {
@@ -82,7 +82,7 @@ impl Benches {
         Ok(cases)
     }
 
-    /// Asks the program which cases it has.
+    /// Asks the bench program for the list of its cases.
     fn begin(&self, visit: &Visit<'_>) -> Result<Suite, Fault> {
         let template = visit.template;
         let job = template.job(visit.commit, visit.effective, 0, visit.folder, None);

@@ -1,4 +1,4 @@
-//! Builds one version: its tree, its overlays, its steps, its check, its artefacts.
+//! Builds one version: checks out its tree, applies overlays, runs steps and the check, and keeps the artefacts.
 
 use super::artefacts::Artefacts;
 use super::build_process::{Child, Hands, Ran, note, unwritable};
@@ -14,14 +14,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The time limit of git in the tree; fetching submodules may take long.
+/// The time limit of each git command in the tree. It is generous because fetching submodules may take long.
 const GIT_LIMIT: Duration = Duration::from_secs(600);
 
 /// The outcome of a build.
 pub enum Outcome {
-    /// It may be weighed.
+    /// The version was built and may be weighed.
     Ready(Artefacts),
-    /// It may not: the state, why, and the log.
+    /// The version may not be weighed: its state, and the reason together with the log.
     Failed(State, String),
 }
 
@@ -29,24 +29,24 @@ pub enum Outcome {
 pub struct Builder {
     /// The folder of trees, logs and artefacts.
     pub cache: Cache,
-    /// The launcher of the steps.
+    /// The launcher that runs the build steps.
     pub hands: Hands,
     recipe: Resolved,
     origin: Origin,
-    /// Whether the tree was created new and only git has worked in it since.
+    /// Whether the tree was newly created and only git has worked in it since.
     untouched: bool,
 }
 
-/// Where the objects of a repository are.
+/// Where the objects of a repository are stored.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Origin {
-    /// The folder that holds objects, modules and other things that working trees share.
+    /// The folder that holds objects, modules and whatever else working trees share.
     pub common: PathBuf,
-    /// What submodules with relative addresses are relative to.
+    /// The address that relative addresses of submodules are resolved against.
     pub address: String,
 }
 
-/// Why a build ended early: because of the version, or for another reason.
+/// Why a build ended early: because of the version, or because of a fault that is not the version's.
 enum Early {
     Failed(State, String),
     Fault(Fault),
@@ -59,34 +59,34 @@ impl From<Fault> for Early {
 }
 
 impl Builder {
-    /// A builder of the versions of a repository.
+    /// Creates a builder for the versions of a repository.
     pub fn new(cache: Cache, hands: Hands, recipe: Resolved, origin: Origin) -> Builder {
         Builder { cache, hands, recipe, origin, untouched: false }
     }
 
-    /// How versions are built.
+    /// Returns the recipe by which versions are built.
     pub fn recipe(&self) -> &Resolved {
         &self.recipe
     }
 
-    /// Where the objects of the repository are.
+    /// Returns where the objects of the repository are stored.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// What tells builds of the same tree apart.
+    /// Returns the text that distinguishes different builds of the same tree: the tree and the settings of its commit.
     pub fn essence(&self, commit: &str, tree: &str) -> String {
         format!("{tree} {}", self.recipe.of(commit).essence)
     }
 
-    /// The settings for a commit.
+    /// Returns the build settings of a commit.
     pub fn effective(&self, commit: &str) -> Effective {
         self.recipe.of(commit)
     }
 
-    /// Builds a commit as [`Builder::build`] does, but in a tree of its own: what a build system keeps of the one version is
-    /// out of its sight, so that it cannot pass for the other. A new tree begins as a copy of the first, without which
-    /// every dependency would be built twice.
+    /// Builds a commit as [`Builder::build`] does, but in a second tree. There, the build system cannot see the files
+    /// that it kept of the first version, and cannot mistake them for those of the second. A new second tree begins as
+    /// a copy of the first one, so that dependencies are not built twice.
     pub fn build_aside(&mut self, commit: &str, tree: &str) -> Result<Outcome, Fault> {
         if !self.cache.aside()? {
             self.seed()?;
@@ -104,14 +104,14 @@ impl Builder {
         let folder = self.cache.folder().to_owned();
         let child = Child { words: &words, folder: &folder, env: &[], log: &log, limit: Some(GIT_LIMIT) };
         if !self.hands.run(&child)?.well() {
-            // A tree made from nothing takes longer to build and is as good.
+            // The copy only saves time: an empty tree works as well.
             note(&log, "the tree could not be copied, and begins empty\n")?;
             remove(&tree).map_err(|error| unwritable(&tree, error))?;
         }
         Ok(())
     }
 
-    /// Builds a commit, unless it was already built.
+    /// Builds a commit, unless it was built before.
     pub fn build(&mut self, commit: &str, tree: &str) -> Result<Outcome, Fault> {
         let effective = self.recipe.of(commit);
         let essence = self.essence(commit, tree);
@@ -138,7 +138,7 @@ impl Builder {
         }
     }
 
-    /// Builds a commit once more, from nothing, and keeps nothing of it: how long the steps took, or why one failed.
+    /// Builds a commit again from nothing and discards the result. Returns how long the steps took, or why one failed.
     pub fn build_again(&mut self, commit: &str) -> Result<Result<Duration, String>, Fault> {
         let (effective, log) = (self.recipe.of(commit), self.cache.log(commit));
         match self.steps_in_tree(commit, &effective, &log) {
@@ -179,7 +179,7 @@ impl Builder {
             other => other?,
         }
         self.overlay(effective, log)?;
-        // An interrupted step leaves files that a later build would take for finished.
+        // An interrupted step leaves files that a later build would consider complete.
         let mark = self.mark();
         fs::write(&mark, commit).map_err(|error| unwritable(&mark, error))?;
         self.untouched = false;
@@ -191,7 +191,7 @@ impl Builder {
         Ok(time)
     }
 
-    /// The marker file of a build that is under way, or was interrupted.
+    /// Returns the path of the marker file, which exists while a build is under way and after one was interrupted.
     fn mark(&self) -> PathBuf {
         self.cache.folder().join("building")
     }
@@ -204,12 +204,14 @@ impl Builder {
         }
     }
 
-    /// The folder of objects that the source lacks. It is outside the tree, which may be created again.
+    /// Returns the folder of objects that the source lacks. It is outside the tree because the tree may be created
+    /// again.
     pub fn objects(&self) -> PathBuf {
         self.cache.folder().join("objects")
     }
 
-    /// Creates the tree's repository, which borrows the objects of the source, where there is none, and removes locks.
+    /// Creates the repository of the tree if it does not exist, and removes locks. It borrows the objects of the
+    /// source.
     pub fn prepare_tree(&mut self, commit: &str) -> Result<(), Fault> {
         let (tree, log) = (self.cache.tree(), self.cache.log("tree"));
         let git = tree.join(".git");
@@ -247,8 +249,8 @@ impl Builder {
         super::source::unlock(&git).map_err(failed)
     }
 
-    /// Checks the commit out. Ignored files stay, so that builds are incremental, but no artefact of another version
-    /// does, since a build that produces none must not appear to have.
+    /// Checks the commit out. Ignored files stay, so that builds are incremental. Artefacts of other versions are
+    /// removed, so that they cannot pass for the result of a build that produced none.
     fn check_out(&mut self, commit: &str, log: &Path) -> Result<(), Early> {
         let tree = self.cache.tree();
         for name in &self.recipe.recipe().artefacts {
@@ -268,7 +270,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Submodules come from the clone beside the source's own, where it has one, else from their configured URL.
+    /// Fetches each submodule from the clone beside the source's own, if there is one, or else from its configured URL.
     fn submodules(&mut self, log: &Path) -> Result<(), Early> {
         let words =
             ["config", "--file", ".gitmodules", "--name-only", "--get-regexp", r"^submodule\..*\.path$"];
@@ -303,7 +305,7 @@ impl Builder {
             .chain(words)
             .copied()
             .collect();
-        // Where a build has removed the tree's repository, git must not use one of a parent folder.
+        // If a build has removed the repository of the tree, git must not use the repository of a parent folder.
         let ceiling = ("GIT_CEILING_DIRECTORIES".to_owned(), self.cache.folder().display().to_string());
         let child = Child { words: &words, folder: &tree, env: &[ceiling], log, limit: Some(GIT_LIMIT) };
         let ran = self.hands.run(&child)?;
@@ -351,7 +353,7 @@ impl Builder {
         match ran.ending {
             Ending::Exited(0) => Ok(ran.wall),
             Ending::TimedOut => Err(Early::Failed(State::TimedOut, format!("the {what} ‘{command}’ {how}"))),
-            // A step that ended by itself has left a state that its build system intends.
+            // A step that exited by itself has left the tree in a state that its build system can continue from.
             Ending::Exited(_) => {
                 self.unmark()?;
                 Err(Early::Failed(state, format!("the {what} ‘{command}’ {how}")))
@@ -361,7 +363,7 @@ impl Builder {
     }
 }
 
-/// Removes a folder with its contents, also where a build has removed the permission to.
+/// Removes a folder with its contents, even if a build has removed the permission to do so.
 fn remove(folder: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {

@@ -1,5 +1,5 @@
-//! Programs that prepare a version: git, build steps, checks. They run below a launcher, which ends them and their
-//! descendants at their time limit, when the user interrupts, and when Scruple is killed.
+//! Runs the programs that prepare a version: git, build steps, checks. They run below a launcher, which ends them and
+//! their descendants at their time limit, when the user interrupts, and when Scruple is killed.
 
 use crate::fault::{Code, Fault};
 use crate::git::MISLEADING;
@@ -15,42 +15,42 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The launcher.
+/// The launcher of build processes, with the flag that the user's interruption sets.
 pub struct Hands {
     launcher: Launcher,
     interrupted: Arc<AtomicBool>,
 }
 
-/// A program to run.
+/// The description of a program to run.
 pub struct Child<'a> {
-    /// Its words.
+    /// The name of the program and its arguments.
     pub words: &'a [&'a str],
-    /// Its working folder.
+    /// The working folder of the program.
     pub folder: &'a Path,
-    /// Variables added to Scruple's own.
+    /// Variables added to Scruple's own environment.
     pub env: &'a [(String, String)],
-    /// The log to which its output is appended.
+    /// The log file to which the output of the program is appended.
     pub log: &'a Path,
-    /// Its time limit.
+    /// The time limit of the program.
     pub limit: Option<Duration>,
 }
 
-/// The outcome and the time.
+/// How a program ended, and how long it ran.
 #[derive(Clone, Copy, Debug)]
 pub struct Ran {
-    /// How it ended.
+    /// How the program ended.
     pub ending: Ending,
-    /// Elapsed time.
+    /// The elapsed time of the program.
     pub wall: Duration,
 }
 
 impl Ran {
-    /// Whether it succeeded.
+    /// Whether the program ended with exit code 0.
     pub fn well(&self) -> bool {
         self.ending == Ending::Exited(0)
     }
 
-    /// The outcome, as the end of a sentence.
+    /// Describes how the program ended, as the end of a sentence.
     pub fn how(&self) -> String {
         match self.ending {
             Ending::Exited(127) => "named a program that is not there (exit code 127)".to_owned(),
@@ -63,17 +63,17 @@ impl Ran {
 }
 
 impl Hands {
-    /// Work through this launcher until the flag is set.
+    /// Creates a value that works through this launcher until the flag is set.
     pub fn new(launcher: Launcher, interrupted: Arc<AtomicBool>) -> Hands {
         Hands { launcher, interrupted }
     }
 
-    /// The launcher's process.
+    /// Returns the process id of the launcher.
     pub fn pid(&self) -> i32 {
         self.launcher.pid()
     }
 
-    /// Whether the user has interrupted.
+    /// Returns an error if the user has interrupted.
     pub fn check(&self) -> Result<(), Fault> {
         match self.interrupted.load(Ordering::Relaxed) {
             true => Err(interrupted()),
@@ -81,7 +81,7 @@ impl Hands {
         }
     }
 
-    /// Runs a program to its end.
+    /// Runs a program and waits until it ends.
     pub fn run(&mut self, child: &Child<'_>) -> Result<Ran, Fault> {
         self.check()?;
         let path = match Program::find(child.words[0].as_ref(), child.folder) {
@@ -105,7 +105,7 @@ impl Hands {
             Err(LaunchError::Launcher(error)) => {
                 return Err(Fault::internal(format!("the launcher process failed: {error}")));
             }
-            // As in a shell, a program that cannot be started is a failing step.
+            // A program that cannot be started counts as a failing step, as in a shell.
             Err(error) => {
                 note(child.log, &format!("{error}\n"))?;
                 return Ok(Ran { ending: Ending::Exited(127), wall: Duration::ZERO });
@@ -123,7 +123,8 @@ impl Hands {
 /// programs by their names would then return the program of another version.
 pub const SHARED: [&str; 3] = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "CARGO_BUILD_BUILD_DIR"];
 
-/// Scruple's own environment without variables that would mislead git or share build output, plus these variables.
+/// Returns Scruple's own environment, without the variables that would mislead git or share build output, and with the
+/// given variables added.
 fn environment(more: &[(String, String)]) -> Vec<(OsString, OsString)> {
     let mut env: Vec<(OsString, OsString)> = inherited()
         .filter(|(name, _)| MISLEADING.iter().chain(&SHARED).all(|other| name != other))
@@ -140,7 +141,7 @@ pub fn note(log: &Path, text: &str) -> Result<(), Fault> {
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| unwritable(log, error))
 }
 
-/// A file of Scruple's own could not be written, which is not the fault of any version.
+/// Creates the fault for one of Scruple's own files that could not be written, for which no version is to blame.
 pub fn unwritable(path: &Path, error: std::io::Error) -> Fault {
     let advice = match error.kind() {
         std::io::ErrorKind::StorageFull => {
@@ -151,7 +152,7 @@ pub fn unwritable(path: &Path, error: std::io::Error) -> Fault {
     Fault::usage(format!("cannot write ‘{}’: {error}; {advice}", path.display()))
 }
 
-/// The user interrupted.
+/// Creates the fault for an interruption by the user.
 pub fn interrupted() -> Fault {
     Fault {
         code: Code::Interrupted,

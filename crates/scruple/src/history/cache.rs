@@ -22,17 +22,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The folder, locked by this process while it has the value.
+/// The folder of builds. This process holds its lock while the value exists.
 pub struct Cache {
     folder: PathBuf,
     _lock: File,
-    /// The digests that this process has verified.
+    /// The digests of the artefacts that this process has verified.
     verified: RefCell<BTreeSet<String>>,
 }
 
 impl Cache {
-    /// Locks the folder. The lock of a killed process is free at once; its running programs get the moment that their
-    /// launcher needs to end them.
+    /// Locks the folder, or returns an error if another process holds the lock. The lock of a killed process is free at
+    /// once, so this waits up to 5 s until the launchers of that process have ended the programs that they run.
     pub fn take(folder: PathBuf, launchers: &[i32]) -> Result<Cache, Fault> {
         for part in ["built", "lists", "recipes", "logs"] {
             let part = folder.join(part);
@@ -73,18 +73,18 @@ impl Cache {
         Ok(cache)
     }
 
-    /// The folder itself.
+    /// Returns the path of the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The tree that versions are built in.
+    /// Returns the tree that versions are built in.
     pub fn tree(&self) -> PathBuf {
         self.folder.join("tree")
     }
 
-    /// Builds what follows in a tree of its own, until [`Cache::back`]; it stands where all trees stand, so that paths
-    /// inside builds are the same. Says whether there has been one before.
+    /// Puts the second tree in the place of the first, until [`Cache::back`] is called. It stands at the same path, so
+    /// that paths inside builds are equal. Returns whether a second tree already existed.
     pub fn aside(&self) -> Result<bool, Fault> {
         let [tree, first, second] = self.trees();
         rename(&tree, &first)?;
@@ -95,7 +95,7 @@ impl Cache {
         Ok(known)
     }
 
-    /// Puts both trees back where they were.
+    /// Moves both trees back to their usual paths.
     pub fn back(&self) -> Result<(), Fault> {
         let [tree, first, second] = self.trees();
         if first.exists() {
@@ -107,29 +107,30 @@ impl Cache {
         Ok(())
     }
 
-    /// Where versions are built; the tree that waits meanwhile; the other one while it is not needed.
+    /// Returns three paths: the tree where versions are built, the first tree while the second is in use, and the
+    /// second tree while it is not in use.
     pub fn trees(&self) -> [PathBuf; 3] {
         ["tree", "tree.first", "tree.second"].map(|name| self.folder.join(name))
     }
 
-    /// What a process that was killed between [`Cache::aside`] and [`Cache::back`] has left.
+    /// Restores the trees after a process was killed between [`Cache::aside`] and [`Cache::back`].
     fn recover(&self) -> Result<(), Fault> {
         let [tree, first, _] = self.trees();
         let building = self.folder.join("building");
         if first.exists() && building.exists() {
-            // The build that was cut short was in the tree that goes.
+            // The interrupted build took place in the tree that is removed here.
             fs::remove_dir_all(&tree).map_err(|error| unwritable(&tree, error))?;
             fs::remove_file(&building).map_err(|error| unwritable(&building, error))?;
         }
         self.back()
     }
 
-    /// The log of a version.
+    /// Returns the path of a version's log.
     pub fn log(&self, commit: &str) -> PathBuf {
         self.folder.join("logs").join(format!("{commit}.log"))
     }
 
-    /// Where artefacts lie.
+    /// Returns the folder of the artefacts with this digest.
     pub fn built(&self, digest: &str) -> PathBuf {
         self.folder.join("built").join(digest)
     }
@@ -138,8 +139,8 @@ impl Cache {
         self.folder.join("lists").join(digest)
     }
 
-    /// Whether artefacts exist unchanged since they were built. Files that programs have added are removed; changed
-    /// artefacts are removed, too, and built again.
+    /// Whether the artefacts exist unchanged since they were built. Removes files that programs have added. Removes
+    /// changed artefacts as well, so that they are built again.
     pub fn has(&self, digest: &str) -> Result<bool, Fault> {
         let folder = self.built(digest);
         if digest.is_empty() || !folder.is_dir() {
@@ -165,18 +166,19 @@ impl Cache {
         Ok(whole)
     }
 
-    /// Whether another process has the folder.
+    /// Whether another process holds the lock of the folder.
     pub fn is_held(folder: &Path) -> bool {
         let lock = File::options().read(true).write(true).open(folder.join("lock"));
         lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Copies artefacts from another folder of builds, unless they are here. False where they are not whole there.
+    /// Copies artefacts from another folder of builds, unless this one has them. Returns false if they are incomplete
+    /// there.
     pub fn fetch(&self, shared: &Path, digest: &str) -> Result<bool, Fault> {
         Ok(self.has(digest)? || transfer(shared, &self.folder, digest)? && self.has(digest)?)
     }
 
-    /// Copies artefacts into another folder of builds, which others may write to at the same time.
+    /// Copies artefacts into another folder of builds, which other processes may write to at the same time.
     pub fn share(&self, shared: &Path, digest: &str) -> Result<(), Fault> {
         match shared.join("built").join(digest).is_dir() || transfer(&self.folder, shared, digest)? {
             true => Ok(()),
@@ -191,18 +193,19 @@ impl Cache {
         self.folder.join("recipes").join(digest(essence))
     }
 
-    /// The earlier result for the same input.
+    /// Returns the artefacts of an earlier build with the same input.
     pub fn find(&self, essence: &str) -> Result<Option<Artefacts>, Fault> {
         let recipe = self.recipe(essence);
         let text = fs::read_to_string(&recipe).unwrap_or_default();
         let Ok(found) = serde_json::from_str::<Artefacts>(&text) else { return Ok(None) };
-        // The recipe's time is that of its last use. A read-only folder is reported elsewhere.
+        // The modification time of the recipe file records its last use. A failure is ignored, because a read-only
+        // folder is reported elsewhere.
         let _ =
             File::options().write(true).open(&recipe).and_then(|file| file.set_modified(SystemTime::now()));
         Ok(self.has(&found.digest)?.then_some(found))
     }
 
-    /// Records a result.
+    /// Records the artefacts that a build of this input produced.
     pub fn remember(&self, essence: &str, artefacts: &Artefacts) -> Result<(), Fault> {
         self.write(&self.recipe(essence), serde_json::to_string(artefacts).unwrap_or_default().as_bytes())
     }
@@ -213,7 +216,7 @@ impl Cache {
         artefacts::publish(&partial, path)
     }
 
-    /// Copies artefacts out of the tree to the folder named by their content. `Err` names a missing one.
+    /// Copies artefacts out of the tree into the folder that is named by their digest. `Err` names a missing artefact.
     pub fn keep(&self, names: &[String], time: Duration) -> Result<Result<Artefacts, String>, Fault> {
         let tree = self.tree();
         let mut files = Vec::new();
@@ -247,14 +250,15 @@ impl Cache {
         Ok(Ok(Artefacts { digest, bytes, time: time.as_nanos() as u64 }))
     }
 
-    /// Whether the disk has some room left: a build that failed for lack of it does not count against its version.
+    /// Checks that the disk has some space left, because a build that failed for lack of space does not count against
+    /// its version.
     pub fn check_space(&self) -> Result<(), Fault> {
         let path = self.folder.join("space");
         let written = File::create(&path).and_then(|mut file| {
             file.write_all(&[1; 1 << 16])?;
             file.sync_all()
         });
-        // The file is only a probe.
+        // The file was only written to test for space.
         let _ = fs::remove_file(&path);
         written.map_err(|error| unwritable(&path, error))
     }
@@ -264,7 +268,7 @@ fn rename(from: &Path, to: &Path) -> Result<(), Fault> {
     fs::rename(from, to).map_err(|error| unwritable(to, error))
 }
 
-/// Copies artefacts from one folder of builds into another. False where they are not what their digest says.
+/// Copies artefacts from one folder of builds into another. Returns false if they do not match their digest.
 fn transfer(from: &Path, to: &Path, digest: &str) -> Result<bool, Fault> {
     let (source, target) = (from.join("built").join(digest), to.join("built").join(digest));
     let listed = fs::read(from.join("lists").join(digest)).unwrap_or_default();
@@ -279,7 +283,7 @@ fn transfer(from: &Path, to: &Path, digest: &str) -> Result<bool, Fault> {
     let partial = to.join("built").join(&own);
     let copied = artefacts::copy(&source, &names, &partial).map_err(|error| unwritable(&partial, error));
     if copied.is_err() || artefacts::digest_of(&partial, &names).ok().is_none_or(|(now, _)| now != digest) {
-        // A copy that stays behind is overwritten by the next one.
+        // If the incomplete copy cannot be removed, the next copy overwrites it.
         let _ = fs::remove_dir_all(&partial);
         return copied.map(|()| false);
     }
@@ -287,7 +291,7 @@ fn transfer(from: &Path, to: &Path, digest: &str) -> Result<bool, Fault> {
     fs::write(&list, &listed).map_err(|error| unwritable(&list, error))?;
     artefacts::publish(&list, &to.join("lists").join(digest))?;
     match artefacts::publish(&partial, &target) {
-        // Another copy of the same content came first.
+        // Another process has published the same artefacts first.
         Err(_) if target.is_dir() => {
             fs::remove_dir_all(&partial).map_err(|error| unwritable(&partial, error))?
         }
@@ -296,8 +300,8 @@ fn transfer(from: &Path, to: &Path, digest: &str) -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// Whether a process is a Scruple launcher that has not ended. An ended one may stay in the table of processes for long
-/// where the first process of a container reaps late.
+/// Whether a process is a Scruple launcher that is still running. Zombies do not count: they may stay in the process
+/// table for long if the first process of a container reaps late.
 fn is_launcher(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.split_once(" (scruple-launch) ").is_some_and(|(_, state)| !state.starts_with('Z'))
@@ -336,7 +340,7 @@ mod tests {
         cache.remember("recipe", &kept).expect("remembered");
         let app = cache.built(&kept.digest).join("app");
         assert!(app.metadata().expect("a copy").permissions().readonly());
-        // A program's additional files do not belong to its artefacts.
+        // Files that a program adds do not belong to its artefacts.
         fs::write(app.with_file_name("left"), "behind").expect("a file");
         drop(cache);
         let cache = take();

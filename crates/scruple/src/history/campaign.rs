@@ -1,4 +1,4 @@
-//! A running history: builds versions, weighs them, and stores each step before the next.
+//! A history under way: builds versions, weighs them, and stores the result of each step before the next one begins.
 
 mod forecast;
 mod known;
@@ -35,21 +35,22 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// At most this many versions with the same artefacts are timed as well: their spread is the noise floor.
+/// How many versions with the same artefacts are timed as well, at most. The spread among them is the noise floor.
 const TWINS: usize = 2;
-/// Launches of the memory pass, and of each instrument in the counting pass. A long program gets one; a brief one as many
-/// as a verdict needs, of its memory always and of counts that do not repeat.
+/// The number of launches of the memory pass, and of each instrument in the counting pass, if a launch takes between
+/// `BRIEF` and `LONG`. Programs that take longer get one launch. Briefer ones get as many as a verdict needs; in
+/// the counting pass only if their counts differ.
 const REPEATS: u32 = 2;
 const LONG: Duration = Duration::from_secs(20);
 const BRIEF: Duration = Duration::from_secs(5);
-/// Versions on both sides of an exact change are counted this often, at different times.
+/// How many times, at different moments, the versions on both sides of an exact change are counted.
 const VISITS: u32 = 2;
-/// The number of failed builds in a row that points at one mistake rather than at many bad versions.
+/// The number of consecutive failed builds that suggests one mistake rather than many bad versions.
 const FAILURES: u32 = 6;
-/// The share of false changes among those that are examined (false discovery rate).
+/// The false discovery rate: the accepted share of false changes among the reported ones.
 pub const ERROR: f64 = 0.05;
 
-/// A running history.
+/// A history under way.
 pub struct Campaign {
     store: Store,
     history: StoredHistory,
@@ -65,7 +66,7 @@ pub struct Campaign {
     requested: bool,
     time_limit: Option<Duration>,
     suspected: Vec<Suspected>,
-    /// Versions that need to be counted again, the first one last.
+    /// Versions that need to be counted again. The next one to count is at the end.
     again: Vec<usize>,
     interrupted: Arc<AtomicBool>,
     progress: Progress,
@@ -78,17 +79,17 @@ pub struct Campaign {
     forecast: Forecast,
     /// Versions that could not be built a second time.
     built_once: BTreeSet<usize>,
-    /// Builds that failed since one succeeded, and how many may.
+    /// How many builds failed since the last success.
     failures: u32,
     keep_going: bool,
-    /// The subjects that are weighed, by their places; none for all.
+    /// The indices of the subjects that are weighed; `None` means all.
     part: Option<Vec<usize>>,
-    /// Whether what is in memory is not what is stored, because results of units could not be stored.
+    /// Whether the history in memory differs from the stored one, because the results of units could not be stored.
     half_adopted: bool,
 }
 
 impl Campaign {
-    /// A campaign that continues from the current state of the history.
+    /// Creates a campaign that continues from the current state of the history.
     pub fn new(
         store: Store,
         history: StoredHistory,
@@ -144,8 +145,8 @@ impl Campaign {
         Ok(campaign)
     }
 
-    /// Continues until nothing is left to do. The work before an error is kept. `begun` says that the store already has
-    /// the history as running.
+    /// Continues until no work is left. If an error ends the run, the work before it is kept. `begun` says that the
+    /// store already lists the history as running.
     pub fn run(&mut self, begun: bool, mut farm: Option<&mut Farm>) -> Result<(), Fault> {
         let mut begun = begun;
         let mut result = Ok(());
@@ -182,7 +183,7 @@ impl Campaign {
         }
         self.progress.clear();
         if !begun && self.history.run.state != run::State::Complete {
-            // The interrupted history had nothing left to do.
+            // The interrupted history had no work left.
             begun = true;
             self.store.resume_history(&self.history)?;
         }
@@ -196,7 +197,7 @@ impl Campaign {
         }
     }
 
-    /// The history in the form of reports.
+    /// Converts the campaign into the history that reports use.
     pub fn into_history(self) -> History {
         view(self.history)
     }
@@ -220,8 +221,9 @@ impl Campaign {
         result.and(stored)
     }
 
-    /// The next version on either side of an exact change that was not yet counted again. A program may depend on
-    /// things outside the repository, and two consecutive counts do not show that.
+    /// Returns the next version on either side of an exact change that was not counted again yet. Counting again is
+    /// necessary because a program may depend on things outside the repository, which two consecutive counts do not
+    /// reveal.
     fn unconfirmed(&mut self) -> Option<usize> {
         if self.time_only {
             return None;
@@ -298,7 +300,7 @@ impl Campaign {
         }
     }
 
-    /// Records a build: the version, its arms, and the cost of the build.
+    /// Records a successful build: the state of the version, its arms, and the cost of the build.
     fn built(&mut self, index: usize, commit: &str, artefacts: &Artefacts) -> Result<(), Fault> {
         let effective = self.builder.effective(commit);
         let twin = self.history.entries.iter().find(|other| {
@@ -313,7 +315,7 @@ impl Campaign {
         (entry.version.same_as, entry.artefacts) = (same_as, Some(artefacts.digest.clone()));
         self.add_arms(index)?;
         let Some(arm) = self.arms.launched(0, commit).first().copied() else { return Ok(()) };
-        // Without steps nothing is built, which took no time and has no size.
+        // Without build steps there is no build, and therefore no build time and no size.
         let nothing = self.builder.effective(commit).steps.is_empty();
         if nothing || self.history.run.arms[arm].figures.contains_key("build.bytes") {
             return Ok(());
@@ -326,7 +328,7 @@ impl Campaign {
         self.keep(arm, Pass::Build, 0, readings.into_iter().flatten().collect())
     }
 
-    /// Makes the arms of a version where there are none yet, and notes the version.
+    /// Creates the arms of a version, unless they exist, and stores the version.
     fn add_arms(&mut self, index: usize) -> Result<(), Fault> {
         let commit = &self.history.entries[index].version.commit.clone();
         let effective = self.builder.effective(commit);
@@ -347,8 +349,8 @@ impl Campaign {
         self.put(index, &arms)
     }
 
-    /// Whether the artefacts of a version exist: removed builds are built again. False where that is no longer
-    /// possible, which then becomes the version's state.
+    /// Makes sure that the artefacts of a version exist, and builds them again if they were removed. Returns false if
+    /// that is no longer possible, and records the reason as the state of the version.
     fn is_at_hand(&mut self, index: usize) -> Result<bool, Fault> {
         let entry = &self.history.entries[index];
         let digest = entry.artefacts.clone().unwrap_or_default();
@@ -360,7 +362,7 @@ impl Campaign {
         let tree = self.trees.get(&commit).cloned().unwrap_or_default();
         match self.builder.build(&commit, &tree)? {
             Outcome::Ready(artefacts) => {
-                // A build that is not byte for byte the same is still a build of this commit.
+                // A rebuilt version counts as the same commit even if its artefacts are not byte for byte the same.
                 self.history.entries[index].artefacts = Some(artefacts.digest);
                 self.put(index, &[]).map(|()| true)
             }
@@ -376,7 +378,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// The memory and counting passes of one version.
+    /// Runs the memory and counting passes of one version.
     fn count(&mut self, index: usize) -> Result<(), Fault> {
         if !self.is_at_hand(index)? {
             return Ok(());
@@ -388,10 +390,10 @@ impl Campaign {
                 continue;
             }
             let mut first = None;
-            // As many as there may be rounds, where the user wants few.
+            // If the user wants few rounds, these passes have few launches as well.
             let enough = (READINGS as u32).min(self.effort.rounds).max(REPEATS);
             let passes = match self.subjects[subject].bench {
-                // The memory of the process is not a figure of any case.
+                // The memory of the process does not belong to any single case.
                 true => vec![(Pass::Counting, 1, REPEATS)],
                 false => vec![(Pass::Memory, 1, enough), (Pass::Counting, counting, counting * enough)],
             };
@@ -425,7 +427,7 @@ impl Campaign {
         self.put(index, &[])
     }
 
-    /// Whether the counts of a command that were read from a block on are the same each time.
+    /// Whether the counts of a command, from a given block on, are the same in each launch.
     fn repeats(&self, index: usize, (subject, launch): (usize, usize), from: u32) -> bool {
         let launched = self.arms.launched(subject, &self.history.entries[index].version.commit);
         let Some(arm) = launched.get(launch).map(|place| &self.history.run.arms[*place]) else { return true };
@@ -438,7 +440,7 @@ impl Campaign {
         })
     }
 
-    /// The launches of one block at a version: subjects, each with the number of the launch.
+    /// Returns the launches of one block at a version: the index of each subject with the number of the launch.
     fn launches(&self, index: usize) -> Vec<(usize, usize)> {
         let effective = self.builder.effective(&self.history.entries[index].version.commit);
         let of = |(subject, template): (usize, &Template)| {
@@ -448,7 +450,7 @@ impl Campaign {
         self.subjects.iter().enumerate().filter(|(subject, _)| taken(subject)).flat_map(of).collect()
     }
 
-    /// Launches the commands of these versions once each, in an order drawn from the seed.
+    /// Launches each command of these versions once, in an order drawn from the seed.
     fn take_block(&mut self, set: &[usize]) -> Result<(), Fault> {
         let twins = self.history.entries.iter().enumerate().filter(|(_, entry)| {
             let original = entry.version.same_as.as_ref();

@@ -10,20 +10,20 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// What was freed, or could be.
+/// How much was freed, or could be freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Freed {
-    /// Disk space, in bytes.
+    /// The freed disk space, in bytes.
     pub bytes: u64,
-    /// Builds.
+    /// The number of freed builds.
     pub builds: usize,
-    /// Disk space of the rest, in bytes.
+    /// The disk space that the remaining builds use, in bytes.
     pub left: u64,
 }
 
-/// Removes the builds of the repository with this folder: all of them with the tree and the mirror, or those that were
-/// not used within the time. With `only_say`, removes nothing. Readings stay in the store, and removed builds are made
-/// again when they are needed.
+/// Removes the builds of the repository with this folder: those that were not used within the given time, or else all
+/// of them with the tree and the mirror. With `only_say`, removes nothing. Readings stay in the store, and removed
+/// builds are made again when they are needed.
 pub fn clean(folder: PathBuf, older_than: Option<Duration>, only_say: bool) -> Result<Freed, Fault> {
     let cache = Cache::take(folder, &[])?;
     let before = size(cache.folder());
@@ -67,7 +67,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// The disk space of a path with everything below it.
+/// Returns the disk space of a path and everything below it, in bytes.
 fn size(path: &Path) -> u64 {
     let Ok(data) = path.symlink_metadata() else { return 0 };
     let below = if data.is_dir() { entries(path).iter().map(|path| size(path)).sum() } else { 0 };

@@ -55,64 +55,64 @@ enum Replacements {
     Several(Vec<Replacement>),
 }
 
-/// A text that replaces another one everywhere in a file.
+/// A text that is replaced everywhere in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replacement {
-    /// The file, from the top of the tree.
+    /// The path of the file, relative to the top of the tree.
     pub file: String,
-    /// The old text.
+    /// The text to replace.
     pub from: String,
-    /// The new text.
+    /// The text to put in its place.
     pub to: String,
 }
 
-/// The file's settings for builds.
+/// The settings of `scruple.toml` for builds and histories.
 #[derive(Clone, Debug, Default)]
 pub struct ConfiguredHistory {
-    /// Build steps.
+    /// The build steps.
     pub steps: Vec<String>,
-    /// What to keep of the tree.
+    /// The files and folders of the tree to keep.
     pub artefacts: Vec<String>,
-    /// What must succeed after the build.
+    /// The command that must succeed after the build.
     pub check: Option<String>,
-    /// Variables.
+    /// The variables of steps, check and command.
     pub env: BTreeMap<String, String>,
-    /// Commands that identify toolchains.
+    /// The commands whose output identifies toolchains.
     pub toolchain: Vec<String>,
-    /// Whether builds begin clean.
+    /// Whether the files of earlier builds are removed before each build.
     pub clean: bool,
-    /// How long a step may take.
+    /// The time limit of a step.
     pub limit: Option<String>,
-    /// The range.
+    /// The range of commits.
     pub range: Option<String>,
-    /// Values of parameters for all versions.
+    /// The values of parameters for all versions.
     pub params: BTreeMap<String, String>,
-    /// The parameter that is the size of the work.
+    /// The name of the parameter that is the size of the work.
     pub size: Option<String>,
-    /// Exceptions for parts of the range.
+    /// The exceptions for parts of the range.
     pub overlays: Vec<Overlay>,
 }
 
-/// The exceptions for a part of the range.
+/// The exceptions that apply to a part of the range.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overlay {
-    /// A range, or one commit.
+    /// The range, or the single commit, that the exceptions apply to.
     pub commits: String,
-    /// The file of a patch, and its text.
+    /// The path of a patch file, and its text.
     pub patch: Option<(PathBuf, String)>,
-    /// Replacements in files.
+    /// The replacements of text in files.
     pub replace: Vec<Replacement>,
-    /// Steps that replace the recipe's.
+    /// The steps that replace those of the recipe.
     pub steps: Option<Vec<String>>,
-    /// Variables added to the recipe's.
+    /// The variables that are added to those of the recipe.
     pub env: BTreeMap<String, String>,
-    /// Values of parameters.
+    /// The values of parameters for this part of the range.
     pub params: BTreeMap<String, String>,
 }
 
 impl Config {
-    /// The settings for builds. Patches are read here, so that changes of them are noticed.
+    /// Returns the settings for builds. It reads the text of patches as well, so that a changed patch is noticed.
     pub fn history(&self) -> Result<ConfiguredHistory, Fault> {
         let (build, history) = (&self.file.build, &self.file.history);
         Ok(ConfiguredHistory {

@@ -1,10 +1,10 @@
-//! The environment of counting launches: the same at every version, whichever shell a history is resumed from. The
-//! allocations of a program depend on its environment if it copies that, and on string comparisons of it.
+//! The environment of counting launches. It is the same at every version, whichever shell resumes the history, because
+//! a program that copies its environment or compares its strings allocates memory accordingly.
 
 use scruple_core::provenance::Provenance;
 use std::ffi::OsString;
 
-/// Variables that programs need to run as usual; all others are left out.
+/// The variables that programs need to run as usual. All others are left out.
 const KEPT: [&str; 38] = [
     "DOTNET_ROOT",
     "GEM_HOME",
@@ -46,13 +46,13 @@ const KEPT: [&str; 38] = [
     "USER",
 ];
 
-/// Stores the current values of these variables with the run.
+/// Stores the current values of the `KEPT` variables with the run.
 pub fn pin(provenance: &mut Provenance) {
     let values = KEPT.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
     provenance.environment.extend(values);
 }
 
-/// The variables at the start of the run; the current ones, where they were not stored.
+/// Returns the values that were stored at the start of the run, or the current ones if none were stored.
 pub fn pinned(provenance: &Provenance) -> Vec<(OsString, OsString)> {
     let mut provenance = provenance.clone();
     if !provenance.environment.contains_key("PATH") {

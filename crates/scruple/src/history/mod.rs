@@ -57,47 +57,48 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// More versions than this are weighed adaptively, unless the user says otherwise.
+/// Histories with more versions than this are adaptive, unless the user says otherwise.
 const MANY: usize = 16;
 
-/// The request.
+/// What the user asked a history to do.
 pub struct Request {
     /// The absolute path or the URL of the repository.
     pub place: String,
-    /// Which versions.
+    /// Which versions to select.
     pub selection: Selection,
-    /// Whether the versions are those that the history already lists, if there is one.
+    /// Whether to use the versions that the history already lists, if it exists.
     pub as_listed: bool,
-    /// How they are built, and what is weighed.
+    /// How versions are built, and which subjects are weighed.
     pub of: Definition,
-    /// The amount of measurement.
+    /// How much to measure.
     pub effort: HistoryEffort,
-    /// Whether to weigh the ends first; by default depending on the number of versions.
+    /// Whether to weigh the ends first. By default the number of versions decides.
     pub adaptive: Option<bool>,
-    /// Build failed versions again.
+    /// Whether to build failed versions again.
     pub retry: bool,
-    /// Continue however many builds fail.
+    /// Whether to continue however many builds fail.
     pub keep_going: bool,
     /// Which versions are weighed.
     pub aim: Aim,
 }
 
-/// What a history is of. It is stored with the history, which can be continued without naming it again.
+/// What defines a history: its recipe, subjects and limits. It is stored with the history, so that the user can
+/// continue the history without repeating it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
     /// How versions are built.
     pub recipe: Recipe,
-    /// What is weighed at each.
+    /// The subjects that are weighed at each version.
     pub subjects: Vec<Template>,
-    /// Whether a version with other output than the first one is wrong.
+    /// Whether a version is wrong if its output differs from that of the first version.
     pub same_output: bool,
-    /// How long a command may run.
+    /// The time limit of a launch of a command.
     pub time_limit: Duration,
-    /// Read clocks only.
+    /// Whether only time is measured.
     pub time_only: bool,
-    /// Whether only first parents are followed.
+    /// Whether only the first parents of merges are followed.
     pub first_parent: bool,
-    /// How often every version is built, where it was said.
+    /// How often every version is built, if the user gave a number.
     #[serde(default)]
     pub builds: Option<u32>,
 }
@@ -105,25 +106,25 @@ pub struct Definition {
 /// Which versions are weighed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// Those of the selection.
+    /// The versions of the selection.
     Selection,
-    /// Those in the sets of versions that may have caused changes.
+    /// The versions that may have caused a change.
     Sets,
-    /// Those of the selection and those that the history already had.
+    /// The versions of the selection, and those that the history already lists.
     Beside,
 }
 
-/// The means of building: a launcher, and the flag of an interruption.
+/// What building needs: a launcher, and the flag of an interruption.
 pub struct Starter {
-    /// Starts builds.
+    /// The launcher of build processes.
     pub launcher: Launcher,
-    /// The process that starts measured programs, where there is one.
+    /// The id of the process that launches the measured programs, if there is one.
     pub weighing: Option<i32>,
-    /// Set by the user's interruption.
+    /// The flag that the user's interruption sets.
     pub interrupted: Arc<AtomicBool>,
 }
 
-/// The folder of the builds of a repository.
+/// Returns the folder that holds the builds of a repository.
 pub fn folder_of(place: &str) -> Result<PathBuf, Fault> {
     Ok(paths::history_folder()?.join(source::key(place)))
 }
@@ -138,22 +139,22 @@ impl Starter {
     }
 }
 
-/// The weigher, and what is shown meanwhile.
+/// The weigher, the progress display and the settings of measurement.
 pub struct Weighing {
-    /// The weigher.
+    /// The weigher, which launches and measures programs.
     pub weigher: Box<dyn Weigher>,
     /// The progress display.
     pub progress: Progress,
-    /// The folder for files of instruments.
+    /// The folder for the files of instruments.
     pub work: PathBuf,
     /// Whether instructions are counted.
     pub instructions: bool,
-    /// Whether requested bytes are read.
+    /// Whether the number of requested bytes is read.
     pub requested: bool,
 }
 
-/// Runs a history until nothing is left to do, and returns it, with the error that ended it early, if one did. `fresh`
-/// creates the run of a new history.
+/// Runs a history until no work is left. Returns it together with the error that ended it early, if there is one.
+/// `fresh` creates the run of a new history.
 pub fn take(
     request: Request,
     starter: Starter,
@@ -237,8 +238,8 @@ pub fn take(
     Ok((campaign.into_history(), fault))
 }
 
-/// These commits and the existing versions of a history, in order. Commits that the repository no longer has are left
-/// out.
+/// Returns these commits and the existing versions of a history, in order. Commits that the repository no longer has
+/// are left out.
 fn beside(
     source: &Source,
     selection: &Selection,
@@ -255,7 +256,7 @@ fn ids(selected: &[Selected]) -> Vec<String> {
     selected.iter().map(|one| one.version.commit.clone()).collect()
 }
 
-/// The text of a range that was extended by another.
+/// Returns the text that describes a range extended by another.
 fn extended(range: &str, more: &str) -> String {
     match range.split(" and ").any(|part| part == more) {
         true => range.to_owned(),
@@ -265,20 +266,20 @@ fn extended(range: &str, more: &str) -> String {
 
 /// Selects one of the stored histories of a repository.
 pub enum Which<'a> {
-    /// The one whose run has this id, label or prefix of an id.
+    /// The history whose run has this id, label or prefix of an id.
     Named(&'a str),
-    /// The newest.
+    /// The newest history.
     Newest,
-    /// The newest in which a version could be weighed.
+    /// The newest history in which at least one version could be weighed.
     Weighed,
 }
 
-/// A stored history in the form of reports.
+/// Returns a stored history in the form that reports use.
 pub fn stored(place: &str, which: &Which<'_>, store: &Store) -> Result<History, Fault> {
     found(place, which, store).map(view)
 }
 
-/// The definition that a stored history was taken by; none for one that Scruple did not take.
+/// Returns the definition of a stored history, or `None` if Scruple did not measure it.
 pub fn definition(place: &str, which: &Which<'_>, store: &Store) -> Result<Option<Definition>, Fault> {
     let request = found(place, which, store)?.request;
     Ok(request.and_then(|text| serde_json::from_str(&text).ok()))
@@ -305,12 +306,12 @@ fn found(place: &str, which: &Which<'_>, store: &Store) -> Result<StoredHistory,
     })
 }
 
-/// The stored history of a run, where the run is of one.
+/// Returns the stored history that a run belongs to, if there is one.
 pub fn of_run(id: &str, store: &Store) -> Result<Option<History>, Fault> {
     Ok(store.history_of_run(id)?.map(view))
 }
 
-/// A history in the form of reports: without versions outside the range.
+/// Converts a stored history into the form that reports use, without versions outside the range.
 fn view(history: StoredHistory) -> History {
     let versions: Vec<_> = history.entries.into_iter().map(|entry| entry.version).collect();
     let mut run = history.run;
@@ -318,7 +319,8 @@ fn view(history: StoredHistory) -> History {
     History { repository: history.repository, remote: history.remote, range: history.range, versions, run }
 }
 
-/// The known state of a version, if any. Tags and acceptances may change without the version, and are updated.
+/// Returns the stored entry of a version, or a new one. Tags and acceptances are updated, since they may change while
+/// the commit does not.
 fn listed(version: &Version, known: &HashMap<String, Entry>, retry: bool) -> Entry {
     let Some(mut entry) = known.get(&version.commit).cloned() else {
         let version = version.clone();
@@ -332,7 +334,8 @@ fn listed(version: &Version, known: &HashMap<String, Entry>, retry: bool) -> Ent
     entry
 }
 
-/// The same repository, recipe, subjects and machine class are the same history, whatever the range.
+/// Returns the identity of a history. Histories with the same repository, recipe, subjects and machine class are the
+/// same, whatever their range.
 fn identity(request: &Request, machine_class: &str) -> String {
     let recipe = Recipe { limit: None, ..request.of.recipe.clone() };
     let parts =

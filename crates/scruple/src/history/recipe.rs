@@ -1,4 +1,4 @@
-//! The inputs of builds besides the trees: steps, environment, overlays for parts of a range, tools.
+//! The inputs of builds other than the tree: steps, environment, overlays for parts of a range, tools.
 
 use super::config::{Overlay, Replacement};
 use super::source::Source;
@@ -14,48 +14,48 @@ use std::time::Duration;
 /// How every version is built and checked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recipe {
-    /// Shell commands that are run in the tree in this order.
+    /// The shell commands that are run in the tree, in this order.
     pub steps: Vec<String>,
-    /// Files and folders of the tree to keep; the whole tree where none are named.
+    /// The files and folders of the tree to keep. An empty list means the whole tree.
     pub artefacts: Vec<String>,
     /// A shell command that must succeed in the tree after the build.
     pub check: Option<String>,
-    /// Variables for steps, check and measured programs.
+    /// The variables of steps, check and measured programs.
     pub env: BTreeMap<String, String>,
-    /// Commands whose output identifies toolchains.
+    /// The commands whose output identifies toolchains.
     pub toolchain: Vec<String>,
-    /// Remove the results of earlier builds before each build.
+    /// Whether the results of earlier builds are removed before each build.
     pub clean: bool,
-    /// How long a step or the check may take.
+    /// The time limit of a step and of the check.
     pub limit: Option<Duration>,
-    /// Exceptions for parts of the range, in order.
+    /// The exceptions for parts of the range, in order.
     pub overlays: Vec<Overlay>,
-    /// The values of parameters, where no overlay says otherwise.
+    /// The values of parameters, unless an overlay sets them.
     pub params: BTreeMap<String, String>,
-    /// The parameter that is the size of the work, where slopes of costs are compared.
+    /// The parameter that is the size of the work, if the cost per unit of work is compared.
     pub size: Option<String>,
 }
 
-/// The settings for one version.
+/// The build settings of one version, with all overlays applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effective {
-    /// Files of patches.
+    /// The paths of patch files.
     pub patches: Vec<PathBuf>,
-    /// Replacements.
+    /// The replacements of text in files.
     pub replace: Vec<Replacement>,
-    /// Steps.
+    /// The build steps.
     pub steps: Vec<String>,
-    /// Variables.
+    /// The environment variables.
     pub env: Vec<(String, String)>,
-    /// Values of parameters.
+    /// The values of parameters.
     pub params: BTreeMap<String, String>,
     /// The parameter that is the size of the work.
     pub size: Option<String>,
-    /// What distinguishes builds of the same tree, as text.
+    /// A text that differs between different builds of the same tree.
     pub essence: String,
 }
 
-/// A recipe with resolved commits of overlays and known tools.
+/// A recipe whose overlays are resolved to commits, and whose tools are identified.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Resolved {
     recipe: Recipe,
@@ -72,12 +72,12 @@ impl Recipe {
         Ok(Resolved { recipe: self, members, tools })
     }
 
-    /// A text that is equal exactly for equal recipes.
+    /// Returns a text that is equal for equal recipes and different for different ones.
     pub fn essence(&self) -> String {
         format!("{self:?}")
     }
 
-    /// The identity of this machine's tools: the output of the commands that query them, or else the files of the
+    /// Identifies the tools of this machine: by the output of the configured commands, or else by the files of the
     /// steps' first words and of the C and Rust compilers.
     fn tools(&self) -> Result<String, Fault> {
         if self.toolchain.is_empty() {
@@ -122,18 +122,18 @@ fn identity(word: &str) -> Option<String> {
 }
 
 impl Resolved {
-    /// The recipe itself.
+    /// Returns the recipe as it was before it was resolved.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
-    /// The same for these commits only.
+    /// Returns the same recipe, with its overlays limited to these commits.
     pub fn for_commits(&self, commits: &HashSet<String>) -> Resolved {
         let within = |members: &HashSet<String>| members.intersection(commits).cloned().collect();
         Resolved { members: self.members.iter().map(within).collect(), ..self.clone() }
     }
 
-    /// The settings for this commit.
+    /// Returns the build settings of this commit.
     pub fn of(&self, commit: &str) -> Effective {
         let recipe = &self.recipe;
         let (mut env, mut params) = (recipe.env.clone(), recipe.params.clone());

@@ -11,7 +11,7 @@ use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::quantity;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Remarks that depend on the current range and are renewed each time.
+/// The codes of remarks that depend on the current range, and are therefore renewed each time.
 const PASSING: [&str; 9] = [
     "across-nodes",
     "came-and-went",
@@ -24,7 +24,7 @@ const PASSING: [&str; 9] = [
     "slope",
 ];
 
-/// Remarks before any work.
+/// Adds the remarks that are known before any work.
 pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source: &Source) {
     history.run.warnings.retain(|warning| !PASSING.contains(&warning.code.as_str()));
     for (code, text) in &source.remarks {
@@ -35,7 +35,8 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
         |entry: &&Entry| history.entries.iter().all(|other| other.version.commit != entry.version.commit);
     let gone: Vec<&Entry> = before.entries.iter().filter(gone).collect();
     let (Some(newest_gone), Some(newest)) = (gone.last(), history.entries.last()) else { return };
-    // Versions that were only left out this time are still before the newest one.
+    // If the newest missing version is still an ancestor of the newest one, it was only left out of the selection this
+    // time.
     let words = ["merge-base", "--is-ancestor", &newest_gone.version.commit, &newest.version.commit];
     if source.repository.ask(words).is_err() {
         let count = gone.len();
@@ -48,7 +49,7 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
     }
 }
 
-/// Remarks once nothing is left to do.
+/// Adds the remarks that are known once no work is left.
 pub fn end(history: &mut StoredHistory) {
     if history.run.provenance.nodes.len() > 1 {
         let told = across_nodes::sentences(&view(history.clone()), ERROR);
@@ -76,7 +77,7 @@ pub fn end(history: &mut StoredHistory) {
         history.run.arms.iter().find(is).map(|arm| &arm.params)
     };
     for pair in built.windows(2) {
-        // Work that was declared different may well have other output.
+        // Output may differ between different parameters, because the work differs.
         let differs = |(name, output): (&String, &String)| {
             pair[0].outputs.get(name).is_some_and(|other| other != output)
                 && params(pair[0], name) == params(pair[1], name)
@@ -98,7 +99,7 @@ pub fn end(history: &mut StoredHistory) {
 /// The most cases that one remark names.
 const NAMED: usize = 5;
 
-/// The cases of bench programs that a version has and the one before it does not, or the other way round.
+/// Names the cases of bench programs that a version has and the version before it lacks, or the other way round.
 fn came_and_went(history: &StoredHistory) -> Vec<String> {
     let mut cases: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for arm in history.run.arms_of(Role::Subject) {
@@ -133,7 +134,7 @@ fn came_and_went(history: &StoredHistory) -> Vec<String> {
     told
 }
 
-/// The counts of a version that changed when it was counted again.
+/// Names the counts of a version that changed when it was counted again.
 fn shifting(history: &StoredHistory) -> Option<String> {
     let mut told: Vec<String> = Vec::new();
     for arm in history.run.arms_of(Role::Subject) {
@@ -162,7 +163,7 @@ fn shifting(history: &StoredHistory) -> Option<String> {
     })
 }
 
-/// The meaning of figures for one more unit of the work.
+/// Explains figures that are the cost of one more unit of work.
 fn on_slopes(history: &StoredHistory) -> Option<String> {
     let subjects: BTreeSet<String> = comparable(&history.run)
         .iter()

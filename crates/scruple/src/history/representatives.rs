@@ -1,17 +1,17 @@
-//! Which of several versions with the same artefacts is weighed for all of them.
+//! Decides which of several versions with the same artefacts is weighed to represent them all.
 
 use super::build::Builder;
 use crate::store::Entry;
 use scruple_core::history::State;
 use std::collections::HashMap;
 
-/// Makes sure that of the listed versions with the same artefacts exactly one is weighed, and that the others refer to
-/// it. Another selection may have left out the one that represented them, and a later one includes it again.
+/// Makes sure that exactly one of the listed versions with the same artefacts is weighed, and that the others refer to
+/// it. An earlier selection may have left out their representative, which a later one includes again.
 pub fn elect(entries: &mut [Entry], builder: &Builder) {
     let groups = groups(entries, builder);
     for group in groups {
         let built = |index: &&usize| entries[**index].version.state == State::Built;
-        // A version that was counted already needs only what it lacks.
+        // A version that was counted already needs less work than the others.
         let counted = |index: &&usize| (entries[**index].counted, std::cmp::Reverse(**index));
         let elected = group.iter().filter(built).max_by_key(counted).or(group.iter().max_by_key(counted));
         let Some(elected) = elected.copied() else { continue };
@@ -26,11 +26,11 @@ pub fn elect(entries: &mut [Entry], builder: &Builder) {
     }
 }
 
-/// The positions of versions that are to be weighed as one.
+/// Returns groups of indices of versions that are weighed as one.
 fn groups(entries: &[Entry], builder: &Builder) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let (mut by_commit, mut by_build) = (HashMap::new(), HashMap::new());
-    // A repeated build may differ byte for byte, so twins are also recognised by their reference.
+    // A repeated build may differ byte for byte, so versions also belong together if one refers to the other.
     for state in [State::Built, State::SameBinary] {
         for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.version.state == state) {
             let version = &entry.version;

@@ -1,4 +1,4 @@
-//! From the command line and the configuration to the request of a history, in one step. Every check is made here.
+//! Converts the command line and the configuration into the request of a history. Every check is made here.
 
 mod wanted;
 
@@ -18,12 +18,12 @@ use scruple_core::run::Terms;
 use std::path::Path;
 use wanted::{check_size, named, yardstick};
 
-/// The default number of rounds.
+/// The default numbers of rounds, for histories that are not adaptive and for adaptive ones.
 const ROUNDS: u32 = 20;
 const ADAPTIVE_ROUNDS: u32 = 10;
 
-/// What is to be done, and how it is judged. `bisect` and `extend` without a command continue the newest history of the
-/// repository: its definition is the base, and the command line overrides it.
+/// Returns what to do and how to judge it. For `bisect` and `extend` without a command, the definition of the
+/// repository's newest history is the base, and the command line overrides it.
 pub fn request(args: &TakeArgs, aim: Aim) -> Result<(Request, Terms), Fault> {
     page::check(&args.page)?;
     let effort = &args.effort;
@@ -76,7 +76,7 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(Request, Terms), Fault> {
     Ok((request, terms))
 }
 
-/// The definition with what the command line sets.
+/// Returns the base definition with the changes of the command line.
 fn overridden(
     base: Definition,
     args: &TakeArgs,
@@ -107,14 +107,14 @@ fn overridden(
     })
 }
 
-/// The definition of the newest history of the repository. Without a history, what is missing is reported where it is
-/// needed.
+/// Returns the definition of the repository's newest history in which a version was weighed. Without such a history,
+/// whatever is missing is reported where it is needed.
 fn past(place: &str, args: &TakeArgs) -> Option<Definition> {
     let store = paths::existing_store(args.store.store.as_deref()).ok()?;
     history::definition(place, &Which::Weighed, &store).ok()?
 }
 
-/// Whether any commits are named or selected.
+/// Whether the command line names or selects any commits.
 fn selects(args: &TakeArgs) -> bool {
     let SelectArgs {
         first_parent,
@@ -142,7 +142,7 @@ fn selection(args: &TakeArgs, configured: Option<String>) -> Result<Selection, F
     let mut commits = Vec::new();
     let file = select.commits_from.as_ref().map(|path| format!("@{}", path.display()));
     for named in select.commits.iter().chain(&file) {
-        // `@`, `@~2`, `@^` and `@{u}` are revisions.
+        // `@`, `@~2`, `@^` and `@{u}` are revisions rather than files.
         match named.strip_prefix('@').filter(|path| !path.is_empty() && !path.starts_with(['~', '^', '{'])) {
             Some(path) => commits.extend(commits_in(Path::new(path))?),
             None => commits.push(named.clone()),
@@ -161,7 +161,7 @@ fn selection(args: &TakeArgs, configured: Option<String>) -> Result<Selection, F
     })
 }
 
-/// The commits that a file lists.
+/// Returns the commits that a file lists.
 fn commits_in(path: &Path) -> Result<Vec<String>, Fault> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Fault::usage(format!("cannot read the commits in ‘{}’: {error}", path.display())))?;
@@ -172,7 +172,7 @@ fn commits_in(path: &Path) -> Result<Vec<String>, Fault> {
     }
 }
 
-/// The recipe with what the command line sets.
+/// Returns the base recipe with the changes of the command line.
 pub fn recipe(args: &BuildArgs, base: Recipe) -> Result<Recipe, Fault> {
     let mut env = base.env;
     for pair in &args.env {
@@ -213,7 +213,7 @@ pub fn recipe(args: &BuildArgs, base: Recipe) -> Result<Recipe, Fault> {
 }
 
 impl ConfiguredHistory {
-    /// The recipe of the configuration.
+    /// Returns the recipe of the configuration.
     pub fn recipe(self) -> Result<Recipe, Fault> {
         Ok(Recipe {
             steps: self.steps,

@@ -1,54 +1,55 @@
-//! Decides what to do next. The decision is made from the stored state each time, so that a killed history continues
-//! where it was, and a finished one has nothing left to do.
+//! Decides what to do next. Each decision depends on the stored state only, so that a killed history continues where it
+//! was, and a finished one has no work left.
 
 use scruple_core::history::{Graph, READINGS, State};
 use std::time::Duration;
 
-/// Rounds that a version needs before it is compared: with fewer there is no interval at the level of 99 %.
+/// The number of rounds that a version needs before it is compared. Fewer give no interval at the level of 99 %.
 const FIRST: u32 = 8;
 
-/// Rounds that every version gets, however long they take: with fewer, times cannot be judged.
+/// The number of rounds that every version gets, however long they take. With fewer, times cannot be judged.
 const LEAST: u32 = READINGS as u32;
 
-/// The amount of measurement.
+/// How much to measure in a history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryEffort {
-    /// Build and weigh the ends first, and then where the difference is.
+    /// Whether to build and weigh the ends first, and then versions where the ends differ.
     pub adaptive: bool,
-    /// Also look between versions that do not differ, while there is time.
+    /// Whether to weigh versions between ones that do not differ as well, while there is time.
     pub fill: bool,
-    /// Rounds for every version.
+    /// The number of rounds for every version.
     pub rounds: u32,
-    /// Rounds for versions on both sides of a difference, where adaptive.
+    /// The number of rounds for versions on both sides of a difference, in an adaptive history.
     pub suspects: u32,
-    /// Builds of every version, of which the first leaves the artefacts.
+    /// The number of builds of every version. The artefacts are those of the first build.
     pub builds: u32,
-    /// Time after which no more is measured than must be; none where the rounds were given.
+    /// The measuring time after which only the necessary minimum is measured. It is `None` if the user gave the rounds.
     pub budget: Option<Duration>,
 }
 
 /// What is known about one version.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// Its state.
+    /// The state of the version.
     pub state: State,
-    /// The version that it shares its artefacts with.
+    /// The index of the weighed version with the same artefacts.
     pub original: Option<usize>,
-    /// Whether the memory and counting passes were taken once.
+    /// Whether the memory and counting passes were run.
     pub counted: bool,
-    /// Timing launches of the command that has the fewest.
+    /// The number of timing launches of the command that was launched least often.
     pub rounds: u32,
-    /// How often it was built.
+    /// The number of times that the version was built.
     pub builds: u32,
 }
 
 impl HistoryEffort {
-    /// Rounds that every version gets, whatever the budget.
+    /// Returns the number of rounds that every version gets, whatever the budget.
     pub fn least(&self) -> u32 {
         LEAST.min(self.rounds)
     }
 
-    /// Rounds before a version is compared. Where fewer than are needed were requested, exact figures decide.
+    /// Returns the number of rounds before a version is compared. If the user requests fewer than an interval needs,
+    /// only exact figures can show differences.
     pub fn first(&self) -> u32 {
         FIRST.min(self.rounds)
     }
@@ -60,22 +61,22 @@ impl Seen {
     }
 }
 
-/// A step.
+/// A step of a history.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Build this version.
     Build(usize),
-    /// Take the memory and counting passes of this version.
+    /// Run the memory and counting passes of this version.
     Count(usize),
-    /// Launch these once each, side by side.
+    /// Launch each of these versions once, in one block.
     Block(Vec<usize>),
-    /// Build these once more each, to see what building costs.
+    /// Build each of these versions once more, to measure what building costs.
     Rebuild(Vec<usize>),
-    /// Nothing.
+    /// No work is left.
     Done,
 }
 
-/// The next step. `differ` says whether two weighed versions differ beyond noise.
+/// Returns the next step. `differ` says whether two weighed versions differ beyond noise.
 pub fn next_step(
     seen: &[Seen],
     graph: &Graph,
@@ -102,8 +103,8 @@ pub fn next_step(
     }
 }
 
-/// The versions that were built less often than they are to be. They are built in turns, so that what the machine does
-/// meanwhile meets all of them.
+/// Returns the step that builds the versions with too few builds. They are built in turns, so that disturbances of the
+/// machine affect all of them.
 fn rebuild(seen: &[Seen], effort: &HistoryEffort) -> Step {
     let few = |index: &usize| {
         let one = &seen[*index];
@@ -114,7 +115,8 @@ fn rebuild(seen: &[Seen], effort: &HistoryEffort) -> Step {
     if few.is_empty() { Step::Done } else { Step::Rebuild(few) }
 }
 
-/// The built versions that need more rounds before all others, and how many each of them is to have.
+/// Returns the built versions that need more rounds before all others, and the number of rounds that each of them is to
+/// reach.
 fn needy(
     seen: &[Seen],
     graph: &Graph,
@@ -135,21 +137,21 @@ fn needy(
     below(effort.suspects, &suspects(seen, graph, effort, differ)).or_else(|| below(effort.rounds, &all))
 }
 
-/// What can be done at once.
+/// The work that is possible now, without knowing the results of any of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ahead {
-    /// Versions to be built.
+    /// The versions to build.
     pub builds: Vec<usize>,
-    /// Versions for which the memory and counting passes are taken.
+    /// The versions whose memory and counting passes are to run.
     pub count: Vec<usize>,
-    /// Versions that are launched beside each other.
+    /// The versions to launch in the same blocks.
     pub beside: Vec<usize>,
-    /// How many times.
+    /// The number of rounds for the versions in `beside`.
     pub rounds: u32,
 }
 
-/// The steps that do not depend on what comes of each other, as if every build succeeded; rounds at most so many. Where
-/// a farm has room for more builds than are needed, as many versions are built as fill it.
+/// Returns the steps that do not depend on each other's results, assuming that every build succeeds, with at most
+/// `most` rounds. If a farm has more free places than builds are needed, more versions are built to fill it.
 pub fn ahead(
     seen: &[Seen],
     graph: &Graph,
@@ -182,7 +184,7 @@ pub fn ahead(
             Step::Block(set) if found.rounds == 0 => {
                 let time_left = effort.budget.is_none_or(|budget| spent < budget);
                 let rounds = needy(&seen, graph, effort, time_left, &differ).map_or(1, |(needy, target)| {
-                    // The set is another one as soon as one of them has enough.
+                    // The set of versions changes as soon as one of them has enough rounds.
                     let missing = needy.iter().map(|index| target - seen[*index].rounds);
                     missing.min().unwrap_or(1)
                 });
@@ -194,8 +196,8 @@ pub fn ahead(
     }
 }
 
-/// Versions that a farm with room builds besides: evenly over the range before anything is known, then in the middle of
-/// every stretch whose ends differ, then of the widest ones.
+/// Returns additional versions that a farm with free places builds. Before anything is known, they are spread evenly
+/// over the range. Later, they are the middles of the stretches whose ends differ, and then of the widest ones.
 fn also(
     seen: &[Seen],
     graph: &Graph,
@@ -222,7 +224,8 @@ fn also(
     stretches.iter().take(more).filter_map(|(_, _, missing)| middle(missing, graph)).collect()
 }
 
-/// These, and what they are to be compared with: the nearest built versions before and after each, and the first.
+/// Returns these versions and those that they are compared with: the nearest built versions before and after each, and
+/// the first.
 fn beside(needy: &[usize], all: &[usize], graph: &Graph) -> Vec<usize> {
     let mut set: Vec<usize> = needy.to_vec();
     set.extend(all.first());
@@ -242,13 +245,13 @@ fn beside(needy: &[usize], all: &[usize], graph: &Graph) -> Vec<usize> {
     set
 }
 
-/// Whether a version, or the one that it shares its artefacts with, can be compared.
+/// Whether a version, or the one that represents it, has enough readings to be compared.
 fn weighed(seen: &[Seen], index: usize, first: u32) -> bool {
     let one = &seen[seen[index].original.unwrap_or(index)];
     one.state == State::Built && one.counted && one.rounds >= first
 }
 
-/// A version that can be compared, with those before it that can, and what is between.
+/// A version that can be compared, the comparable versions before it, and the versions between.
 struct Stretch {
     from: Vec<usize>,
     to: usize,
@@ -260,7 +263,7 @@ fn stretches_of(seen: &[Seen], graph: &Graph, first: u32) -> Vec<Stretch> {
     let line = graph.is_line();
     let stretch = |to: usize| {
         let (from, mut between) = graph.nearest(to, |other| known[other]);
-        // What each version before it also has is not new. In a line that is nothing.
+        // Versions that are ancestors of an earlier comparable version are not new. In a linear history there are none.
         for old in from.iter().filter(|_| !line) {
             let has = graph.ancestry(*old);
             between.retain(|version| !has[*version]);
@@ -270,13 +273,14 @@ fn stretches_of(seen: &[Seen], graph: &Graph, first: u32) -> Vec<Stretch> {
     (0..seen.len()).filter(|index| known[*index]).map(stretch).filter(|one| !one.from.is_empty()).collect()
 }
 
-/// The versions that can be compared, each with one directly before it.
+/// Returns pairs of comparable versions, one directly before the other.
 pub fn neighbours(seen: &[Seen], graph: &Graph, first: u32) -> Vec<(usize, usize)> {
     let pairs = |one: Stretch| one.from.into_iter().map(move |from| (from, one.to));
     stretches_of(seen, graph, first).into_iter().flat_map(pairs).collect()
 }
 
-/// The version to build next: an end, or the middle of a stretch whose ends differ, or of the widest one.
+/// Returns the version to build next: an end of the range, the middle of a stretch whose ends differ, or the middle of
+/// the widest stretch.
 fn wanted(
     seen: &[Seen],
     graph: &Graph,
@@ -296,7 +300,7 @@ fn wanted(
     for stretch in stretches_of(seen, graph, effort.first()) {
         let missing: Vec<usize> =
             stretch.between.iter().copied().filter(|index| seen[*index].open()).collect();
-        // Built versions within a stretch are weighed before more is built there.
+        // Built versions within a stretch are weighed before more versions are built there.
         let under_way = stretch.between.iter().any(|index| seen[*index].state == State::Built);
         if !missing.is_empty() && !under_way {
             open.push((stretch, missing));
@@ -313,12 +317,13 @@ fn wanted(
     open.iter().max_by_key(|(_, missing)| missing.len()).and_then(|(_, missing)| middle(missing, graph))
 }
 
-/// Whether the end of a stretch differs from all of its starts: what it shares with one, it has from there.
+/// Whether the end of a stretch differs from all of its starts. If it equals one of them, it has inherited that one's
+/// costs.
 fn differs(stretch: &Stretch, differ: &impl Fn(usize, usize) -> bool) -> bool {
     stretch.from.iter().all(|from| differ(*from, stretch.to))
 }
 
-/// The version that divides the others most evenly.
+/// Returns the version that divides the others most evenly.
 fn middle(versions: &[usize], graph: &Graph) -> Option<usize> {
     let half = versions.len() / 2;
     let before = |version: usize| {
@@ -328,7 +333,7 @@ fn middle(versions: &[usize], graph: &Graph) -> Option<usize> {
     versions.iter().copied().min_by_key(|version| before(*version).abs_diff(half))
 }
 
-/// Versions on both sides of a difference that no version in between can explain any more.
+/// Returns the versions on both sides of a difference that has no unweighed version in between.
 fn suspects(
     seen: &[Seen],
     graph: &Graph,

@@ -1,4 +1,4 @@
-//! Which commits of a repository are versions of a history.
+//! Selects the commits of a repository that are versions of a history.
 
 use super::source::Source;
 use super::{accepted_changes, ancestry};
@@ -7,44 +7,45 @@ use crate::git::Refused;
 use scruple_core::history::{State, Version};
 use std::collections::{HashMap, HashSet};
 
-/// The request.
+/// The criteria by which commits are selected.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
-    /// A range as git understands it; everything that HEAD reaches where there is none.
+    /// A range as git understands it. `None` means all commits that HEAD reaches.
     pub range: Option<String>,
-    /// Follow first parents only.
+    /// Whether to follow first parents only.
     pub first_parent: bool,
-    /// Only merges, or none.
+    /// `true` selects only merges, `false` only other commits.
     pub merges: Option<bool>,
-    /// Only commits that a tag names.
+    /// Whether to select only commits that a tag names.
     pub tags: bool,
-    /// Every n-th commit, counted from the last.
+    /// Selects every n-th commit, counted from the last.
     pub every: Option<usize>,
-    /// This many commits, evenly spaced, including both ends.
+    /// Selects this many commits, evenly spaced, including both ends.
     pub steps: Option<usize>,
-    /// Not older than this.
+    /// Selects commits that are not older than this date.
     pub since: Option<String>,
-    /// Not younger than this.
+    /// Selects commits that are not younger than this date.
     pub until: Option<String>,
-    /// These and no others.
+    /// Selects these commits and no others.
     pub commits: Vec<String>,
 }
 
-/// A version and the tree that it is built from.
+/// A selected version and the tree that it is built from.
 pub struct Selected {
-    /// The version, queued.
+    /// The version, in the state `queued`.
     pub version: Version,
-    /// The id of its tree.
+    /// The id of the version's git tree.
     pub tree: String,
-    /// The commits that were left out and that it has first.
+    /// The ids of the left-out commits of which this version is the first selected descendant.
     pub left_out: Vec<String>,
 }
 
-/// One line of the log for each commit: fields divided by zero bytes, the trailers within theirs by ones.
+/// The format of the log: one record for each commit. Zero bytes separate its fields, and bytes of value 1 separate its
+/// trailers.
 const FORMAT: &str = "--format=%H%x00%P%x00%T%x00%ct%x00%an%x00%s%x00%(trailers:key=Scruple-Accept,valueonly,separator=%x01)%x1e";
 
 impl Selection {
-    /// The range in words.
+    /// Returns a text that describes the range.
     pub fn text(&self) -> String {
         match (&self.range, self.commits.len()) {
             (Some(range), _) => range.clone(),
@@ -53,7 +54,7 @@ impl Selection {
         }
     }
 
-    /// The versions, oldest first, in topological order.
+    /// Returns the selected versions in topological order, oldest first.
     pub fn versions(&self, source: &Source) -> Result<Vec<Selected>, Fault> {
         let chosen: Vec<String> =
             self.commits.iter().map(|revision| source.commit(revision)).collect::<Result<_, _>>()?;
@@ -132,7 +133,8 @@ impl Selection {
     }
 }
 
-/// A clone that is cut off would take the oldest commit that it has for the first one.
+/// Returns an error if a shallow clone cuts the range off. Its oldest commit would otherwise appear to be the first
+/// one.
 fn check_depth(source: &Source, all: &[Selected]) -> Result<(), Fault> {
     if !source.shallow {
         return Ok(());
@@ -170,7 +172,7 @@ fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<Selected>
     Some(Selected { version, tree: (*tree).to_owned(), left_out: Vec::new() })
 }
 
-/// The tags of each commit; annotated ones name it through an object of their own.
+/// Returns the tags of each commit. An annotated tag is an object of its own, which refers to the commit.
 fn tags(source: &Source) -> Result<HashMap<String, Vec<String>>, Fault> {
     let words = ["for-each-ref", "refs/tags", "--format=%(objectname) %(*objectname) %(refname:short)"];
     let answer = source.repository.ask(words).map_err(|refused| refused.fault("cannot list tags"))?;

@@ -11,30 +11,30 @@ use std::time::Duration;
 
 /// A repository whose commits can be read.
 pub struct Source {
-    /// The repository in which git is run.
+    /// The repository in which git runs.
     pub repository: Repository,
-    /// The absolute path or the URL, which identifies the repository.
+    /// The absolute path or the URL of the repository, which identifies it.
     pub place: String,
-    /// The last part of that.
+    /// The last part of the path or URL.
     pub name: String,
-    /// The URL of the remote, where there is one.
+    /// The URL of the remote, if there is one.
     pub remote: Option<String>,
-    /// The folder that holds objects, modules and other things that working trees share.
+    /// The folder that holds objects, modules and whatever else working trees share.
     pub common: PathBuf,
-    /// Whether history is cut off.
+    /// Whether the repository is a shallow clone.
     pub shallow: bool,
     /// Sentences that the user should read.
     pub remarks: Vec<(&'static str, String)>,
 }
 
-/// Whether this names a repository that has to be fetched.
+/// Whether this text is the URL of a repository, which has to be fetched.
 pub fn is_url(text: &str) -> bool {
     let scp =
         |text: &str| text.split_once(':').is_some_and(|(host, _)| !host.contains('/') && host.contains('@'));
     text.contains("://") || (scp(text) && !Path::new(text).exists())
 }
 
-/// A folder's name for a repository: its last part, and a digest, since several have the same last part.
+/// Returns the folder name for a repository: the last part of its path or URL, and a digest that makes it unique.
 pub fn key(place: &str) -> String {
     let name: String = last_part(place)
         .chars()
@@ -43,7 +43,7 @@ pub fn key(place: &str) -> String {
     format!("{name}-{}", &digest(place)[..12])
 }
 
-/// The name of a repository.
+/// Returns the name of a repository: the last part of its path or URL.
 pub fn last_part(place: &str) -> String {
     let trimmed = place.trim_end_matches('/');
     let trimmed = trimmed.strip_suffix("/.git").unwrap_or(trimmed);
@@ -51,7 +51,7 @@ pub fn last_part(place: &str) -> String {
     last.strip_suffix(".git").unwrap_or(last).to_owned()
 }
 
-/// The absolute path or the URL of the repository that is meant.
+/// Returns the absolute path or the URL of the named repository, or of the one around the working folder.
 pub fn place_of(named: Option<&str>) -> Result<String, Fault> {
     if let Some(url) = named.filter(|text| is_url(text)) {
         return Ok(url.to_owned());
@@ -67,7 +67,7 @@ pub fn place_of(named: Option<&str>) -> Result<String, Fault> {
     let words = ["rev-parse", "--path-format=absolute", "--show-toplevel"];
     match Repository::at(&absolute).ask(words) {
         Ok(top) => Ok(top),
-        // A bare repository has no working tree, and its top is itself.
+        // A bare repository has no working tree; its git folder takes the place of the top folder.
         Err(Refused::Said(said)) if said.contains("work tree") => {
             let words = ["rev-parse", "--path-format=absolute", "--git-dir"];
             Repository::at(&absolute).ask(words).map_err(|refused| refused.fault(&tried))
@@ -80,7 +80,7 @@ pub fn place_of(named: Option<&str>) -> Result<String, Fault> {
 }
 
 impl Source {
-    /// Opens the repository; a remote one is mirrored below `folder` first.
+    /// Opens the repository. A remote repository is mirrored below `folder` first.
     pub fn open(place: &str, folder: &Path, hands: &mut Hands) -> Result<Source, Fault> {
         let mut remarks = Vec::new();
         let url = is_url(place);
@@ -117,13 +117,13 @@ impl Source {
         })
     }
 
-    /// Where its objects are.
+    /// Returns where the objects of the repository are stored.
     pub fn origin(&self) -> Origin {
         let address = self.remote.clone().unwrap_or_else(|| self.place.clone());
         Origin { common: self.common.clone(), address }
     }
 
-    /// The full id of the commit that a revision names.
+    /// Returns the full id of the commit that a revision names.
     pub fn commit(&self, revision: &str) -> Result<String, Fault> {
         let peeled = format!("{revision}^{{commit}}");
         self.repository.ask(["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled]).map_err(
@@ -134,7 +134,7 @@ impl Source {
         )
     }
 
-    /// The error for an unknown revision.
+    /// Creates the error for an unknown revision.
     pub fn unknown(&self, revision: &str) -> Fault {
         let advice = match self.shallow {
             true => "the clone is shallow: `git fetch --unshallow` gets the rest".to_owned(),
@@ -143,7 +143,7 @@ impl Source {
         Fault::usage(format!("there is no revision ‘{revision}’ in ‘{}’: {advice}", self.place))
     }
 
-    /// The ids of the commits of a range; of the commit alone where it is no range.
+    /// Returns the ids of the commits of a range, or of a single commit if the text is not a range.
     pub fn members(&self, range: &str) -> Result<Vec<String>, Fault> {
         if !range.contains("..") {
             return Ok(vec![self.commit(range)?]);
@@ -154,8 +154,8 @@ impl Source {
         Ok(answer.lines().map(str::to_owned).collect())
     }
 
-    /// A commit of the current content of the working tree, where that differs from HEAD. Its objects go to `objects`;
-    /// the repository is not changed.
+    /// Creates a commit of the current content of the working tree, if that differs from HEAD. Its objects go to the
+    /// folder `objects`; the repository is not changed.
     pub fn snapshot(&self, objects: &Path) -> Result<Option<String>, Fault> {
         let failed = |refused: Refused| refused.fault("cannot read the working tree");
         let index = self
@@ -183,14 +183,14 @@ impl Source {
             self.repository.ask_with(words, &env, None).map(Some)
         };
         let result = work().map_err(failed);
-        // A copy that stays is overwritten the next time.
+        // If the copy cannot be removed, the next snapshot overwrites it.
         let _ = std::fs::remove_file(&copy);
         result
     }
 }
 
-/// Copies git's index. Git reads a file that is not older than the index, because its time cannot show whether it was
-/// changed since; a copy that looked newer than it is would hide such a change.
+/// Copies git's index with its modification time. Git reads a file again if it is not older than the index, since its
+/// time cannot show whether it changed afterwards. A copy with a later time would hide such a change.
 fn copy_with_its_time(index: &Path, copy: &Path) -> std::io::Result<()> {
     std::fs::copy(index, copy)?;
     std::fs::File::options().write(true).open(copy)?.set_modified(index.metadata()?.modified()?)
@@ -202,7 +202,7 @@ pub fn unlock(git: &Path) -> std::io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         if entry.file_type()?.is_dir() {
-            // Objects are many, and are written without locks.
+            // The folder of objects is skipped: it is large, and git writes it without locks.
             if name != "objects" {
                 unlock(&entry.path())?;
             }
@@ -213,7 +213,7 @@ pub fn unlock(git: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Fetches all branches and tags of a remote repository into a bare one below `folder`.
+/// Fetches all branches and tags of a remote repository into a bare repository below `folder`.
 fn mirror(
     url: &str,
     folder: &Path,

@@ -15,23 +15,23 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-/// A command or a bench program, the same at every version except for parameters.
+/// A command or a bench program. It is the same at every version except for its parameters.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Template {
-    /// Its name.
+    /// The name of the subject.
     pub name: String,
-    /// Its words, with parameters in braces.
+    /// The words of the command line, with parameters in braces.
     pub words: Vec<String>,
-    /// The values of its parameters, where the version says nothing else.
+    /// The values of the parameters, unless the settings of a version override them.
     pub params: BTreeMap<String, String>,
-    /// Whether it is a bench program, whose cases are weighed.
+    /// Whether the subject is a bench program, whose cases are weighed.
     pub bench: bool,
-    /// Whether it is a yardstick: launched beside every version, and never judged itself.
+    /// Whether the subject is a yardstick, which is launched beside every version and never judged.
     pub yardstick: bool,
 }
 
-/// A history is identified by this text, among others: a field that older histories do not have is written only where
-/// it is set.
+/// This text is part of the identity of a history. To keep the identity of older histories, a field that they lack is
+/// only written if it is set.
 impl fmt::Debug for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = f.debug_struct("Template");
@@ -44,12 +44,12 @@ impl fmt::Debug for Template {
     }
 }
 
-/// The smaller size of the work is this share of the requested size. At a tenth, the difference of the two is hardly
-/// noisier than the larger one by itself; at a half it would be twice as noisy.
+/// The ratio of the smaller size of the work to the requested size. At a tenth, the difference of the two costs is
+/// hardly noisier than the larger cost alone; at a half it would be twice as noisy.
 const SMALLER: f64 = 0.1;
 
 impl Template {
-    /// A template of these words; one word alone is split as a shell would.
+    /// Creates a template from these words. A single word is split as a shell would.
     pub fn new(words: &[String], name: Option<&str>) -> Result<Template, Fault> {
         let split = match words {
             [one] => shell::words(one)?,
@@ -59,12 +59,12 @@ impl Template {
         Ok(Template { name, words: split, params: BTreeMap::new(), bench: false, yardstick: false })
     }
 
-    /// The parameters at a version, once for each of its launches in a block: a second time, with less work, where the
-    /// recipe declares one of them as the size of the work.
+    /// Returns the parameters of each launch of a block at a version. There is a second launch, with less work, if the
+    /// recipe declares a parameter as the size of the work.
     pub fn launches(&self, effective: &Effective) -> Vec<BTreeMap<String, String>> {
         let mut params = self.params.clone();
         params.extend(effective.params.clone());
-        // A parameter that the command does not use does not belong to it.
+        // Parameters that the command does not use are removed.
         params.retain(|name, _| self.words.iter().any(|word| word.contains(&format!("{{{name}}}"))));
         let smaller = effective.size.as_ref().filter(|_| !self.bench).and_then(|name| {
             let mut smaller = params.clone();
@@ -75,7 +75,7 @@ impl Template {
         std::iter::once(params).chain(smaller).collect()
     }
 
-    /// The words of its first launch at a version.
+    /// Returns the words of the first launch at a version.
     pub fn argv(&self, effective: &Effective) -> Vec<String> {
         self.launches(effective).first().map(|params| self.filled(params)).unwrap_or_default()
     }
@@ -84,7 +84,7 @@ impl Template {
         self.words.iter().map(|word| arms::substitute(word, params)).collect()
     }
 
-    /// The arm of one of its launches at a version, without readings.
+    /// Returns the arm of one launch at a version, without readings.
     pub fn arm(&self, commit: &str, effective: &Effective, launch: usize) -> Arm {
         let launches = self.launches(effective);
         let params = &launches[launch.min(launches.len() - 1)];
@@ -95,9 +95,9 @@ impl Template {
         arm
     }
 
-    /// The arms at a version, without readings: one for each launch. A bench program has one for the cost of building
-    /// it, and one for its processes, which is not a figure of any case; those of its cases are added when they are
-    /// known.
+    /// Returns the arms at a version, without readings: one for each launch. A bench program has one for its build
+    /// costs, and one for those costs of its processes that belong to no case. The arms of its cases are added when
+    /// they are known.
     pub fn arms(&self, commit: &str, effective: &Effective) -> Vec<Arm> {
         let arm = |launch| self.arm(commit, effective, launch);
         match self.bench {
@@ -106,7 +106,7 @@ impl Template {
         }
     }
 
-    /// How to start it for one of its launches among the artefacts in `folder`; or why it cannot be.
+    /// Returns how to start one launch among the artefacts in `folder`, or why that is impossible.
     pub fn job(
         &self,
         version: &str,
@@ -134,7 +134,7 @@ impl Template {
     }
 }
 
-/// A size with less work, where the text is a whole number large enough for one.
+/// Returns a smaller size of the work, if the text is a whole number of at least 2.
 pub fn smaller_size(size: &str) -> Option<String> {
     let size: u64 = size.trim().parse().ok().filter(|size| *size >= 2)?;
     Some(((size as f64 * SMALLER).round() as u64).max(1).to_string())

@@ -1,4 +1,4 @@
-//! Two versions to weigh side by side: two revisions, or a revision and the working tree.
+//! Builds two versions to weigh side by side: two revisions, or a revision and the working tree.
 
 use super::artefacts::Artefacts;
 use super::build::{Builder, Outcome};
@@ -15,35 +15,35 @@ use scruple_core::sample::Reading;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The name of uncommitted changes.
+/// The label of the version with uncommitted changes.
 pub const WORKING_TREE: &str = "working tree";
 
-/// The two versions.
+/// Which two versions to build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revisions {
-    /// The reference revision; or a branch, whose merge base with HEAD is used.
+    /// The reference revision, or a branch whose merge base with HEAD is the reference.
     pub reference: String,
-    /// Whether it is such a branch.
+    /// Whether `reference` is a branch whose merge base is used.
     pub base: bool,
-    /// The other revision; none for the working tree.
+    /// The other revision; `None` means the working tree.
     pub other: Option<String>,
 }
 
-/// Both versions, built. No other process builds in that folder while this value exists.
+/// Two versions that were built. No other process builds in their folder while this value exists.
 pub struct Pair {
-    /// Locks the folder of builds, and identifies the builds in it.
+    /// The lock of the folder of builds, and the identity of the builds in it.
     pub hold: Builder,
-    /// The commits, the reference first, and the repository that has both of them.
+    /// The ids of the commits, the reference first.
     pub commits: [String; 2],
-    /// See [`Pair::commits`].
+    /// The repository that has the objects of both commits.
     pub objects: PathBuf,
     /// The names of the versions, the reference first.
     pub labels: [String; 2],
-    /// Whether the builds are the same, byte for byte, so that there is nothing to weigh.
+    /// Whether the builds are byte for byte the same, so that no measurement is needed.
     pub same_build: bool,
-    /// Changes that commits between the versions declare as intended.
+    /// The changes that commits between the versions declare as intended.
     pub accepted: Vec<Acceptance>,
-    /// The arms of each subject, the reference first; those of the first subject have what building them cost.
+    /// The arms of each subject, the reference first. The arms of the first subject carry the build costs.
     pub prepared: Vec<Prepared>,
     /// Sentences that the user should read.
     pub remarks: Vec<(&'static str, String)>,
@@ -128,7 +128,7 @@ pub fn build(
     })
 }
 
-/// Untracked files are not built, which a user may not expect.
+/// Returns a remark about untracked files. They are not built, which a user may not expect.
 fn untracked(source: &Source) -> Option<(&'static str, String)> {
     let words = ["ls-files", "--others", "--exclude-standard", "-z", ":/"];
     let answer = source.repository.ask_of_tree(words, &[]).unwrap_or_default();
@@ -141,13 +141,13 @@ fn untracked(source: &Source) -> Option<(&'static str, String)> {
     Some(("untracked", text))
 }
 
-/// Whether two launches of the same artefacts differ in anything else.
+/// Whether two launches differ in anything other than their artefacts.
 fn other_launch(pair: &[Prepared]) -> bool {
     let [old, new] = pair else { return true };
     old.job.argv != new.job.argv || old.job.env != new.job.env || old.arm.params != new.arm.params
 }
 
-/// The most files that are named where many differ.
+/// The largest number of changed files that are named.
 const NAMED: usize = 4;
 
 fn same_build_text(old: &str, new: &str, changed: &[String]) -> String {
@@ -163,7 +163,7 @@ fn same_build_text(old: &str, new: &str, changed: &[String]) -> String {
     }
 }
 
-/// The files that differ between two commits.
+/// Returns the files that differ between two commits.
 fn changed(repository: &Repository, old: &str, new: &str) -> Vec<String> {
     let words =
         ["diff", "--name-only", "--no-ext-diff", "--no-textconv", "-z", "--end-of-options", old, new, "--"];
@@ -171,7 +171,7 @@ fn changed(repository: &Repository, old: &str, new: &str) -> Vec<String> {
     answer.split('\0').filter(|name| !name.is_empty()).map(plain).collect()
 }
 
-/// The changes that commits after the reference, up to the end, declare as intended.
+/// Returns the changes that commits after the reference, up to the end, declare as intended.
 fn accepted(source: &Source, reference: &str, end: &str) -> Result<Vec<Acceptance>, Fault> {
     let range = format!("{reference}..{end}");
     if source.members(&range)?.is_empty() {
@@ -194,7 +194,7 @@ fn ready(builder: &mut Builder, (label, commit): (String, String), aside: bool) 
     }
 }
 
-/// A version that may be weighed.
+/// A version that was built and may be weighed.
 struct Built {
     label: String,
     commit: String,

@@ -27,7 +27,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Runs the sub-verb; without one, weighs a range.
+/// Runs the subcommand; without one, weighs a range.
 pub fn history(args: &HistoryArgs) -> Result<Code, Fault> {
     match &args.verb {
         None => take(&args.take, Aim::Selection),
@@ -110,7 +110,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     }
 }
 
-/// The launcher of builds, forked while the process is small.
+/// Starts the launcher of builds. It is forked while this process is small.
 pub fn start_launcher() -> Result<Launcher, Fault> {
     Launcher::start().map_err(|error| Fault::internal(format!("cannot fork the launcher process: {error}")))
 }
@@ -142,7 +142,7 @@ fn stored(args: &WhichArgs, unnamed: Which<'_>) -> Result<History, Fault> {
     }
 }
 
-/// The other histories of the repository, and how they are named.
+/// Lists the other histories of the repository, and how to name them.
 fn others(args: &WhichArgs, shown: &History) -> Result<String, Fault> {
     let Ok(place) = history::place_of(args.repo.as_deref()) else { return Ok(String::new()) };
     let listed = paths::existing_store(args.store.as_deref())?.histories_of(&place)?;
@@ -160,7 +160,7 @@ fn others(args: &WhichArgs, shown: &History) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// The state of each version, with reasons.
+/// Lists the state of each version, with reasons.
 fn states(history: &History) -> String {
     let state = history.run.state.word();
     let mut text = format!("{}  {}  {}  {state}\n", history.run.id, history.repository, history.range);

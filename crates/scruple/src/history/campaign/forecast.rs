@@ -1,4 +1,4 @@
-//! Predicts how long a history will take: once when the first version was built, and once when it was launched.
+//! Predicts how long a history will take: once after the first version was built, and once after its first launch.
 
 use super::Campaign;
 use crate::history::artefacts::Artefacts;
@@ -9,18 +9,18 @@ use scruple_core::subject::Subject;
 use scruple_core::unit::{Unit, quantity};
 use std::time::Duration;
 
-/// Shorter histories need no warning.
+/// No forecast is printed for a history that is expected to take less than this.
 const SHORT: Duration = Duration::from_secs(60);
 
-/// Launches of the memory and counting passes of one version, about.
+/// The approximate number of launches in the memory and counting passes of one version.
 const COUNTED: usize = 10;
-/// What a unit takes besides its work.
+/// The fixed overhead of a farm unit, in addition to its work.
 const UNIT: Duration = Duration::from_millis(500);
 
-/// What was predicted, and from what.
+/// Which forecasts were printed, and what they are based on.
 #[derive(Default)]
 pub(super) struct Forecast {
-    /// How long the first launch took.
+    /// The time of the first launch.
     pub(super) launch: Option<Duration>,
     builds: bool,
     rounds: bool,
@@ -28,7 +28,7 @@ pub(super) struct Forecast {
 }
 
 impl Campaign {
-    /// After the first build, reports the expected time of the others.
+    /// Prints the expected time of the remaining builds, after the first build.
     pub(super) fn foretell_builds(&mut self, artefacts: &Artefacts) {
         if std::mem::replace(&mut self.forecast.builds, true) || self.effort.adaptive {
             return;
@@ -44,7 +44,7 @@ impl Campaign {
         }
     }
 
-    /// Before versions are built for the second time, says what that takes.
+    /// Prints the expected time of building versions again, before their second builds.
     pub(super) fn foretell_rebuilds(&mut self, set: &[usize]) {
         if std::mem::replace(&mut self.forecast.rebuilds, true) {
             return;
@@ -65,7 +65,7 @@ impl Campaign {
         }
     }
 
-    /// Before the first round, says what all rounds take.
+    /// Prints the expected time of all rounds, before the first round.
     pub(super) fn foretell_rounds(&mut self, launches: usize) {
         let Some(each) = self.forecast.launch else { return };
         if std::mem::replace(&mut self.forecast.rounds, true) {
@@ -91,7 +91,8 @@ impl Campaign {
 }
 
 impl Campaign {
-    /// Before units are sent, says what they take on so many nodes, by what is known of builds and launches.
+    /// Prints the expected time of farm units on this many nodes before they are sent, using the known times of builds
+    /// and launches.
     pub(super) fn foretell_units(&self, ahead: &Ahead, places: usize) {
         let (builds, count, beside) = (ahead.builds.len(), ahead.count.len(), ahead.beside.len());
         let mut work = Vec::new();

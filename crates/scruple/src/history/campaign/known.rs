@@ -1,4 +1,4 @@
-//! What is known of the versions so far, as the schedule asks for it.
+//! Summarizes what is known about the versions so far, in the form that the schedule needs.
 
 use super::Campaign;
 use crate::history::schedule::Seen;
@@ -23,8 +23,8 @@ impl Campaign {
         self.history.entries.iter().enumerate().map(seen).collect()
     }
 
-    /// Whether instructions are requested, and the version was counted without them. Where they cannot be counted, that
-    /// is recorded.
+    /// Whether instructions are requested, and an arm of the version has neither readings of them nor a record that
+    /// they cannot be counted.
     fn lacks_instructions(&self, entry: &crate::store::Entry) -> bool {
         let commit = &entry.version.commit;
         let lacks = |subject: usize, template: &Template| {
@@ -40,7 +40,7 @@ impl Campaign {
     }
 
     /// Whether the user gave a number of launches, and the memory of a command was read less often than a verdict needs
-    /// and the number allows.
+    /// and that number allows.
     fn lacks_memory(&self, entry: &crate::store::Entry) -> bool {
         let wanted = READINGS.min(self.effort.rounds as usize);
         let few = |place: &usize| {
@@ -52,17 +52,17 @@ impl Campaign {
             && (0..self.subjects.len()).any(|subject| launched(subject).iter().any(few))
     }
 
-    /// Timing launches of the subject with the fewest.
+    /// Returns the number of timing launches of the subject that was launched least often.
     fn rounds(&self, commit: &str) -> u32 {
         let of = |subject| self.arms.rounds(&self.history.run, subject, commit);
         (0..self.subjects.len()).map(of).min().unwrap_or(0)
     }
 
-    /// Measuring time so far, over the whole life of the history. While searching between versions that do not differ,
-    /// builds use the same budget, since they dominate the cost.
+    /// Returns the measuring time used so far, over the whole life of the history. In an adaptive history, builds count
+    /// as well, since they dominate its cost.
     pub(super) fn spent(&self) -> Duration {
         let total = |key: &str| -> f64 {
-            // The time of a case's iterations is already in that of its process.
+            // The time of a case's iterations is already part of the time of its process.
             let took =
                 self.history.run.arms.iter().filter(|arm| !matches!(arm.subject, Subject::Case { .. }));
             let samples = took.filter_map(|arm| arm.sample(key));
@@ -72,7 +72,7 @@ impl Campaign {
         Duration::from_nanos((total("time.wall") + builds) as u64)
     }
 
-    /// The arms of a version, or of the version that has the same artefacts and was weighed.
+    /// Returns the arms of a version, or those of the weighed version that has the same artefacts.
     pub(super) fn arms_of(&self, index: usize) -> Vec<&Arm> {
         let version = &self.history.entries[index].version;
         let commit = version.same_as.as_ref().unwrap_or(&version.commit);

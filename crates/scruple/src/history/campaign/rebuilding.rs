@@ -1,4 +1,4 @@
-//! Versions built more than once: what building costs, told from builds that take turns.
+//! Builds versions more than once, in turns, to compare what building them costs.
 
 use super::Campaign;
 use crate::fault::Fault;
@@ -9,7 +9,7 @@ use scruple_core::sample::{Reading, Sample};
 use std::sync::atomic::Ordering;
 
 impl Campaign {
-    /// How often a version was built; as often as anybody wants where it cannot be built again, or nothing builds it.
+    /// Returns how often a version was built, or `u32::MAX` if it has no build steps or cannot be built again.
     pub(super) fn builds(&self, index: usize) -> u32 {
         let commit = &self.history.entries[index].version.commit;
         if self.built_once.contains(&index) || self.builder.effective(commit).steps.is_empty() {
@@ -23,13 +23,13 @@ impl Campaign {
         self.history.run.arms[arm].sample("build.time")
     }
 
-    /// The arm that the builds of a version are put down to.
+    /// Returns the arm that carries the build costs of a version.
     fn build_arm(&self, index: usize) -> Option<usize> {
         self.arms.launched(0, &self.history.entries[index].version.commit).first().copied()
     }
 
-    /// Builds these versions once more each, in an order drawn from the seed. What was built is not kept: the artefacts
-    /// that are weighed stay those of the first build.
+    /// Builds each of these versions once more, in an order drawn from the seed. The results are discarded: the
+    /// artefacts that are weighed remain those of the first build.
     pub(super) fn rebuild(&mut self, set: &[usize]) -> Result<(), Fault> {
         let blocks = (0..self.history.entries.len())
             .filter_map(|index| self.build_times(index)?.blocks.iter().max().copied());

@@ -1,5 +1,5 @@
-//! Where to look closer: which versions differ, and between which of them a change lies that no single pair shows
-//! clearly.
+//! Decides where to weigh more versions: which versions differ, and between which of them a change lies that no single
+//! pair of versions shows clearly.
 
 use super::{Campaign, ERROR};
 use crate::history::schedule::{Seen, neighbours};
@@ -9,7 +9,7 @@ use scruple_core::history::{Graph, State, find_changes};
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::subject::Arm;
 
-/// The versions that may have caused a change of a metric of a subject, including unweighed ones.
+/// The versions, weighed or not, that may have caused a change of one metric of one subject.
 pub(super) struct Suspected {
     set: Vec<usize>,
     subject: String,
@@ -17,7 +17,7 @@ pub(super) struct Suspected {
 }
 
 impl Suspected {
-    /// Whether one of the versions is the second of two, or between them.
+    /// Whether the set contains the second of two versions, or a version between them.
     pub(super) fn holds(&self, graph: &Graph, one: usize, other: usize) -> bool {
         self.set.contains(&other)
             || graph.between(one, other).iter().any(|version| *version != one && self.set.contains(version))
@@ -25,11 +25,11 @@ impl Suspected {
 }
 
 impl Campaign {
-    /// Whether two versions differ beyond noise in anything that is exact, or in time.
+    /// Whether two versions differ beyond noise in an exact metric or in time.
     pub(super) fn differ(&self, a: usize, b: usize) -> bool {
         let (left, right) = (self.arms_of(a), self.arms_of(b));
         let different = |left: &&Arm| {
-            // Figures of work that was declared different cannot be compared.
+            // Arms with different parameters do different work, so that their figures cannot be compared.
             let same = |right: &&&Arm| left.name == right.name && left.params == right.params;
             let right = right.iter().find(same);
             right.is_some_and(|right| left.figures.keys().any(|key| self.clearly(left, right, key)))
@@ -37,7 +37,7 @@ impl Campaign {
         left.iter().any(different)
     }
 
-    /// Whether two arms differ beyond noise in a metric that is exact, or a time.
+    /// Whether two arms differ beyond noise in this metric, if it is exact or a time.
     fn clearly(&self, left: &Arm, right: &Arm, key: &str) -> bool {
         let (Some(old), Some(new)) = (left.sample(key), right.sample(key)) else { return false };
         if old.pass == Pass::Build {
@@ -57,7 +57,8 @@ impl Campaign {
         matches!(verdict, Verdict::Different | Verdict::Small)
     }
 
-    /// The sets in which no neighbours differ clearly enough to identify the version: all of them are weighed.
+    /// Returns the sets in which no two neighbours differ clearly enough to identify the version that caused the
+    /// change. All versions of such a set are weighed.
     pub(super) fn unclear(&self, seen: &[Seen]) -> Vec<&Suspected> {
         let pairs = neighbours(seen, &self.graph, self.effort.first());
         let told = |one: &Suspected| {

@@ -1,4 +1,4 @@
-//! What a unit of a farm does with a campaign: it weighs the versions that it was told, and nothing else.
+//! Runs a campaign inside a farm unit, which weighs only the versions that the unit names.
 
 use super::Campaign;
 use crate::farm::unit::{Found, Measure};
@@ -11,7 +11,7 @@ use scruple_core::sample::Figure;
 use std::path::{Path, PathBuf};
 
 impl Campaign {
-    /// Notes what other units have built, and takes the artefacts of all versions from the folder that is shared.
+    /// Records what other units have built, and takes the artefacts of all versions from the shared folder.
     pub fn begin_unit(
         &mut self,
         shared: &Path,
@@ -34,7 +34,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Notes what became of a build that another process did.
+    /// Records the result of a build that another process did.
     pub(super) fn note_build(&mut self, index: usize, found: Found) -> Result<(), Fault> {
         let commit = self.history.entries[index].version.commit.clone();
         match found {
@@ -54,7 +54,7 @@ impl Campaign {
         }
     }
 
-    /// Counts these versions, and takes rounds of those; which of them could be built is known by now.
+    /// Runs the counting pass of some versions and rounds of others, as the unit says. All builds are finished by now.
     pub fn perform(&mut self, work: &Measure) -> Result<(), Fault> {
         self.part = Some(work.part.clone());
         let places = |this: &Campaign, commits: &[String]| -> Vec<usize> {
@@ -75,8 +75,8 @@ impl Campaign {
         Ok(())
     }
 
-    /// What became of the versions, what was read, and the logs of those that failed. What builds cost is in the results
-    /// of the units that did them.
+    /// Returns the states of the versions, the run, and the logs of the versions that failed. Build costs are removed,
+    /// because the results of the units that built the versions contain them.
     pub fn into_parts(self) -> (Vec<Entry>, Run, Vec<(String, PathBuf)>) {
         let mut run = self.history.run;
         for arm in &mut run.arms {

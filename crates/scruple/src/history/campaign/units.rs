@@ -1,5 +1,5 @@
-//! A history on a farm: what can be done now is written down in units, and what came of them is put into the history all
-//! at once.
+//! Runs a history on a farm: writes all work that is possible now into units, and adopts their results in one
+//! transaction.
 
 use super::Campaign;
 use crate::digest::digest;
@@ -24,11 +24,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Rounds that a unit has at least, where there are so many.
+/// The smallest number of rounds in a unit, unless fewer rounds are left.
 const FEWEST: u32 = 2;
 
 impl Campaign {
-    /// Has the farm do this step, and all that can be done without knowing what comes of it.
+    /// Has the farm do this step, together with all work that does not depend on its result.
     pub(super) fn hand_out_step(&mut self, farm: &mut Farm, step: Step, seen: &[Seen]) -> Result<(), Fault> {
         let unclear = self.unclear(seen);
         let open = |a, b| unclear.iter().any(|stretch| stretch.holds(&self.graph, a, b));
@@ -38,14 +38,15 @@ impl Campaign {
         if now == Ahead::default()
             && let Step::Count(index) = step
         {
-            // Both sides of a change are counted again on one machine.
+            // Both sides of a change are counted again on the same machine.
             now.count = vec![index];
             now.count.extend(std::mem::take(&mut self.again));
         }
         self.hand_out(farm, now, seen)
     }
 
-    /// How many rounds may be taken before the budget is looked at again: few while it is not known what one takes.
+    /// Returns how many rounds may run before the budget is checked again. The number is small until the time of a
+    /// round is known.
     fn rounds_within_budget(&self, seen: &[Seen]) -> u32 {
         let Some(budget) = self.effort.budget else { return u32::MAX };
         let known: u32 = seen.iter().map(|one| if one.rounds == u32::MAX { 0 } else { one.rounds }).sum();
@@ -57,7 +58,8 @@ impl Campaign {
         ((budget.saturating_sub(self.spent()).as_secs_f64() / each) as u32).max(1)
     }
 
-    /// Has the farm do what can be done now, and takes in what came of it: all of it, or after a kill nothing yet.
+    /// Has the farm do the work that is possible now, and adopts all its results at once: if this process is killed,
+    /// none are adopted.
     fn hand_out(&mut self, farm: &mut Farm, mut ahead: Ahead, seen: &[Seen]) -> Result<(), Fault> {
         let shared = match &farm.folder {
             Some(folder) => folder.join(key(&self.history.source)),
@@ -127,7 +129,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Adds versions to the builds whose artefacts were cleaned away.
+    /// Plans builds of the versions whose artefacts were removed by `scruple history clean`.
     fn add_cleaned(&self, shared: &Path, ahead: &mut Ahead) -> Result<(), Fault> {
         let mut gone = Vec::new();
         for index in ahead.count.iter().chain(&ahead.beside).copied() {
@@ -144,7 +146,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// Writes the units of what can be done now.
+    /// Writes the units of the work that is possible now.
     fn plan(
         &self,
         farm: &mut Farm,
@@ -178,7 +180,8 @@ impl Campaign {
                 chunks.push((part, count.clone(), Vec::new(), self.block, 0));
             }
         }
-        // Every version of a round is on one node; rounds and subjects are dealt out.
+        // A unit contains every version of its rounds, so that they run on one node; rounds and subjects are divided
+        // among units.
         let rows = rows(places, ahead.rounds);
         let mut first = self.block;
         for part in self.groups(places.div_ceil(rows) as usize) {
@@ -208,7 +211,7 @@ impl Campaign {
         Ok(batch)
     }
 
-    /// The places of subjects in as many groups as may be under way at once; a yardstick is in each.
+    /// Divides the subjects into at most this many groups. Each group contains the yardsticks.
     fn groups(&self, most: usize) -> Vec<Vec<usize>> {
         let (beside, weighed): (Vec<usize>, Vec<usize>) =
             (0..self.subjects.len()).partition(|subject| self.subjects[*subject].yardstick);
@@ -228,7 +231,7 @@ impl Campaign {
         }
     }
 
-    /// The environment of counting launches, in the form that units have.
+    /// Returns the environment of counting launches in the form that units have.
     fn environment_as_text(&self) -> BTreeMap<String, String> {
         let text = |part: &OsString| part.to_string_lossy().into_owned();
         self.environment.iter().map(|(name, value)| (text(name), text(value))).collect()
@@ -279,7 +282,7 @@ impl Campaign {
         }
     }
 
-    /// A series never crosses machine classes unless that was asked for.
+    /// Returns an error if nodes are of different machine classes, unless the user has allowed that.
     fn check_classes(&self, folder: &Folder, measures: &[(&Planned, Told)]) -> Result<(), Fault> {
         let provenance = &self.history.run.provenance;
         let before = (!provenance.nodes.is_empty()).then_some(&provenance.machine_class);
@@ -298,7 +301,7 @@ impl Campaign {
         )))
     }
 
-    /// Takes in what units found, in the order in which they were planned.
+    /// Adopts the results of units, in the order in which the units were planned.
     fn adopt(&mut self, builds: Vec<(String, Told)>, measures: Vec<(&Planned, Told)>) -> Result<(), Fault> {
         let place = |this: &Campaign, commit: &str| {
             this.history.entries.iter().position(|entry| entry.version.commit == commit)
@@ -367,7 +370,7 @@ impl Campaign {
         self.put(index, &[])
     }
 
-    /// Takes in readings, arm by arm.
+    /// Adds the readings of a unit's arms to the arms of this history.
     fn adopt_readings(&mut self, entries: &[Entry], theirs: &Run) -> Result<(), Fault> {
         let of_unit = Arms::of(theirs, &self.subjects, &self.builder);
         for subject in 0..self.subjects.len() {
@@ -387,7 +390,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// The place of the arm of a case, which is made where it is seen for the first time.
+    /// Returns the index of the arm of a case. Creates the arm if the case is new.
     fn place_of_case(&mut self, subject: usize, commit: &str, case: &Arm) -> Result<usize, Fault> {
         let mut known = self.arms.cases(subject, commit).iter().copied();
         if let Some(place) = known.find(|place| self.history.run.arms[*place].name == case.name) {
@@ -435,8 +438,8 @@ impl Campaign {
     }
 }
 
-/// Among how many nodes rounds are dealt out: fewer than speak for their class get as many rounds each as their own
-/// intervals take.
+/// Returns among how many nodes the rounds are divided. With fewer nodes than can represent their machine class, each
+/// node gets enough rounds for an interval of its own.
 fn rows(places: u32, rounds: u32) -> u32 {
     let rows = places.min(rounds.div_ceil(FEWEST)).max(1);
     if rows >= nodes::CLASS as u32 { rows } else { rows.min(rounds / nodes::PAIRS as u32).max(1) }

@@ -1,4 +1,5 @@
-//! One visit: a launch of a command of one version, or a process of its bench program, and its possible failures.
+//! Performs one visit, a launch of a command of one version or a process of its bench program, and handles its
+//! failures.
 
 use super::Campaign;
 use crate::bench::suite::{OfCase, Stop};
@@ -16,8 +17,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 impl Campaign {
-    /// Launches one command of one version once and keeps the readings. None where the version cannot be weighed, which
-    /// then becomes its state.
+    /// Launches one command of one version once and keeps the readings. Returns `None` if the version cannot be
+    /// weighed, and records the reason as its state.
     pub(super) fn visit(
         &mut self,
         index: usize,
@@ -45,7 +46,8 @@ impl Campaign {
                 return self.reject(index, State::RunFailed, why, "").map(|()| None);
             }
         };
-        // The instrument is the same at each visit.
+        // The block number decides which instrument is attached. It starts again at each visit, so that the sequence of
+        // instruments does as well.
         let within = if pass == Pass::Timing { block } else { block % BLOCKS_OF_A_VISIT };
         let weighing = match self.weigher.weigh(&job, pass, within, padding) {
             Ok(weighing) => weighing,
@@ -69,7 +71,7 @@ impl Campaign {
         Ok(Some(weighing.wall))
     }
 
-    /// Times or counts the cases of a bench program, each of which has its own arm.
+    /// Times or counts the cases of a bench program. Each case has its own arm.
     fn visit_bench(
         &mut self,
         index: usize,
@@ -122,7 +124,7 @@ impl Campaign {
         Ok(Some(wall))
     }
 
-    /// A bench program that does not list its cases. Other subjects may still be weighed.
+    /// Handles a bench program that does not list its cases. Other subjects of the version may still be weighed.
     fn without_cases(
         &mut self,
         index: usize,
@@ -142,7 +144,7 @@ impl Campaign {
         Ok(None)
     }
 
-    /// Keeps the results of a process for a case; a case that first appears at this version gets an arm.
+    /// Stores what one process read of a case. Creates an arm if the case first appears at this version.
     fn keep_case(
         &mut self,
         index: usize,
@@ -153,7 +155,7 @@ impl Campaign {
     ) -> Result<(), Fault> {
         let commit = self.history.entries[index].version.commit.clone();
         let program = &self.subjects[subject].name;
-        // Cases of several programs may have the same name.
+        // Cases of different programs may have the same name.
         let name = match self.subjects.len() > 1 || case.arm.name == *program {
             true => format!("{program}/{}", case.arm.name),
             false => case.arm.name.clone(),
@@ -174,7 +176,7 @@ impl Campaign {
                 place
             }
         };
-        // Each visit of the counting pass has several readings.
+        // A visit of the counting pass takes several readings.
         let wide = case.readings.keys().next_back().map_or(1, |last| last + 1);
         for (at, readings) in case.readings {
             let figures = &self.history.run.arms[place].figures;
@@ -191,7 +193,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// The failure of a launch, if there is one.
+    /// Returns a state and a reason if this launch shows that the version cannot be weighed.
     fn objection(
         &mut self,
         index: usize,
@@ -244,7 +246,7 @@ impl Campaign {
         })
     }
 
-    /// Records that a version that was built cannot be weighed, and neither can those with the same artefacts.
+    /// Records that a built version cannot be weighed, and that neither can the versions with the same artefacts.
     pub(super) fn reject(
         &mut self,
         index: usize,

@@ -1,4 +1,4 @@
-//! The subjects at each version, from the command line or the configuration.
+//! Determines the subjects at each version, from the command line or the configuration.
 
 use crate::command::arms;
 use crate::config::{Config, ConfiguredCommand};
@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 pub struct Wanted<'a> {
     /// The words after `--`.
     pub command: &'a [String],
-    /// Whether these are a bench program.
+    /// Whether the words after `--` are a bench program.
     pub bench: bool,
-    /// A name for these; without any, the names of the selected ones of the configuration.
+    /// A name for the command after `--`. Without such a command, the names of the configured subjects to select.
     pub names: &'a [String],
 }
 
 impl Wanted<'_> {
-    /// The command after `--`, or the commands and bench programs of the configuration, each with its parameters.
+    /// Returns the command after `--`, or the configured commands and bench programs, each with its parameters.
     pub fn subjects(&self, config: &Config) -> Result<Vec<Template>, Fault> {
         let here = BTreeMap::from([("here".to_owned(), here(config)?)]);
         let mut found = match (self.command.is_empty(), self.names) {
@@ -64,7 +64,7 @@ impl Wanted<'_> {
     }
 }
 
-/// The command that is launched beside each version.
+/// Returns the yardstick: the command that is launched beside each version.
 pub fn yardstick(words: &str, subjects: &[Template], config: &Config) -> Result<Template, Fault> {
     if subjects.iter().all(|subject| subject.bench) {
         return Err(Fault::usage(
@@ -80,7 +80,7 @@ pub fn yardstick(words: &str, subjects: &[Template], config: &Config) -> Result<
     Ok(Template { yardstick: true, ..template })
 }
 
-/// The folder that `{here}` stands for.
+/// Returns the folder that `{here}` stands for.
 fn here(config: &Config) -> Result<String, Fault> {
     let folder = std::path::absolute(config.folder()).or_else(|_| std::env::current_dir());
     let folder = folder.map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
@@ -111,7 +111,7 @@ pub fn put_here(recipe: &mut Recipe, config: &Config) -> Result<(), Fault> {
 
 const HERE: &str = "{here}";
 
-/// The command with the folder in it. `${here}` is a variable of the shell.
+/// Replaces `{here}` by the folder. `${here}` stays, because it is a variable of the shell.
 fn in_shell(command: &str, folder: &str) -> String {
     let mut parts = command.split(HERE);
     let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -142,7 +142,7 @@ fn configured(command: &ConfiguredCommand) -> Result<Vec<Template>, Fault> {
     combinations.into_iter().map(template).collect()
 }
 
-/// Checks that the size of the work is valid: a parameter of a command, and a whole number wherever it is set.
+/// Checks that the size of the work is a parameter of a command, and a whole number wherever it is set.
 pub fn check_size(recipe: &Recipe, subjects: &[Template]) -> Result<(), Fault> {
     let Some(size) = &recipe.size else { return Ok(()) };
     let braced = format!("{{{size}}}");
@@ -170,7 +170,7 @@ pub fn check_size(recipe: &Recipe, subjects: &[Template]) -> Result<(), Fault> {
     }
 }
 
-/// The subjects with these names and the yardstick; all where no name is given.
+/// Returns the subjects with these names, and the yardstick. Without names, returns all subjects.
 pub fn named(subjects: Vec<Template>, names: &[String]) -> Result<Vec<Template>, Fault> {
     let known: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {

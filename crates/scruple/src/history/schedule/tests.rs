@@ -1,4 +1,4 @@
-//! Histories played by the schedule, of known costs.
+//! Tests of the schedule with simulated histories of known costs.
 
 use super::*;
 
@@ -15,7 +15,8 @@ fn queued(count: usize) -> Vec<Seen> {
     vec![Seen { state: State::Queued, original: None, counted: false, rounds: 0, builds: 0 }; count]
 }
 
-/// Simulates a history whose versions have these costs; negative ones cannot be built. Returns the steps.
+/// Simulates a history whose versions have these costs. Versions with negative costs cannot be built. Returns the
+/// steps.
 fn play(costs: &[i32], effort: &HistoryEffort) -> (Vec<Seen>, Vec<Step>) {
     play_graph(costs, &line(costs.len()), effort)
 }
@@ -48,7 +49,7 @@ fn play_graph(costs: &[i32], graph: &Graph, effort: &HistoryEffort) -> (Vec<Seen
     }
 }
 
-/// As [`play`], by what can be done at once in so many places.
+/// Simulates a history like [`play`], but does all work at once that can be done in this many places.
 fn play_ahead(costs: &[i32], effort: &HistoryEffort, places: usize) -> (Vec<Seen>, Vec<Ahead>) {
     let (mut seen, graph, mut all) = (queued(costs.len()), line(costs.len()), Vec::new());
     loop {

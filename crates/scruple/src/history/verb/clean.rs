@@ -1,4 +1,4 @@
-//! `scruple history clean`: the disk space of builds, and how to free it.
+//! `scruple history clean`: says how much disk space builds take, and frees it.
 
 use crate::cli::values;
 use crate::fault::{Code, Fault};
@@ -10,7 +10,7 @@ use crate::show::output;
 use scruple_core::unit::{Unit, quantity};
 use std::path::{Path, PathBuf};
 
-/// Frees the requested builds, and reports the space.
+/// Frees the requested builds, and reports how much space that made.
 pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
     let older_than = args.older_than.as_deref().map(values::age).transpose()?;
     let folders: Vec<PathBuf> = match args.all {
@@ -30,7 +30,7 @@ pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
     for folder in folders {
         match free(folder.clone(), older_than, args.dry_run) {
             Ok(freed) => text.push_str(&line(&folder, &freed, args.dry_run)),
-            // A folder in use does not prevent freeing the others.
+            // A folder that is in use does not prevent the others from being cleaned.
             Err(error) if args.all => fault = Some(error),
             Err(error) => return Err(error),
         }
@@ -44,7 +44,7 @@ pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
 
 fn line(folder: &Path, freed: &Freed, only_say: bool) -> String {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    // The folder's name is that of the repository and a digest.
+    // The name of the folder consists of the repository's name and a digest.
     let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);
     let size = |bytes: u64| quantity(bytes as f64, &Unit::Bytes);
     let verb = if only_say { "would free" } else { "freed" };

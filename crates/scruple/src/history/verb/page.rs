@@ -1,4 +1,4 @@
-//! Where a weighed range is shown: the terminal, standard output, files.
+//! Shows a weighed range: on the terminal, on standard output, and in files.
 
 use crate::fault::Fault;
 use crate::history::args::PageArgs;
@@ -8,19 +8,19 @@ use crate::show::output;
 use scruple_core::history::{History, find_changes};
 use std::path::Path;
 
-/// The share of false changes among those that are reported.
+/// The false discovery rate: the accepted share of false changes among the reported ones.
 const ERROR: f64 = 0.05;
 
-/// The most of a log that a page contains.
+/// The largest part of a log that a page contains, in bytes.
 const LOG: usize = 4000;
 
-/// Checks the request before anything is measured.
+/// Checks the requested outputs before anything is measured.
 pub fn check(args: &PageArgs) -> Result<(), Fault> {
     output::check_metrics(&args.metrics)?;
     args.export.checked(&names(&FORMATS)).map(|_| ())
 }
 
-/// Writes a stored history, or only the changes between two of its versions, if that was requested.
+/// Writes a stored history, or only the changes between two of its versions if `pair` names them.
 pub fn show_stored(
     history: &History,
     explained: Vec<ExplainedChange>,
@@ -34,8 +34,8 @@ pub fn show_stored(
     write(page, history, args, pair)
 }
 
-/// Judges the history and writes it everywhere it was requested. After hours of weighing, one wrong name must not
-/// prevent the other outputs.
+/// Judges the history and writes it to all requested outputs. One wrong name must not prevent the other outputs after
+/// hours of weighing.
 pub fn show(history: &History, explained: Vec<ExplainedChange>, args: &PageArgs) -> Result<(), Fault> {
     let judgement = find_changes(history, ERROR);
     let mut page = Page::of(history, &judgement);
@@ -43,7 +43,7 @@ pub fn show(history: &History, explained: Vec<ExplainedChange>, args: &PageArgs)
     write(page, history, args, None)
 }
 
-/// The page of a stored history, with the metrics that these patterns name.
+/// Returns the page of a stored history, with the metrics that match these patterns.
 pub fn of(history: &History, explained: Vec<ExplainedChange>, metrics: &[String]) -> crate::show::page::Page {
     let judgement = find_changes(history, ERROR);
     let mut page = Page::of(history, &judgement).showing(metrics);
@@ -51,7 +51,7 @@ pub fn of(history: &History, explained: Vec<ExplainedChange>, metrics: &[String]
     with_logs(page, history).model()
 }
 
-/// The page with the ends of the logs that are still there.
+/// Adds the last parts of the logs that still exist to the page.
 fn with_logs<'a>(mut page: Page<'a>, history: &History) -> Page<'a> {
     for path in history.versions.iter().filter_map(|version| version.log.as_ref()) {
         if let Ok(text) = std::fs::read(path) {
@@ -85,7 +85,7 @@ fn write(page: Page<'_>, history: &History, args: &PageArgs, pair: Option<&str>)
     unwritten.map_or(known, Err)
 }
 
-/// Checks that a named subject exists.
+/// Checks that the named subject exists.
 fn check_subject(page: &Page<'_>, args: &PageArgs) -> Result<(), Fault> {
     let subjects = page.subjects();
     match &args.subject {
