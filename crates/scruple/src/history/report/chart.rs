@@ -1,4 +1,5 @@
-//! The charts of a range: one for each series over the versions, with its changes and with what could not be weighed.
+//! The charts of a range: one for each series over the versions, with its changes and the versions that could not be
+//! weighed.
 
 use super::event::{Event, Outcome};
 use super::{Page, csv, words};
@@ -11,33 +12,33 @@ use crate::show::title;
 use scruple_core::history::{self, Series, State};
 use scruple_core::unit::quantity;
 
-/// How the charts are drawn.
+/// Options for drawing charts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Equal lengths are equal differences, rather than equal ratios.
+    /// Whether the scale is linear rather than logarithmic.
     pub linear: bool,
-    /// One chart for each subject, with allocations, memory and time by what they were at first, rather than one for
-    /// each metric.
+    /// Whether each subject has one chart, with allocations, memory and time relative to their first values, rather
+    /// than one chart for each metric.
     pub combined: bool,
 }
 
 impl Options {
-    /// The options that these words of the command line choose.
+    /// Returns the options that these words of the command line select.
     pub fn of(forms: &[ChartForm]) -> Options {
         Options { linear: forms.contains(&ChartForm::Linear), combined: forms.contains(&ChartForm::Combined) }
     }
 }
 
-/// Above this many readings in all charts, they are not drawn one by one.
+/// The largest total number of readings that are drawn as single points.
 const MOST_READINGS: usize = 20_000;
 
-/// Above this many versions, only the line tells where one is.
+/// The largest number of versions for which points are drawn. Charts of more versions show only the line.
 const MOST_MARKS: usize = 120;
 
-/// The metrics that share a combined chart, the better ones first.
+/// The metrics that share a combined chart. In each group, the preferred metric is first.
 const TOGETHER: [&[&str]; 3] = [&csv::ALLOCATIONS, &csv::MEMORY, &csv::TIME];
 
-/// What became of versions that were not weighed, with the arm whose mark they have.
+/// The states of versions that were not weighed, each with the number of the arm whose mark represents it.
 const STATES: [(&[State], usize, &str); 4] = [
     (&[State::BuildFailed], 2, "build failed"),
     (&[State::CheckFailed, State::RunFailed, State::TimedOut], 4, "check or run failed, or timed out"),
@@ -45,7 +46,7 @@ const STATES: [(&[State], usize, &str); 4] = [
     (&[State::Skipped, State::Queued, State::Building], 0, "not weighed"),
 ];
 
-/// All charts, for a picture of their own.
+/// Returns all charts, to be drawn in a separate picture.
 pub(crate) fn all(page: &Page<'_>, options: Options) -> Vec<Chart> {
     if options.combined {
         return page.subjects().iter().filter_map(|subject| together(page, subject)).collect();
@@ -55,13 +56,13 @@ pub(crate) fn all(page: &Page<'_>, options: Options) -> Vec<Chart> {
     drawn.iter().filter_map(|series| of_series(page, series, options, readings)).collect()
 }
 
-/// Whether there are few enough readings to draw them one by one.
+/// Whether there are few enough readings to draw each as a point.
 pub(crate) fn shows_readings(drawn: &[&Series]) -> bool {
     let points = drawn.iter().flat_map(|series| &series.points);
     points.map(|point| point.readings.len()).sum::<usize>() <= MOST_READINGS
 }
 
-/// The tone of an event.
+/// Returns the tone of an event.
 pub(crate) fn tone(event: &Event<'_>) -> Tone {
     match event.outcome() {
         Outcome::Regression => Tone::Worse,
@@ -70,7 +71,7 @@ pub(crate) fn tone(event: &Event<'_>) -> Tone {
     }
 }
 
-/// The versions along an axis, with the events that this series has.
+/// Returns the axis of the versions, with the events of the given kind.
 fn versions(page: &Page<'_>, of: impl Fn(&Event<'_>) -> bool) -> Axis {
     let mut axis = Axis::new("version", scruple_core::unit::Unit::Count, Scale::Linear);
     axis.places = (0..page.history.versions.len())
@@ -88,20 +89,20 @@ fn versions(page: &Page<'_>, of: impl Fn(&Event<'_>) -> bool) -> Axis {
     axis
 }
 
-/// The tag of a version, or else its id.
+/// Returns the first tag of a version, or else its short id.
 fn named(page: &Page<'_>, index: usize) -> String {
     let version = page.version(index);
     page::name(version.tags.first().map_or(version.short(), String::as_str))
 }
 
-/// The versions that may have brought an event, where there are several.
+/// Returns the range of versions that may have caused an event, if there are several.
 fn within(page: &Page<'_>, event: &Event<'_>) -> Option<(f64, f64)> {
     let first = event.set.first().copied().unwrap_or(event.at);
     let several = event.set.len() + words::left_out(page, event) > 1;
     several.then(|| (first as f64 - 0.5, event.last() as f64 + 0.5))
 }
 
-/// One series: its levels, intervals, medians and readings.
+/// Draws one series: its levels, intervals, medians and readings.
 pub(crate) fn of_series(page: &Page<'_>, series: &Series, options: Options, readings: bool) -> Option<Chart> {
     let points = &series.points;
     points.first()?;
@@ -167,13 +168,13 @@ fn layer(arm: usize, name: &str, shape: Shape, pieces: Vec<Vec<Point>>) -> Layer
     Layer { arm, name: name.to_owned(), shape, pieces }
 }
 
-/// From the first to the last version, in words.
+/// Describes the change from the first to the last version.
 fn said(series: &Series) -> String {
     let whole = series.whole.as_ref().and_then(|whole| words::whole(series, whole));
     whole.map_or(String::new(), |(from, to, effect)| format!("{from} → {to}, {effect}"))
 }
 
-/// The changes, in words.
+/// Describes the changes of a series.
 fn changes(page: &Page<'_>, series: &Series) -> String {
     let told: Vec<String> = series
         .changes
@@ -186,7 +187,7 @@ fn changes(page: &Page<'_>, series: &Series) -> String {
     if told.is_empty() { String::new() } else { format!("; changes: {}", told.join("; ")) }
 }
 
-/// The level of each stretch, as a line with steps at the borders of versions.
+/// Returns the level of each stretch between changes, as lines with steps at the borders of versions.
 fn levels(series: &Series) -> Vec<Vec<Point>> {
     let mut pieces: Vec<Vec<Point>> = Vec::new();
     let mut end = None;
@@ -203,7 +204,7 @@ fn levels(series: &Series) -> Vec<Vec<Point>> {
     pieces
 }
 
-/// A mark below the chart for each version that was not weighed itself.
+/// Returns the marks below the chart, one for each version that was not weighed itself.
 fn below<'p>(page: &'p Page<'_>) -> impl Iterator<Item = Layer> + 'p {
     STATES.iter().map(move |(states, arm, word)| {
         let of =
@@ -212,9 +213,10 @@ fn below<'p>(page: &'p Page<'_>) -> impl Iterator<Item = Layer> + 'p {
     })
 }
 
-/// Allocations, memory and time of a subject in one chart, each by what it was at first: they have no unit in common.
+/// Draws allocations, memory and time of a subject in one chart. Each is relative to its first value, since the three
+/// have no unit in common.
 fn together(page: &Page<'_>, subject: &str) -> Option<Chart> {
-    // What shares the chart does not depend on which metrics tables show.
+    // The contents of this chart do not depend on the metrics that tables show.
     let fits = |one: &&Series, key: &str| {
         one.subject == subject
             && one.metric == key

@@ -1,6 +1,6 @@
 //! Links to the difference of two commits, derived from the URL of the remote.
 
-/// Host and path of a remote, without user, password, port and `.git`.
+/// Returns the host and path of a remote, without user, password, port and `.git`.
 fn place(remote: &str) -> Option<(String, String)> {
     let remote = remote.trim();
     let (authority, path) = match remote.split_once("://") {
@@ -10,7 +10,7 @@ fn place(remote: &str) -> Option<(String, String)> {
             }
             rest.split_once('/')?
         }
-        // The scp form, which is not a local path: its host has no slash.
+        // This is the scp form. A local path differs from it by a slash before the colon.
         None => remote.split_once(':').filter(|(host, _)| !host.contains('/') && host.len() > 1)?,
     };
     let host = authority.rsplit('@').next()?.split(':').next()?.to_lowercase();
@@ -22,7 +22,7 @@ fn place(remote: &str) -> Option<(String, String)> {
     fits.then(|| (host, path.to_owned()))
 }
 
-/// The remote without the user and the secret that it may contain.
+/// Returns the URL of the remote without the user name and the password that it may contain.
 pub(crate) fn without_user(remote: &str) -> String {
     match remote.split_once("://") {
         Some((scheme, rest)) => {
@@ -34,7 +34,7 @@ pub(crate) fn without_user(remote: &str) -> String {
     }
 }
 
-/// The page that compares two commits; none for an unknown kind of remote.
+/// Returns the URL of the page that compares two commits, or `None` for an unknown kind of remote.
 ///
 /// Self-hosted servers are recognised by the start of their name, such as `gitlab.` or `gitea.`. Sourcehut has no
 /// comparison of two commits; its log from the later one comes closest.
@@ -48,7 +48,7 @@ pub(crate) fn compare_link(remote: Option<&str>, from: &str, to: &str) -> Option
     })
 }
 
-/// The page of one commit.
+/// Returns the URL of the page of one commit.
 pub(crate) fn commit_link(remote: Option<&str>, commit: &str) -> Option<String> {
     let (kind, base) = kind(remote?)?;
     Some(match kind {
@@ -58,7 +58,7 @@ pub(crate) fn commit_link(remote: Option<&str>, commit: &str) -> Option<String> 
     })
 }
 
-/// The pages of a remote; Codeberg, Gitea and Forgejo have those of GitHub.
+/// The kinds of servers, which differ in their URLs. Codeberg, Gitea and Forgejo use the URLs of GitHub.
 enum Forge {
     GitHub,
     GitLab,

@@ -1,4 +1,4 @@
-//! CSV: one line for each version, for plots; and one for each figure, for programs.
+//! CSV in two forms: one line for each version, for plots; one line for each figure, for programs.
 
 use super::Page;
 use super::words::plain;
@@ -8,14 +8,14 @@ use scruple_core::sample::Sample;
 use scruple_core::subject::Arm;
 use scruple_core::unit::Unit;
 
-/// The metrics for the column of allocations, the best first.
+/// The metrics for the column of allocations, the preferred one first.
 pub(crate) const ALLOCATIONS: [&str; 2] = ["alloc.bytes", "malloc.bytes"];
-/// The metrics for the column of memory.
+/// The metrics for the column of memory, the preferred one first.
 pub(crate) const MEMORY: [&str; 2] = ["memory.peak", "heap.live_max"];
 /// The metrics for the column of time.
 pub(crate) const TIME: [&str; 1] = ["time.wall"];
 
-/// `commit;allocations;memory;time`.
+/// Writes the short form, `commit;allocations;memory;time`, with a line for each version.
 pub(crate) fn short(page: &Page<'_>, subject: Option<&str>) -> String {
     let subjects = page.subjects();
     let fills = |name: &&str| {
@@ -43,7 +43,7 @@ pub(crate) fn short(page: &Page<'_>, subject: Option<&str>) -> String {
     out
 }
 
-/// The least reading; times in seconds.
+/// Returns the smallest reading of a sample; times are in seconds.
 fn least(sample: &Sample) -> Option<f64> {
     let least = sample.readings.iter().copied().filter(|reading| reading.is_finite()).reduce(f64::min)?;
     Some(if sample.unit == Unit::Nanoseconds { least / 1e9 } else { least })
@@ -52,7 +52,7 @@ fn least(sample: &Sample) -> Option<f64> {
 const HEAD: &str =
     "position,commit,state,same_as,subject,metric,unit,quality,n,median,least,low,high,copied,absent\n";
 
-/// Every figure of every version; a version without figures has a row of its own.
+/// Writes every figure of every version. A version without figures has a row of its own.
 pub(crate) fn all(page: &Page<'_>) -> String {
     let mut out = HEAD.to_owned();
     for (index, version) in page.history.versions.iter().enumerate() {

@@ -1,34 +1,34 @@
-//! Events: changes of several series that one version may have caused.
+//! Events. An event is a set of changes, in several series, that one version may have caused.
 
 use scruple_core::history::{Change, Form, Series};
 
-/// Changes that belong together, since one version most probably caused all of them.
+/// Changes that are grouped because one version most probably caused all of them.
 pub(crate) struct Event<'a> {
-    /// Its number, in the order of the versions; the chart and the tables share it.
+    /// The number of the event in the order of the versions. The chart and the tables use the same number.
     pub(crate) number: usize,
-    /// Index of its most probable version.
+    /// The index of the version that most probably caused the event.
     pub(crate) at: usize,
-    /// Indices of all versions that may have caused it: the smallest set among the changes.
+    /// The indices of all versions that may have caused the event: the smallest set among its changes.
     pub(crate) set: Vec<usize>,
-    /// Index of the last version that certainly has the old levels.
+    /// The index of the last version that certainly has the old levels.
     pub(crate) before: usize,
-    /// The changes, each with its series.
+    /// The changes of the event, each with its series.
     pub(crate) changes: Vec<(&'a Series, &'a Change)>,
 }
 
-/// The outcome of an event as a whole.
+/// Whether an event as a whole is an improvement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
-    /// For the worse, and not accepted as intended.
+    /// The deciding metric became worse, and the change is not accepted as intended.
     Regression,
-    /// For the better.
+    /// The deciding metric became better.
     Improvement,
-    /// Neither, or for the worse with a reason.
+    /// The deciding metric has no better direction, or it became worse and the change is accepted.
     Change,
 }
 
 impl Outcome {
-    /// The outcome of changes: the most important one decides.
+    /// Returns the outcome of several changes: that of the change in the most important metric.
     pub(crate) fn of<'c>(changes: impl Iterator<Item = &'c (&'c Series, &'c Change)>) -> Outcome {
         let known = changes.filter(|(_, change)| change.better.is_some());
         let first = known.min_by_key(|(series, _)| weight(&series.metric));
@@ -40,10 +40,10 @@ impl Outcome {
         })
     }
 
-    /// The outcome of a change of a metric, which is for the better, for the worse, or neither.
+    /// Returns the outcome of a change of one metric. `better` is `None` if neither direction is better.
     pub(crate) fn of_metric(metric: &str, better: Option<bool>) -> Outcome {
         match better {
-            // A build with larger artefacts, such as a longer script, is not worse for its users.
+            // Larger artefacts, such as a longer script, are not worse for the users of a program.
             _ if metric.starts_with("build.") => Outcome::Change,
             Some(true) => Outcome::Improvement,
             Some(false) => Outcome::Regression,
@@ -51,7 +51,7 @@ impl Outcome {
         }
     }
 
-    /// The word at the beginning of a line.
+    /// Returns the word at the beginning of the event's line.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Outcome::Regression => "Regression",
@@ -61,67 +61,67 @@ impl Outcome {
     }
 }
 
-/// The most important metrics first: they decide whether an event as a whole is an improvement.
+/// The metrics, the most important first. The first one that changed decides whether an event is an improvement.
 const WEIGHT: [&str; 7] =
     ["time.wall", "time.cpu", "alloc.bytes", "malloc.bytes", "memory.peak", "heap.live_max", "malloc.peak"];
 
-/// The rank of a metric; the cost of building is last.
+/// Returns the rank of a metric. Metrics of the build rank last.
 pub(crate) fn weight(metric: &str) -> usize {
     let place = WEIGHT.iter().position(|key| *key == metric);
     place.unwrap_or(WEIGHT.len() + usize::from(metric.starts_with("build.")))
 }
 
 impl Event<'_> {
-    /// Which way it goes.
+    /// Returns the outcome of the event as a whole.
     pub(crate) fn outcome(&self) -> Outcome {
         Outcome::of(self.changes.iter())
     }
 
-    /// Whether it consists of exact changes below the margin.
+    /// Whether all changes of the event are exact and below the margin.
     pub(crate) fn is_minor(&self, margin: f64) -> bool {
         let small = |change: &Change| (change.ratio - 1.0).abs() < margin;
         self.changes.iter().all(|(series, change)| series.exact && small(change))
     }
 
-    /// The size of its most important change.
+    /// Returns the size of the event's most important change, as the absolute logarithm of its ratio.
     pub(crate) fn size(&self) -> f64 {
         let first = self.changes.iter().min_by_key(|(series, _)| weight(&series.metric));
         first.map_or(0.0, |(_, change)| change.ratio.abs().ln().abs())
     }
 
-    /// Whether anything in it is for the worse without having been accepted.
+    /// Whether any change of the event is for the worse and not accepted.
     pub(crate) fn worsens(&self) -> bool {
         self.changes.iter().any(|(_, change)| change.better == Some(false) && change.accepted.is_none())
     }
 
-    /// The reason why it is intended, where one is given.
+    /// Returns the reason why the event is intended, if one is given.
     pub(crate) fn accepted(&self) -> Option<&str> {
         self.changes.iter().find_map(|(_, change)| change.accepted.as_deref())
     }
 
-    /// The last version of a spike, where it is one.
+    /// Returns the last version of a spike, if the event is one.
     pub(crate) fn until(&self) -> Option<usize> {
         let spikes = self.changes.iter().filter(|(_, change)| change.form == Form::Spike);
         spikes.filter_map(|(_, change)| change.until).max()
     }
 
-    /// `at` of the change that this one reverts, if it does.
+    /// Returns the version (`at`) of the change that this event reverts, if it reverts one.
     pub(crate) fn undoes(&self) -> Option<usize> {
         let reverts = self.changes.iter().filter(|(_, change)| change.form == Form::Revert);
         reverts.filter_map(|(_, change)| change.undoes).min()
     }
 
-    /// The last version that may have caused it.
+    /// Returns the last version that may have caused the event.
     pub(crate) fn last(&self) -> usize {
         self.set.last().copied().unwrap_or(self.at)
     }
 }
 
-/// Groups the changes of these series: a group may have been caused by one version.
+/// Groups the changes of these series into events, each of which one version may have caused.
 pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
     let mut changes: Vec<(&Series, &Change)> =
         shown.iter().flat_map(|series| series.changes.iter().map(|change| (*series, change))).collect();
-    // The most certain come first, and the others join them.
+    // The most certain changes come first, and the less certain ones join their events.
     changes.sort_by_key(|(_, change)| (change.set.len(), change.at));
     let mut events: Vec<Event<'a>> = Vec::new();
     for (series, change) in changes {
@@ -149,7 +149,7 @@ pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
     for (index, event) in events.iter_mut().enumerate() {
         event.number = index + 1;
         let place = |one: &Series| shown.iter().position(|series| std::ptr::eq(*series, one));
-        // The deciding metric comes first, the others in the order of tables.
+        // The change of the deciding metric comes first, the others follow in the order of tables.
         event.changes.sort_by_key(|(series, _)| place(series));
         if let Some(first) = (0..event.changes.len()).min_by_key(|i| weight(&event.changes[*i].0.metric)) {
             event.changes[..=first].rotate_right(1);
@@ -158,7 +158,7 @@ pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
     events
 }
 
-/// Events in the order of tables: regressions first, and of these the largest.
+/// Sorts events in the order of tables: regressions come first, and of these the largest.
 pub(crate) fn worst_first<'e, 'a: 'e>(events: impl Iterator<Item = &'e Event<'a>>) -> Vec<&'e Event<'a>> {
     let mut sorted: Vec<&Event<'_>> = events.collect();
     sorted.sort_by(|one, other| {
@@ -180,7 +180,7 @@ mod tests {
     fn a_wide_set_joins_the_exact_change_inside_it() {
         let mut made = rich();
         let series = &mut made.judgement.series;
-        // The time may have changed at any of three versions; the allocations show at which.
+        // The time may have changed at any of three versions; the allocations show which one it was.
         series[1].changes[1].set = vec![12, 13, 14];
         series[1].changes[1].at = 14;
         let shown: Vec<&Series> = made.judgement.series.iter().collect();

@@ -1,4 +1,4 @@
-//! Constructed histories with everything that a report has to handle.
+//! Artificial histories for tests, with everything that a report has to handle.
 
 use scruple_core::history::{
     Acceptance, BreakEven, Change, Effect, Form, History, Judgement, Point, Series, State, Version,
@@ -12,14 +12,14 @@ use scruple_core::stats::rng::Pcg;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::Unit;
 
-/// A title with markup for every format.
+/// A title that contains markup of every format.
 pub(crate) const WICKED: &str =
     "Merge <script>alert(\"x\")</script> & `ticks` | pipes, @someone, #12 \u{1b}[31mred \u{202e}drawkcab; x";
 
-/// The readings of a version.
+/// The number of readings of each version.
 const READINGS: usize = 7;
 
-/// What a series is made from: its levels, each from a version on.
+/// The description of a series to make. Each level starts at the given version.
 struct Plan<'a> {
     subject: &'a str,
     metric: &'a str,
@@ -30,7 +30,7 @@ struct Plan<'a> {
     changes: Vec<Change>,
 }
 
-/// A history and the judgement of it.
+/// A history and its judgement.
 pub(crate) struct Made {
     pub(crate) history: History,
     pub(crate) judgement: Judgement,
@@ -58,7 +58,7 @@ fn change(form: Form, at: usize, before: usize, from: f64, to: f64, noise: f64) 
     }
 }
 
-/// 35 versions of an interpreter that becomes a thousand times faster, with all kinds of failures.
+/// Makes a history of 35 versions of an interpreter that becomes a thousand times faster, with all kinds of failures.
 pub(crate) fn rich() -> Made {
     let mut versions = bare(35);
     let set = |version: &mut Version, state: State, why: &str| {
@@ -189,7 +189,7 @@ pub(crate) fn rich() -> Made {
     made
 }
 
-/// This many versions with four steps in three metrics; every thirteenth does not build.
+/// Makes a history of `count` versions with four steps in three metrics. Every thirteenth version does not build.
 pub(crate) fn long(count: usize) -> Made {
     let mut versions = bare(count);
     for (index, version) in versions.iter_mut().enumerate() {
@@ -228,7 +228,7 @@ pub(crate) fn long(count: usize) -> Made {
     )
 }
 
-/// Versions that were built, without readings.
+/// Makes versions that were built, without readings.
 pub(crate) fn bare(count: usize) -> Vec<Version> {
     let mixed = |index: usize| (index as u64 + 1).wrapping_mul(0x9e_3779_b97f) & 0xff_ffff_ffff;
     let commit = |index: usize| format!("{:010x}{index:030x}", mixed(index));
@@ -251,7 +251,7 @@ pub(crate) fn bare(count: usize) -> Vec<Version> {
         .collect()
 }
 
-/// A history of these versions in which nothing was read.
+/// Makes a history of these versions, without readings.
 pub(crate) fn unread(versions: Vec<Version>) -> Made {
     made(versions, Vec::new())
 }
@@ -292,7 +292,7 @@ fn made(versions: Vec<Version>, plans: Vec<Plan<'_>>) -> Made {
     Made { history, judgement: Judgement { series, break_even: Vec::new() } }
 }
 
-/// The series of a plan; its readings become figures of the arms as well.
+/// Makes the series of a plan, and adds its readings to the figures of the arms.
 fn series(versions: &[Version], plan: &Plan<'_>, arms: &mut Vec<Arm>) -> Series {
     let declared = metric(plan.metric);
     let mut random = Pcg::new(plan.metric.len() as u64);

@@ -1,4 +1,4 @@
-//! JSON, schema 1, in the form of every other answer; places of versions are indices into `history.versions`.
+//! JSON, schema 1, in the form of every other answer. Versions are given as indices into `history.versions`.
 
 use super::{ExplainedChange, Page, commit_links, words};
 use crate::show::json::{ArmHead, RunHead, document, run_head};
@@ -22,7 +22,7 @@ struct Answer<'a> {
     arms: Vec<OfArm<'a>>,
 }
 
-/// What was read of one subject at one version, in the form that runs have, so that the history can be imported.
+/// The readings of one subject at one version, in the form that runs have, so that the history can be imported.
 #[derive(Serialize)]
 struct OfArm<'a> {
     #[serde(flatten)]
@@ -62,21 +62,22 @@ struct ShownEvent {
     set: Vec<usize>,
     left_out: usize,
     before: usize,
-    /// Whether tables mention it only in a line with others, since all of it is exact and below the margin.
+    /// Whether tables only mention the event in a line with others, because all its changes are exact and below the
+    /// margin.
     minor: bool,
     changes: Vec<Place>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     explained: Vec<ExplainedChange>,
 }
 
-/// The position of a change: its series, and its number there.
+/// The position of a change: the index of its series, and its index in that series.
 #[derive(Serialize)]
 struct Place {
     series: usize,
     change: usize,
 }
 
-/// Writes everything, with every reading of every series.
+/// Writes the whole page, with every reading of every series.
 pub(crate) fn text(page: &Page<'_>) -> String {
     let history = page.history;
     let all = &page.judgement.series;

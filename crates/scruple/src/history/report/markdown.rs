@@ -11,7 +11,8 @@ use scruple_core::subject::Arm;
 use scruple_core::unit::{percent, quantity};
 use std::fmt::Write as _;
 
-/// The line of the whole range, a line for each event, the table of the changes, and what could not be weighed.
+/// Writes a line for the whole range, a line for each event, the table of the changes, and the versions that could not
+/// be weighed.
 pub(crate) fn text(page: &Page<'_>) -> String {
     let mut out = format!(
         "{} {}: {}\n",
@@ -66,7 +67,7 @@ pub(crate) fn text(page: &Page<'_>) -> String {
     out
 }
 
-/// A line for each subject that changed between two versions; one that says so where none did.
+/// Writes a line for each subject that changed between two versions, or one line that says that none did.
 pub(crate) fn pair(page: &Page<'_>, from: usize, to: usize) -> String {
     if from.max(to) >= page.history.versions.len() {
         return String::new();
@@ -91,7 +92,7 @@ pub(crate) fn pair(page: &Page<'_>, from: usize, to: usize) -> String {
     }
 }
 
-/// An event, named by the subject with its most important change; its other subjects stand below.
+/// Writes the lines of an event. The first names the subject of its most important change; other subjects follow below.
 fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
     let mut out = String::new();
     let changed = |subject: &str| -> Vec<(&Series, f64)> {
@@ -122,7 +123,7 @@ fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
     out
 }
 
-/// `**Improvement**: Allocations: -46.17%  Memory: -1.20%  Time: -36.88% (Commit [a...b](link))`.
+/// Writes a line such as `**Improvement**: Allocations: -46.17%  Memory: -1.20%  Time: -36.88% (Commit [a...b](link))`.
 fn line(page: &Page<'_>, outcome: Outcome, subject: &str, parts: &str, from: usize, to: usize) -> String {
     let whom = match subjects(page).len() {
         0 | 1 => String::new(),
@@ -131,12 +132,12 @@ fn line(page: &Page<'_>, outcome: Outcome, subject: &str, parts: &str, from: usi
     format!("**{}**{whom}: {parts} ({})", outcome.word(), commits(page, from, to))
 }
 
-/// `Allocations: -46.17%  Memory: -1.20%  Time: -36.88%`.
+/// Writes the amounts of a line, such as `Allocations: -46.17%  Memory: -1.20%  Time: -36.88%`.
 ///
-/// Unchanged metrics are left out; processor time replaces wall time where that is all there is. Other metrics appear
-/// only where none of the three changed.
+/// Metrics that did not change are left out. Processor time is written if wall time is not available. Other metrics
+/// appear only if none of the three changed.
 fn amounts(found: &[(&Series, f64)]) -> String {
-    // Allocations of a runtime's collector and requests to malloc are different figures.
+    // Bytes that a runtime's collector allocates and bytes requested from malloc are different figures.
     let columns: [(&str, &[&str]); 4] = [
         ("Allocations", &["alloc.bytes"]),
         ("malloc", &["malloc.bytes"]),
@@ -146,7 +147,7 @@ fn amounts(found: &[(&Series, f64)]) -> String {
     let ratio = |keys: &[&str]| keys.iter().find_map(|key| found.iter().find(|(one, _)| one.metric == *key));
     let mut parts: Vec<String> =
         columns.iter().filter_map(|(name, keys)| Some(format!("{name}: {}", amount(ratio(keys)?)))).collect();
-    // On a busy machine processor time is often the only known time.
+    // On a busy machine, processor time is often the only time with a result.
     if let (None, Some((_, cpu))) = (ratio(&csv::TIME), ratio(&["time.cpu"])) {
         parts.push(format!("CPU: {}", percent(*cpu)));
     }
@@ -159,7 +160,7 @@ fn amounts(found: &[(&Series, f64)]) -> String {
     parts.join("  ")
 }
 
-/// The change; for values on both sides of zero, only its direction.
+/// Writes the change of a series. If its values have both signs, only the direction is written.
 fn amount((series, ratio): &(&Series, f64)) -> String {
     let crosses = series.points.iter().any(|point| point.least < 0.0);
     match (crosses && ratio.is_infinite(), *ratio > 0.0) {
@@ -178,10 +179,10 @@ fn commits(page: &Page<'_>, from: usize, to: usize) -> String {
     }
 }
 
-/// The ratio of a series between two versions, where it certainly changed.
+/// Returns the ratio of a series between two versions, if the series certainly changed.
 ///
-/// The judgement of the whole range is used where it applies. Otherwise exact series are divided; for noisy ones
-/// readings that were taken side by side decide, and where there are too few, the levels.
+/// The judgement of the whole range is used if it applies. Otherwise, the values of exact series are divided. For noisy
+/// series, the readings of shared blocks decide, or the levels if there are too few such readings.
 fn between(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<f64> {
     if let Some(whole) = series.whole.as_ref().filter(|whole| (whole.from, whole.to) == (from, to)) {
         return whole.surely.then_some(whole.ratio);
@@ -205,7 +206,7 @@ fn between(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<f
             .map(|(_, _, level)| *level)
     };
     let (old, new) = (level(from)?, level(to)?);
-    // Across zero there is no ratio, only a direction.
+    // Values with different signs have no meaningful ratio, only a direction.
     let crosses = series.points.iter().any(|point| point.least < 0.0);
     let ratio = if crosses { (new - old).signum() * f64::INFINITY } else { new / old };
     (old != new).then_some(ratio)
@@ -214,7 +215,7 @@ fn between(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<f
 fn side_by_side(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<(f64, Interval)> {
     let arm = |index: usize| -> Option<&Arm> {
         let has = |arm: &&Arm| arm.name == series.subject && arm.sample(&series.metric).is_some();
-        // The cost of building is among the figures of the first subject only.
+        // Build costs are stored with the first subject only.
         page.arms_at(index).find(has)
     };
     let pair = Pair {

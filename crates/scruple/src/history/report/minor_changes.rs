@@ -4,7 +4,7 @@ use super::Page;
 use super::words::{change_text, number, plain, short};
 use scruple_core::unit::share;
 
-/// Whether tables show no change.
+/// Writes the sentence that no change was found.
 pub(crate) fn no_change(page: &Page<'_>) -> String {
     let beyond = match page.events.is_empty() {
         true => String::new(),
@@ -13,7 +13,7 @@ pub(crate) fn no_change(page: &Page<'_>) -> String {
     format!("No change{beyond} was found in {} series.", page.shown.len())
 }
 
-/// The exact changes that are too small to matter, in a line.
+/// Writes a line that summarizes the exact changes that are too small to matter.
 pub(crate) fn line(page: &Page<'_>) -> Option<String> {
     let minor = page.minor();
     let changes = || minor.iter().flat_map(|event| &event.changes);
@@ -37,5 +37,5 @@ pub(crate) fn line(page: &Page<'_>) -> Option<String> {
     (!minor.is_empty()).then(|| format!("{count} below {bound}: {}{more}.", told.join(", ")))
 }
 
-/// The number of small changes that are named.
+/// The largest number of small changes that are named.
 const MINOR: usize = 8;

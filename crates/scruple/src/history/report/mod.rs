@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-/// The formats of the report, by the endings of their files.
+/// The formats of the report, by the endings of their file names.
 pub const FORMATS: Formats<fn(&Page<'_>, &PageArgs) -> String, 6> = [
     ("html", |page, _| page.html()),
     ("svg", |page, args| page.svg(Options::of(&args.chart))),
@@ -38,65 +38,65 @@ pub const FORMATS: Formats<fn(&Page<'_>, &PageArgs) -> String, 6> = [
     ("readings", |page, _| page.csv_all()),
 ];
 
-/// A range of versions with its conclusions, ready to be written.
+/// A range of versions with its conclusions, ready to be written in any format.
 pub struct Page<'a> {
-    /// The history.
+    /// The history that is reported.
     pub history: &'a History,
-    /// The conclusions.
+    /// The conclusions from the history.
     pub judgement: &'a Judgement,
-    /// The beginnings of logs, by the paths that versions name; the caller that can read the files fills them in.
+    /// Excerpts of build logs, by the paths that versions name. A caller that can read the files sets them.
     pub logs: BTreeMap<String, String>,
-    /// What is known of where changes come from; the caller that can read them fills them in.
+    /// Explanations of where changes come from. A caller that can read them sets them.
     pub explained: Vec<ExplainedChange>,
     shown: Vec<&'a Series>,
     events: Vec<Event<'a>>,
-    /// The arms as they are compared, and their places by version.
+    /// The arms in the form in which they are compared, and their indices by version.
     arms: Vec<Cow<'a, Arm>>,
     places: HashMap<String, Vec<usize>>,
 }
 
-/// Where a change of a command comes from.
+/// An explanation of where in the code a change of a command comes from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExplainedChange {
-    /// The version before it.
+    /// The version before the change.
     pub before: String,
-    /// The version that brought it.
+    /// The version that brought the change.
     pub at: String,
-    /// The command.
+    /// The name of the command.
     pub subject: String,
-    /// The sentences, the first of which says how much.
+    /// The sentences of the explanation. The first one gives the size of the change.
     pub sentences: Vec<String>,
-    /// The functions that it comes from.
+    /// The functions that the change comes from.
     pub rows: Vec<ExplainedRow>,
 }
 
 /// A function that a change comes from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExplainedRow {
-    /// How much more, with its sign.
+    /// The additional cost of the function, with its sign.
     pub difference: String,
-    /// Its share of the whole.
+    /// The function's share of the whole change.
     pub share: String,
-    /// Whether its code is another.
+    /// Whether the code of the function changed.
     pub code: String,
-    /// The function.
+    /// The name of the function.
     pub function: String,
-    /// What of it is more.
+    /// Which of its costs increased.
     pub what: String,
-    /// The part of the difference between the versions that touches it.
+    /// The part of the source difference between the versions that concerns the function.
     pub hunk: Option<String>,
 }
 
-/// Whether a change of the build's cost pays off between two versions with these names, in a sentence.
+/// Says in a sentence whether a change of the build's cost pays off between two versions with these names.
 pub fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
     words::is_it_a_win(one, from, to)
 }
 
-/// Counters of bench programs other than allocations; shown only where they are asked for by name.
+/// A counter of bench programs that is shown only if the user names it.
 const FREED: &str = "malloc.freed";
 
 impl<'a> Page<'a> {
-    /// The page with the metrics that tables usually show and those that programs brought themselves.
+    /// Creates the page with the metrics that tables usually show and those that bench programs define.
     pub fn of(history: &'a History, judgement: &'a Judgement) -> Page<'a> {
         let usual = |series: &&Series| {
             DEFAULT_METRICS.contains(&series.metric.as_str())
@@ -114,7 +114,7 @@ impl<'a> Page<'a> {
         Page { history, judgement, logs: BTreeMap::new(), explained: Vec::new(), shown, events, arms, places }
     }
 
-    /// The same page with the metrics that these patterns name; without patterns unchanged.
+    /// Returns the page with the metrics that match these patterns. Without patterns, the page is unchanged.
     pub fn showing(mut self, metrics: &[String]) -> Page<'a> {
         if !metrics.is_empty() {
             let named = |series: &&Series| {
@@ -127,64 +127,67 @@ impl<'a> Page<'a> {
         self
     }
 
-    /// The report for a terminal with this many columns. Colours are always written; the stream strips them.
+    /// Writes the report for a terminal with this many columns. Colours are always written; the output stream strips
+    /// them.
     pub fn terminal(&self, width: usize) -> String {
         terminal::text(self, width)
     }
 
-    /// `commit;allocations;memory;time` in bytes, bytes and seconds, for one subject: the named one or the first.
+    /// Writes CSV with the columns `commit;allocations;memory;time`, in bytes, bytes and seconds, for one subject.
     ///
-    /// Where none is named, the first that has any of them. Each cell is the least reading. Allocations are
-    /// `alloc.bytes` or else `malloc.bytes`, memory is `memory.peak` or else `heap.live_max`, time is `time.wall`; the
-    /// choice is made once for the subject, so that a column never changes its meaning. A version that was not weighed
-    /// has empty cells.
+    /// If no subject is named, the first one that has any of these metrics is used. Each cell is the smallest reading.
+    /// Allocations are `alloc.bytes` or else `malloc.bytes`, memory is `memory.peak` or else `heap.live_max`, time is
+    /// `time.wall`. The metric is chosen once for the subject, so that a column never changes its meaning. A version
+    /// that was not weighed has empty cells.
     pub fn csv(&self, subject: Option<&str>) -> String {
         csv::short(self, subject)
     }
 
-    /// One row for each metric of each subject at each version, with what became of the versions without any.
+    /// Writes CSV with a row for each metric of each subject at each version. Versions without figures have a row with
+    /// their state.
     pub fn csv_all(&self) -> String {
         csv::all(self)
     }
 
-    /// The changes as lines and as a table in Markdown.
+    /// Writes the changes in Markdown, as lines and as a table.
     pub fn markdown(&self) -> String {
         markdown::text(self)
     }
 
-    /// One line for each subject with the changes between two versions, given by their positions in the range.
+    /// Writes one line for each subject with the changes between two versions, given by their indices in the range.
     pub fn markdown_pair(&self, from: usize, to: usize) -> String {
         markdown::pair(self, from, to)
     }
 
-    /// The chart as a separate picture.
+    /// Draws the chart as a separate picture.
     pub fn svg(&self, options: Options) -> String {
         let charts = chart::all(self, options);
         crate::show::chart::picture(&charts)
     }
 
-    /// The page as data.
+    /// Returns the page as data.
     pub fn model(&self) -> crate::show::page::Page {
         model::of(self)
     }
 
-    /// A self-contained page for browsers.
+    /// Writes a self-contained page for browsers.
     pub fn html(&self) -> String {
         crate::show::page::html::text(&self.model())
     }
 
-    /// JSON, schema 1.
+    /// Writes JSON, schema 1.
     pub fn json(&self) -> String {
         json::text(self)
     }
 
-    /// What is known of where an event comes from.
+    /// Returns the known explanations of an event.
     fn explained_of(&self, event: &Event<'_>) -> impl Iterator<Item = &ExplainedChange> {
         let at = event.at;
         self.explained.iter().filter(move |one| self.history.versions[at].commit == one.at)
     }
 
-    /// The index of the version whose readings stand for this one: itself, or the one with the same artefacts.
+    /// Returns the index of the version whose readings represent this one: itself, or the weighed version with the same
+    /// artefacts.
     fn stands_for(&self, index: usize) -> usize {
         let version = &self.history.versions[index];
         let same = version.same_as.as_ref().filter(|_| version.state == State::SameBinary);
@@ -192,14 +195,15 @@ impl<'a> Page<'a> {
             .unwrap_or(index)
     }
 
-    /// The arms of a version that have readings; for one with the same artefacts as another, those of the other.
+    /// Returns the arms with readings that represent a version: its own, or those of the weighed version with the same
+    /// artefacts.
     fn arms_at(&self, index: usize) -> impl Iterator<Item = &Arm> {
         let commit = self.history.versions[self.stands_for(index)].commit.as_str();
         let places = self.places.get(commit).map_or(&[][..], Vec::as_slice);
         places.iter().map(|place| self.arms[*place].as_ref())
     }
 
-    /// The names of the subjects, in the order in which they were weighed.
+    /// Returns the names of the subjects, in the order in which they were weighed.
     pub fn subjects(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         let judged = self.judgement.series.iter().map(|series| series.subject.as_str());
@@ -209,12 +213,13 @@ impl<'a> Page<'a> {
         names
     }
 
-    /// The events that tables show, the most important first.
+    /// Returns the events that tables show, the most important first.
     fn told(&self) -> Vec<&Event<'a>> {
         event::worst_first(self.events.iter().filter(|event| !event.is_minor(self.margin())))
     }
 
-    /// The events that are mentioned in one line, the largest first: exact changes that are too small to matter.
+    /// Returns the events that are mentioned in one line, the largest first: exact changes that are too small to
+    /// matter.
     fn minor(&self) -> Vec<&Event<'a>> {
         let mut minor: Vec<&Event<'_>> =
             self.events.iter().filter(|event| event.is_minor(self.margin())).collect();
@@ -226,7 +231,7 @@ impl<'a> Page<'a> {
         self.history.run.terms.margin
     }
 
-    /// Whether a version was weighed itself.
+    /// Whether a version has readings of its own.
     fn is_weighed(&self, index: usize) -> bool {
         let version = &self.history.versions[index];
         version.state == State::Built

@@ -11,16 +11,16 @@ use crate::show::page::{self as model, Cell, Fold, Head, Part, Section, Span, Ta
 use scruple_core::history::{Change, Series, State};
 use scruple_core::unit::{quantity, share};
 
-/// More charts than this make a page too large to read.
+/// The largest number of charts on a page. More would make it too large to read.
 const MOST_CHARTS: usize = 30;
 
-/// Rows of a table that are open; the rest is folded.
+/// The largest number of rows in a table that is not folded.
 const OPEN_ROWS: usize = 40;
 
-/// The lines of a log that a page shows.
+/// The number of lines of a log that a page shows.
 const LOG_LINES: usize = 20;
 
-/// The page.
+/// Converts the report into the page.
 pub(crate) fn of(page: &Page<'_>) -> model::Page {
     let history = page.history;
     let (repository, range) = (name(&history.repository), name(&history.range));
@@ -55,7 +55,7 @@ pub(crate) fn of(page: &Page<'_>) -> model::Page {
     }
 }
 
-/// What was found, in a sentence: how many changes, and the weightiest with who brought it.
+/// Writes a sentence with the number of changes, and the most important one with the commit that caused it.
 fn verdict(page: &Page<'_>) -> Vec<Span> {
     if page.shown.is_empty() {
         return vec![Span::plain("No version was weighed, so nothing can be said of costs.")];
@@ -88,7 +88,7 @@ fn verdict(page: &Page<'_>) -> Vec<Span> {
     spans
 }
 
-/// A section of sentences, if there are any.
+/// Makes a section from sentences, if there are any.
 fn list(head: &str, lines: impl IntoIterator<Item = String>) -> Option<Section> {
     let lines: Vec<String> = lines.into_iter().map(|line| sentence(&line)).collect();
     (!lines.is_empty()).then(|| Section {
@@ -98,7 +98,7 @@ fn list(head: &str, lines: impl IntoIterator<Item = String>) -> Option<Section> 
     })
 }
 
-/// The changes, regressions first.
+/// Makes the section of the changes, with regressions first.
 fn changes(page: &Page<'_>) -> Option<Section> {
     if page.shown.is_empty() {
         return None;
@@ -148,7 +148,7 @@ fn changes(page: &Page<'_>) -> Option<Section> {
     Some(Section { title: "Changes".to_owned(), folded: None, parts })
 }
 
-/// Where a change of a command comes from: the sentences, and the functions in a fold.
+/// Writes where a change of a command comes from: the sentences, and a folded table of functions.
 fn explained(head: &str, one: &ExplainedChange) -> Vec<Part> {
     let lines: Vec<String> = one.sentences.iter().map(|line| sentence(&format!("{head}: {line}"))).collect();
     let mut parts = vec![Part::List(lines)];
@@ -180,7 +180,7 @@ fn explained(head: &str, one: &ExplainedChange) -> Vec<Part> {
     parts
 }
 
-/// The rows of an event, one for each series.
+/// Returns the rows of an event, one for each series.
 fn rows(page: &Page<'_>, event: &Event<'_>) -> Vec<Vec<Cell>> {
     let (from, to) = (page.version(event.before), page.version(event.last()));
     let link = commit_links::compare_link(page.history.remote.as_deref(), &from.commit, &to.commit);
@@ -215,7 +215,7 @@ fn rows(page: &Page<'_>, event: &Event<'_>) -> Vec<Vec<Cell>> {
     event.changes.iter().enumerate().map(row).collect()
 }
 
-/// The tone of a change of that direction.
+/// Returns the tone of a change with this direction.
 fn direction(better: Option<bool>, accepted: bool) -> Tone {
     match better {
         Some(true) => Tone::Better,
@@ -232,7 +232,7 @@ fn said(series: &Series, change: &Change) -> String {
     }
 }
 
-/// How probable it is that noise alone did it.
+/// Writes the probability that noise alone caused the change (the p-value).
 fn chance(series: &Series, p: f64) -> String {
     match series.exact {
         true => "exact".to_owned(),
@@ -241,7 +241,8 @@ fn chance(series: &Series, p: f64) -> String {
     }
 }
 
-/// A chart for each series with a change; where the page stays small, folded ones for the others.
+/// Draws a chart for each series with a change. If the page stays small, it has folded charts of the other series as
+/// well.
 fn charts(page: &Page<'_>) -> Option<Section> {
     let told = page.told();
     let changed = |series: &&Series| {
@@ -271,7 +272,7 @@ fn charts(page: &Page<'_>) -> Option<Section> {
     (!parts.is_empty()).then(|| Section { title: "Course".to_owned(), folded: None, parts })
 }
 
-/// From the first version to the last, in every metric.
+/// Makes the section that compares the first version with the last, in every metric.
 fn summary(page: &Page<'_>) -> Option<Section> {
     if page.shown.is_empty() {
         return None;
@@ -302,7 +303,7 @@ fn summary(page: &Page<'_>) -> Option<Section> {
     Some(Section { title: label.to_owned(), folded: None, parts })
 }
 
-/// The row of a series: its ends, and how well they are known.
+/// Returns the row of a series: its first and last values, and their uncertainty.
 fn course(series: &Series) -> Vec<Cell> {
     let told = series.whole.as_ref().and_then(|whole| Some((whole, words::whole(series, whole)?)));
     let readings: usize = series.points.iter().map(|point| point.readings.len()).sum();
@@ -334,7 +335,7 @@ fn course(series: &Series) -> Vec<Cell> {
     cells
 }
 
-/// Every version, and what became of it.
+/// Makes the section that lists every version with its state.
 fn versions(page: &Page<'_>) -> Section {
     let mut head =
         vec![Head::number("Place"), Head::text("Version"), Head::text("State"), Head::text("Title")];
@@ -376,7 +377,7 @@ fn version(page: &Page<'_>, index: usize) -> Vec<Cell> {
     ]
 }
 
-/// The beginnings of the logs of versions that failed, where somebody has read them.
+/// Makes the section of the logs of failed versions, as far as the caller has read them.
 fn logs(page: &Page<'_>) -> Option<Section> {
     let read = |(index, version): (usize, &scruple_core::history::Version)| {
         let path = version.log.as_ref()?;

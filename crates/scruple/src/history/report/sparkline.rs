@@ -1,27 +1,27 @@
-//! A line of block characters: the values of a series over the versions.
+//! A sparkline: a line of block characters that shows the values of a series over the versions.
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The content of a version's cell.
+/// The content of the cell of one version.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cell {
-    /// A value.
+    /// The value of the series at the version.
     Value(f64),
-    /// It could not be built or weighed.
+    /// The version could not be built or weighed.
     Failed,
-    /// It was not weighed.
+    /// The version was not weighed.
     Nothing,
 }
 
-/// The column of a version where there are more versions than columns.
+/// Returns the column of a version. Several versions share one if there are more versions than columns.
 pub(crate) fn column(index: usize, versions: usize, columns: usize) -> usize {
     if versions <= columns { index } else { index * columns / versions }
 }
 
-/// Draws the cells in at most this many columns; the last value of a column represents it.
+/// Draws the cells in at most this many columns. The last value of a column represents it.
 ///
-/// The scale is logarithmic where values differ tenfold, and always spans at least a tenth of the value, so that small
-/// changes look small.
+/// The scale is logarithmic if the largest value is more than ten times the smallest. It always spans at least a tenth
+/// of the value, so that small changes look small.
 pub(crate) fn line(cells: &[Cell], columns: usize) -> String {
     let values =
         || cells.iter().filter_map(|cell| if let Cell::Value(value) = cell { Some(*value) } else { None });
@@ -32,7 +32,7 @@ pub(crate) fn line(cells: &[Cell], columns: usize) -> String {
     let (bottom, top) = (on_scale(low), on_scale(high));
     let least = if logarithmic { 0.0 } else { high.abs() * 0.1 };
     let (bottom, height) = match top - bottom < least {
-        // The middle lies in the middle of a block, not between two.
+        // The mid-range value lies in the middle of a block, rather than between two blocks.
         true => ((bottom + top) / 2.0 - least * 7.0 / 16.0, least),
         false => (bottom, top - bottom),
     };
@@ -56,8 +56,8 @@ pub(crate) fn line(cells: &[Cell], columns: usize) -> String {
     shown.iter().map(draw).collect()
 }
 
-/// The marks below a line of so many columns: the numbers of events, each at its version's column where there is room. One
-/// of several digits at the end of a line that fills the room ends there.
+/// Writes the marks below a line of this many columns: the number of each event, at the column of its version if there
+/// is space. A number with several digits moves left if it would exceed the available width (`room`).
 pub(crate) fn marks(events: &[(usize, usize)], versions: usize, columns: usize, room: usize) -> String {
     let mut row: Vec<char> = Vec::new();
     for (number, at) in events {

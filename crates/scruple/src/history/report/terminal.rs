@@ -1,4 +1,4 @@
-//! The page on a terminal.
+//! Writes the report for a terminal.
 
 use super::event::{Event, Outcome};
 use super::sparkline;
@@ -13,10 +13,10 @@ use scruple_core::unit::quantity;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// The most versions of one state that are listed.
+/// The largest number of versions in one state that are listed.
 const LISTED: usize = 12;
 
-/// Writes the page; colours are always written, the stream strips them.
+/// Writes the page. Colours are always written; the output stream strips them.
 pub(crate) fn text(page: &Page<'_>, width: usize) -> String {
     let mut out = String::new();
     let (name, range) = (words::plain(&page.history.repository), words::plain(&page.history.range));
@@ -54,7 +54,7 @@ pub(crate) fn text(page: &Page<'_>, width: usize) -> String {
     out
 }
 
-/// Lines below a head, if there are any.
+/// Writes lines below a heading, if there are any.
 fn section(head: &str, lines: impl IntoIterator<Item = String>, width: usize, out: &mut String) {
     for (index, line) in lines.into_iter().enumerate() {
         if index == 0 {
@@ -64,12 +64,12 @@ fn section(head: &str, lines: impl IntoIterator<Item = String>, width: usize, ou
     }
 }
 
-/// Wraps a line, with the further pieces indented.
+/// Wraps a line, and indents its continuation lines.
 fn hanging(text: &str, width: usize) -> String {
     wrap(text, width.saturating_sub(2)).replace('\n', "\n  ")
 }
 
-/// The series: from the first version to the last, and the way between.
+/// Writes the series: their first and last values, and the course between.
 fn courses(page: &Page<'_>, width: usize, out: &mut String) {
     let name = page.shown.iter().map(|series| metric_name(series).width()).max().unwrap_or(0);
     let values: Vec<Option<(String, String, String)>> = page
@@ -115,7 +115,7 @@ fn metric_name(series: &Series) -> String {
     words::plain(&title(&series.metric))
 }
 
-/// The values as blocks, and the numbers of the changes below.
+/// Writes the sparkline of a series, with the numbers of the changes below.
 fn picture(page: &Page<'_>, series: &Series, indent: usize, width: usize, out: &mut String) {
     let count = page.history.versions.len();
     if count < 2 || width < indent + 8 {
@@ -132,7 +132,7 @@ fn picture(page: &Page<'_>, series: &Series, indent: usize, width: usize, out: &
     }
 }
 
-/// The cell of each version in a series.
+/// Returns the cells of a series, one for each version.
 fn cells(page: &Page<'_>, series: &Series) -> Vec<Cell> {
     let mut cells: Vec<Cell> = page
         .history
@@ -205,8 +205,8 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
     );
 }
 
-/// The version of an event, with its title where it is known: in one line of `room` columns, or else in several, the
-/// last with `below`.
+/// Names the version of an event, with its title if it is known. The text is one line if it fits into `room` columns.
+/// Otherwise it is wrapped, and the last line leaves space for `below` columns.
 fn which(page: &Page<'_>, event: &Event<'_>, room: usize, below: usize) -> Vec<String> {
     let culprit = words::culprit(page, event);
     let Some(at) = words::likeliest(page, event) else {
@@ -226,7 +226,7 @@ fn which(page: &Page<'_>, event: &Event<'_>, room: usize, below: usize) -> Vec<S
     vec![fit(&line, room).trim_end().to_owned()]
 }
 
-/// The effects of an event, one line for each series.
+/// Writes the effects of an event, one line for each series.
 fn effects(event: &Event<'_>, indent: usize, width: usize, out: &mut String) {
     let several = event.changes.iter().any(|(series, _)| series.subject != event.changes[0].0.subject);
     let name = |series: &Series| if several { words::series(series) } else { metric_name(series) };
@@ -245,7 +245,7 @@ fn effects(event: &Event<'_>, indent: usize, width: usize, out: &mut String) {
     }
 }
 
-/// Pieces side by side with a word at the end, in as many lines as they need.
+/// Writes pieces side by side with a word at the end, in as many lines as they need.
 fn told(pieces: &[&str], (word, style): (&str, Style), indent: usize, width: usize, out: &mut String) {
     let mut lines = vec![String::new()];
     let mut used = 0;
@@ -273,7 +273,7 @@ fn told(pieces: &[&str], (word, style): (&str, Style), indent: usize, width: usi
     }
 }
 
-/// The versions that could not be built or weighed, with reasons.
+/// Lists the versions that could not be built or weighed, with reasons.
 fn not_weighed(page: &Page<'_>, width: usize, out: &mut String) {
     let failed: Vec<(usize, String)> = words::failed(page).collect();
     if failed.is_empty() {

@@ -1,4 +1,4 @@
-//! Properties of the page in every form.
+//! Tests of properties that the page has in every format.
 
 use super::fixture::{Made, WICKED, bare, long, rich, unread};
 use super::{ExplainedChange, ExplainedRow, Options, Page, chart};
@@ -11,7 +11,7 @@ fn page(made: &Made) -> Page<'_> {
     Page::of(&made.history, &made.judgement)
 }
 
-/// Text as a terminal without colours shows it.
+/// Returns a text as a terminal without colours shows it.
 fn bare_text(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
@@ -49,7 +49,7 @@ fn pages_to_look_at() {
     }
 }
 
-/// Every history that a page has to handle.
+/// Returns all artificial histories that a page has to handle.
 fn all() -> Vec<(&'static str, Made)> {
     let mut failed = bare(3);
     failed.iter_mut().for_each(|version| version.state = State::BuildFailed);
@@ -70,10 +70,10 @@ fn all() -> Vec<(&'static str, Made)> {
     ]
 }
 
-/// Whether tags close in the order in which they opened; the text between them has no bare `<`.
+/// Checks that tags close in the order in which they opened, and that the text between them has no bare `<`.
 fn is_balanced(xml: &str) -> Result<(), String> {
     let mut open: Vec<&str> = Vec::new();
-    // What selects in a style is no markup.
+    // The selectors in a style element are not markup.
     let styled =
         xml.split_once("<style>").and_then(|(head, rest)| Some((head, rest.split_once("</style>")?.1)));
     let xml = styled.map_or(xml.to_owned(), |(head, tail)| format!("{head}{tail}"));
@@ -153,7 +153,7 @@ fn nothing_of_a_commit_is_markup_or_steers_a_terminal() {
     assert!(!html.contains("secret") && !page.json().contains("secret"));
     let markdown = page.markdown();
     assert!(!steers(&markdown) && !markdown.contains("`ticks`"));
-    // Outside of code, a bracket of a tag is an entity and a name notifies nobody.
+    // Outside of code, the bracket of a tag must be an entity, and a name must not notify anybody.
     let outside: String = markdown.split('`').step_by(2).collect();
     assert!(!outside.contains('<') && !outside.replace("@&#8203;", "").contains('@'), "{outside}");
     let cells = |line: &str| line.replace("\\|", "").matches('|').count();

@@ -1,4 +1,4 @@
-//! Sentences and short texts that several forms of the page share.
+//! Sentences and short texts that several formats of the page share.
 
 use super::Page;
 use super::event::Event;
@@ -8,12 +8,12 @@ use scruple_core::history::{BreakEven, Change, Effect, Form, Series, State};
 use scruple_core::stats::quantile::Interval;
 use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, share, times};
 
-/// `1 version`, `2 versions`.
+/// Writes a number with a noun: `1 version`, `2 versions`.
 pub(crate) fn number(count: usize, one: &str) -> String {
     format!("{} {one}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
 
-/// The state of a version, in a few words.
+/// Describes the state of a version in a few words.
 pub(crate) fn state(page: &Page<'_>, index: usize) -> String {
     let version = page.version(index);
     match version.state {
@@ -33,7 +33,7 @@ pub(crate) fn state(page: &Page<'_>, index: usize) -> String {
     }
 }
 
-/// The number of versions in each state, in a line.
+/// Writes a line with the number of versions in each state.
 pub(crate) fn counts(page: &Page<'_>) -> String {
     let mut kinds: Vec<(String, usize)> = Vec::new();
     for index in 0..page.history.versions.len() {
@@ -46,7 +46,7 @@ pub(crate) fn counts(page: &Page<'_>) -> String {
             None => kinds.push((word, 1)),
         }
     }
-    // Weighed versions come first, the rest by their number.
+    // Weighed versions come first; the other states are ordered by their numbers of versions.
     kinds.sort_by_key(|(word, count)| (word != "weighed", std::cmp::Reverse(*count)));
     let kinds: Vec<String> =
         kinds.iter().map(|(word, count)| format!("{} {word}", grouped(*count as f64))).collect();
@@ -60,12 +60,12 @@ pub(crate) fn counts(page: &Page<'_>) -> String {
     if kinds.is_empty() { all } else { format!("{all}: {}{left_out}", kinds.join(", ")) }
 }
 
-/// The short id of a version.
+/// Returns the short id of a version.
 pub(crate) fn short(page: &Page<'_>, index: usize) -> String {
     plain(page.version(index).short())
 }
 
-/// The short id of a version with its tags.
+/// Returns the short id of a version with its tags.
 pub(crate) fn named(page: &Page<'_>, index: usize) -> String {
     let tags = &page.version(index).tags;
     match tags.is_empty() {
@@ -74,22 +74,22 @@ pub(crate) fn named(page: &Page<'_>, index: usize) -> String {
     }
 }
 
-/// How many of the commits that may have caused an event the selection left out.
+/// Returns how many commits that the selection left out may have caused an event.
 pub(crate) fn left_out(page: &Page<'_>, event: &Event<'_>) -> usize {
     event.set.iter().map(|index| page.version(*index).left_out).sum()
 }
 
-/// The version that caused an event, for certain or most likely; none where commits that were left out may have caused
-/// it.
+/// Returns the version that certainly or most likely caused an event. Returns `None` if a commit that was left out may
+/// have caused it.
 pub(crate) fn likeliest(page: &Page<'_>, event: &Event<'_>) -> Option<usize> {
     Some(event.at).filter(|at| page.version(*at).left_out == 0)
 }
 
-/// The version of an event, or the set that contains it.
+/// Names the version of an event, or the set that contains it.
 pub(crate) fn culprit(page: &Page<'_>, event: &Event<'_>) -> String {
     let left_out = left_out(page, event);
     if left_out > 0 {
-        // Changes of other series may start from a later version.
+        // Changes of other series may have a later version before them.
         let own = event.changes.iter().find(|(_, change)| change.set == event.set);
         let before = own.map_or(event.before, |(_, change)| change.before);
         let commits = number(event.set.len() + left_out, "commit");
@@ -105,7 +105,7 @@ pub(crate) fn culprit(page: &Page<'_>, event: &Event<'_>) -> String {
     }
 }
 
-/// The kind of an event, besides its outcome: empty for a step.
+/// Describes the kind of an event in addition to its outcome. The text is empty for a step.
 pub(crate) fn kind(page: &Page<'_>, event: &Event<'_>) -> Vec<String> {
     let mut kinds = Vec::new();
     if let Some(until) = event.until() {
@@ -134,10 +134,10 @@ pub(crate) fn kind(page: &Page<'_>, event: &Event<'_>) -> Vec<String> {
     kinds
 }
 
-/// Percentages have two digits, which hide smaller differences.
+/// The relative difference below which a percentage with two decimals reads 0.00 %.
 const ROUNDS_AWAY: f64 = 0.000_05;
 
-/// A ratio as text, with its interval where there is one.
+/// Writes a ratio, with its interval if there is one.
 pub(crate) fn effect(ratio: f64, interval: Option<Interval>, difference: f64, unit: &Unit) -> String {
     let nothing = |ratio: f64| (ratio - 1.0).abs() < ROUNDS_AWAY;
     match interval {
@@ -151,7 +151,7 @@ pub(crate) fn effect(ratio: f64, interval: Option<Interval>, difference: f64, un
         }
         Some(interval) => change_between(ratio, interval.low, interval.high),
         None if difference == 0.0 => "±0".to_owned(),
-        // A percentage that would round to zero is written in full.
+        // A difference that would round to 0 % is written in the unit of the series instead.
         None if !ratio.is_finite() || (ratio - 1.0).abs() < 0.0005 => {
             let sign = if difference > 0.0 { "+" } else { "" };
             format!("{sign}{}", exact(difference, unit))
@@ -160,12 +160,12 @@ pub(crate) fn effect(ratio: f64, interval: Option<Interval>, difference: f64, un
     }
 }
 
-/// The change of a series, as text.
+/// Writes the change of a series.
 pub(crate) fn change_text(series: &Series, change: &Change) -> String {
     effect(change.ratio, change.interval, change.to - change.from, &series.unit)
 }
 
-/// The values of a series at two versions, and what lies between them, as text.
+/// Writes the values of a series at two versions, and the change between them.
 pub(crate) fn whole(series: &Series, whole: &Effect) -> Option<(String, String, String)> {
     let value = |index: usize| series.points.iter().find(|point| point.version == index).map(|p| p.value);
     let (from, to) = (value(whole.from)?, value(whole.to)?);
@@ -173,13 +173,13 @@ pub(crate) fn whole(series: &Series, whole: &Effect) -> Option<(String, String, 
     Some((quantity(from, &series.unit), quantity(to, &series.unit), told))
 }
 
-/// Whether a ratio is for the better.
+/// Whether a ratio is an improvement. Returns `None` if the ratio is 1.
 pub(crate) fn is_better(series: &Series, ratio: f64) -> Option<bool> {
     use scruple_core::metric::Better;
     (ratio != 1.0).then(|| (ratio < 1.0) == (series.better == Better::Lower))
 }
 
-/// A direction in the words of the metric.
+/// Returns the word for a direction that fits the metric.
 pub(crate) fn direction(series: &Series, ratio: f64) -> &'static str {
     match (series.metric.starts_with("time."), ratio > 1.0) {
         _ if ratio == 1.0 => "same",
@@ -190,7 +190,7 @@ pub(crate) fn direction(series: &Series, ratio: f64) -> &'static str {
     }
 }
 
-/// The change over the whole range in a word, and whether it is an improvement.
+/// Returns a word for the change over the whole range, and whether it is an improvement.
 pub(crate) fn verdict(series: &Series, whole: &Effect) -> (&'static str, Option<bool>) {
     let away = |interval: Interval| [interval.low, interval.high].map(|end| (end - 1.0).abs());
     let nothing = whole.interval.is_some_and(|i| away(i).into_iter().all(|away| away < ROUNDS_AWAY));
@@ -207,17 +207,17 @@ pub(crate) fn verdict(series: &Series, whole: &Effect) -> (&'static str, Option<
     }
 }
 
-/// A series in words: subject and metric.
+/// Names a series by its subject and metric.
 pub(crate) fn series(series: &Series) -> String {
     format!("{} {}", plain(&series.subject), plain(&title(&series.metric)))
 }
 
-/// Whether a change pays off, in a sentence.
+/// Says in a sentence whether a change of the build's cost pays off.
 pub(crate) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
     is_it_a_win(one, &short(page, one.from), &short(page, one.to))
 }
 
-/// Whether a change of the build's cost pays off between two versions with these names, in a sentence.
+/// Says in a sentence whether a change of the build's cost pays off between two versions with these names.
 pub(crate) fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
     let amount = |value: f64| {
         let more = if value < 0.0 { "less" } else { "more" };
@@ -245,25 +245,26 @@ pub(crate) fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
     format!("{costs}{verdict}.")
 }
 
-/// A share of a series' values, with a non-breaking sign; what more than doubles them is a multiple.
+/// Writes a share of a series' values, with a non-breaking space. A share above 100 % is written as a multiple.
 fn figure(one: &Series, value: f64) -> String {
     let told = if value > 1.0 { times(1.0 + value) } else { share(value) };
     format!("{} {}", series(one), told.replace(' ', "\u{a0}"))
 }
 
-/// The steps that would have been found, where that is known.
+/// Lists the smallest steps that would have been detected, for the series where they are known.
 pub(crate) fn detectable(page: &Page<'_>) -> Vec<String> {
     let known = page.shown.iter().filter(|series| !series.exact);
     known.filter_map(|one| Some(figure(one, one.detectable?))).collect()
 }
 
-/// How much versions with the same artefacts differ, where there are some: the spread without any change.
+/// Lists how much versions with the same artefacts differ, for the series that have such versions. This is the spread
+/// without any change.
 pub(crate) fn twins(page: &Page<'_>) -> Vec<String> {
     let known = page.shown.iter().filter(|series| !series.exact);
     known.filter_map(|one| Some(figure(one, one.twins?))).collect()
 }
 
-/// That the commit of an event is not known, and how to find it, where that is so.
+/// Says that the commit of an event is not known, and how to find it, if that is so.
 fn which(page: &Page<'_>, event: &Event<'_>) -> Option<String> {
     let left_out = left_out(page, event);
     let all = event.set.len() + left_out;
@@ -284,7 +285,8 @@ fn which(page: &Page<'_>, event: &Event<'_>) -> Option<String> {
     (all > 1).then(|| format!("#{} was brought by one of {all} {what}; {narrow}{closer}.", event.number))
 }
 
-/// The command that examines this history more closely; the store cannot tell its own location.
+/// Returns the command that examines this history more closely. The options come from its command line, because a store
+/// does not know its own path.
 fn bisect(page: &Page<'_>) -> String {
     let argv = page.history.run.argv.iter().map(String::as_str).take_while(|word| *word != "--");
     let argv: Vec<&str> = argv.collect();
@@ -298,7 +300,7 @@ fn bisect(page: &Page<'_>) -> String {
     plain(&shell_words::join(words))
 }
 
-/// Open questions: sets, modes, and series without conclusions.
+/// Lists open questions: sets of possible versions, modes, and series without conclusions.
 pub(crate) fn open(page: &Page<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(page.events.iter().filter_map(|event| which(page, event)));
@@ -325,7 +327,7 @@ pub(crate) fn open(page: &Page<'_>) -> Vec<String> {
     lines
 }
 
-/// The versions that could not be built or weighed: index and reason.
+/// Returns the index of each version that could not be built or weighed, with the reason.
 pub(crate) fn failed<'p>(page: &'p Page<'_>) -> impl Iterator<Item = (usize, String)> + 'p {
     let failed = |index: &usize| page.version(*index).state.failed();
     (0..page.history.versions.len()).filter(failed).map(move |index| {
@@ -334,7 +336,7 @@ pub(crate) fn failed<'p>(page: &'p Page<'_>) -> impl Iterator<Item = (usize, Str
     })
 }
 
-/// The form of a change, where it is not a step.
+/// Returns the word for the form of a change; it is empty for a step.
 pub(crate) fn form(change: &Change) -> &'static str {
     match change.form {
         Form::Step => "",
@@ -353,7 +355,7 @@ mod tests {
         let made = unread(bare(2));
         let page = Page::of(&made.history, &made.judgement);
         let told = |build: f64, run: f64, runs: Option<f64>| {
-            // Exact equality stands in for indistinguishable values.
+            // In this test, values differ surely if they are not equal.
             let (build_surely, run_surely) = (build != 0.0, run != 0.0);
             let subject = "parse".to_owned();
             let one = BreakEven { subject, from: 0, to: 1, build, run, build_surely, run_surely, runs };
@@ -450,7 +452,7 @@ mod tests {
         assert_eq!(verdict(&unsure, &few), ("can't tell", None));
         let counted = Series { shifting: true, exact: false, cannot: None, ..series[3].clone() };
         assert_eq!(verdict(&counted, &few), ("counts shifted", None));
-        // A change below the last digit is not shown.
+        // A change below the last written digit is not shown.
         let tiny = Interval { low: 0.999_97, high: 0.999_99, level: 0.95 };
         let tiny = Effect { interval: Some(tiny), ..whole(0.999_98, true) };
         assert_eq!(verdict(&series[1], &tiny), ("same", None));
