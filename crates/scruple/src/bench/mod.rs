@@ -1,4 +1,4 @@
-//! `scruple bench`: cases of bench programs.
+//! `scruple bench`: weighs the cases of bench programs.
 
 pub mod args;
 pub mod report;

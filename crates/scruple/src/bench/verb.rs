@@ -1,4 +1,4 @@
-//! `scruple bench`: weigh the cases of a bench program.
+//! `scruple bench`: weighs the cases of a bench program.
 
 use super::args::BenchArgs;
 use super::report;
@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// Measures the cases, stores the run, prints the report.
+/// Measures the cases, stores the run, and prints the report.
 pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     args.results.export.checked(&names(&FORMATS))?;
     let config = Config::find()?;
@@ -42,11 +42,11 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     conclude(&suite, result, args, &budgets, baseline.as_ref())
 }
 
-/// The cases that were weighed.
+/// A suite after its measurement.
 pub struct Taken {
-    /// The run.
+    /// The suite, with its run.
     pub suite: Suite,
-    /// How it ended.
+    /// How the measurement ended.
     pub result: Result<(), Stop>,
     /// The limits of the command line, of the cases and of the configuration.
     pub budgets: Vec<Budget>,
@@ -151,13 +151,13 @@ fn conclude(
     })
 }
 
-/// A table of the results so far.
+/// Writes the table of the results so far.
 pub fn so_far(run: &Run, width: usize) -> String {
     let report = Report::of(run, &[], &[]);
     anstream::adapter::strip_str(&report::table::so_far(&report, width)).to_string()
 }
 
-/// The failure of a suite, if there was one.
+/// Returns the failure of a suite, if there was one.
 pub fn ended(suite: &Suite, result: Result<(), Stop>) -> Option<Fault> {
     match result {
         Err(Stop::Failed(fault)) => return Some(fault),
@@ -181,7 +181,7 @@ pub fn ended(suite: &Suite, result: Result<(), Stop>) -> Option<Fault> {
     None
 }
 
-/// Checks that every limit of the configuration is for a case of the program, selected or not, or for a command.
+/// Checks that every limit of the configuration applies to a case of the program, selected or not, or to a command.
 fn check_configured(budgets: &[Budget], config: &Config, cases: &[String]) -> Result<(), Fault> {
     let meant = |budget: &Budget| {
         cases.iter().any(|case| budget.applies_to(case)) || config.commands_of(budget).next().is_some()
@@ -211,7 +211,7 @@ fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], budget
     Report::of_pairs(run, &pairs, metrics, budgets, Some(Environments::of(baseline, run)))
 }
 
-/// The programs to weigh: those of the command line, or those of the configuration.
+/// Returns the programs to weigh: those of the command line, or those of the configuration.
 fn sides(args: &BenchArgs, config: &Config) -> Result<Vec<Side>, Fault> {
     let folder = std::env::current_dir()
         .map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
@@ -240,7 +240,7 @@ fn sides(args: &BenchArgs, config: &Config) -> Result<Vec<Side>, Fault> {
         .collect()
 }
 
-/// Parses `NAME=PROGRAM`, or a program alone, which is then called ‘old’, ‘old2’, and so on.
+/// Parses `NAME=PROGRAM`. A program without a name is called ‘old’, ‘old2’, and so on.
 fn named_program(text: &str, index: usize) -> (String, &str) {
     match text.split_once('=') {
         Some((name, program)) if !name.is_empty() && !name.contains(['/', ' ']) => (name.to_owned(), program),
@@ -266,7 +266,7 @@ fn effort(args: &BenchArgs) -> Result<SuiteEffort, Fault> {
         false => ((5, 8), 30, Duration::from_secs(10)),
     };
     let processes = args.processes.map_or(processes, |n| (n.max(1), n.max(1)));
-    // A request for a number of blocks or processes is not cut short, unless a budget was given, too.
+    // The default budget does not cut short a requested number of blocks or processes; only an explicit budget does.
     let unhurried = args.budget.is_none();
     Ok(SuiteEffort {
         processes,

@@ -1,4 +1,4 @@
-//! The matrix: cases by programs, each cell a multiple of the reference program's cost.
+//! The matrix of cases by programs. Each cell is a multiple of the reference program's cost.
 
 use crate::show::Report;
 use crate::show::align::{fit, right};
@@ -10,7 +10,7 @@ use scruple_core::unit::times;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// Writes the matrix for three or more programs; two are compared in the table of cases.
+/// Writes the matrix for three or more programs. The table of cases compares two programs.
 pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     let subjects: Vec<&Arm> = report.run.arms_of(Role::Subject).collect();
     let mut programs: Vec<&str> = Vec::new();
@@ -57,17 +57,17 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     out
 }
 
-/// The ratio of a comparison, or a dash where there is none.
+/// Writes the ratio of a comparison, or a dash if there is none.
 fn ratio(judged: &Judged) -> String {
     judged.comparison.evidence.effect().map_or_else(|| "–".to_owned(), times)
 }
 
-/// The name of a case without its program.
+/// Returns the name of a case without its program.
 fn plain(arm: &Arm) -> String {
     arm.name.rsplit_once(" @").map_or(arm.name.clone(), |(name, _)| name.to_owned())
 }
 
-/// The multiple of one case in one program, and whether it cannot be told from 1.
+/// Returns the multiple for one case in one program, and whether it cannot be distinguished from 1.
 fn cell(report: &Report<'_>, subjects: &[&Arm], case: &str, program: &str) -> (String, bool) {
     let is_it = |arm: &&&Arm| arm.version.as_deref() == Some(program) && plain(arm) == case;
     let Some(arm) = subjects.iter().find(is_it) else { return ("–".to_owned(), false) };

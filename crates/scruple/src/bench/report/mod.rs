@@ -1,4 +1,4 @@
-//! The output of `scruple bench` besides that of every run.
+//! The parts of the output of `scruple bench` that other runs do not have.
 
 pub mod matrix;
 pub mod panel;

@@ -1,4 +1,4 @@
-//! The diagnostic panel of a case: the figures that criterion's users know, and how disturbed the batches were.
+//! The diagnostic panel of a case: the figures that users of criterion know, and how disturbed the batches were.
 
 use crate::show::block_characters;
 use scruple_core::judge::{cases, clock};
@@ -11,10 +11,10 @@ use scruple_core::subject::Arm;
 use scruple_core::unit::{Unit, quantity, share};
 use std::fmt::Write as _;
 
-/// Resamples of the panel's intervals.
+/// The number of bootstrap replicates for the intervals of the panel.
 const REPLICATES: usize = 1000;
 
-/// A batch is disturbed when its wall time exceeds its processor time by more than this.
+/// A batch counts as disturbed if its wall time is more than this many times its processor time.
 const DISTURBED: f64 = 1.2;
 
 /// Writes the panel of one case, indented below its row.

@@ -1,4 +1,4 @@
-//! A separate table of what concurrency cases report besides time.
+//! A separate table of the readings that concurrency cases report in addition to time.
 
 use crate::show::Report;
 use crate::show::align::{fit, right, wrap};
@@ -9,7 +9,7 @@ use scruple_core::unit::{Unit, quantity, share};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// The readings shown, the most informative first: those that do not fit are left out and named.
+/// The readings that have columns, the most informative first. Columns that do not fit are left out and named.
 const SHOWN: [(&str, &str); 6] = [
     ("queue.parallelism", "cores busy"),
     (BALANCE, "balance"),
@@ -19,10 +19,11 @@ const SHOWN: [(&str, &str); 6] = [
     ("queue.late.max", "by at most"),
 ];
 
-/// The title of both balances, that of the producers and that of the consumers: 1 is even.
+/// The common title of the balance of the producers and that of the consumers. A value of 1 means even shares.
 const BALANCE: &str = "queue.balance";
 
-/// Writes the table, if there are such cases. A lost or duplicated element would have failed the case.
+/// Writes the table if the suite has such cases. It has no column for lost or duplicated elements, since these fail a
+/// case.
 pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     let arms: Vec<&Arm> = report
         .run
@@ -42,7 +43,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
         if cells.iter().all(String::is_empty) {
             continue;
         }
-        // A long name is shortened before a column is left out.
+        // Long names are shortened before a column is left out.
         let name = widest.min(NAME);
         if used - widest + name + 2 + column <= width || columns.is_empty() {
             used += 2 + column;
@@ -72,7 +73,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     out
 }
 
-/// Names longer than this are shortened before columns are left out.
+/// The width beyond which names are shortened before columns are left out.
 const NAME: usize = 36;
 
 fn cell(arm: &Arm, key: &str) -> String {
@@ -88,7 +89,7 @@ fn cell(arm: &Arm, key: &str) -> String {
     }
 }
 
-/// How evenly elements came from the producers and went to the consumers; ‘–’ where it is not known.
+/// Writes how evenly elements came from the producers and went to the consumers, or ‘–’ if that is unknown.
 fn balance(arm: &Arm) -> String {
     let of = |side: &str| {
         let sample = arm.sample(&format!("{BALANCE}.{side}"));

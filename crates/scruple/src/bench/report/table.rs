@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// The counters that have columns, if anything is known about them.
+/// The counters that have columns, if any case has readings of them.
 const COUNTERS: [&str; 11] = [
     "instructions",
     "alloc.bytes",
@@ -31,7 +31,7 @@ const COUNTERS: [&str; 11] = [
     "threads.fairness",
 ];
 
-/// One case with the content of its row.
+/// A case with the estimates for its row.
 struct CaseRow<'a> {
     arm: &'a Arm,
     raw: Option<Estimate>,
@@ -65,7 +65,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     out
 }
 
-/// Writes the results so far while cases are being weighed.
+/// Writes the results so far, while cases are being weighed.
 pub(crate) fn so_far(report: &Report<'_>, width: usize) -> String {
     let rows = rows(report);
     let mut out = format!("so far, from {}:\n", processes_of(&rows));
@@ -116,7 +116,7 @@ fn rows<'a>(report: &Report<'a>) -> Vec<CaseRow<'a>> {
         .filter(|index| arms[*index].role == Role::Subject)
         .map(|index| {
             let arm = &arms[index];
-            // The tare follows its case.
+            // The arm of the tare follows the arm of its case.
             let tare = arms.get(index + 1).filter(|tare| tare.role == Role::Tare);
             CaseRow {
                 arm,
@@ -147,17 +147,17 @@ fn header(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
     )
 }
 
-/// The number of processes behind the times, in words.
+/// Writes the number of processes that the times come from.
 fn processes_of(rows: &[CaseRow<'_>]) -> String {
     let of_row = |row: &CaseRow<'_>| Some(row.arm.sample("time.wall")?.by_process().len());
     let Some(processes) = rows.iter().filter_map(of_row).max() else { return "not timed".to_owned() };
     format!("{processes} fresh process{}", if processes == 1 { "" } else { "es" })
 }
 
-/// Names longer than this are shortened before columns are left out.
+/// The width beyond which names are shortened before columns are left out.
 const NAME: usize = 36;
 
-/// The columns that are left out where the table is too wide, the least important first.
+/// The columns that are left out if the table is too wide, the least important first.
 const LEAST_IMPORTANT: [&str; 14] = [
     "threads.fairness",
     "ghc.mapped.max",
@@ -177,12 +177,12 @@ const LEAST_IMPORTANT: [&str; 14] = [
 
 type Columns = Vec<(String, Vec<String>)>;
 
-/// The width of the columns, each with the space before it.
+/// Returns the width of the columns, including the space before each.
 fn room(columns: &Columns) -> usize {
     columns.iter().map(|(_, cells)| cells[0].width() + 2).sum()
 }
 
-/// Removes columns until the others fit, and returns their names.
+/// Removes columns until the others fit, and returns the names of the removed ones.
 fn leave_out(columns: &mut Columns, width: usize) -> Vec<String> {
     let mut left_out = Vec::new();
     for key in LEAST_IMPORTANT {
@@ -198,7 +198,8 @@ fn leave_out(columns: &mut Columns, width: usize) -> Vec<String> {
     left_out
 }
 
-/// The columns: each a head, the widest cell first for its width, then a cell for each row.
+/// Returns the columns. Each consists of a heading, the widest cell (which determines the width), and a cell for each
+/// row.
 fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> Columns {
     let time = |value: f64| quantity(value, &Unit::Nanoseconds);
     let mut columns = vec![
@@ -210,7 +211,8 @@ fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> Columns {
             rows.iter().map(|row| row.tare.as_ref().map_or(String::new(), |tare| time(tare.value))).collect(),
         ),
     ];
-    // One table may contain both, so the time of four steps must not look like four times that of one.
+    // Cases may differ in what their time covers. The column ‘timing’ shows that, so that the time of four steps does
+    // not look like four times that of one step.
     let timings: Vec<String> =
         rows.iter().map(|row| timing(row.arm).map_or(String::new(), |t| t.word().to_owned())).collect();
     if timings.iter().collect::<BTreeSet<_>>().len() > 1 {
@@ -221,7 +223,7 @@ fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> Columns {
         rows.iter()
             .any(|row| row.arm.sample(key).is_some_and(|sample| sample.readings.iter().any(|r| *r != 0.0)))
     };
-    // Beside a runtime's own figures, malloc is shown only if it is used at all.
+    // If the runtime has allocation figures of its own, malloc is shown only if some case uses it.
     let of_interest =
         |key: &str| known(key) && (!key.starts_with("malloc.") || !known("alloc.bytes") || any(key));
     for key in COUNTERS.iter().filter(|key| of_interest(key)) {
@@ -249,7 +251,7 @@ fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> Columns {
     columns
 }
 
-/// The head of a counter's column. Those of a run of `scruple run` have the same names here.
+/// Returns the heading of a counter's column. Counters that `scruple run` shows as well have the same names here.
 fn head(key: &str) -> String {
     match key {
         "ghc.live" => "live".to_owned(),
@@ -259,18 +261,18 @@ fn head(key: &str) -> String {
     }
 }
 
-/// Whether a metric of another tool has no column yet.
+/// Whether a metric was read by another tool and has no column yet.
 fn is_other(key: &str) -> bool {
     let shown = key == "time.wall" || COUNTERS.contains(&key);
     !shown && !key.starts_with("work.") && !key.starts_with("batch.")
 }
 
-/// The width of a cell without its colour codes.
+/// Returns the width of a cell without its colour codes.
 fn plain_width(cell: &str) -> usize {
     anstream::adapter::strip_str(cell).to_string().width()
 }
 
-/// What the time of the case's iteration covers.
+/// Returns what the time of an iteration of the case covers.
 pub(super) fn timing(arm: &Arm) -> Option<Timing> {
     match &arm.subject {
         Subject::Case { timing, .. } => *timing,
@@ -289,12 +291,12 @@ fn net_text(row: &CaseRow<'_>) -> String {
     }
 }
 
-/// Whether the net is a number, and not only a bound or a range.
+/// Whether the net is known as a number, rather than as a bound or a range.
 fn is_known(net: &Net) -> bool {
     net.below_resolution.is_none() && !net.unknown
 }
 
-/// The raw time, marked where its quality is lower than measured.
+/// Writes the raw time, with the mark of its quality.
 fn raw_text(row: &CaseRow<'_>) -> String {
     match (&row.raw, row.arm.sample("time.wall")) {
         (Some(raw), Some(sample)) => {
@@ -304,7 +306,7 @@ fn raw_text(row: &CaseRow<'_>) -> String {
     }
 }
 
-/// Half the interval's width relative to the net, or to the raw time where there is no tare.
+/// Writes half the width of the interval, relative to the net time, or to the raw time if there is no tare.
 fn precision(row: &CaseRow<'_>) -> String {
     let raw = row.raw.as_ref().filter(|raw| row.tare.is_none() && raw.value > 0.0);
     match (&row.net, raw.and_then(|raw| Some((raw.value, raw.interval?)))) {
@@ -379,7 +381,7 @@ fn is_alone(report: &Report<'_>, arm: &Arm) -> bool {
     !report.rows().any(|other| other.version != arm.version && plain(other) == plain(arm))
 }
 
-/// The last part of a case's path, with parameters and threads.
+/// Returns the last part of a case's path, with parameters and threads.
 fn leaf(arm: &Arm) -> String {
     let group = group_of(arm);
     arm.name.strip_prefix(&group).map_or(arm.name.as_str(), |rest| rest.trim_start_matches('/')).to_owned()
@@ -394,7 +396,7 @@ fn group_of(arm: &Arm) -> String {
     }
 }
 
-/// Names the costs that vanish once the harness is subtracted: either that is correct, or the compiler removed the
+/// Names the cases whose cost vanishes once the tare is subtracted. Either that is correct, or the compiler removed the
 /// work.
 fn suspicion(rows: &[CaseRow<'_>]) -> Vec<String> {
     let gone: Vec<&CaseRow<'_>> = rows
@@ -424,7 +426,7 @@ fn suspicion(rows: &[CaseRow<'_>]) -> Vec<String> {
     lines
 }
 
-/// With two programs, one sentence for each case whose time differs.
+/// Writes a sentence for each case whose time differs between two programs.
 fn versus_sentences(report: &Report<'_>) -> Vec<String> {
     match report.run.arms.first().is_some_and(|arm| arm.version.is_some()) {
         true => sentence::verdicts(report),
@@ -432,7 +434,7 @@ fn versus_sentences(report: &Report<'_>) -> Vec<String> {
     }
 }
 
-/// Cases that ran with several numbers of threads: throughput, speed-up and fairness.
+/// Writes throughput, speed-up and fairness of the cases that ran with several numbers of threads.
 fn scaling(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
     let threads = |row: &CaseRow<'_>| match row.arm.params.get("threads") {
         Some(Parameter::Number(n)) => Some(*n),

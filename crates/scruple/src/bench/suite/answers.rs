@@ -1,4 +1,4 @@
-//! Describes what is wrong with an answer of a bench program.
+//! Checks the answers of bench programs, and describes what is wrong with them.
 
 use scruple_core::harmless_text::plain;
 use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind, Loose, Reply};
@@ -6,12 +6,12 @@ use scruple_core::subject::Parameter;
 use scruple_measure::bench::BenchError;
 use std::time::Duration;
 
-/// An error about the answer to a request.
+/// Creates the error for a wrong answer to a request.
 pub(crate) fn wrong(request: &str, why: impl Into<String>) -> BenchError {
     BenchError::Garbled { request: request.chars().take(60).collect(), line: why.into() }
 }
 
-/// An error about an answer to some other request.
+/// Creates the error for an answer that belongs to another kind of request.
 pub(crate) fn unexpected(request: &str, reply: &Reply) -> BenchError {
     let of = match reply {
         Reply::Error(_) => "an error",
@@ -26,8 +26,8 @@ pub(crate) fn unexpected(request: &str, reply: &Reply) -> BenchError {
     wrong(request, format!("it is {of}"))
 }
 
-/// What is wrong with the answer to a block of batches, which took this long by the host's own clock. The elements of a
-/// queue's batch are those that the program reports.
+/// Describes what is wrong with the answer to a block of batches, if anything. `elapsed` is the time of the block by
+/// the host's clock. The number of iterations in a batch of a queue is the one that the program reports.
 pub(crate) fn fault_in(
     batches: &[Batch],
     block: &[BatchReply],
@@ -61,21 +61,22 @@ pub(crate) fn fault_in(
     })
 }
 
-/// The longest time that a program's clocks may report for a time on ours: two clocks of one machine differ slightly,
-/// and tick.
+/// Returns the longest time that a program's clock may report for a time on the host's clock. Two clocks of one machine
+/// differ slightly, and each has a limited resolution.
 fn most_within(elapsed: Duration) -> Duration {
     elapsed.mul_f64(1.01) + Duration::from_micros(100)
 }
 
-/// The number of iterations that takes some time on any clock, even if each takes a fraction of a cycle; also if the
-/// host waited this long for fewer.
+/// The number of iterations that takes a measurable time on any clock, even if each takes a fraction of a cycle. A
+/// smaller number counts as measurable too, if the host waited at least the given time for it.
 const NOT_NOTHING: u64 = 100_000_000;
 const HARDLY_NOTHING: (u64, Duration) = (1_000_000, Duration::from_millis(100));
 
-/// The times of a batch that are impossible, since the host waited only this long.
+/// Describes which time of a batch is impossible, given that the host waited only for `elapsed`.
 fn impossible(reply: &BatchReply, elapsed: Duration) -> Option<String> {
     let most = most_within(elapsed).as_nanos() as f64;
-    // Several threads use several processors; the clocks of processor time may tick slowly.
+    // Several threads may use several processors. Clocks of processor time may have a resolution of several
+    // milliseconds.
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
     let ticks = Duration::from_millis(20).as_nanos() as f64;
     let (wall, cpu) = (reply.reading("time.wall")?, reply.reading("time.cpu"));
@@ -106,7 +107,7 @@ fn fault_in_times(reply: &BatchReply) -> Option<String> {
     })
 }
 
-/// A case with its name and parameters made harmless for terminals and tables.
+/// Makes the name and parameters of a case harmless for terminals and tables.
 pub(crate) fn harmless(mut case: Case) -> Case {
     case.name = plain(&case.name);
     let params = std::mem::take(&mut case.params).into_iter().map(|(name, value)| {

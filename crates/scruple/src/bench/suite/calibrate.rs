@@ -1,4 +1,4 @@
-//! Finds the number of iterations that makes a batch about a tenth of a millisecond long.
+//! Determines how many iterations make a batch about a tenth of a millisecond long.
 
 use super::answers::{fault_in, unexpected, wrong};
 use super::{Stop, Suite, reason, survives};
@@ -6,49 +6,53 @@ use scruple_core::protocol::{Batch, BatchReply, Hello, LoopKind, Reply, Request}
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::time::{Duration, Instant};
 
-/// The length of a batch: short enough that most batches fit between two interruptions by the scheduler.
+/// The length of a batch, in nanoseconds: short enough that most batches fit between two interruptions by the
+/// scheduler.
 const TARGET: f64 = 100_000.0;
 
-/// The number of batches of each case, and as many of its tare, that should fit into the budget, and the length in
-/// nanoseconds below which a batch consists mostly of clock reads.
+/// The number of batches of each case, and of its tare, that should fit into the budget; and the shortest length of a
+/// batch, in nanoseconds. A batch that is shorter consists mostly of clock reads.
 const VISITS: f64 = 100.0;
 const SHORTEST: f64 = 10_000.0;
 
-/// Where every iteration has its own input, a batch takes at least this long, including its preparation, before a
-/// budget makes it smaller.
+/// If every iteration has its own input, the budget does not limit a batch, including its preparation, to less than
+/// this time.
 const WHOLE: Duration = Duration::from_millis(1);
 
-/// How often another number of iterations is tried: a few times to get from one iteration to enough, and as often again
-/// where attempts are interrupted.
+/// The largest number of attempts to find the number of iterations: a few to get from one iteration to enough, and as
+/// many again because attempts may be interrupted.
 const ATTEMPTS: u32 = 16;
 
-/// Concurrency cases move elements between threads: their batches must be long compared with starting threads.
+/// The length of a batch of a concurrency case, in nanoseconds. Such cases move elements between threads, so their
+/// batches must be long compared with the start of a thread.
 const QUEUE_TARGET: f64 = 2_000_000.0;
 
-/// How long a case runs at least before its times count; just-in-time compilers need longer to see it often enough. On
-/// a busy machine this is the time in which the program had a core.
+/// The shortest warm-up of a case in a process. Just-in-time compilers need the longer one, until they have seen the
+/// code often enough. On a busy machine, only time in which the program had a core counts.
 const WARM_UP: Duration = Duration::from_millis(2);
 const COMPILED_WARM_UP: Duration = Duration::from_millis(40);
 
-/// On a busy machine, the warm-up of a case with such a compiler takes at most this share of the budget.
+/// The largest share of the budget that the warm-up of a case takes if the program has a just-in-time compiler and the
+/// machine is busy.
 const COMPILED_SHARE: u32 = 10;
 
-/// A case that keeps getting faster is warmed up for up to this many times as long.
+/// The largest multiple of the shortest warm-up that a case gets while it keeps becoming faster.
 const PATIENCE: u32 = 8;
 
-/// This share of the least time is enough: between batches the program waits for its next request.
+/// The share of the shortest warm-up that suffices as running time, because the program waits for requests between
+/// batches.
 const ENOUGH: f64 = 0.75;
 
-/// A program's other threads are idle if they ran, or waited for a core, for at most this share of the time: a compiler
-/// among them has nothing left to do.
+/// The other threads of a program count as idle if they ran, or waited for a core, for at most this share of the time.
+/// A compiler among them has then finished its work.
 const AT_REST: f64 = 0.1;
 
-/// Below this share of its earlier value, the time of a batch has decreased.
+/// The time of a batch has decreased if it is below this share of its earlier value.
 const FASTER: f64 = 0.98;
 
 impl Suite {
-    /// Warms a case up in a fresh process. The first process also sets the iterations of case and tare, after the
-    /// case's check has passed. False when the case failed; a program that has ended is replaced by a new one.
+    /// Warms a case up in a fresh process. The first process also determines the iterations of case and tare, after the
+    /// check of the case has passed. Returns false if the case failed. Replaces a program that has ended by a new one.
     pub(crate) fn settle(
         &mut self,
         index: usize,
@@ -59,7 +63,7 @@ impl Suite {
         self.tolerate(index, program, result)
     }
 
-    /// Records the failure of a case. The others continue, in a new process if this one has ended.
+    /// Records the failure of a case. The other cases continue, in a new process if this one has ended.
     pub(crate) fn tolerate<T>(
         &mut self,
         index: usize,
@@ -81,12 +85,12 @@ impl Suite {
         self.check(index, program)?;
         let first = self.find_iterations(index, program, LoopKind::Case, 1)?;
         self.weighed[index].iterations = first;
-        // Without enough iterations the tare would not be warm when its number is found.
+        // The warm-up needs enough iterations of the tare as well, so that the tare is warm when its number is determined.
         self.weighed[index].tare_iterations = self.find_iterations(index, program, LoopKind::Tare, first)?;
         self.warm_up(index, program)?;
         let iterations = self.find_iterations(index, program, LoopKind::Case, first)?;
         self.weighed[index].iterations = iterations;
-        // The tare is rarely slower than its case, so the case's iterations are a good start.
+        // The iterations of the case are a good start, since the tare is rarely slower than its case.
         let first = self.weighed[index].tare_iterations.max(iterations);
         self.weighed[index].tare_iterations = self.find_iterations(index, program, LoopKind::Tare, first)?;
         let began = Instant::now();
@@ -100,7 +104,7 @@ impl Suite {
         Ok(())
     }
 
-    /// Runs the case's check once, before any of its figures count.
+    /// Runs the check of the case once, before any of its figures count.
     fn check(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
         let weighed = &self.weighed[index];
         if !weighed.case.checked && weighed.case.concurrency.is_none() && weighed.case.readings.is_empty() {
@@ -127,7 +131,8 @@ impl Suite {
         }
     }
 
-    /// Tries batches, starting with `first` iterations, until one is about as long as it should be, and derives the number.
+    /// Runs batches, starting with `first` iterations, until one has about the required length, and derives the number
+    /// of iterations from it.
     fn find_iterations(
         &self,
         index: usize,
@@ -137,11 +142,11 @@ impl Suite {
     ) -> Result<u64, BenchError> {
         let weighed = &self.weighed[index];
         let queue = weighed.case.concurrency.is_some();
-        // Starting several threads takes time, too, and the first to arrive waits for the last.
+        // Starting several threads takes time as well, and the first one to start waits for the last.
         let target = if queue || weighed.threads > 1 { QUEUE_TARGET } else { self.batch_length() };
         let inputs = weighed.case.per_iteration_input;
         let most = weighed.case.max_iterations.unwrap_or(1 << 40).max(1);
-        // A tare that walks over inputs is extremely cheap: a long batch would need far too many inputs.
+        // A tare that walks over inputs is extremely cheap, so that a long batch would need far too many inputs.
         let most = if inputs && kind == LoopKind::Tare { most.min(first) } else { most };
         let mut iterations = if queue { 1000.min(most) } else { first.min(most) };
         let mut attempt = 1;
@@ -154,7 +159,7 @@ impl Suite {
                 whole = whole.min(began.elapsed());
                 let time = length(&reply).unwrap_or(target);
                 least = least.min(time.max(1.0));
-                // One try is enough for a batch that is far from the required length.
+                // One try suffices if the length of the batch is far from the required one.
                 if time > 20.0 * target || time < 0.25 * target {
                     break;
                 }
@@ -166,13 +171,14 @@ impl Suite {
                 true => most.min((iterations as f64 * room).max(1.0) as u64),
                 false => most,
             };
-            // A batch that is far too long was interrupted, or ran before its loop was compiled: a shorter one tells.
+            // A batch that is far too long was interrupted, or ran before its loop was compiled, so a shorter one is tried.
             let too_long = least > 2.0 * target && iterations > 1;
             let fits = !too_long && (least >= 0.5 * target || iterations >= most);
             if fits || attempt == ATTEMPTS {
                 return Ok((wanted.round().max(1.0) as u64).clamp(1, most));
             }
-            // A batch that is far too short is a poor basis: grow in steps, so that a slow case is not overshot.
+            // A batch that is far too short gives a poor estimate. The number of iterations grows at most a hundredfold
+            // at a time, so that batches of a slow case do not become too long.
             iterations = match too_long {
                 true => (wanted as u64).clamp(1, most),
                 false => (wanted.min(iterations as f64 * 100.0).ceil() as u64).clamp(iterations + 1, most),
@@ -181,14 +187,14 @@ impl Suite {
         }
     }
 
-    /// The required length of batches, in nanoseconds: shorter where there are so many cases that all of them together
-    /// could not be visited several times within the budget.
+    /// Returns the required length of a batch, in nanoseconds. It is shorter if there are too many cases to visit all
+    /// of them several times within the budget.
     fn batch_length(&self) -> f64 {
         let visits = self.weighed.len() as f64 * VISITS;
         (self.effort.budget.as_nanos() as f64 / visits).clamp(SHORTEST, TARGET)
     }
 
-    /// The longest time of a batch including making and destroying its inputs.
+    /// Returns the longest time of a batch including the time to make and destroy its inputs.
     fn whole_length(&self) -> Duration {
         (self.effort.budget / 2 / (self.weighed.len() as f64 * VISITS) as u32).max(WHOLE)
     }
@@ -197,7 +203,7 @@ impl Suite {
         let weighed = &self.weighed[index];
         let cases = self.weighed.len().max(1) as f64;
         let compiled = self.sides[weighed.side].hello.as_ref().is_some_and(compiles_at_run_time);
-        // With very many cases, each is warmed up by a batch or two.
+        // Very many cases are warmed up by one or two batches each.
         let (time, round, most) = match compiled {
             true => {
                 let time = COMPILED_WARM_UP.min((self.effort.budget / 20).div_f64(cases));
@@ -209,7 +215,7 @@ impl Suite {
             }
         };
         let began = Instant::now();
-        // The processor time of the busiest thread, and of all.
+        // `had` is the time that the busiest thread ran, and `all` the time that all threads ran.
         let (mut times, mut had, mut all) = (Vec::new(), Duration::ZERO, Duration::ZERO);
         loop {
             let (started, before) = (Instant::now(), program.threads().filter(|_| compiled));
@@ -234,7 +240,7 @@ impl Suite {
         }
     }
 
-    /// A single batch.
+    /// Runs a single batch.
     pub(crate) fn batch(
         &self,
         index: usize,
@@ -247,7 +253,7 @@ impl Suite {
         replies.pop().ok_or_else(|| wrong("block", "it has no batches"))
     }
 
-    /// Case and tare as one block, in the order given.
+    /// Runs these batches as one block, in the given order.
     pub(crate) fn block(
         &self,
         index: usize,
@@ -275,8 +281,8 @@ impl Suite {
     }
 }
 
-/// How long a batch kept a core busy. With several threads this is the mean processor time, since the span from the
-/// first start to the last end depends more on the scheduler than on the work.
+/// Returns how long a batch kept a core busy, in nanoseconds. With several threads this is the mean processor time,
+/// because the span from the first start to the last end depends more on the scheduler than on the work.
 pub(crate) fn length(reply: &BatchReply) -> Option<f64> {
     let wall = reply.reading("time.wall");
     match reply.threads.len() {
@@ -287,12 +293,13 @@ pub(crate) fn length(reply: &BatchReply) -> Option<f64> {
     }
 }
 
-/// Whether functions become faster while the program runs, because of a just-in-time compiler.
+/// Whether functions become faster while the program runs, because it has a just-in-time compiler.
 fn compiles_at_run_time(hello: &Hello) -> bool {
     matches!(hello.language.as_str(), "java" | "javascript" | "js") || hello.runtime.starts_with("pypy")
 }
 
-/// Whether the second half of these times has no better one than the first.
+/// Whether the times have stopped decreasing: the second half has none that is notably below the best of the first
+/// half.
 fn steady(times: &[f64]) -> bool {
     let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
     let (first, second) = times.split_at(times.len() / 2);

@@ -1,4 +1,4 @@
-//! The counting pass of a suite: allocations and collections of one iteration, minus the tare's.
+//! The counting pass of a suite: the allocations and collections of one iteration of each case, net of its tare.
 
 use super::answers::unexpected;
 use super::calibrate::length;
@@ -13,20 +13,21 @@ use scruple_measure::bench::{BenchError, BenchProgram};
 use scruple_measure::heap;
 use std::time::{Duration, Instant};
 
-/// Processes in which a case is counted, each after an iteration that does not count. Random values that a process
-/// draws at its start, such as the seed of its hash tables, affect everything it does, so one process does not show
-/// that counts repeat.
+/// The number of processes in which a case is counted. Each of them runs an uncounted iteration first. One process
+/// cannot show that counts repeat, because random values that it draws at its start, such as the seed of its hash
+/// tables, affect all of its counts.
 const PROCESSES: u32 = DIFFER as u32;
 
-/// Readings of each case where it shares a process with others, and the number of such processes.
+/// The number of readings of each case in a process that it shares with others, and the number of such processes.
 const REPEATS: u32 = 3;
 const SHARED: u32 = 2;
 
-/// The count of a coarse counter should be this many times its resolution, as far as the length of a batch allows.
+/// The required ratio of the count of a coarse counter to its resolution, and the length of a batch at which iterations
+/// are no longer added to reach it.
 const CLEAR: f64 = 100.0;
 const LONGEST: Duration = Duration::from_millis(2);
 
-/// Above this many cases they share processes, since starting one for each would take longer than measuring.
+/// With more cases than this, they share processes, since starting one for each case would take longer than measuring.
 const FRESH_CASES: usize = 200;
 
 impl Suite {
@@ -89,7 +90,8 @@ impl Suite {
         Ok(())
     }
 
-    /// A fresh process, with the allocation counter where it can be attached, and the counters that it declares.
+    /// Starts a fresh process, with the allocation counter if it can be attached, and asks which counters the program
+    /// declares.
     fn counting_process(&self, side: usize) -> Result<(BenchProgram, Hello), BenchError> {
         let countable = heap::measurable(&self.sides[side].program.path).is_ok();
         let mut program = self.start(side, 0, Some(countable))?;
@@ -100,7 +102,7 @@ impl Suite {
         }
     }
 
-    /// Counts, and returns how many bytes more the first iteration allocated, if it did.
+    /// Counts a case. Returns how many more bytes the first iteration allocated, if it allocated notably more.
     fn count(
         &mut self,
         index: usize,
@@ -112,7 +114,8 @@ impl Suite {
             return Ok(None);
         }
         if self.weighed[index].case.concurrency.is_some() {
-            // The cost of an element is an average over many: a queue allocates in pieces, and for waiting threads.
+            // The cost of an element is an average over many, because a queue allocates in chunks, and for waiting
+            // threads.
             let counters: Vec<Counter> = hello
                 .counters
                 .iter()
@@ -121,7 +124,7 @@ impl Suite {
             return self.count_these((index, visit), program, &counters, self.weighed[index].iterations);
         }
         let fine = hello.counters.iter().all(|counter| counter.quality <= Quality::Near);
-        // Counters that sample need many iterations to show a difference; exact ones are clearest over one.
+        // Sampling counters need many iterations to show a difference; exact ones are clearest over one iteration.
         let iterations = if fine { 1 } else { self.weighed[index].iterations };
         let (coarse, others): (Vec<Counter>, Vec<Counter>) =
             hello.counters.iter().cloned().partition(|counter| counter.granularity.is_some());
@@ -137,7 +140,8 @@ impl Suite {
         Ok(more)
     }
 
-    /// The number of iterations that makes the counts of coarse counters clear.
+    /// Returns the number of iterations at which the counts of coarse counters are large compared with their
+    /// resolution.
     fn clear_iterations(
         &self,
         index: usize,
@@ -189,8 +193,8 @@ impl Suite {
         Ok(taken.first().and_then(|warm| more_at_first(counters, &first, warm)))
     }
 
-    /// Reports in one remark how much the first iterations of all cases allocate beyond the later ones: one-time setup,
-    /// which is not in the figures.
+    /// Adds one remark about how much the first iterations of all cases allocate beyond the later ones. This is
+    /// one-time setup, which the figures do not include.
     fn remark_on_first(&mut self, more: &[(usize, f64)]) {
         let text = |bytes: f64| text(bytes, &Unit::Bytes);
         let name = |position: usize| &self.run.arms[position].name;
@@ -223,7 +227,7 @@ impl Suite {
     }
 }
 
-/// How much more the first iteration allocated than a later one, where that is notable.
+/// Returns how many more bytes the first iteration allocated than a later one, if the difference is notable.
 fn more_at_first(counters: &[Counter], first: &[BatchReply], warm: &[BatchReply]) -> Option<f64> {
     let counter = counters.iter().find(|c| ["alloc.bytes", "malloc.bytes"].contains(&c.key.as_str()))?;
     let of = |replies: &[BatchReply]| {
@@ -231,13 +235,13 @@ fn more_at_first(counters: &[Counter], first: &[BatchReply], warm: &[BatchReply]
         readings.into_iter().find(|reading| reading.key == counter.key).and_then(|reading| reading.value.ok())
     };
     let (cold, warm) = (of(first)?, of(warm)?);
-    // Counters that are not exact vary by a few kilobytes by themselves.
+    // Counters that are not exact vary by a few kilobytes even if the program does the same.
     let swing = if counter.quality <= Quality::Near { 64.0 } else { 8192.0 };
     (cold > warm + swing && cold > 1.05 * warm).then_some(cold - warm)
 }
 
-/// Each counter for one iteration: the case's minus the tare's, divided by the iterations; whole-batch readings
-/// unchanged. For a coarse counter, also its possible error.
+/// Returns the reading of each counter for one iteration: the case's count less the tare's, divided by the iterations.
+/// Counters of the whole batch are returned unchanged. A coarse counter has a second reading, its possible error.
 fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
     let of = |kind: LoopKind| replies.iter().find(|reply| reply.kind == kind);
     let (Some(case), Some(tare)) = (of(LoopKind::Case), of(LoopKind::Tare)) else { return Vec::new() };
@@ -253,7 +257,7 @@ fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
         }
         let tare = tare.reading(&counter.key).unwrap_or(0.0) / tare.iterations as f64;
         let raw = value / case.iterations as f64;
-        // A negative value means zero where the counter is not exact; else the tare counts too much.
+        // A negative difference means zero if the counter is not exact. If it is exact, the tare counts too much.
         readings.push(match counter.quality {
             Quality::Exact if raw < tare => Reading::absent(
                 &metric,
@@ -266,7 +270,7 @@ fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
             _ => of((raw - tare).max(0.0)),
         });
         if let Some(step) = counter.granularity {
-            // Case and tare may each miss a step at their start or end.
+            // Both case and tare may miss one step at their start or end.
             let resolution = Metric::custom(
                 &resolution_key(&metric.key),
                 metric.unit.clone(),
@@ -280,7 +284,7 @@ fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
     readings
 }
 
-/// The metric of a counter: the built-in one with the same key, else one of the program's own.
+/// Returns the metric of a counter: the built-in one with the same key, or one that the program brings.
 pub(crate) fn declaration(counter: &Counter) -> Metric {
     let key = match counter.key.as_str() {
         "alloc.count" => "alloc.objects",

@@ -1,4 +1,4 @@
-//! Compares the clock of the core during a run with that of earlier runs.
+//! Compares the clock frequency of the core during a run with that of earlier runs.
 
 use super::Suite;
 use super::readings::own;
@@ -10,18 +10,19 @@ use scruple_core::sample::Reading;
 use scruple_core::stats::quantile::{median, sorted};
 use scruple_core::unit::Unit;
 
-/// The number of earlier runs that determine what is usual.
+/// The number of earlier runs that determine the usual clock frequency.
 const RUNS: usize = 20;
 
-/// The cycle lengths of earlier runs on this machine, as far as the store has them. An unreadable store is reported
-/// when the run is written.
+/// Returns the cycle lengths of earlier runs on this machine, as far as the store has them. An unreadable store is
+/// ignored here, because writing the run reports it.
 pub(super) fn earlier(store: &Store, machine_class: &str) -> Vec<f64> {
     let runs = store.newest(CYCLE, machine_class, RUNS).unwrap_or_default();
     runs.iter().filter(|readings| !readings.is_empty()).map(|readings| median(readings)).collect()
 }
 
 impl Suite {
-    /// Stores with each case the usual range of clocks for its times, and reports if this run had another one.
+    /// Stores the usual range of clock frequencies with the times of each case, and adds a remark if this run had
+    /// another one.
     pub(super) fn tell_clock(&mut self) {
         let Some(seen) = self.seen_clock() else { return };
         for (tare, block, reading) in self.usual_clocks(&seen) {
@@ -32,7 +33,7 @@ impl Suite {
         }
     }
 
-    /// The run so far, with the usual range of clocks for its times.
+    /// Returns the run so far, with the usual range of clock frequencies for its times.
     pub(super) fn so_far(&self) -> Run {
         let mut run = self.run.clone();
         for (tare, block, reading) in self.seen_clock().iter().flat_map(|seen| self.usual_clocks(seen)) {
@@ -62,16 +63,17 @@ impl Suite {
     }
 }
 
-/// The length of a cycle in a run, in nanoseconds, and in each of its processes.
+/// The length of a core cycle in a run, and in each of its processes, in nanoseconds.
 struct SeenClock {
     now: f64,
     processes: Vec<f64>,
 }
 
-/// The number of processes that shows a change of the clock during a run: at least two had either clock.
+/// The smallest number of processes that can show a change of the clock during a run. At least two of them must have
+/// either frequency.
 const ENOUGH: usize = 5;
 
-/// The message about the clock, where it was different or changed.
+/// Writes the remark about the clock, if its frequency was unusual or changed during the run.
 fn remark(now: f64, earlier: &[f64], processes: &[f64]) -> Option<String> {
     let ghz = |cycle: f64| format!("{:.2} GHz", 1.0 / cycle);
     let ordered = sorted(processes);

@@ -1,9 +1,10 @@
-//! Instructions of one iteration, from the difference of processes that run more or fewer of them.
+//! Counts the instructions of one iteration, from the differences between processes that run more or fewer of them.
 //!
-//! What a process executes besides its iterations (its start, reading requests, writing answers) is the same in all of
-//! them except for the digits of the times in its answers. Each repeat consists of three processes: few iterations of
-//! case and tare, more of the case, and more of the tare; the differences, divided by the additional iterations, are
-//! those of case and tare, and the rest is the intercept.
+//! The instructions that a process executes in addition to its iterations (its start, reading requests, writing
+//! answers) are the same in all processes, except for the digits of the times in its answers. Each repeat consists of
+//! three processes. The first runs few iterations of case and tare, the second runs more of the case, and the third
+//! more of the tare. The differences from the first, divided by the additional iterations, are the costs of case and
+//! tare; the rest is the intercept.
 
 use super::{Stop, Suite, reason};
 use scruple_core::evidence::DIFFER;
@@ -15,25 +16,27 @@ use scruple_core::unit::Unit;
 use scruple_measure::bench::BenchError;
 use scruple_measure::instructions::Instructions;
 
-/// The key of the part that does not grow with the iterations.
+/// The key of the instructions that do not grow with the number of iterations.
 pub const INTERCEPT: &str = "instructions.intercept";
 
-/// Repeats of every process: as many as show that two counts differ; where they disagree, as many as a verdict needs.
+/// The number of repeats: enough to show whether counts differ, and enough for a verdict if they do.
 const REPEATS: u32 = DIFFER as u32;
 const ENOUGH: u32 = 4;
 
-/// Iterations of the first try, and the most; each number of iterations in between is a power of ten, so that two
-/// versions of a case run the same number.
+/// The number of iterations in the first try, and the largest number. Every number in between is a power of ten, so
+/// that two versions of a case run the same number.
 const LEAST: u64 = 10;
 const MOST: u64 = 1_000_000;
 
-/// The most instructions of a case that are counted, unless that would be fewer iterations than [`LEAST`].
+/// The number of instructions of a case above which iterations are no longer added, unless there would be fewer than
+/// `LEAST`.
 const CLEAR: f64 = 3e7;
 
-/// How much the text of an answer may vary: numbers of up to twenty digits, for each of a few readings.
+/// The variation of a count, in instructions, that the text of an answer may cause. An answer has numbers of up to
+/// twenty digits for each of a few readings.
 const ANSWER: f64 = 500.0;
 
-/// The result of one repeat for one iteration.
+/// The counts of one repeat, for one iteration.
 struct Counted {
     net: f64,
     tare: f64,
@@ -41,7 +44,7 @@ struct Counted {
 }
 
 impl Suite {
-    /// Counts the instructions of every case, where that was requested.
+    /// Counts the instructions of every case, if the user requested that.
     pub(crate) fn instruction_pass(&mut self) -> Result<(), Stop> {
         let Some(mut counter) = self.instructions.take() else { return Ok(()) };
         let mut result = Ok(());
@@ -93,7 +96,7 @@ impl Suite {
         Ok(())
     }
 
-    /// The number of iterations that makes a difference clear compared with the text of an answer.
+    /// Returns the number of iterations at which differences are large compared with the cost of writing an answer.
     fn iterations_to_count(&self, index: usize, counter: &mut Instructions) -> Result<u64, BenchError> {
         let most = self.weighed[index].case.max_iterations.unwrap_or(u64::MAX) / 2;
         if most < 1 {
@@ -120,7 +123,7 @@ impl Suite {
         let mut counted = Vec::new();
         let mut wanted = REPEATS;
         while counted.len() < wanted as usize {
-            // The same number of digits in every request.
+            // All requests contain numbers with the same number of digits.
             let base = self.process(index, iterations, iterations, counter)? as f64;
             let case = self.process(index, 2 * iterations, iterations, counter)? as f64;
             let tare = self.process(index, iterations, 2 * iterations, counter)? as f64;
@@ -135,7 +138,7 @@ impl Suite {
         Ok(counted)
     }
 
-    /// All instructions of a process that runs these numbers of iterations of case and tare.
+    /// Counts all instructions of a process that runs these numbers of iterations of case and tare.
     fn process(
         &self,
         index: usize,
@@ -152,8 +155,8 @@ impl Suite {
     }
 }
 
-/// The result of the repeats and its quality: exact where all are equal. If each iteration does the same, its
-/// instructions are a whole number, known to within what the answers may add.
+/// Returns the counts of the repeats and their quality, which is exact if all are equal. If each iteration does the
+/// same, its number of instructions is a whole number, which is known up to the variation that answers cause.
 fn settled(counts: impl Iterator<Item = f64>, resolution: f64) -> (Vec<f64>, Quality) {
     let counts: Vec<f64> = counts.collect();
     let whole = counts.first().map_or(0.0, |first| first.round());
@@ -184,7 +187,7 @@ mod tests {
         assert_eq!(settled([57.02, 56.99].into_iter(), 0.1), (vec![57.0, 57.0], Quality::Exact));
         assert_eq!(settled([57.02, 58.0].into_iter(), 0.1).1, Quality::Near);
         assert_eq!(settled([57.4, 57.4].into_iter(), 0.1), (vec![57.4, 57.4], Quality::Exact));
-        // Where answers weigh as much as iterations, no whole number is known.
+        // If answers cost as much as iterations, the whole number is not known.
         assert_eq!(settled([57.0, 57.5].into_iter(), 5.0).1, Quality::Near);
     }
 }

@@ -1,4 +1,4 @@
-//! What a bench program declares before it is measured.
+//! Reads what a bench program declares before it is measured.
 
 use super::{FIRST_WORDS, Side, answers, full_name};
 use scruple_core::protocol::{Case, Hello, Reply, Request};
@@ -6,8 +6,8 @@ use scruple_measure::bench::{BenchError, BenchProgram};
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
-/// Asks a program what it is and which cases it has. `take` says whether it wants more of them; where it does not, the
-/// list is cut, and the answer says that it was not read to its end.
+/// Asks a program for its description and its cases. `take` receives each case, and returns whether it wants more. If
+/// it does not, the rest of the list is not read, and the result says so.
 pub(super) fn introduce(
     side: &Side,
     interrupted: &AtomicBool,

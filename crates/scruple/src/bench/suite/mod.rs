@@ -1,4 +1,5 @@
-//! Weighs the cases of bench programs: fresh processes, blocks with tares, a separate counting pass.
+//! Weighs the cases of bench programs, in fresh processes with blocks of case and tare, and in a separate counting
+//! pass.
 
 pub mod answers;
 pub mod calibrate;
@@ -40,31 +41,31 @@ use std::time::{Duration, Instant};
 /// How long and how often to measure.
 #[derive(Clone, Debug)]
 pub struct SuiteEffort {
-    /// Fresh processes at least and at most.
+    /// The smallest and the largest number of fresh processes.
     pub processes: (u32, u32),
-    /// Blocks in each process.
+    /// The number of blocks in each process.
     pub blocks: u32,
-    /// A fixed number of processes was requested, so the budget does not end them.
+    /// Whether the user requested this number of processes, so that the budget does not limit it.
     pub exact_processes: bool,
-    /// A fixed number of blocks was requested, so the budget does not end them.
+    /// Whether the user requested this number of blocks, so that the budget does not limit it.
     pub exact_blocks: bool,
-    /// Measuring time after which no further process is started.
+    /// The measuring time after which no further process is started.
     pub budget: Duration,
     /// The time limit of one batch.
     pub case_limit: Duration,
-    /// No counting pass.
+    /// Whether the counting pass is omitted.
     pub time_only: bool,
-    /// No timing pass.
+    /// Whether the timing pass is omitted.
     pub count_only: bool,
-    /// Cases are only listed.
+    /// Whether cases are only listed.
     pub list_only: bool,
 }
 
-/// The least time in which a case is calibrated and weighed.
+/// The shortest time in which a case can be calibrated and weighed.
 const LEAST_TIME: Duration = Duration::from_micros(300);
 
 impl SuiteEffort {
-    /// The most cases for which there can be time: later ones are not even laid out.
+    /// Returns the largest number of cases that the budget may suffice for. Further cases get no arms.
     fn most_cases(&self) -> usize {
         match self.exact_processes || self.exact_blocks || self.list_only {
             true => usize::MAX,
@@ -73,30 +74,31 @@ impl SuiteEffort {
     }
 }
 
-/// One of the bench programs that are compared; usually there is only one.
+/// One of the bench programs that are compared. Usually there is only one.
 #[derive(Debug)]
 pub struct Side {
-    /// Its name in tables, where there are two.
+    /// The name of the program in tables, if there are several.
     pub label: Option<String>,
     /// The file to execute.
     pub program: Program,
-    /// Its words.
+    /// The words of the command line.
     pub argv: Vec<OsString>,
-    /// Its working folder; Scruple's own where none is named.
+    /// The working folder of the program; `None` means that of Scruple.
     pub folder: Option<PathBuf>,
-    /// Variables added to Scruple's own.
+    /// The variables added to Scruple's own environment.
     pub env: Vec<(OsString, OsString)>,
-    /// The whole environment of counting processes, where it has to be the same each time.
+    /// The whole environment of counting processes, if it has to be the same in every run.
     pub counted_env: Option<Vec<(OsString, OsString)>>,
-    /// Its own description.
+    /// The description that the program gave of itself.
     pub hello: Option<Hello>,
 }
 
-/// One case with a number of threads, in one program.
+/// One case of one program, with one number of threads.
 #[derive(Debug)]
 pub(crate) struct Weighed {
     side: usize,
-    /// Which of the programs of a timing process runs it: the one of its side, or its own.
+    /// The index of the program, among those of a timing process, that runs the case: that of its side, or one of its
+    /// own.
     place: usize,
     case: Case,
     threads: u32,
@@ -106,7 +108,7 @@ pub(crate) struct Weighed {
     tare_iterations: u64,
     batch_time: Duration,
     failed: bool,
-    /// The position of the same case in the first program that has it: blocks of both are alike.
+    /// The index of the same case in the first program that has it. Blocks of both have the same order.
     kin: usize,
 }
 
@@ -114,17 +116,17 @@ pub(crate) struct Weighed {
 pub struct Suite {
     sides: Vec<Side>,
     weighed: Vec<Weighed>,
-    /// The number of selected cases for which there cannot be time.
+    /// The number of selected cases that the budget cannot suffice for.
     beyond: usize,
     /// The run, with the readings so far.
     pub run: Run,
-    /// Limits that cases declare.
+    /// The limits that cases declare.
     pub budgets: Vec<Budget>,
-    /// The names of all cases, including those that are not selected.
+    /// The names of all declared cases, including those that are not selected.
     pub declared: Vec<String>,
-    /// Whether these are all: a list that takes longer than the budget is not read to its end.
+    /// Whether `declared` is complete. A list that takes longer than the budget is not read to its end.
     pub declared_all: bool,
-    /// Where it is written down.
+    /// The ledger to which readings are written.
     pub ledger: Ledger,
     store: Option<Store>,
     interrupted: Arc<AtomicBool>,
@@ -135,22 +137,22 @@ pub struct Suite {
     calibrated: bool,
     /// How cases are run in the first program that has them.
     pub alike: Alike,
-    /// The instruction counter, where it was requested.
+    /// The instruction counter, if the user requested it.
     instructions: Option<Instructions>,
-    /// The length of a cycle of the core in earlier runs on this machine, in nanoseconds.
+    /// The length of a core cycle in earlier runs on this machine, in nanoseconds.
     earlier_cycles: Vec<f64>,
 }
 
-/// Why a suite ended before its plan did.
+/// Why a suite ended before all passes were complete.
 pub enum Stop {
     /// The user interrupted.
     Interrupted,
-    /// Communication with the program failed.
+    /// The communication with the program failed.
     Failed(Fault),
 }
 
 impl Side {
-    /// A program that starts in Scruple's working folder, before its description is known.
+    /// Creates the side of a program that starts in Scruple's working folder, before its description is known.
     pub fn new(label: Option<String>, program: Program, argv: Vec<OsString>) -> Side {
         Side { label, program, argv, folder: None, env: Vec::new(), counted_env: None, hello: None }
     }
@@ -169,15 +171,15 @@ impl Side {
     }
 }
 
-/// Writes the run so far in this many columns.
+/// A function that writes the run so far in this many columns.
 pub type Look = Box<dyn Fn(&Run, usize) -> String>;
 
-/// Which cases are selected.
+/// The criteria by which cases are selected.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Parts of names, or tags; none selects all.
+    /// Parts of names, or tags. An empty list selects all cases.
     pub filters: Vec<String>,
-    /// Numbers of threads that replace the declared ones.
+    /// The numbers of threads that replace the declared ones.
     pub threads: Vec<u32>,
 }
 
@@ -201,7 +203,7 @@ impl Selection {
 const FIRST_WORDS: Duration = Duration::from_secs(60);
 
 impl Suite {
-    /// Asks the programs for their cases, and lays out the arms; `run` has none yet.
+    /// Asks the programs for their cases, and adds the arms to `run`, which must have none.
     pub fn open(
         mut sides: Vec<Side>,
         mut run: Run,
@@ -283,7 +285,7 @@ impl Suite {
         })
     }
 
-    /// Keeps readings in this store, once it is known for which cases there is time.
+    /// Uses this store for readings, once it is known which cases the budget suffices for.
     pub fn keep_in(&mut self, store: Store) {
         self.earlier_cycles = cycle_times::earlier(&store, &self.run.provenance.machine_class);
         self.store = Some(store);
@@ -297,18 +299,18 @@ impl Suite {
         Ok(())
     }
 
-    /// Counts the instructions of each case as well.
+    /// Requests that the instructions of each case are counted as well.
     pub fn count_instructions(&mut self) {
         self.instructions = Some(Instructions::new(0, &self.work, &paths::calltree_folder()));
     }
 
-    /// Shows progress from here on, and the results so far as written by this function.
+    /// Shows progress from now on, and the results so far, which `look` writes.
     pub fn show_progress(&mut self, progress: Progress, look: Look) {
         self.progress = progress;
         self.look = Some(look);
     }
 
-    /// Shows the results so far, if somebody may be watching.
+    /// Shows the results so far, if standard error is a terminal.
     fn show_so_far(&self) {
         if let (Some(look), Some(room)) = (&self.look, self.progress.room())
             && self.weighed.len() <= room.1
@@ -317,12 +319,12 @@ impl Suite {
         }
     }
 
-    /// The names of the selected cases.
+    /// Returns the names of the selected cases.
     pub fn names(&self) -> Vec<&str> {
         self.weighed.iter().map(|weighed| self.run.arms[weighed.arm].name.as_str()).collect()
     }
 
-    /// The metrics that the programs and their cases declare.
+    /// Returns the metrics that the programs and their cases declare.
     pub fn brought(&self) -> Vec<Metric> {
         let counters =
             self.sides.iter().filter_map(|side| side.hello.as_ref()).flat_map(|hello| &hello.counters);
@@ -330,14 +332,14 @@ impl Suite {
         counters.chain(readings).map(counting::declaration).collect()
     }
 
-    /// Takes every pass, then stores the run. Readings before a stop are kept.
+    /// Runs every pass, then stores the run. Readings that were taken before a stop are kept.
     pub fn take(&mut self) -> Result<(), Stop> {
         let mut result = self.take_passes();
         self.progress.clear();
         if matches!(result, Err(Stop::Interrupted)) && !self.effort.count_only {
             self.leave_out_unweighed();
         }
-        // Readings before a stop are kept, too.
+        // The ledger may not exist yet if the suite was stopped early.
         if let Err(fault) = self.begin_ledger() {
             result = Err(fault);
         }
@@ -350,17 +352,17 @@ impl Suite {
         result
     }
 
-    /// Set by the user's interruption.
+    /// Returns the flag that the user's interruption sets.
     pub fn interrupted(&self) -> &Arc<AtomicBool> {
         &self.interrupted
     }
 
-    /// Where the run is stored, if it is.
+    /// Returns the address of the stored run, if it is stored.
     pub fn stored_at(&self) -> Option<Address> {
         self.ledger.address(&self.run)
     }
 
-    /// The cases that failed, with the reason.
+    /// Returns the cases that failed, each with the reason.
     pub fn failures(&self) -> Vec<(&str, &str)> {
         self.weighed
             .iter()
@@ -383,8 +385,8 @@ impl Suite {
         self.instruction_pass()
     }
 
-    /// A fresh process of one side.
-    /// Starts the program of a side, with the allocation counter or without.
+    /// Starts a fresh process of a side. `counting` is `None` in the timing pass; otherwise it says whether the
+    /// allocation counter can be attached.
     fn start(&self, side: usize, padding: usize, counting: Option<bool>) -> Result<BenchProgram, BenchError> {
         let count_in = counting.filter(|countable| *countable).map(|_| self.work.as_path());
         let start = self.sides[side].start(padding, count_in, counting.is_some());
@@ -397,7 +399,7 @@ impl Suite {
         weighed.case.time_limit.map_or(self.effort.case_limit, Duration::from_nanos)
     }
 
-    /// Marks a case as failed: its partial figures are not shown as complete.
+    /// Marks a case as failed, and removes its times, so that partial figures are not shown as complete.
     fn fail(&mut self, index: usize, why: &str) {
         let weighed = &mut self.weighed[index];
         weighed.failed = true;
@@ -412,7 +414,7 @@ impl Suite {
     }
 }
 
-/// Turns an error about one case into a reason, and passes an interruption on.
+/// Turns an error about one case into a reason; an interruption stays an error.
 fn reason(error: &BenchError) -> Result<String, Stop> {
     match error {
         BenchError::Interrupted => Err(Stop::Interrupted),
@@ -420,12 +422,12 @@ fn reason(error: &BenchError) -> Result<String, Stop> {
     }
 }
 
-/// Whether the program can still be asked after this error.
+/// Whether the program can still answer requests after this error.
 fn survives(error: &BenchError) -> bool {
     matches!(error, BenchError::Complained(complaint) if !complaint.fatal)
 }
 
-/// The name of a case with what distinguishes it from cases of the same name.
+/// Returns the name of a case with the parameters that distinguish it from cases of the same name.
 fn full_name(case: &Case) -> String {
     if case.params.is_empty() {
         return case.name.clone();
@@ -434,7 +436,7 @@ fn full_name(case: &Case) -> String {
     format!("{} ({})", case.name, params.join(", "))
 }
 
-/// The arm of a case, and that of its tare.
+/// Adds the arm of a case and that of its tare to the run.
 fn lay_out(index: usize, side: &Side, case: &Case, threads: u32, run: &mut Run) -> Weighed {
     let name = arm_name(case, threads, side.label.as_deref());
     let subject = Subject::Case {
@@ -477,7 +479,7 @@ fn lay_out(index: usize, side: &Side, case: &Case, threads: u32, run: &mut Run) 
     }
 }
 
-/// The name of an arm in tables.
+/// Returns the name of an arm in tables.
 pub(crate) fn arm_name(case: &Case, threads: u32, label: Option<&str>) -> String {
     let mut name = full_name(case);
     if case.threads.len() > 1 || threads > 1 {

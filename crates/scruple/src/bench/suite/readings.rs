@@ -1,4 +1,4 @@
-//! Converts replies of bench programs to readings, and declared budgets to limits.
+//! Converts replies of bench programs into readings, and declared budgets into limits.
 
 use super::arm_name;
 use super::counting::declaration;
@@ -12,7 +12,8 @@ use scruple_core::sample::Reading;
 use scruple_core::subject::Parameter;
 use scruple_core::unit::{Unit, parse_quantity};
 
-/// The readings of one batch: times for one iteration, the iterations themselves, and what the case reports besides.
+/// Returns the readings of one batch: times for one iteration, the number of iterations, and the other readings of the
+/// case.
 pub(crate) fn of_batch(case: &Case, reply: &BatchReply) -> Vec<Reading> {
     let mut readings = Vec::new();
     for key in ["time.wall", "time.cpu"] {
@@ -33,8 +34,8 @@ pub(crate) fn of_batch(case: &Case, reply: &BatchReply) -> Vec<Reading> {
     readings
 }
 
-/// Figures beside the batches of a block, kept with the tare: the slowest of the program's own witnesses, the length of
-/// a cycle of the core in nanoseconds, and the share of the block in which the program waited for a core.
+/// Returns the readings of a block that are kept with the tare: the slowest witness of the program, the length of a
+/// core cycle in nanoseconds, and the share of the block in which the program waited for a core.
 pub(crate) fn beside(replies: &[BatchReply], cycle: Option<f64>, waited: Option<f64>) -> Vec<Reading> {
     let witness = replies.iter().filter_map(|reply| reply.reading("witness")).reduce(f64::max);
     let of = |key, unit, value: Option<f64>, source: &str| {
@@ -46,7 +47,8 @@ pub(crate) fn beside(replies: &[BatchReply], cycle: Option<f64>, waited: Option<
     [witness, cycle, waited].into_iter().flatten().collect()
 }
 
-/// The work of one iteration, stored with the readings so that throughput can be derived from a stored run.
+/// Returns the work of one iteration. It is stored with the readings, so that throughput can be derived from a stored
+/// run.
 pub(crate) fn work_of(case: &Case) -> Option<Reading> {
     let throughput = case.throughput.as_ref()?;
     let (key, unit) = match throughput.unit.as_str() {
@@ -60,7 +62,7 @@ pub(crate) fn work_of(case: &Case) -> Option<Reading> {
     ))
 }
 
-/// The readings of a check.
+/// Returns the readings of a check.
 pub(crate) fn of_once(case: &Case, once: &OnceReply) -> Vec<Reading> {
     declared(case, &once.readings).collect()
 }
@@ -82,14 +84,14 @@ pub(super) fn own(key: &str, unit: Unit, value: f64) -> Reading {
     Reading::of(&Metric::custom(key, unit, Quality::Noisy, Pass::Timing), value, "clocks of the program")
 }
 
-/// Jain's index of fairness (Jain, Chiu and Hawe 1984): 1 when all are equal, 1/n when one has everything.
+/// Returns Jain's index of fairness (Jain, Chiu and Hawe 1984): 1 if all values are equal, 1/n if all but one are zero.
 fn jain(values: &[f64]) -> f64 {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|value| value * value).sum();
     if squares > 0.0 { sum * sum / (values.len() as f64 * squares) } else { 1.0 }
 }
 
-/// The limits that a case declares. An invalid one gives a remark, not an error.
+/// Returns the limits that a case declares. An invalid limit causes a remark instead of an error.
 pub(crate) fn budgets_of(
     case: &Case,
     threads: u32,

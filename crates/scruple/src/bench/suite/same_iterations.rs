@@ -1,5 +1,5 @@
-//! Comparable batches: one case in several programs, or in a stored run, is run in batches of the same number of
-//! iterations.
+//! Makes batches comparable: a case runs with the same number of iterations in several programs, and as in a stored
+//! run.
 
 use super::{Suite, arm_name};
 use scruple_core::judge;
@@ -8,11 +8,11 @@ use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
 use std::collections::HashMap;
 
-/// A batch may become this many times as long as required, to have as many iterations as in another program. Where
-/// programs differ by more, the effect of the number of iterations is negligible beside that.
+/// How many times longer than required a batch may become, so that it has as many iterations as in another program. If
+/// programs differ by more, the effect of the number of iterations is negligible compared with that difference.
 const STRETCH: u64 = 4;
 
-/// How a case is run in the first program that has it.
+/// How one case is run in the first program that has it.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     iterations: u64,
@@ -25,13 +25,13 @@ struct Known {
 pub struct Alike(HashMap<String, Known>);
 
 impl Alike {
-    /// The batches of the cases of a stored run, if it records them.
+    /// Returns the batch sizes of the cases of a stored run, if the run records them.
     pub fn those_of(run: &Run) -> Alike {
         let iterations =
             |arm: &Arm| Some(median(&arm.sample("batch.iterations")?.readings).round().max(1.0) as u64);
         let known = |(place, arm): (usize, &Arm)| {
             let tare_iterations = judge::cases::tare_at(run, place).and_then(iterations)?;
-            // Each case has two arms, so that this is its position among the cases.
+            // Each case has two arms, so half the index of its arm is the index of the case.
             Some((
                 arm.name.clone(),
                 Known { iterations: iterations(arm)?, tare_iterations, place: place / 2 },
@@ -49,9 +49,10 @@ impl Alike {
 }
 
 impl Suite {
-    /// Gives the cases of later programs the iterations of the first. The cost of an iteration depends slightly on
-    /// their number, since a short batch may meet a collection or none, and branch predictors learn in long ones: two
-    /// copies of a program, each calibrated separately on a busy machine, would differ by some per cent.
+    /// Gives the cases of later programs the iterations of the first program. The cost of an iteration depends slightly
+    /// on the number of iterations, since a short batch may or may not contain a collection, and branch predictors
+    /// learn in long ones. Two copies of a program that are calibrated separately on a busy machine would differ by
+    /// some per cent.
     pub(crate) fn make_alike(&mut self) {
         for (index, weighed) in self.weighed.iter_mut().enumerate().filter(|(_, weighed)| !weighed.failed) {
             let own = Known {

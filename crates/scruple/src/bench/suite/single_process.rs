@@ -1,5 +1,5 @@
-//! One fresh process at a time, for callers that weigh a bench program beside others: each process is one reading of a
-//! case.
+//! Runs one fresh process at a time, for callers that weigh a bench program beside others. Each process gives one
+//! reading of each case.
 
 use super::instructions::INTERCEPT;
 use super::{Stop, Suite, Weighed};
@@ -11,7 +11,7 @@ use scruple_core::subject::{Arm, Role};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// The results of fresh processes for one case.
+/// The readings of a case in fresh processes.
 pub struct OfCase {
     /// The arm of the case, without figures.
     pub arm: Arm,
@@ -21,16 +21,16 @@ pub struct OfCase {
     pub failed: Option<String>,
 }
 
-/// The level of an interval that is not used.
+/// The level of an interval that the caller discards.
 const LEVEL: f64 = 0.95;
 
 impl Suite {
-    /// Times every case in one fresh process. Each gets one reading: the median of its blocks, minus the tare's.
+    /// Times every case in one fresh process. Each case gets one reading: the median of its blocks, net of the tare.
     pub fn time_once(&mut self, seed: u64) -> Result<Vec<OfCase>, Stop> {
         self.run.seed = seed;
         self.one_process(0, Instant::now())?;
         Ok(self.hand_over(|arm, tare, key, sample| match sample.pass {
-            // Scruple chose the iterations; they are not a figure of the case.
+            // The number of iterations is not a figure of the case, since Scruple has chosen it.
             Pass::Timing if key != "batch.iterations" => {
                 let (value, source) = time_of(arm, tare, key, sample);
                 vec![(0, value, source)]
@@ -39,12 +39,13 @@ impl Suite {
         }))
     }
 
-    /// Counts every case in its own fresh process, minus the tare's.
+    /// Counts every case in fresh processes of its own, net of the tare.
     pub fn count_once(&mut self) -> Result<Vec<OfCase>, Stop> {
         self.counting_pass()?;
         self.instruction_pass()?;
         Ok(self.hand_over(|_, _, key, sample| match sample.pass {
-            // The error of a coarse counter is no cost, and the cost of a start belongs to no case.
+            // Two metrics are left out: the error of a coarse counter is not a cost, and the cost of starting belongs
+            // to no case.
             Pass::Counting if !key.ends_with(RESOLUTION) && key != INTERCEPT => {
                 let each = sample.blocks.iter().zip(&sample.readings);
                 each.map(|(block, value)| (*block, *value, sample.source.clone())).collect()
@@ -53,7 +54,7 @@ impl Suite {
         }))
     }
 
-    /// Takes the readings of all cases out of the suite.
+    /// Moves the readings of all cases out of the suite.
     fn hand_over(
         &mut self,
         values: impl Fn(&Arm, &Arm, &str, &Sample) -> Vec<(u32, f64, String)>,
@@ -86,7 +87,7 @@ impl Suite {
             OfCase { arm: bare, readings, failed }
         };
         let all = self.weighed.iter().map(of).collect();
-        // The arm records that the case failed.
+        // An absent `time.wall` stays, because it records that the case failed.
         let stays =
             |key: &str, figure: &Figure| key == "time.wall" && matches!(figure, Figure::Absent { .. });
         self.run.arms.iter_mut().for_each(|arm| arm.figures.retain(|key, figure| stays(key, figure)));
@@ -95,7 +96,8 @@ impl Suite {
     }
 }
 
-/// One figure of one process: times minus the tare's, over undisturbed blocks; others unchanged.
+/// Returns one figure of one process. Times are net of the tare and come from undisturbed blocks; other figures are
+/// medians.
 fn time_of(arm: &Arm, tare: &Arm, key: &str, sample: &Sample) -> (f64, String) {
     if !matches!(key, "time.wall" | "time.cpu") {
         return (median(&sample.readings), sample.source.clone());
@@ -103,7 +105,7 @@ fn time_of(arm: &Arm, tare: &Arm, key: &str, sample: &Sample) -> (f64, String) {
     let source = format!("{}, less the tare", sample.source);
     match (cases::net(arm, tare, key, LEVEL), tare.sample(key)) {
         (Some(net), _) => (net.estimate, source),
-        // With too few blocks for an interval there is still a median.
+        // If there are too few blocks for an interval, the difference of the medians is used.
         (None, Some(tare)) => (median(&sample.readings) - median(&tare.readings), source),
         (None, None) => (median(&sample.readings), sample.source.clone()),
     }

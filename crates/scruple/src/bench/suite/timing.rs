@@ -18,45 +18,46 @@ use scruple_measure::bench::BenchProgram;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Iterations vary around the calibrated number by these factors, so that the cost of a batch and the cost of an
-/// iteration can be separated.
+/// The factors by which the number of iterations varies around the calibrated one. The variation allows separating the
+/// cost of a batch from the cost of an iteration.
 const JITTER: [f64; 5] = [0.5, 0.75, 1.0, 1.25, 1.5];
 
-/// The time that a slow case gets in each process, about three times that of a fast one: it needs fewer readings, since
-/// the clocks and the loop are negligible beside it, and should not take the time of all others.
+/// The time that a slow case gets in each process, about three times that of a fast one. A slow case needs fewer
+/// readings, since the clocks and the loop are negligible beside it, and it should not take the time of all others.
 const SLOW_TIME: Duration = Duration::from_millis(20);
 
-/// The readings in each process that a slow case gets at least, as long as the budget allows.
+/// The smallest number of readings that a slow case gets in each process, if the budget allows.
 const SLOW_BLOCKS: u32 = 12;
 
-/// Batches of this length are sometimes interrupted on a busy machine.
+/// The length from which batches are sometimes interrupted on a busy machine.
 const LONG: Duration = Duration::from_micros(200);
 
-/// Of the blocks in which the program waited, one in this many counts as if it had not: on a machine that is never idle
-/// a slow case would otherwise take part in every block.
+/// Of the blocks in which the program waited for a core, one in this many counts as undisturbed. On a machine that is
+/// never idle, a slow case would otherwise take part in every block.
 const MADE_UP: u32 = 3;
 
-/// For each case, the time after which no more processes are started than the least: if five of them took this long on
-/// a busy machine, more would take too long and add little. Comparisons continue until they are decided.
+/// The time for each case after which only the smallest number of processes is started. If five processes took this
+/// long on a busy machine, more would take too long and add little. Comparisons continue until they are decided.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Above this many cases not all need to be weighed.
+/// With more cases than this, not all of them need to be weighed.
 pub(super) const MANY: usize = 200;
 
-/// With many cases, those are left out that the calibration has not reached when this share of the budget is over:
-/// calibrated cases are to be weighed, too.
+/// The share of the budget for calibration if there are many cases. Cases that are not calibrated by then are left out,
+/// so that the others can be weighed.
 const CALIBRATION: f64 = 0.5;
 
-/// The least number of processes that shows how processes differ. They are short, and give a first answer.
+/// The smallest number of processes that shows how processes differ. These processes are short, and give a first
+/// answer.
 pub const FEW: u32 = 3;
 
-/// The blocks of each process for the first answer.
+/// The number of blocks in each process of the first answer.
 pub const FIRST_BLOCKS: u32 = 12;
 
-/// A body is light below this many times the tare.
+/// A body is light if it costs less than this many times the tare.
 const LIGHT: f64 = 10.0;
 
-/// The least number of blocks with an interval in a single process.
+/// The smallest number of blocks that gives an interval in a single process.
 const LEAST_BLOCKS: u32 = 6;
 
 impl Suite {
@@ -91,7 +92,7 @@ impl Suite {
         Ok(())
     }
 
-    /// Finds how many iterations each case is counted over, without timing any.
+    /// Determines over how many iterations each case is counted, without timing any.
     pub(super) fn calibrate_only(&mut self) -> Result<(), Stop> {
         self.effort.blocks = 0;
         self.one_process(0, Instant::now())
@@ -112,11 +113,12 @@ impl Suite {
             })?;
             programs.push(program);
         }
-        // Starting a program that declares very many cases takes time.
+        // The time is taken after the start, because starting a program that declares very many cases takes long.
         let ready = Instant::now();
         for index in 0..self.weighed.len() {
             self.stop_if_interrupted()?;
-            // Of very many cases, those that the budget does not reach are left out. A few slow ones are all weighed.
+            // If there are very many cases, those that the budget does not reach are left out. A small number of slow
+            // cases is weighed completely.
             let many = self.weighed.len() > MANY;
             let hurried = many && !self.effort.exact_processes && !self.effort.exact_blocks;
             let share = self.effort.budget.mul_f64(CALIBRATION);
@@ -140,7 +142,8 @@ impl Suite {
             self.begin_ledger()?;
         }
         let plan = Plan::new(self.weighed.len(), self.run.seed.wrapping_add(u64::from(process)));
-        // Suites that need long for anything but the timed part stop early, as three processes are worth more than one.
+        // A suite that spends most of its time outside the timed parts ends its processes early, because three short
+        // processes are worth more than one long one.
         let due = self.effort.budget / self.effort.processes.0.clamp(1, FEW) * (process + 1);
         let mut at_once = vec![0; self.weighed.len()];
         let blocks = self.blocks_of(process);
@@ -164,8 +167,8 @@ impl Suite {
         Ok(())
     }
 
-    /// The blocks of a process: few in the first ones, so that there is an answer soon. In comparisons each process is
-    /// a reading, so all have the same number.
+    /// Returns the number of blocks of a process. The first processes have few, to give an answer soon. In comparisons
+    /// all processes have the same number, because each is one reading.
     fn blocks_of(&self, process: u32) -> u32 {
         let short = process < FEW && self.sides.len() == 1 && !self.effort.exact_blocks;
         if short { self.effort.blocks.min(FIRST_BLOCKS) } else { self.effort.blocks }
@@ -175,7 +178,7 @@ impl Suite {
         if self.interrupted.load(Ordering::Relaxed) { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
-    /// Leaves out the cases from this one on, and reports that.
+    /// Leaves out the cases from this one on, and adds a remark about that.
     fn leave_out_from(&mut self, index: usize) {
         let why = format!(
             "the budget of {:.0?} ended before them; raise --budget or select with --filter",
@@ -184,7 +187,7 @@ impl Suite {
         self.leave_out(index, &why);
     }
 
-    /// Leaves out those of very many cases that an interruption did not reach.
+    /// After an interruption, leaves out the cases that it prevented, if there are very many.
     pub(super) fn leave_out_unweighed(&mut self) {
         let weighed = |weighed: &Weighed| self.run.arms[weighed.arm].sample("time.wall").is_some();
         let first = self.weighed.iter().rposition(weighed).map_or(0, |last| last + 1);
@@ -207,8 +210,9 @@ impl Suite {
         self.run.warn("left-out", told);
     }
 
-    /// A slow case takes part in fewer blocks, so that it does not use up the budget of all; but at least in one.
-    /// Blocks in which the program had to wait for a core are replaced, as long as the budget allows.
+    /// Whether a case takes part in a block. Slow cases take part in fewer blocks, at least two, so that they do not
+    /// use up the budget of all. Blocks in which the program had to wait for a core are replaced, as long as the budget
+    /// allows.
     fn takes_part(&self, index: usize, block: u32, at_once: u32) -> bool {
         let share = self.effort.budget / self.weighed.len().max(1) as u32 / self.effort.processes.0.max(1);
         let time = self.weighed[index].batch_time.max(Duration::from_micros(1));
@@ -218,14 +222,14 @@ impl Suite {
         taken < wanted.min(most).max(2) && (taken == block || block < most)
     }
 
-    /// Whether batches of a case are so long that the program may have to wait for a core during one. Several threads
-    /// may also wait for each other.
+    /// Whether the batches of a case are so long that the program may have to wait for a core during one. Cases with
+    /// several threads are excluded, because their threads may also wait for each other.
     fn may_wait(&self, index: usize) -> bool {
         let weighed = &self.weighed[index];
         weighed.batch_time >= LONG && weighed.threads == 1 && weighed.case.concurrency.is_none()
     }
 
-    /// Runs one block and keeps its readings. Returns the share of it in which the program waited for a core, where
+    /// Runs one block and keeps its readings. Returns the share of the block in which the program waited for a core, if
     /// that was recorded.
     fn visit(
         &mut self,
@@ -272,7 +276,7 @@ impl Suite {
         Ok(waited)
     }
 
-    /// Whether every case, or every comparison where there are two programs, is known precisely enough.
+    /// Whether the interval of every case, or every comparison of two programs, is precise enough.
     fn enough(&self) -> bool {
         let level = 1.0 - (1.0 - self.run.terms.level) / f64::from(self.run.terms.looks.max(1));
         let pairs = judge::pairs(&self.run);
@@ -289,15 +293,16 @@ impl Suite {
             .all(|judged| matches!(judged.comparison.verdict, Verdict::Different | Verdict::Same))
     }
 
-    /// Whether the interval of a case is narrow enough. A body that weighs little beside the loop is known as precisely
-    /// as the two of them together can be; for a heavy one, half an interval of the margin is enough, since on a busy
-    /// machine a narrower one would take the time of all others.
+    /// Whether the interval of a case is narrow enough. For a light body, whose net cost depends on both batches, half
+    /// its width must be below half the margin, relative to the raw time. For a heavy body it may be up to the margin,
+    /// relative to the body, because on a busy machine a narrower interval would take the time of all other cases.
     fn precise(&self, weighed: &Weighed, level: f64) -> bool {
         let (arm, tare) = (&self.run.arms[weighed.arm], &self.run.arms[weighed.tare]);
         let middle = |arm: &Arm| arm.sample("time.wall").map_or(0.0, |sample| median(&sample.readings));
         let margin = self.run.terms.margin;
         judge::cases::net_or_raw(arm, tare, "time.wall", level).is_some_and(|(value, interval)| {
-            // The interval includes the difference of two copies of one loop, which no reading reduces.
+            // The interval includes the possible difference between two copies of one loop, which no number of readings
+            // reduces.
             let copies = RESOLUTION * middle(tare);
             match value < LIGHT * middle(tare) {
                 true => power::precise((interval.half_width() - copies) / middle(arm), margin),
