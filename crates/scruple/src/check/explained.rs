@@ -1,4 +1,4 @@
-//! The origin of regressions: the functions, and the lines that the change touched.
+//! Finds the origin of regressions: the functions, and the lines that the change touched.
 
 use super::summary::Weighed;
 use crate::explain::counted_runs::Effort;
@@ -12,44 +12,44 @@ use scruple_core::gate::{self, Outcome, Rules};
 use scruple_core::judge;
 use std::time::Duration;
 
-/// A function that a regression comes from.
+/// A function that contributes to a regression.
 pub struct Origin {
-    /// The subject.
+    /// The name of the subject.
     pub subject: String,
-    /// The metric's key.
+    /// The key of the metric.
     pub metric: String,
-    /// The function.
+    /// The name of the function.
     pub function: String,
-    /// How much more it costs.
+    /// The additional cost of the function, in the unit of the metric.
     pub delta: f64,
-    /// The part of the change that touches it.
+    /// The part of the source change that touches the function.
     pub hunk: Option<Hunk>,
 }
 
-/// A measured subject, so that it can be built and run again.
+/// What is needed to build and run the measured subjects again.
 pub struct At<'a> {
-    /// The repository.
+    /// The path or URL of the repository.
     pub place: &'a str,
     /// The reference commit.
     pub first: &'a str,
-    /// The other one; none for the working tree.
+    /// The other commit; `None` means the working tree.
     pub second: Option<&'a str>,
     /// How versions are built.
     pub recipe: &'a Recipe,
-    /// The subjects.
+    /// The subjects that were measured.
     pub subjects: &'a [Template],
-    /// How long a launch may take.
+    /// The time limit of a launch.
     pub limit: Duration,
 }
 
-/// The most functions that are named for each metric.
+/// The largest number of functions that are named for each metric.
 const NAMED: usize = 3;
 
-/// The most subjects that are explained.
+/// The largest number of subjects that are explained.
 const SUBJECTS: usize = 3;
 
-/// The functions that cause deciding regressions of commands. Where they cannot be determined the list is empty: the
-/// gate does not depend on it.
+/// Returns the functions that cause deciding regressions of commands. The list is empty if they cannot be determined;
+/// the gate does not depend on it.
 pub fn origins(weighed: &[Weighed], rules: &Rules, at: &At<'_>) -> Vec<Origin> {
     let mut wanted: Vec<(&Template, Vec<String>)> = Vec::new();
     for one in weighed.iter().filter(|one| one.fault.is_none()) {
@@ -96,7 +96,7 @@ pub fn origins(weighed: &[Weighed], rules: &Rules, at: &At<'_>) -> Vec<Origin> {
     origins
 }
 
-/// Whether an explanation covers a metric.
+/// Whether an explanation is about this metric.
 fn explains(explanation: &Explanation, metric: &str) -> bool {
     match explanation.count {
         Count::Instructions => metric == "instructions",
@@ -105,7 +105,7 @@ fn explains(explanation: &Explanation, metric: &str) -> bool {
     }
 }
 
-/// The part of the change that touches the function of a row.
+/// Returns the part of the source change that touches the function of a row.
 fn hunk_of(found: &Found, explanation: &Explanation, row: &FunctionDifference) -> Option<Hunk> {
     if explanation.count != Count::Instructions {
         return found

@@ -1,4 +1,4 @@
-//! `scruple check`: the gate. Results weighed side by side are compared with limits and with the reference.
+//! `scruple check`: the gate. It compares results that were weighed side by side with limits and with the reference.
 
 pub mod args;
 pub mod explained;

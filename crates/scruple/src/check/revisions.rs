@@ -1,5 +1,5 @@
-//! The merge base and the working tree: both are built, and what the configuration or the command line names is
-//! weighed.
+//! Gates the working tree against the merge base: builds both, and weighs what the configuration or the command line
+//! names.
 
 use super::args::RevisionArgs;
 use super::explained;
@@ -35,13 +35,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Usual target branches of changes, in the order in which they are tried.
+/// The usual target branches of changes, in the order in which they are tried.
 const MAIN: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
 
 /// The time limit of a batch of a case.
 const CASE_LIMIT: Duration = Duration::from_secs(60);
 
-/// Builds both, weighs them, and judges.
+/// Builds both revisions, weighs them, and judges the difference.
 pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     before(&args.results, &args.gate.gate)?;
     let launcher = start_launcher()?;
@@ -105,7 +105,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         let arms = &one.run.arms;
         one.budgets.extend(all().filter(|budget| arms.iter().any(|arm| meant(budget, arm))).cloned());
     }
-    // An explanation builds again, or uses the kept builds.
+    // The lock on the builds is released, because an explanation builds again or uses the kept builds.
     drop(built.hold);
     let second = (built.labels[1] != two_revisions::WORKING_TREE).then_some(commits[1].as_str());
     let at = explained::At {
@@ -120,7 +120,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     conclude(&weighed, &rules, context, &args.results)
 }
 
-/// The branch that was named, or the first usual one that exists.
+/// Returns the branch that the user named, or the first usual one that exists.
 fn base(args: &RevisionArgs, place: &str) -> Result<String, Fault> {
     if let Some(base) = &args.base {
         return Ok(base.clone());
@@ -140,7 +140,7 @@ fn base(args: &RevisionArgs, place: &str) -> Result<String, Fault> {
 
 type Pairs = Vec<[Prepared; 2]>;
 
-/// The arms of bench programs, two by two, and those of commands.
+/// Separates the arms of bench programs, in pairs, from those of commands.
 fn apart(subjects: &[Template], prepared: Vec<Prepared>) -> (Pairs, Vec<Prepared>) {
     let (mut benches, mut commands) = (Vec::new(), Vec::new());
     let mut rest = prepared.into_iter();

@@ -1,4 +1,4 @@
-//! The result of a gate, in texts that every writer lays out in its own way.
+//! The result of a gate, as texts that every output format lays out in its own way.
 
 use super::explained::Origin;
 use super::verb::Context;
@@ -14,43 +14,43 @@ use scruple_core::subject::Role;
 use scruple_core::unit::{exact, quantity};
 use std::collections::BTreeSet;
 
-/// A run that the gate uses.
+/// A run that the gate judges.
 pub struct Weighed {
-    /// The run.
+    /// The run with its readings.
     pub run: Run,
-    /// Its limits.
+    /// The limits for the run.
     pub budgets: Vec<Budget>,
-    /// Its failure, if there was one.
+    /// The failure of the run, if it failed.
     pub fault: Option<Fault>,
 }
 
-/// One metric of one subject.
+/// The result for one metric of one subject.
 pub struct Row {
-    /// What was found.
+    /// The finding that the texts describe.
     pub finding: Finding,
-    /// The metric's title.
+    /// The title of the metric.
     pub title: String,
-    /// The old value.
+    /// The reference's value.
     pub before: String,
     /// The new value.
     pub after: String,
-    /// The change; empty where none is known.
+    /// The change; empty if it is not known.
     pub change: String,
     /// The verdict in words.
     pub verdict: String,
 }
 
-/// A limit for an arm.
+/// The result for a limit of one arm.
 pub struct Limit {
     /// The limit, as the user wrote it.
     pub text: String,
-    /// The arm.
+    /// The name of the arm.
     pub arm: String,
-    /// The gate's outcome for it.
+    /// Whether the limit is kept.
     pub kept: Kept,
-    /// What was found.
+    /// The value that was found.
     pub found: String,
-    /// Why it may be exceeded.
+    /// The reason why the limit may be exceeded, if a commit accepts that.
     pub accepted: Option<String>,
 }
 
@@ -60,31 +60,31 @@ pub struct Summary {
     pub kept: Kept,
     /// The names of the versions, the reference first.
     pub labels: Option<[String; 2]>,
-    /// The metrics, worst first.
+    /// The results for the metrics, the worst first.
     pub rows: Vec<Row>,
-    /// The limits.
+    /// The results for the limits.
     pub limits: Vec<Limit>,
-    /// The origins of regressions.
+    /// The functions that regressions come from.
     pub origins: Vec<Origin>,
-    /// Why nothing was weighed.
+    /// Why no measurement was needed, if none was made.
     pub nothing: Option<String>,
-    /// Remarks on each run.
+    /// The remarks on all runs.
     pub remarks: Vec<Warning>,
-    /// The environment and the method.
+    /// Statements about the environment and the method.
     pub facts: Vec<String>,
-    /// The command that repeats it.
+    /// The command that repeats the gate.
     pub repeat: String,
     /// The ids of the runs.
     pub runs: Vec<String>,
-    /// The identification of a comment.
+    /// The name that identifies the gate's comment on a pull request.
     pub name: String,
 }
 
-/// A remark of the builds that is already in the head.
+/// The code of a remark that is left out, because the headline already says it.
 const SAME_BUILD: &str = "same-build";
 
 impl Summary {
-    /// Judges the runs.
+    /// Judges the runs and writes the texts.
     pub fn of(weighed: &[Weighed], rules: &Rules, context: Context) -> Result<Summary, Fault> {
         let (mut rows, mut limits) = (Vec::new(), Vec::new());
         let mut remarks: Vec<Warning> = Vec::new();
@@ -112,7 +112,7 @@ impl Summary {
         let of_limits: Vec<Kept> = limits.iter().map(|limit| limit.kept).collect();
         let kept = match context.nothing {
             Some(_) => Kept::Yes,
-            // An incomplete run has kept no limit.
+            // A run that failed cannot show that limits are kept.
             None => match gate::whole(&findings, &of_limits) {
                 Kept::Yes if weighed.iter().any(|one| one.fault.is_some()) => Kept::CantTell,
                 kept => kept,
@@ -120,7 +120,7 @@ impl Summary {
         };
         facts.insert(0, what_decides(&findings));
         let words = weighed.first().map(|one| one.run.argv.as_slice()).unwrap_or_default();
-        // Local paths of the program stay private.
+        // The path of the program is replaced, to keep local paths private.
         let repeat = words.iter().skip(1).map(String::as_str);
         let repeat: Vec<&str> = words.first().map(|_| "scruple").into_iter().chain(repeat).collect();
         Ok(Summary {
@@ -138,12 +138,12 @@ impl Summary {
         })
     }
 
-    /// The rows of one outcome that decide, or that inform.
+    /// Returns the rows with this outcome, either those that decide or those that only inform.
     pub fn rows_of(&self, outcome: Outcome, gates: bool) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| row.finding.outcome == outcome && row.finding.gates == gates)
     }
 
-    /// The outcome in a line.
+    /// Writes the outcome in one line.
     pub fn headline(&self) -> String {
         if let Some(why) = &self.nothing {
             return format!("Gate kept: nothing was weighed, since {why}.");
@@ -178,7 +178,7 @@ impl Summary {
     }
 }
 
-/// The texts of a finding; none where it neither decides nor is shown.
+/// Writes the texts of a finding. Returns `None` if the finding neither decides nor is shown.
 fn row(report: &Report<'_>, finding: Finding) -> Option<Row> {
     let key = &finding.metric;
     if !finding.gates && !report.shown.contains(key) {
@@ -235,7 +235,7 @@ fn fact(run: &Run) -> String {
     )
 }
 
-/// Checks that every limit applies to something that was weighed, since otherwise it would always be kept.
+/// Checks that every limit applies to a subject that was weighed, since otherwise it would always be kept.
 pub fn check_limits(budgets: &[Budget], runs: &[Weighed]) -> Result<(), Fault> {
     let arms = || runs.iter().flat_map(|one| one.run.arms_of(Role::Subject));
     match budgets.iter().find(|budget| !arms().any(|arm| meant(budget, arm))) {

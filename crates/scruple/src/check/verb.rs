@@ -1,4 +1,4 @@
-//! `scruple check`: turns what was weighed into a summary, and writes that wherever it was requested.
+//! `scruple check`: converts what was weighed into a summary, and writes it to all requested outputs.
 
 use super::args::{CheckArgs, CheckVerb, OfCommands, OfServers, OfSuites};
 use super::explained::Origin;
@@ -16,10 +16,10 @@ use crate::show::{declared, output};
 use scruple_core::gate::Rules;
 use std::path::Path;
 
-/// Metrics that are counted only on request, and decide where nothing else is named.
+/// The metric that is otherwise only counted on request. It is among those that decide by default.
 const INSTRUCTIONS: &str = "instructions";
 
-/// Weighs, judges, and reports.
+/// Runs the gate: weighs, judges, and reports.
 pub fn check(args: CheckArgs) -> Result<Code, Fault> {
     match args.verb {
         None => revisions::check(&args.take),
@@ -29,7 +29,7 @@ pub fn check(args: CheckArgs) -> Result<Code, Fault> {
     }
 }
 
-/// The metrics that a gate needs: by default including instructions.
+/// Returns the metrics that a gate needs. By default they include instructions.
 pub fn asked(gate: &[String], metrics: &[String]) -> Vec<String> {
     let mut all: Vec<String> = metrics.iter().chain(gate).cloned().collect();
     if gate.is_empty() {
@@ -69,7 +69,7 @@ fn servers(of: OfServers) -> Result<Code, Fault> {
     conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.load.store), &of.load.results)
 }
 
-/// Checks the request before anything is weighed.
+/// Checks the requested outputs and metrics before anything is weighed.
 pub fn before(results: &ResultArgs, gate: &[String]) -> Result<(), Fault> {
     output::check_metrics(gate)?;
     results.export.checked(&names(&report::FORMATS)).map(|_| ())
@@ -79,7 +79,7 @@ fn rules(gate: Vec<String>) -> Rules {
     Rules { metrics: gate, accepted: Vec::new() }
 }
 
-/// How a measurement of commands ended early, if it did.
+/// Returns why a measurement of commands ended early, if it did.
 pub fn stopped(result: Result<(), Stop>, unstored: &Option<crate::store::StoreError>) -> Option<Fault> {
     match result {
         Err(Stop::Failed(fault)) => Some(fault),
@@ -91,16 +91,16 @@ pub fn stopped(result: Result<(), Stop>, unstored: &Option<crate::store::StoreEr
     }
 }
 
-/// Information besides the runs.
+/// What a summary needs in addition to the runs.
 #[derive(Default)]
 pub struct Context {
     /// The names of the versions, the reference first.
     pub labels: Option<[String; 2]>,
-    /// The identification of a comment.
+    /// The name that identifies the gate's comment on a pull request.
     pub name: Option<String>,
-    /// Why nothing was weighed.
+    /// Why no measurement was needed, if none was made.
     pub nothing: Option<String>,
-    /// The origins of regressions.
+    /// The functions that regressions come from.
     pub origins: Vec<Origin>,
 }
 
@@ -110,7 +110,7 @@ impl Context {
     }
 }
 
-/// Writes the summary, and returns the outcome of the gate. Failures are reported after it.
+/// Writes the summary, and returns the exit code of the gate. Failures of runs are reported after the summary.
 pub fn conclude(
     weighed: &[Weighed],
     rules: &Rules,
@@ -136,7 +136,7 @@ pub fn conclude(
     Ok(summary.kept.into())
 }
 
-/// Whether instructions are to be counted.
+/// Whether these metrics include instructions.
 pub fn wants_instructions(asked: &[String]) -> bool {
     asked.iter().any(|pattern| pattern != "all" && declared(INSTRUCTIONS).matches(pattern))
 }

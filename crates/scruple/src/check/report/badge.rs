@@ -1,15 +1,15 @@
-//! The gate as a badge: a small picture whose text does not depend on colours.
+//! Writes the gate as a badge: a small picture whose text does not depend on colours.
 
 use crate::check::summary::Summary;
 use maud::html;
 use scruple_core::budget::Kept;
 use scruple_core::gate::Outcome;
 
-/// The width of a letter of the badge's font, and the padding of a text.
+/// The width of a letter in the font of the badge, and the padding of a text, in pixels.
 const LETTER: f64 = 6.6;
 const ROOM: f64 = 12.0;
 
-/// Writes the badge.
+/// Writes the badge as SVG.
 pub fn text(summary: &Summary) -> String {
     let worse = summary.rows_of(Outcome::Regression, true).count()
         + summary.limits.iter().filter(|limit| limit.kept == Kept::No).count();

@@ -1,4 +1,4 @@
-//! The gate as JSON.
+//! Writes the gate as JSON.
 
 use crate::check::summary::Summary;
 use crate::show::json::document;
@@ -65,7 +65,7 @@ struct OriginView<'a> {
     lines: Option<(u32, u32)>,
 }
 
-/// Writes the summary.
+/// Writes the summary as JSON.
 pub fn text(summary: &Summary) -> String {
     let findings = summary.rows.iter().map(|row| {
         let finding = &row.finding;

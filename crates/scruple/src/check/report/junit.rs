@@ -1,4 +1,4 @@
-//! The gate as JUnit's XML: one test for each metric that decides, and one for each limit.
+//! Writes the gate as JUnit XML: one test for each metric that decides, and one for each limit.
 
 use crate::check::summary::Summary;
 use maud::{Markup, html};
@@ -13,7 +13,7 @@ enum Ending {
     Unknown(String),
 }
 
-/// Writes the tests. An undecided one is an error, as everywhere in Scruple, since it did not pass.
+/// Writes the tests. A test without a decision is an error, because it did not pass.
 pub fn text(summary: &Summary) -> String {
     let mut tests: Vec<(String, String, Ending)> = Vec::new();
     for row in summary.rows.iter().filter(|row| row.finding.gates) {

@@ -1,4 +1,4 @@
-//! The gate as a comment of a pull request: regressions first, the rest folded, short enough for any forge.
+//! Writes the gate as a comment on a pull request: regressions first, the rest folded, short enough for any forge.
 
 use super::origin_words;
 use super::terminal::words;
@@ -9,11 +9,11 @@ use scruple_core::gate::Outcome;
 use scruple_core::harmless_text::plain;
 use std::fmt::Write as _;
 
-/// The most rows of a comment, unfolded and folded.
+/// The largest numbers of unfolded and of folded rows in a comment.
 const SHOWN: usize = 20;
 const FOLDED: usize = 60;
 
-/// The longest cell; longer ones are truncated.
+/// The largest number of characters in a cell; longer texts are truncated.
 const CELL: usize = 80;
 
 /// Writes the comment. Its first line is hidden, and identifies the comment.
@@ -116,7 +116,7 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// A name that cannot end an HTML comment.
+/// Replaces all characters that could end an HTML comment.
 fn name(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '_' })

@@ -1,4 +1,4 @@
-//! The summary of a gate in every format.
+//! Writes the summary of a gate in every format.
 
 pub mod badge;
 pub mod json;
@@ -12,7 +12,7 @@ use super::summary::Summary;
 use crate::show::export::Formats;
 use scruple_core::unit::grouped;
 
-/// The formats of a gate, by the endings of their files.
+/// The formats of a gate, by the endings of their file names.
 pub const FORMATS: Formats<fn(&Summary) -> String, 5> = [
     ("md", markdown::text),
     ("json", json::text),
@@ -21,7 +21,7 @@ pub const FORMATS: Formats<fn(&Summary) -> String, 5> = [
     ("svg", badge::text),
 ];
 
-/// How much more a function costs, and where the change touches it.
+/// Returns the name of a function, and its additional cost with the place where the change touches it.
 fn origin_words(origin: &Origin) -> (String, String) {
     let name = if origin.function.is_empty() { "(no name)" } else { &origin.function };
     let place = origin.hunk.as_ref().map_or_else(String::new, |hunk| format!(", {}", hunk.place()));

@@ -1,5 +1,5 @@
-//! The gate as SARIF 2.1.0 (OASIS): a result for each function that causes a deciding regression and that the change
-//! touches. A regression without known lines has no result: a wrong line is worse than none.
+//! Writes the gate as SARIF 2.1.0 (OASIS): a result for each function that causes a deciding regression and that the
+//! change touches. A regression without known lines has no result, because a wrong line is worse than none.
 
 use super::origin_words;
 use crate::check::explained::Origin;
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// The rule of each result, and its description.
+/// The id of the rule that all results refer to, and its description.
 const RULE: (&str, &str) = ("scruple/regression", "A metric that decides became worse");
 
-/// Writes the results.
+/// Writes the results as a SARIF document.
 pub fn text(summary: &Summary) -> String {
     let results: Vec<Value> = summary.origins.iter().filter_map(|origin| result(summary, origin)).collect();
     let document = json!({
@@ -60,7 +60,7 @@ fn result(summary: &Summary, origin: &Origin) -> Option<Value> {
         row.after,
         row.change
     );
-    // Lines count from 1; a hunk that only removes lines at the start is after line 0.
+    // SARIF counts lines from 1; a hunk that only removes lines at the start of a file is at line 0.
     let (first, last) = (hunk.lines.0.max(1), hunk.lines.1.max(1));
     Some(json!({
         "ruleId": RULE.0,
@@ -71,12 +71,13 @@ fn result(summary: &Summary, origin: &Origin) -> Option<Value> {
             "artifactLocation": {"uri": uri(&hunk.file), "uriBaseId": "%SRCROOT%"},
             "region": {"startLine": first, "endLine": last},
         }}],
-        // Not the line: else each push would give a new alert.
+        // The fingerprint does not contain the line, because each push would then create a new alert.
         "partialFingerprints": {"scruple/v1": format!("{}:{}:{}", origin.subject, origin.metric, origin.function)},
     }))
 }
 
-/// A relative reference of RFC 3986: everything that is not unreserved or a slash is percent-encoded.
+/// Writes a path as a relative reference of RFC 3986: everything except unreserved characters and slashes is
+/// percent-encoded.
 fn uri(path: &str) -> String {
     let mut out = String::new();
     for byte in path.bytes() {

@@ -1,4 +1,4 @@
-//! The gate on a terminal.
+//! Writes the gate for a terminal.
 
 use super::origin_words;
 use crate::check::summary::{Row, Summary};
@@ -10,7 +10,7 @@ use scruple_core::gate::Outcome;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// Rows with this outcome are counted, not listed.
+/// Whether a row is listed rather than only counted.
 fn is_listed(row: &&Row) -> bool {
     let decides = row.finding.gates;
     match row.finding.outcome {
@@ -100,7 +100,7 @@ fn table(summary: &Summary, width: usize, out: &mut String) {
     }
 }
 
-/// The meaning of a row for the gate.
+/// Describes what a row means for the gate.
 pub(super) fn words(row: &Row) -> String {
     match (row.finding.outcome, row.finding.gates) {
         (Outcome::CantTell, true) => "can’t tell".to_owned(),
