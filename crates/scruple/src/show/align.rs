@@ -1,8 +1,8 @@
-//! Columns of text: padding, cutting, and aligning numbers on their decimal points.
+//! Columns of text: pads and truncates texts, and aligns numbers on their decimal points.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Pads or cuts to exactly that many columns.
+/// Pads or truncates a text to exactly this many columns.
 pub(crate) fn fit(text: &str, columns: usize) -> String {
     let width = text.width();
     if width <= columns {
@@ -21,12 +21,12 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     format!("{cut}…{}", " ".repeat(columns.saturating_sub(used + 1)))
 }
 
-/// Pads on the left.
+/// Pads a text on the left.
 pub(crate) fn right(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
-/// Breaks a line at spaces so that no piece is wider than the terminal, where that is possible.
+/// Breaks a line at spaces, so that no piece is wider than the terminal unless a single word is.
 pub(crate) fn wrap(text: &str, columns: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -41,7 +41,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> String {
     lines.join("\n")
 }
 
-/// Pads the cells of a column so that their decimal points stand below each other, whatever their units are.
+/// Pads the cells of a column so that their decimal points are aligned, whatever the units of the cells are.
 pub(crate) fn on_points(cells: &mut [String]) {
     let split = |cell: &str| {
         let number = cell.find(' ').unwrap_or(cell.len());

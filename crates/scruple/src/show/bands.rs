@@ -1,14 +1,14 @@
-//! Area charts: bands on top of each other over time.
+//! Area charts, with bands stacked on each other over time.
 
 use super::svg::{colour, cut, picture};
 use maud::{Markup, html};
 use scruple_core::harmless_text::plain_lines;
 
-/// A band: its name and its height at each moment.
+/// A band of an area chart.
 pub struct Band {
-    /// Its label.
+    /// The label of the band.
     pub name: String,
-    /// Its heights, one for each moment.
+    /// The heights of the band, one for each moment.
     pub heights: Vec<f64>,
 }
 
@@ -20,7 +20,7 @@ const TOP: f64 = 40.0;
 const BOTTOM: f64 = 420.0;
 const ROW: f64 = 18.0;
 
-/// Draws the bands, the first at the bottom; `moment` and `height` format numbers.
+/// Draws the bands, the first one at the bottom. `moment` and `height` format the numbers of the two axes.
 pub fn svg(
     title: &str,
     moments: &[f64],
@@ -70,7 +70,7 @@ pub fn svg(
     picture(WIDTH as usize, all as usize, title, &body)
 }
 
-/// Round numbers from zero to at most this, about five of them.
+/// Returns about five round numbers from zero to at most `most`.
 fn steps(most: f64) -> Vec<f64> {
     if !(most > 0.0 && most.is_finite()) {
         return Vec::new();

@@ -1,8 +1,8 @@
-//! A small picture of a distribution, made of block characters.
+//! Small pictures made of block characters: histograms, and courses over time.
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A histogram over the common range of several samples, one character for each bin; empty bins are spaces.
+/// Draws a histogram over this range, with one character for each bin. Empty bins are spaces.
 pub(crate) fn histogram(readings: &[f64], range: (f64, f64), bins: usize) -> String {
     let (low, high) = range;
     let mut counts = vec![0_usize; bins];
@@ -20,8 +20,8 @@ pub(crate) fn histogram(readings: &[f64], range: (f64, f64), bins: usize) -> Str
         .collect()
 }
 
-/// The range that the pictures of these samples share: the few most extreme readings fall into the outermost bins, so
-/// that one outlier does not flatten everything else.
+/// Returns the common range for the histograms of several samples. The few most extreme readings fall into the
+/// outermost bins, so that one outlier does not flatten the rest.
 pub(crate) fn common_range<'a>(samples: impl Iterator<Item = &'a [f64]>) -> (f64, f64) {
     let mut low = f64::INFINITY;
     let mut high = f64::NEG_INFINITY;
@@ -38,7 +38,8 @@ pub(crate) fn common_range<'a>(samples: impl Iterator<Item = &'a [f64]>) -> (f64
     (low, high)
 }
 
-/// Values over time, the most of each column on a scale from zero; a column without one repeats the last.
+/// Draws values over time, on a scale from zero. Each column shows its largest value; a column without a value repeats
+/// the previous one.
 pub(crate) fn course(values: &[(f64, f64)], end: f64, scale: f64, columns: usize) -> String {
     let mut most: Vec<Option<f64>> = vec![None; columns];
     for (at, value) in values {

@@ -30,7 +30,7 @@ const HEAD: &[&str] = &[
     "absent",
 ];
 
-/// Writes every metric, whether or not tables show it.
+/// Writes every metric, including those that tables do not show.
 pub fn text(report: &Report<'_>) -> String {
     let parameters: BTreeSet<&String> = report.run.arms.iter().flat_map(|arm| arm.params.keys()).collect();
     let mut out = String::new();
@@ -101,8 +101,8 @@ fn push(out: &mut String, cells: impl IntoIterator<Item = String>) {
     out.push('\n');
 }
 
-/// A cell as RFC 4180 writes it. A text that a spreadsheet would take for a formula begins with an apostrophe, and
-/// characters that steer a terminal are replaced.
+/// Quotes a cell as RFC 4180 prescribes. An apostrophe is put before a text that a spreadsheet would take for a
+/// formula, and characters that control a terminal are replaced.
 pub(crate) fn quoted(cell: &str) -> String {
     let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
     let cell = plain_lines(cell);

@@ -1,4 +1,4 @@
-//! Files that results are exported to. The name's ending determines the format.
+//! Files that results are exported to. The ending of the file name determines the format.
 
 use crate::fault::Fault;
 use clap::Args;
@@ -8,30 +8,30 @@ use std::str::FromStr;
 /// Formats with their writers. The name of a format is also the ending of its files.
 pub type Formats<W, const N: usize> = [(&'static str, W); N];
 
-/// The names of the formats in a table.
+/// Returns the names of the formats in a table.
 pub fn names<W>(table: &[(&'static str, W)]) -> Vec<&'static str> {
     table.iter().map(|(name, _)| *name).collect()
 }
 
-/// The writer of a format in a table; none where it lacks the format.
+/// Returns the writer of a format in a table, or `None` if the table lacks the format.
 pub fn writer<W: Copy>(table: &[(&str, W)], format: &str) -> Option<W> {
     table.iter().find(|(name, _)| *name == format).map(|(_, writer)| *writer)
 }
 
-/// One file to write. The path `-` is standard output.
+/// A file to write. The path `-` means standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
     /// The name of the format, in lower case.
     pub format: String,
-    /// The path.
+    /// The path of the file.
     pub path: PathBuf,
 }
 
 impl FromStr for Export {
     type Err = String;
 
-    /// Parses `FILE`, whose ending names the format, or `FORMAT:FILE`. Whether a verb writes that format is decided by
-    /// [`checked`].
+    /// Parses `FILE`, whose ending names the format, or `FORMAT:FILE`. [`checked`] decides whether a verb writes that
+    /// format.
     fn from_str(text: &str) -> Result<Export, String> {
         let word = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let named = text.split_once(':').filter(|(name, path)| word(name) && !path.is_empty());
@@ -94,7 +94,7 @@ pub struct FormerExportArgs {
 }
 
 impl ExportArgs {
-    /// Every file to write.
+    /// Returns every file to write, including those of former options.
     pub fn all(&self) -> Vec<Export> {
         let former = &self.former;
         let former = [
@@ -115,14 +115,14 @@ impl ExportArgs {
         self.files.iter().cloned().chain(former).collect()
     }
 
-    /// Every file to write, checked before anything is measured: that it can be written and that the verb has its
-    /// format.
+    /// Returns every file to write. Returns an error if a file cannot be written or the verb lacks its format, so that
+    /// this is known before anything is measured.
     pub fn checked(&self, formats: &[&str]) -> Result<Vec<Export>, Fault> {
         checked(self.all(), formats)
     }
 }
 
-/// The files, if each can be written and its format is one of these.
+/// Returns the files if each can be written and its format is one of these.
 pub fn checked(all: Vec<Export>, formats: &[&str]) -> Result<Vec<Export>, Fault> {
     for export in &all {
         if !formats.contains(&export.format.as_str()) {

@@ -1,35 +1,36 @@
-//! Flame graphs: the call stack as stacked boxes, as wide as their cost.
+//! Flame graphs: the call stack as stacked boxes, each as wide as its cost.
 
 use super::svg::{colour, cut, picture};
 use maud::html;
 use scruple_core::harmless_text::plain_lines;
 use scruple_core::unit::share;
 
-/// A box: a position in the call tree.
+/// A box of a flame graph: a node of the call tree.
 pub struct Frame {
-    /// Its label.
+    /// The label of the box.
     pub label: String,
-    /// Its group; boxes of one group have one colour.
+    /// The group of the box. All boxes of a group have one colour.
     pub group: String,
-    /// Its own cost, without callees.
+    /// The cost of the node without its callees.
     pub own: f64,
-    /// The box below it, which stands before it in the list.
+    /// The index of the caller's box, which is before this one in the list.
     pub parent: Option<usize>,
 }
 
-/// The groups of boxes that stand for an increase and a decrease.
+/// The group of boxes whose cost has increased.
 pub const MORE: &str = "+";
-/// See [`MORE`].
+/// The group of boxes whose cost has decreased.
 pub const LESS: &str = "-";
 
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;
 const ROW: f64 = 17.0;
 const TOP: f64 = 34.0;
-/// Narrower boxes are invisible, and there are many of them.
+/// The smallest width of a box that is drawn, in pixels. Narrower boxes are invisible, and numerous.
 const LEAST: f64 = 0.3;
 
-/// Draws the graph; `written` formats a cost. Callers are below, the program itself at the bottom.
+/// Draws the graph; `written` formats a cost. Callees are above their callers, so that the program itself is at the
+/// bottom.
 pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> String {
     let whole = totals(frames);
     let (mut depth, mut deepest) = (vec![0_usize; frames.len()], 0);
@@ -39,7 +40,8 @@ pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> St
     let all: f64 =
         frames.iter().zip(&whole).filter(|(f, _)| f.parent.is_none()).map(|(_, whole)| whole).sum();
     let scale = if all > 0.0 { (WIDTH - 2.0 * MARGIN) / all } else { 0.0 };
-    // Children start where their parent does; the parent's own cost is the empty space to their right.
+    // The first child starts at the left end of its parent. The space to the right of the children is the parent's own
+    // cost.
     let mut next: Vec<f64> = vec![0.0; frames.len()];
     let (mut root, mut shown) = (MARGIN, Vec::new());
     for index in by_size(frames, &whole) {
@@ -87,7 +89,7 @@ fn fill(group: &str) -> String {
     }
 }
 
-/// The cost of each box with everything on top of it.
+/// Returns the total cost of each box, including everything on top of it.
 pub fn totals(frames: &[Frame]) -> Vec<f64> {
     let mut whole: Vec<f64> = frames.iter().map(|frame| frame.own).collect();
     for (index, frame) in frames.iter().enumerate().rev() {
@@ -98,7 +100,7 @@ pub fn totals(frames: &[Frame]) -> Vec<f64> {
     whole
 }
 
-/// Parents before their children, and the largest of siblings first.
+/// Returns the indices of the boxes such that parents precede their children and larger siblings precede smaller ones.
 fn by_size(frames: &[Frame], whole: &[f64]) -> Vec<usize> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); frames.len()];
     let mut open = Vec::new();

@@ -1,6 +1,6 @@
-//! JSON in the format of hyperfine's `--export-json`, for programs that read that.
+//! JSON in the format of hyperfine's `--export-json`, for programs that read that format.
 //!
-//! Times are seconds. Figures that Scruple did not read are left out or null, and never 0.
+//! Times are in seconds. Figures that Scruple did not read are omitted or null, and never 0.
 
 use super::Report;
 use super::json::inert;
@@ -14,7 +14,7 @@ struct Document<'a> {
     results: Vec<Entry<'a>>,
 }
 
-/// The keys of a result, in hyperfine's order.
+/// The keys of a result, in the order in which hyperfine writes them.
 #[derive(Serialize)]
 struct Entry<'a> {
     command: &'a str,
@@ -37,7 +37,7 @@ struct Entry<'a> {
 /// Writes the arms whose time was read.
 pub fn text(report: &Report<'_>) -> String {
     let run = report.run;
-    // Other exit codes end a run, or have a remark.
+    // Any other exit code ends the run or causes a remark.
     let succeeded = !run.warnings.iter().any(|one| matches!(one.code.as_str(), "exit-code" | "signal"));
     let results = run.arms_of(Role::Subject).filter_map(|arm| entry(arm, succeeded)).collect();
     inert(&(serde_json::to_string_pretty(&Document { results }).unwrap_or_default() + "\n"))

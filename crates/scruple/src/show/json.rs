@@ -19,7 +19,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
-/// The version of the schema; it grows, and existing fields keep their meaning.
+/// The version of the schema. New versions may add fields, but existing fields keep their meaning.
 pub(crate) const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
@@ -46,7 +46,7 @@ struct Version {
     schema: u32,
 }
 
-/// The head of a run.
+/// The fields that describe a run.
 #[derive(Serialize)]
 pub(crate) struct RunHead<'a> {
     id: &'a str,
@@ -62,7 +62,7 @@ pub(crate) struct RunHead<'a> {
     reference: Option<&'a str>,
 }
 
-/// Which arm a result is of, the same in every document.
+/// The fields that describe an arm, which are the same in every document.
 #[derive(Serialize)]
 pub(crate) struct ArmHead<'a> {
     name: &'a str,
@@ -193,7 +193,7 @@ pub fn text(report: &Report<'_>) -> String {
     written(&document)
 }
 
-/// The head of a run, the same in every document.
+/// Returns the fields that describe a run, which are the same in every document.
 pub(crate) fn run_head(run: &Run) -> RunHead<'_> {
     RunHead {
         id: &run.id,
@@ -216,18 +216,18 @@ struct Other<'a, T: Serialize> {
     rest: &'a T,
 }
 
-/// Writes something other than a run, with the same head.
+/// Writes a document that is not a run, with the same head.
 pub fn document(rest: &impl Serialize) -> String {
     let scruple = Version { version: env!("CARGO_PKG_VERSION"), schema: SCHEMA };
     written(&Other { scruple, rest })
 }
 
-/// The document as text.
+/// Writes the document as text.
 fn written(document: &impl Serialize) -> String {
     inert(&(serde_json::to_string_pretty(document).unwrap_or_default() + "\n"))
 }
 
-/// JSON in which control characters of terminals are escaped.
+/// Escapes the characters of a JSON text that control a terminal.
 pub(crate) fn inert(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -241,7 +241,7 @@ pub(crate) fn inert(text: &str) -> String {
     out
 }
 
-/// A moment in milliseconds since 1970, in the form of RFC 3339.
+/// Writes a moment, given in milliseconds since 1970, in the format of RFC 3339.
 pub fn timestamp(milliseconds: i64) -> String {
     jiff::Timestamp::from_millisecond(milliseconds)
         .map_or_else(|_| milliseconds.to_string(), |moment| moment.to_string())

@@ -1,4 +1,4 @@
-//! JUnit XML: cases and limits as tests, for continuous integration.
+//! JUnit XML: cases and limits as tests for continuous integration.
 
 use super::Report;
 use maud::{Markup, html};
@@ -13,7 +13,7 @@ enum Ending {
     Unknown(String),
 }
 
-/// Writes one test for each limit of an arm, and one for each arm without limits; an undecided limit is an error.
+/// Writes one test for each limit of an arm, and one for each arm without limits. An undecided limit is an error.
 pub fn text(report: &Report<'_>) -> String {
     let tests: Vec<(Markup, Ending)> =
         report.run.arms_of(Role::Subject).flat_map(|arm| tests(report, arm)).collect();
@@ -28,7 +28,7 @@ pub fn text(report: &Report<'_>) -> String {
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", suite.into_string())
 }
 
-/// The tests of one arm.
+/// Returns the tests of one arm.
 fn tests(report: &Report<'_>, arm: &Arm) -> Vec<(Markup, Ending)> {
     if let Some(why) = arm.absent("time.wall") {
         return vec![test(&arm.name, None, Ending::Unknown(why.to_owned()))];

@@ -1,4 +1,4 @@
-//! Tables for documents: Markdown, AsciiDoc, Org.
+//! Tables for documents in Markdown, AsciiDoc and Org.
 
 use super::{Report, effect_text, sentence, title, verdict_words};
 use scruple_core::judge::headline;
@@ -6,7 +6,7 @@ use scruple_core::metric::Quality;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{exact, quantity};
 
-/// A kind of document.
+/// The markup language of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markup {
     /// Markdown with pipe tables.
@@ -17,7 +17,7 @@ pub enum Markup {
     Org,
 }
 
-/// Writes the shown metrics as a table with a row for each arm, and the verdicts below.
+/// Writes the shown metrics as a table with a row for each arm, and the verdicts below it.
 pub fn text(report: &Report<'_>, markup: Markup) -> String {
     let mut head = vec!["Command".to_owned()];
     head.extend(report.shown.iter().map(|key| title(key)));
@@ -67,7 +67,7 @@ fn row(report: &Report<'_>, arm: &Arm, markup: Markup) -> Vec<String> {
     cells
 }
 
-/// Text as code, without markup in it.
+/// Writes a text as code in which nothing is interpreted as markup.
 pub(crate) fn code(text: &str, markup: Markup) -> String {
     match markup {
         _ if text.is_empty() => String::new(),
@@ -77,16 +77,16 @@ pub(crate) fn code(text: &str, markup: Markup) -> String {
     }
 }
 
-/// Escaped text for any kind of document.
+/// Escapes a text for any kind of document.
 fn prose(text: &str, markup: Markup) -> String {
     match markup {
         Markup::Markdown => escaped(text),
-        // Neither has an escape that works everywhere; without these characters no markup can start.
+        // Neither language has an escape that works everywhere. Without these characters no markup can start.
         Markup::AsciiDoc | Markup::Org => text.replace(['|', '*', '[', ']', '<', '>', '`', '+'], " "),
     }
 }
 
-/// Markdown in which nothing is markup.
+/// Escapes all markup of a text for Markdown.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -94,7 +94,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // Forges link names and numbers of issues after rendering, so only a zero-width space prevents that.
+            // Forges turn names and issue numbers into links after rendering. Only a zero-width space prevents that.
             '#' | '@' => {
                 out.push(c);
                 out.push_str("&#8203;");

@@ -1,4 +1,4 @@
-//! Reports: one view of a run and its conclusions, written in several formats.
+//! Reports: a run and its conclusions, written in several formats.
 
 pub mod align;
 pub mod args;
@@ -38,7 +38,7 @@ use scruple_core::unit::{Unit, change, change_between, exact, share};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The formats in which any run can be written, by the endings of their files.
+/// The formats in which any run can be written, by the endings of their file names.
 pub const FORMATS: Formats<fn(&Report<'_>) -> String, 8> = [
     ("json", json::text),
     ("csv", csv::text),
@@ -52,36 +52,36 @@ pub const FORMATS: Formats<fn(&Report<'_>) -> String, 8> = [
 
 /// A run and its conclusions.
 pub struct Report<'a> {
-    /// The run.
+    /// The run that is reported.
     pub run: &'a Run,
-    /// The comparisons, in every metric.
+    /// The comparisons of arms, in every metric.
     pub judged: Vec<Judged>,
-    /// How metrics grow with parameters.
+    /// The fits that say how metrics grow with parameters.
     pub fits: Vec<Fit>,
-    /// Limits and whether they were kept.
+    /// The limits, and whether they were kept.
     pub checked: Vec<Checked>,
-    /// The keys of the metrics to show in tables, in order.
+    /// The keys of the metrics that tables show, in order.
     pub shown: Vec<String>,
-    /// Show the diagnostic panel of each case.
+    /// Whether the diagnostic panel of each case is shown.
     pub detail: bool,
-    /// Whether the arms were taken in the same blocks.
+    /// Whether the arms were measured in the same blocks.
     pub side_by_side: bool,
-    /// The results of a load besides the readings; none for a stored run.
+    /// The results of a load test in addition to its readings; `None` for a stored run.
     pub loads: Option<&'a Loads>,
-    /// How the environments of two stored runs relate; none within one run.
+    /// How the environments of two stored runs are related; `None` within one run.
     pub environments: Option<Environments>,
     /// How far the nodes of a farm agree, for each comparison that several have taken, by its place in `judged`.
     pub over_nodes: BTreeMap<usize, OverNodes>,
 }
 
 impl<'a> Report<'a> {
-    /// Judges a run whose arms were taken side by side.
+    /// Judges a run whose arms were measured in the same blocks.
     pub fn of(run: &'a Run, metrics: &[String], budgets: &[Budget]) -> Report<'a> {
         Report::of_pairs(run, &judge::pairs(run), metrics, budgets, None)
     }
 
-    /// Judges these pairs of a run's arms; where the references are from another run, both environments are taken into
-    /// account.
+    /// Judges these pairs of arms. If the references come from another run, `environments` relates the environments of
+    /// both.
     pub fn of_pairs(
         run: &'a Run,
         pairs: &[Pair<'_>],
@@ -135,16 +135,16 @@ impl<'a> Report<'a> {
     fn check(&self, budgets: &[Budget], pairs: &[Pair<'_>]) -> Vec<Checked> {
         let mut checked = Vec::new();
         let several = self.run.arms_of(Role::Subject).count() > 1;
-        // An arm of the same name in an earlier run is another arm.
+        // Arms are compared by address, because an arm of an earlier run may have the same name.
         let reference = |arm: &Arm| pairs.iter().any(|pair| std::ptr::eq(pair.reference, arm));
         for budget in budgets {
             let key = &budget.metric;
             let metric = metric_of(self.run, key);
             let relative = budget.limit.is_relative() && budget.against.is_none();
             let arms: Vec<&Arm> = self.run.arms.iter().filter(|arm| meant(budget, arm)).collect();
-            // A reference has no relative limits; and where it is an earlier run, it is not judged at all.
+            // Relative limits do not apply to a reference. A reference from an earlier run is not judged at all.
             let spared = |arm: &Arm| reference(arm) && several && (relative || !self.side_by_side);
-            // A change of nothing but references cannot be told, and is not kept.
+            // If a relative limit applies to references only, its outcome is unknown, and it does not count as kept.
             let nothing_else = relative && arms.iter().all(|arm| spared(arm));
             for arm in arms.into_iter().filter(|arm| nothing_else || !spared(arm)) {
                 let with_case = self.against_case(budget, arm);
@@ -165,7 +165,7 @@ impl<'a> Report<'a> {
         checked
     }
 
-    /// What an absolute limit on a metric of an arm is compared with.
+    /// Returns the value and the bounds of a metric of an arm, which an absolute limit is compared with.
     fn amount(&self, arm: &Arm, key: &str) -> Option<Amount> {
         let sample = self.counted(arm, key)?;
         let level = self.run.terms.level;
@@ -175,7 +175,7 @@ impl<'a> Report<'a> {
         Some(Amount { value, bounds: judge::amount_bounds(arm, key, &sample, level) })
     }
 
-    /// The readings of a metric of an arm that are used: for a case, those of undisturbed blocks.
+    /// Returns the readings of a metric of an arm that are used. For a case, these come from undisturbed blocks.
     fn counted(&self, arm: &Arm, key: &str) -> Option<Sample> {
         let sample = arm.sample(key)?;
         Some(match tare_of(self.run, arm) {
@@ -184,7 +184,7 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// The comparison of an arm with the case that a budget names, of the same version.
+    /// Returns the comparison of an arm with the case that a budget names, at the same version.
     fn against_case(&self, budget: &Budget, arm: &Arm) -> Option<Judged> {
         let name = budget.against.as_ref()?;
         let full = arm.version.as_ref().map_or(name.clone(), |version| format!("{name} @{version}"));
@@ -201,33 +201,33 @@ impl<'a> Report<'a> {
         is_of_cases(self.run)
     }
 
-    /// The estimate of a metric of an arm; for a case, over the blocks that are used; for a load, over all requests
-    /// together.
+    /// Returns the estimate of a metric of an arm. For a case it comes from undisturbed blocks, and for a load test
+    /// from all requests together.
     pub fn estimate(&self, arm: &Arm, key: &str) -> Option<Estimate> {
         let level = self.run.terms.level;
         let pooled = judge::pooled::estimate(arm, key, level);
         pooled.or_else(|| Some(judge::estimate(&self.counted(arm, key)?, level)))
     }
 
-    /// The comparison of an arm with the reference in one metric.
+    /// Returns the comparison of an arm with the reference in one metric.
     pub fn judged_of(&self, arm: &str, key: &str) -> Option<&Judged> {
         self.judged.iter().find(|judged| judged.arm == arm && judged.metric == key)
     }
 
-    /// What a reader of two stored runs has to know before any figure.
+    /// Returns what a reader of two stored runs must know before any figure.
     pub fn preface(&self) -> Vec<String> {
         let Some(environments) = &self.environments else { return Vec::new() };
         let shown: Vec<Metric> = self.shown.iter().map(|key| metric_of(self.run, key)).collect();
         environments.said(&shown)
     }
 
-    /// The arms that tables have rows for: subjects, the shell and the twin; the tare has a line of its own, and parts
-    /// have a table of their own.
+    /// Returns the arms that have rows in tables: subjects, yardsticks, the shell and the twin. The tare has a line of
+    /// its own, and parts have a table of their own.
     pub fn rows(&self) -> impl Iterator<Item = &'a Arm> {
         self.run.arms.iter().filter(|arm| !matches!(arm.role, Role::Tare | Role::Part))
     }
 
-    /// The overall outcome of the limits: exceeded outweighs unknown.
+    /// Returns the overall outcome of the limits. An exceeded limit outweighs an undecided one.
     pub fn kept(&self) -> Kept {
         self.checked.iter().map(|checked| checked.kept).fold(Kept::Yes, |all, one| match (all, one) {
             (Kept::No, _) | (_, Kept::No) => Kept::No,
@@ -237,7 +237,8 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Whether a limit applies to an arm, by its name with or without its version. One for all applies to subjects.
+/// Whether a limit applies to an arm, by the arm's name with or without its version. A limit for all arms applies to
+/// subjects only.
 pub fn meant(budget: &Budget, arm: &Arm) -> bool {
     if arm.role != Role::Subject && (arm.role != Role::Part || budget.arm == "*") {
         return false;
@@ -255,12 +256,13 @@ fn is_of_cases(run: &Run) -> bool {
     matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Case { .. }))
 }
 
-/// The arm whose witness shows how disturbed the blocks of a case were; for a tare, itself.
+/// Returns the arm whose witness shows how disturbed the blocks of a case were: the tare of the case. A tare is its
+/// own.
 pub(crate) fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
     if !is_of_cases(run) {
         return None;
     }
-    // Ten thousand cases look up their tares: the address gives the position, without a search.
+    // The index is derived from the address, because a search would be slow for a suite of ten thousand cases.
     let offset = std::ptr::from_ref(arm).addr().checked_sub(run.arms.as_ptr().addr())?;
     let position = offset / size_of::<Arm>();
     run.arms.get(position).filter(|found| std::ptr::eq(*found, arm))?;
@@ -270,13 +272,13 @@ pub(crate) fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
     }
 }
 
-/// The metrics that tables show: the requested ones, or the default ones with known values.
+/// Returns the metrics that tables show: the requested ones, or the default ones that have readings.
 fn shown_metrics(arms: &[&Arm], asked: &[String]) -> Vec<String> {
     let mut keys = judge::keys_of(arms);
     if asked.is_empty() {
         let read = |key: &String| arms.iter().any(|arm| arm.sample(key).is_some());
         keys.retain(|key| match metric(key) {
-            // An absent runtime is the normal case; absent allocations are notable.
+            // A missing runtime is usual, while missing allocation counts are notable.
             Some(_) => {
                 DEFAULT_METRICS.contains(&key.as_str()) && (read(key) || key.starts_with("malloc.count"))
             }
@@ -288,7 +290,7 @@ fn shown_metrics(arms: &[&Arm], asked: &[String]) -> Vec<String> {
     keys
 }
 
-/// The declaration of a metric, Scruple's own or one that a bench program declared.
+/// Returns the declaration of a metric, whether Scruple or a bench program declares it.
 fn metric_of(run: &Run, key: &str) -> Metric {
     let own = || run.arms.iter().find_map(|arm| Some(judge::declaration(key, arm.sample(key)?)));
     metric(key).cloned().or_else(own).unwrap_or_else(|| declared(key))
@@ -299,18 +301,18 @@ pub fn declared(key: &str) -> Metric {
     metric(key).cloned().unwrap_or_else(|| Metric::custom(key, Unit::Count, Quality::Noisy, Pass::Timing))
 }
 
-/// The column head of a metric.
+/// Returns the heading of a metric's column.
 pub fn title(key: &str) -> String {
     declared(key).title.into_owned()
 }
 
-/// A verdict in the words of its metric.
+/// Returns a verdict in words that fit the metric.
 pub fn verdict_words(key: &str, comparison: &Comparison) -> Cow<'static, str> {
     let metric = declared(key);
     let time = metric.unit == Unit::Nanoseconds && (key.starts_with("time.") || key.starts_with("load."));
     let higher = metric.better == Better::Higher;
     let word = match (comparison.verdict, comparison.direction) {
-        // A metric in which identical programs differ may have a margin far above the requested one.
+        // If identical programs differ in a metric, its margin may be far above the requested one.
         (Verdict::Same, _) if matches!(comparison.evidence, Evidence::Ranges { floor, .. } if floor > 0.0) => {
             return format!("same within {}", share(comparison.margin)).into();
         }
@@ -334,7 +336,7 @@ pub fn verdict_words(key: &str, comparison: &Comparison) -> Cow<'static, str> {
     word.into()
 }
 
-/// The effect of a comparison with its interval, as a table shows it.
+/// Writes the effect of a comparison with its interval, as tables show it.
 pub fn effect_text(key: &str, comparison: &Comparison) -> String {
     let evidence = &comparison.evidence;
     let signed = |difference: f64| {

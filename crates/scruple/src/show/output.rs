@@ -1,4 +1,4 @@
-//! Destinations of reports: the terminal, standard output as JSON, files.
+//! The destinations of reports: the terminal, standard output as JSON, and files.
 
 use super::export;
 use super::{FORMATS, Report, json, meant, terminal};
@@ -16,7 +16,7 @@ use std::path::Path;
 /// Checks that every requested metric exists, before anything is measured.
 pub fn check_metrics(asked: &[String]) -> Result<(), Fault> {
     for pattern in asked {
-        // Runtimes have their own figures, which only a run shows.
+        // The metrics of a runtime are only known once a program has run.
         let family = pattern.split('.').next().unwrap_or_default();
         if !METRICS.iter().any(|metric| metric.matches(pattern)) && Runtime::from_word(family).is_none() {
             return Err(Fault::usage(format!(
@@ -28,7 +28,7 @@ pub fn check_metrics(asked: &[String]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Reads the limits of the command line.
+/// Parses the limits of the command line.
 pub fn budgets(texts: &[String], brought: &[Metric]) -> Result<Vec<Budget>, Fault> {
     texts.iter().map(|text| Budget::parse_among(text, brought).map_err(Fault::usage)).collect()
 }
@@ -52,7 +52,7 @@ pub fn check_limits<'a>(
     }
 }
 
-/// Checks that a run without times has all that is to be shown and limited.
+/// Checks that no time is to be shown or limited in a run that measures none.
 pub fn check_counted(budgets: &[Budget], metrics: &[String]) -> Result<(), Fault> {
     let limited = budgets.iter().map(|budget| (&budget.metric, &budget.text));
     let named = metrics.iter().map(|pattern| (pattern, pattern));
@@ -68,13 +68,13 @@ pub fn check_counted(budgets: &[Budget], metrics: &[String]) -> Result<(), Fault
     }
 }
 
-/// Checks that a file can be written, without leaving a trace.
+/// Checks that a file can be written, and leaves no trace of the check.
 pub fn check_writable(path: &Path) -> Result<(), Fault> {
     let existed = path.exists();
     match OpenOptions::new().append(true).create(true).open(path) {
         Ok(_) if existed => Ok(()),
         Ok(_) => {
-            // A file that cannot be removed again is empty, and about to be written.
+            // If the removal fails, the file stays, empty; it is about to be written.
             let _ = std::fs::remove_file(path);
             Ok(())
         }
@@ -85,7 +85,7 @@ pub fn check_writable(path: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Writes a report everywhere it was requested, and returns the exit code, depending on the limits.
+/// Writes a report to every requested destination, and returns the exit code according to the limits.
 pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Result<Code, Fault> {
     let files = args.export.all();
     let writer = |file: &export::Export| export::writer(&FORMATS, &file.format);
@@ -111,8 +111,8 @@ pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Re
     Ok(report.kept().into())
 }
 
-/// Writes files of text, `-` being standard output. What would steer a terminal or turn the direction of writing is
-/// replaced, whoever it came from. The last error is returned once the rest have been written.
+/// Writes text files; `-` means standard output. Characters that control a terminal or change the direction of writing
+/// are replaced, whatever their origin. All files are tried; the last error is returned.
 pub fn write_files<'a>(files: impl IntoIterator<Item = (&'a Path, String)>) -> Result<Option<Fault>, Fault> {
     let mut unwritten = None;
     for (path, text) in files {
@@ -124,7 +124,7 @@ pub fn write_files<'a>(files: impl IntoIterator<Item = (&'a Path, String)>) -> R
     Ok(unwritten)
 }
 
-/// Writes one file, `-` being standard output, byte for byte.
+/// Writes one file byte for byte; `-` means standard output.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
     if path == Path::new("-") {
         let written = io::stdout().write_all(bytes);
@@ -136,30 +136,30 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
     write_file(path, bytes)
 }
 
-/// Writes one file, whatever its name.
+/// Writes one file. The name `-` has no special meaning.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
     std::fs::write(path, bytes).map_err(|error| {
         Fault::usage(format!("cannot write ‘{}’: {error}; name another file", path.display()))
     })
 }
 
-/// Writes what was not requested as a file: to standard error where a file uses standard output.
+/// Writes a text that is not the content of a file: to standard error if the file goes to standard output.
 pub fn print_beside(file: bool, text: &str) -> Result<(), Fault> {
     if !file {
         return print(text);
     }
-    // A closed standard error is not an error.
+    // A failure to write is ignored, because standard error may be closed.
     let _ = anstream::stderr().write_all(for_terminal(text).as_bytes());
     Ok(())
 }
 
-/// Prints a message on standard error.
+/// Prints a message to standard error.
 pub fn warn(text: &str) {
-    // A closed standard error ends no measurement.
+    // A failure to write is ignored, because a closed standard error must not end a measurement.
     let _ = writeln!(anstream::stderr(), "{}", for_terminal(&format!("scruple: {text}")));
 }
 
-/// Writes to standard output. A reader that has closed the pipe is not an error.
+/// Writes a text to standard output. A reader that has closed the pipe does not cause an error.
 pub fn print(text: &str) -> Result<(), Fault> {
     let result = anstream::stdout().write_all(for_terminal(text).as_bytes());
     match result {
@@ -170,7 +170,7 @@ pub fn print(text: &str) -> Result<(), Fault> {
     }
 }
 
-/// The columns to write for: the terminal's, or a hundred where there is none.
+/// Returns the number of columns to write for: that of the terminal, or 100 without one.
 pub fn width() -> usize {
     if let Some(columns) = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()) {
         return usize::clamp(columns, 40, 400);

@@ -5,8 +5,8 @@ use scruple_core::compare::Verdict;
 use scruple_core::judge::{self, Judged, Nodes, Pair};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 
-/// Which of three or more commands is the fastest, and how far the others are from it. None where a ranking makes no
-/// sense: fewer commands, sizes of one command, or readings that were not taken side by side.
+/// Says which of three or more commands is the fastest, and how far the others are from it. Returns `None` if a ranking
+/// is not useful: for fewer commands, for sizes of one command, or if the readings come from different blocks.
 pub(crate) fn line(report: &Report<'_>) -> Option<String> {
     let arms: Vec<&Arm> = report.run.arms_of(Role::Subject).collect();
     let sizes = |arm: &&Arm| arm.params.values().any(|value| matches!(value, Parameter::Number(_)));

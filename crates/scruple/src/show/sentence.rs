@@ -1,4 +1,4 @@
-//! The verdict as a sentence that a person can quote.
+//! Writes the verdict as a sentence that a person can quote.
 
 use super::{Report, nodes};
 use scruple_core::compare::{Comparison, Direction, Verdict, WIDEST_MARGIN};
@@ -11,7 +11,7 @@ use scruple_core::stats::tare;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, change_bounds, quantity, share};
 
-/// One sentence for each arm that was compared.
+/// Writes one sentence for each arm that was compared.
 pub(crate) fn verdicts(report: &Report<'_>) -> Vec<String> {
     report
         .run
@@ -59,7 +59,7 @@ fn agreement(report: &Report<'_>, judged: &Judged) -> Option<String> {
     Some(format!(" The nodes differ {}{few}.", nodes::differ(joined, &found.names)))
 }
 
-/// The ratio of a comparison whose evidence has one.
+/// Returns the ratio of a comparison, or NaN if its evidence has none.
 fn effect_of(comparison: &Comparison) -> f64 {
     comparison.evidence.effect().unwrap_or(f64::NAN)
 }
@@ -72,7 +72,7 @@ fn exact_difference(judged: &Judged, what: &str) -> String {
         Some(effect) => format!(" ({})", scruple_core::unit::change(effect)),
         None => String::new(),
     };
-    // The titles of what is counted are plurals: mallocs, GCs, instructions.
+    // The titles of counts are plurals: mallocs, GCs, instructions.
     let one =
         difference.abs() == 1.0 && metric(&judged.metric).is_some_and(|metric| metric.unit == Unit::Count);
     let titled = what;
@@ -91,7 +91,7 @@ fn exact_difference(judged: &Judged, what: &str) -> String {
     )
 }
 
-/// Counted things are fewer, everything else is less.
+/// Returns ‘fewer’ for counts, and ‘less’ for all other metrics.
 fn less(key: &str) -> &'static str {
     match metric(key) {
         Some(metric) if metric.unit == Unit::Count => "fewer",
@@ -99,7 +99,7 @@ fn less(key: &str) -> &'static str {
     }
 }
 
-/// What is compared, as a noun.
+/// Returns the name of a metric, as a noun in a sentence.
 pub(crate) fn measure(key: &str) -> &str {
     match key {
         "time.wall" => "wall time",
@@ -143,20 +143,20 @@ fn certainty(judged: &Judged) -> String {
     format!(" ({}: {low} to {high}, {} {of})", level_text(interval.level), comparison.evidence.readings())
 }
 
-/// Two multiples with enough decimals to tell them apart, within reason.
+/// Writes two multiples with enough decimals to distinguish them, at most four.
 fn multiples(low: f64, high: f64) -> (String, String) {
     let decimals = if high - low < 0.02 { 4 } else { 2 };
     (format!("{low:.decimals$} ×"), format!("{high:.decimals$} ×"))
 }
 
-/// Large differences in time read better as multiples.
+/// Whether a difference is easier to read as a multiple. That is so for large differences in time.
 fn in_times(judged: &Judged) -> bool {
     judged.comparison.verdict == Verdict::Different
         && judged.metric.starts_with("time.")
         && !(1.0 / 1.5..1.5).contains(&effect_of(&judged.comparison))
 }
 
-/// The level of an interval; looks and several comparisons raise it above the usual 95 %.
+/// Writes the level of an interval. It may be above 95 % because of repeated looks or several comparisons.
 fn level_text(level: f64) -> String {
     let percent = format!("{:.1}", level * 100.0);
     format!("{} % sure", percent.trim_end_matches(".0"))
@@ -182,7 +182,7 @@ fn unknown(report: &Report<'_>, judged: &Judged, what: &str) -> String {
     )
 }
 
-/// What to do where the verdict is can’t tell.
+/// Says what to do if the verdict is can't tell.
 fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
     let few = matches!(super::declared(key).pass, Pass::Memory | Pass::Counting);
     if few && !report.of_cases() && comparison.evidence.readings() >= MOST_OF_FEW {
@@ -214,7 +214,7 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
     }
 }
 
-/// Why processor time is quoted instead of wall time.
+/// Explains why processor time is quoted instead of wall time.
 fn carried_by(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
     if judged.metric != "time.cpu" {
         return String::new();
@@ -241,7 +241,7 @@ fn carried_by(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
     }
 }
 
-/// The cost of launching anything at all, and the rest without it where that matters.
+/// Writes the cost of launching an empty program, and the costs net of it if the difference matters.
 pub(crate) fn tare_lines(report: &Report<'_>) -> Vec<String> {
     let Some(tare_arm) = report.run.arms_of(Role::Tare).next() else { return Vec::new() };
     let (Some(estimate), Some(tare_sample)) =
@@ -283,15 +283,15 @@ pub(crate) fn tare_lines(report: &Report<'_>) -> Vec<String> {
     lines
 }
 
-/// How metrics grow with parameters.
+/// Writes how metrics grow with parameters.
 pub(crate) fn growth_lines(report: &Report<'_>) -> Vec<String> {
     use scruple_core::stats::growth::Form;
-    // A count that does not grow is expected; a time that does not may be notable.
+    // A count that does not grow is expected; a time that does not grow may be notable.
     let worth = |fit: &&judge::Fit| fit.growth.form != Form::Constant || fit.metric.starts_with("time.");
     report.fits.iter().filter(worth).map(growth_line).collect()
 }
 
-/// A form of growth in terms of its parameter.
+/// Writes a form of growth in terms of its parameter.
 pub(crate) fn form_in(form: scruple_core::stats::growth::Form, parameter: &str) -> String {
     let words: Vec<String> = form
         .to_string()

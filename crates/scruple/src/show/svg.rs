@@ -1,9 +1,9 @@
-//! Common parts of pictures: a frame with colours for light and dark, and truncated names.
+//! Parts that several pictures share: a frame with colours for light and dark, and truncated names.
 
 use maud::{Markup, PreEscaped, html};
 use scruple_core::harmless_text::plain_lines;
 
-/// Colours and strokes for light and dark.
+/// The colours and strokes for light and dark.
 const STYLE: &str = "\n\
     .scruple{--paper:#fff;--ink:#1c1c1c;--faint:#d8d8d8;--lightness:72%;font:11px ui-monospace,monospace}\n\
     @media(prefers-color-scheme:dark){.scruple{--paper:#16181c;--ink:#e6e6e6;--faint:#3a3d42;--lightness:36%}}\n\
@@ -11,8 +11,8 @@ const STYLE: &str = "\n\
     .scruple .head{font-size:14px;font-weight:bold}\n\
     .scruple .part{stroke:var(--paper);stroke-width:.5}.scruple g:hover .part{stroke:var(--ink)}\n";
 
-/// A picture. The embedding page may set the variables of its colours; alone it follows the reader's light or dark
-/// setting.
+/// Draws a picture. An embedding page may set the variables of its colours; a separate picture follows the reader's
+/// light or dark setting.
 pub(crate) fn picture(width: usize, height: usize, title: &str, body: &Markup) -> String {
     let title = plain_lines(title);
     let picture = html! {
@@ -27,19 +27,19 @@ pub(crate) fn picture(width: usize, height: usize, title: &str, body: &Markup) -
     picture.into_string() + "\n"
 }
 
-/// Escaped text without control characters, for pages that are put together from strings.
+/// Escapes a text and removes its control characters, for pages that are concatenated from strings.
 pub(crate) fn escape(text: &str) -> String {
     html! { (plain_lines(text)) }.into_string()
 }
 
-/// The colour of a name: the same in every picture, light or dark by a variable.
+/// Returns the colour of a name. It is the same in every picture; a variable makes it light or dark.
 pub(crate) fn colour(name: &str) -> String {
     let hash =
         name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     format!("hsl({} {}% var(--lightness))", hash % 360, 45 + hash / 360 % 25)
 }
 
-/// As much of a text as fits into this many units of a fixed font; empty where not even three letters fit.
+/// Truncates a text to this width in units of a fixed font. Returns an empty text if not even three letters fit.
 pub(crate) fn cut(text: &str, width: f64) -> String {
     let room = (width / 6.7) as usize;
     match text.chars().count() {

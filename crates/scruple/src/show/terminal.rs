@@ -1,4 +1,4 @@
-//! The report on a terminal: a section for each metric, a row for each arm, verdicts, remarks.
+//! The report for a terminal: a section for each metric, a row for each arm, verdicts, remarks.
 
 use super::align::{fit, right, wrap};
 use super::{Report, block_characters, effect_text, is_of_requests, ranking, sentence, title, verdict_words};
@@ -24,10 +24,10 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 pub(crate) const OPEN: Style = AnsiColor::Yellow.on_default();
 
-/// The bins of a distribution's picture.
+/// The number of bins in the small histogram of a row.
 const PICTURE: usize = 12;
 
-/// One row before it is laid out.
+/// The texts of a row, before they are padded.
 struct RowText {
     name: String,
     value: String,
@@ -38,7 +38,7 @@ struct RowText {
     style: Style,
 }
 
-/// Writes the report for a terminal of that many columns. Colours are written always; the stream strips them.
+/// Writes the report for a terminal with this many columns. Colours are always written; the output stream strips them.
 pub fn text(report: &Report<'_>, width: usize) -> String {
     if report.of_cases() {
         return table::text(report, width);
@@ -49,14 +49,14 @@ pub fn text(report: &Report<'_>, width: usize) -> String {
     format!("{}\n\n{}{}", header(report), preface(report, width), body(report, width))
 }
 
-/// What a reader of two stored runs has to know first.
+/// Writes what a reader of two stored runs must know first.
 pub(crate) fn preface(report: &Report<'_>, width: usize) -> String {
     let lines = report.preface();
     let text: String = lines.iter().map(|line| wrap(line, width) + "\n").collect();
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// The sections, the verdicts and the remarks.
+/// Writes the sections, the verdicts and the remarks.
 pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
     let mut out = String::new();
     let sections: Vec<(String, Vec<RowText>, Vec<String>)> =
@@ -117,7 +117,7 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
     out
 }
 
-/// Limits and warnings, below any table.
+/// Writes limits and warnings, which follow every table.
 pub(crate) fn remarks(report: &Report<'_>, width: usize, out: &mut String) {
     checked(report, width, out);
     for warning in &report.run.warnings {
@@ -129,7 +129,7 @@ pub(crate) fn remarks(report: &Report<'_>, width: usize, out: &mut String) {
     }
 }
 
-/// The line that says where a run is stored.
+/// Writes the line that says where a run is stored.
 pub fn stored(id: &str, place: &Address) -> String {
     let here = std::env::current_dir().ok();
     let place = match (place, &here) {
@@ -139,14 +139,14 @@ pub fn stored(id: &str, place: &Address) -> String {
     format!("{DIM}Stored as {id} in {place}; `scruple show {id}` shows it again.{DIM:#}")
 }
 
-/// An error in the form of standard error.
+/// Formats an error for standard error.
 pub fn fault(fault: &Fault) -> String {
     format!("{BAD}error:{BAD:#} {fault}")
 }
 
 fn header(report: &Report<'_>) -> String {
     let arms = report.run.arms_of(Role::Subject).count();
-    // A comparison of two stored runs has each arm twice, named by the run.
+    // A comparison of two stored runs contains each subject twice, named after the runs.
     let of_two_runs =
         !report.side_by_side && report.run.arms_of(Role::Subject).all(|arm| arm.version.is_some());
     let subjects = if of_two_runs { arms / 2 } else { arms };
@@ -238,7 +238,8 @@ fn section(report: &Report<'_>, key: &str) -> (String, Vec<RowText>, Vec<String>
     (head, rows, absences(report, key))
 }
 
-/// Decimals that suit the most precise row, so that all rows align on the point.
+/// Returns the number of decimals that suits the most precise row. All rows use it, so that they align on the decimal
+/// point.
 fn common_decimals(scale: &Scale, arms: &[(&Arm, &Sample, Estimate)]) -> usize {
     let whole = |(_, sample, _): &(&Arm, &Sample, Estimate)| {
         sample.unit == Unit::Count && sample.readings.iter().all(|r| (r / scale.divisor).fract() == 0.0)
@@ -272,7 +273,7 @@ fn interval_text(scale: &Scale, estimate: &Estimate, decimals: usize) -> String 
     }
 }
 
-/// Counted readings should agree; where they do not, their range shows it.
+/// Writes the range of counted readings if they differ, although they should be equal.
 fn disagreement(sample: &Sample, estimate: &Estimate) -> String {
     match sample.repeats() {
         true => String::new(),
@@ -283,7 +284,7 @@ fn disagreement(sample: &Sample, estimate: &Estimate) -> String {
     }
 }
 
-/// Why a metric is absent, arms with the same reason together.
+/// Writes why a metric is absent, with one line for all arms that have the same reason.
 fn absences(report: &Report<'_>, key: &str) -> Vec<String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for arm in report.rows() {
@@ -300,7 +301,7 @@ fn absences(report: &Report<'_>, key: &str) -> Vec<String> {
         .collect()
 }
 
-/// Above this many limits, those that are kept are only counted.
+/// With more limits than this, the kept ones are only counted.
 const LIMITS: usize = 8;
 
 fn checked(report: &Report<'_>, width: usize, out: &mut String) {

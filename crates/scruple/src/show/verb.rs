@@ -1,4 +1,4 @@
-//! `scruple show`: a stored run again, in any format.
+//! `scruple show`: prints a stored run again, in any format.
 
 use super::FORMATS;
 use super::Report;

@@ -1,36 +1,36 @@
-//! Elements of all charts: marks, grids, labels, arrows at the edge.
+//! Elements that all charts share: marks, grids, labels, arrows at the edge.
 
 use super::scale::{Ruler, Tick};
 use crate::show::page::Shape;
 use maud::{Markup, html};
 
-/// The marks that distinguish arms without colour, in order.
+/// The ids of the marks that distinguish arms without colour, by the index of the arm.
 const MARKS: [&str; 5] = ["m-c", "m-s", "m-t", "m-d", "m-v"];
 
-/// The dashes of their lines.
+/// The dash patterns of lines that distinguish arms without colour, by the index of the arm.
 const DASHES: [&str; 5] = ["none", "7 3", "2 3", "9 3 2 3", "1 2"];
 
-/// A place from left to right, from 0 to 1, as a percentage.
+/// Writes a horizontal position from 0 to 1 as a percentage.
 pub(crate) fn percent(place: f64) -> String {
     format!("{:.2}%", place.clamp(-0.05, 1.05) * 100.0)
 }
 
-/// A place from top to bottom, in pixels.
+/// Writes a vertical position in pixels.
 pub(crate) fn pixels(y: f64) -> String {
     format!("{y:.1}")
 }
 
-/// The class of an arm's colour: five colours; from the sixth arm on they come again, with hollow marks.
+/// Returns the class of an arm's colour. There are five colours; from the sixth arm on they repeat, with hollow marks.
 pub(crate) fn class(arm: usize) -> String {
     format!("a{}", arm % 5)
 }
 
-/// The dash of an arm's line.
+/// Returns the dash pattern of an arm's line.
 pub(crate) fn dash(arm: usize) -> &'static str {
     DASHES[arm % 5]
 }
 
-/// The shapes of marks, once in a document.
+/// Writes the definitions of the marks, which a document needs once.
 pub(crate) fn definitions() -> Markup {
     html! {
         defs {
@@ -43,7 +43,7 @@ pub(crate) fn definitions() -> Markup {
     }
 }
 
-/// The mark of an arm. One that is not used is hollow.
+/// Draws the mark of an arm. It is hollow if the value is not used, and from the sixth arm on.
 pub(crate) fn mark(x: &str, y: f64, arm: usize, solid: bool, title: Option<&str>) -> Markup {
     let solid = if solid && arm < 5 { " solid" } else { "" };
     html! {
@@ -53,7 +53,7 @@ pub(crate) fn mark(x: &str, y: f64, arm: usize, solid: bool, title: Option<&str>
     }
 }
 
-/// The sign of an arm in a legend: its mark on its line.
+/// Draws the sign of an arm in a legend: its mark on its line.
 pub(crate) fn key(arm: usize) -> Markup {
     html! {
         svg class="key" width="26" height="12" aria-hidden="true" {
@@ -63,7 +63,7 @@ pub(crate) fn key(arm: usize) -> Markup {
     }
 }
 
-/// The sign of a layer in a legend, by its shape.
+/// Draws the sign of a layer in a legend, according to the layer's shape.
 pub(crate) fn key_of(arm: usize, shape: Shape) -> Markup {
     let class = class(arm);
     html! {
@@ -79,7 +79,7 @@ pub(crate) fn key_of(arm: usize, shape: Shape) -> Markup {
     }
 }
 
-/// Vertical lines at the ticks.
+/// Draws vertical lines at the ticks.
 pub(crate) fn columns(ticks: &[Tick], top: f64, bottom: f64) -> Markup {
     html! {
         @for tick in ticks {
@@ -89,7 +89,7 @@ pub(crate) fn columns(ticks: &[Tick], top: f64, bottom: f64) -> Markup {
     }
 }
 
-/// How a label is anchored, so that it stays inside.
+/// Returns the anchor of a label that keeps it inside the chart.
 pub(crate) fn anchor(place: f64) -> &'static str {
     match place {
         place if place < 0.1 => "start",
@@ -98,7 +98,7 @@ pub(crate) fn anchor(place: f64) -> &'static str {
     }
 }
 
-/// The labels of the ticks below a chart; the first and the last one stay inside.
+/// Draws the labels of the ticks below a chart. The first and the last one stay inside the chart.
 pub(crate) fn labels(ticks: &[Tick], y: f64) -> Markup {
     html! {
         @for tick in ticks {
@@ -109,7 +109,7 @@ pub(crate) fn labels(ticks: &[Tick], y: f64) -> Markup {
     }
 }
 
-/// Horizontal lines.
+/// Draws horizontal lines at the ticks.
 pub(crate) fn lines(ticks: &[Tick], y: impl Fn(f64) -> f64) -> Markup {
     html! {
         @for tick in ticks {
@@ -119,7 +119,7 @@ pub(crate) fn lines(ticks: &[Tick], y: impl Fn(f64) -> f64) -> Markup {
     }
 }
 
-/// The labels of horizontal lines, each on its line at the left or the right end, inside the chart.
+/// Draws the labels of horizontal lines inside the chart, at the left or the right end of each line.
 pub(crate) fn side_labels(ticks: &[Tick], at_right: bool, y: impl Fn(f64) -> f64) -> Markup {
     let (x, anchor) = if at_right { ("100%", "end") } else { ("0", "start") };
     html! {
@@ -131,7 +131,7 @@ pub(crate) fn side_labels(ticks: &[Tick], at_right: bool, y: impl Fn(f64) -> f64
     }
 }
 
-/// An arrow for a value beyond the range that is shown, pointing to where it is.
+/// Draws an arrow at the edge that points towards a value outside the range.
 pub(crate) fn beyond(x: &str, y: f64, towards: Towards, arm: usize, title: Option<&str>) -> Markup {
     let path = match towards {
         Towards::Right => "M-9-3.5-3 0-9 3.5",
@@ -146,7 +146,7 @@ pub(crate) fn beyond(x: &str, y: f64, towards: Towards, arm: usize, title: Optio
     }
 }
 
-/// Where a value beyond the range is.
+/// The direction of a value outside the range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Towards {
     Left,
@@ -156,7 +156,7 @@ pub(crate) enum Towards {
 }
 
 impl Towards {
-    /// The edge that a value beyond a horizontal range is nearest to.
+    /// Returns the direction of a value outside a horizontal range, or `None` if it is inside.
     pub(crate) fn along(ruler: &Ruler<'_>, value: f64) -> Option<Towards> {
         match ruler.place(value) {
             place if place > 1.0 + 1e-9 => Some(Towards::Right),

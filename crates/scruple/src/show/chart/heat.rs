@@ -1,4 +1,4 @@
-//! Heat maps: fields over two axes, one path for each shade.
+//! Heat maps: fields over two axes, drawn as one path for each shade.
 
 use super::frame::{columns, labels, lines, pixels, side_labels};
 use super::scale::Ruler;
@@ -9,20 +9,20 @@ use std::fmt::Write as _;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 200.0;
 
-/// The width of the inner picture that stretches.
+/// The width of the inner picture, which is stretched to the chart, in its own units.
 const WIDTH: f64 = 1000.0;
 
-/// The least width of the chart on a screen that is not narrow.
+/// The smallest width of the chart on a screen that is not narrow, in pixels.
 const NARROW: f64 = 240.0;
 
-/// The chart of a page.
+/// Draws the heat map for a page.
 pub(crate) fn draw(heat: &Heat, label: &str) -> Markup {
     html! {
         svg.chart width="100%" height=(BOTTOM + 20.0) role="img" aria-label=(label) { (body(heat)) }
     }
 }
 
-/// The same as a picture of its own, with its height.
+/// Draws the heat map as a separate picture, and returns its height in pixels.
 pub(crate) fn picture(heat: &Heat) -> (Markup, f64) {
     (body(heat), BOTTOM + 40.0)
 }
@@ -32,7 +32,7 @@ fn body(heat: &Heat) -> Markup {
         return html! {};
     }
     let (across, up) = heat.ends();
-    // Labels of the vertical axis stand at the left.
+    // The space at the left is for the labels of the vertical axis.
     let (x, y) = (Ruler::new(&heat.x, across, (0.13, 0.0)), Ruler::new(&heat.y, up, (0.0, 0.0)));
     let (ticks, heights) = (x.ticks_within(NARROW), y.ticks());
     let place = |share: f64| BOTTOM - share * (BOTTOM - TOP);

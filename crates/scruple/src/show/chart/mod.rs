@@ -1,7 +1,8 @@
-//! The charts of pages, as SVG.
+//! Draws the charts of pages as SVG.
 //!
-//! A chart has no view box: its positions are percentages horizontally and pixels vertically. So text and marks keep
-//! their size at every width without a script, and only curves stretch, in an inner picture whose strokes do not.
+//! A chart has no view box: its positions are percentages horizontally and pixels vertically. Therefore text and marks
+//! keep their size at every width without a script. Only curves are stretched, in an inner picture whose strokes keep
+//! their width.
 
 pub mod frame;
 pub mod heat;
@@ -13,7 +14,7 @@ pub mod small;
 use super::page::{Chart, Drawn};
 use maud::{Markup, PreEscaped, html};
 
-/// Above this many marks on a page, marks have no tooltips.
+/// The largest number of marks on a page for which marks have tooltips.
 pub const MOST_TOOLTIPS: usize = 2000;
 
 /// Draws a chart for a page.
@@ -25,7 +26,7 @@ pub(crate) fn draw(chart: &Chart, tooltips: bool) -> Markup {
     }
 }
 
-/// The marks of a chart, which tooltips would belong to.
+/// Returns the number of marks of a chart that may have tooltips.
 pub(crate) fn marks(chart: &Chart) -> usize {
     match &chart.drawn {
         Drawn::Rows(rows) => rows.rows.iter().map(|row| row.dots.len()).sum(),
@@ -34,7 +35,7 @@ pub(crate) fn marks(chart: &Chart) -> usize {
     }
 }
 
-/// Charts below each other as a picture of its own, which follows the reader's choice of light and dark.
+/// Draws charts below each other as a separate picture, which follows the reader's choice of light or dark.
 pub(crate) fn picture<'a>(charts: impl IntoIterator<Item = &'a Chart>) -> String {
     const WIDTH: u32 = 860;
     const HEAD: f64 = 36.0;

@@ -1,4 +1,4 @@
-//! Curves and points over two axes.
+//! Plots: curves and points over two axes.
 
 use super::frame::{
     Towards, anchor, beyond, class, columns, dash, key_of, labels, lines, mark, percent, pixels, side_labels,
@@ -9,24 +9,24 @@ use crate::show::page::{Event, Layer, Place, Plot, Point, Scale, Shape};
 use maud::{Markup, html};
 use scruple_core::unit::{change, quantity};
 
-/// The room above a plot, and for each row of signs over it.
+/// The space above a plot, and the additional space for each row of event signs, in pixels.
 const TOP: f64 = 10.0;
 const SIGNS: f64 = 15.0;
-/// The rows of signs that a plot has room for.
+/// The largest number of rows of event signs above a plot.
 const MOST_ROWS: usize = 3;
-/// The room below the names of places for points without a height.
+/// The space for points without a height, below the names of places, in pixels.
 const BELOW: f64 = 18.0;
 
 const TALL: f64 = 200.0;
 const SMALL: f64 = 130.0;
 
-/// The width of the inner picture whose curves stretch.
+/// The width of the inner picture whose curves are stretched, in its own units.
 const WIDTH: f64 = 1000.0;
 
-/// Above this many points in a layer, points are drawn as one path without tooltips.
+/// With more points than this in a layer, its points are drawn as one path without tooltips.
 const MANY: usize = 400;
 
-/// The marks of a layer, which tooltips would belong to.
+/// Returns the number of marks of a layer that may have tooltips.
 pub(crate) fn marks(layer: &Layer) -> usize {
     let points = layer.pieces.iter().map(Vec::len).sum();
     match layer.shape {
@@ -39,7 +39,7 @@ struct Frame<'a> {
     plot: &'a Plot,
     x: Ruler<'a>,
     y: Ruler<'a>,
-    /// The signs above the plot: the place, the row, the event.
+    /// The signs above the plot: position from 0 to 1, row, event.
     signs: Vec<(f64, usize, &'a Event)>,
     top: f64,
     bottom: f64,
@@ -62,7 +62,7 @@ impl Frame<'_> {
         let areas = plot.layers.iter().any(|layer| layer.shape == Shape::Area);
         let steps = plot.layers.iter().any(|layer| layer.shape == Shape::Steps);
         let named = !plot.x.places.is_empty();
-        // Curves beside a few points would make all of these outliers.
+        // If the range followed a few points only, the curves beside them would lie outside of it.
         let curves = plot.layers.iter().any(|layer| layer.shape == Shape::Line);
         let mut up = match areas || steps || named || curves {
             true => ys.fold((f64::INFINITY, f64::NEG_INFINITY), range),
@@ -84,7 +84,7 @@ impl Frame<'_> {
         let exact = areas || steps;
         let room = match steps || matches!(plot.x.scale, Scale::Nines) {
             true => (0.0, 0.0),
-            // Labels of the vertical axis stand at the left.
+            // The space at the left is for the labels of the vertical axis.
             false => (if plot.small { 0.2 } else { 0.13 }, 0.02),
         };
         let x = Ruler::new(&plot.x, across, room);
@@ -105,7 +105,7 @@ impl Frame<'_> {
         self.bottom - place * (self.bottom - self.top)
     }
 
-    /// The height of the whole picture, with what stands below the plot.
+    /// Returns the height of the whole picture, including what is below the plot, in pixels.
     fn height(&self) -> f64 {
         let below = self.plot.layers.iter().any(|layer| layer.shape == Shape::Below);
         self.bottom + 20.0 + if below { BELOW } else { 0.0 }
@@ -129,7 +129,7 @@ impl Frame<'_> {
     }
 }
 
-/// The chart of a page.
+/// Draws the plot for a page.
 pub(crate) fn draw(plot: &Plot, label: &str, tooltips: bool) -> Markup {
     let frame = Frame::of(plot);
     html! {
@@ -139,7 +139,7 @@ pub(crate) fn draw(plot: &Plot, label: &str, tooltips: bool) -> Markup {
     }
 }
 
-/// What tells each named layer apart, with its name; nothing where there is only one.
+/// Returns the sign and the name of each named layer, or nothing if there is only one.
 pub(crate) fn legend(plot: &Plot) -> Vec<(Markup, &str)> {
     let mut named: Vec<(usize, &str, Shape)> = Vec::new();
     for layer in plot.layers.iter().filter(|layer| !layer.name.is_empty()) {
@@ -153,7 +153,7 @@ pub(crate) fn legend(plot: &Plot) -> Vec<(Markup, &str)> {
     named.into_iter().map(|(arm, name, shape)| (key_of(arm, shape), name)).collect()
 }
 
-/// The same as a picture of its own, with its height.
+/// Draws the plot as a separate picture, and returns its height in pixels.
 pub(crate) fn picture(plot: &Plot) -> (Markup, f64) {
     let frame = Frame::of(plot);
     let named = legend(plot);
@@ -171,7 +171,7 @@ pub(crate) fn picture(plot: &Plot) -> (Markup, f64) {
 
 fn body(frame: &Frame<'_>, tooltips: bool) -> Markup {
     let plot = frame.plot;
-    // The least width of a plot on a screen that is not narrow.
+    // This is the smallest width of a plot on a screen that is not narrow, in pixels.
     let width = match plot.small {
         true => 240.0,
         false if !plot.x.places.is_empty() => 640.0,
@@ -204,8 +204,8 @@ fn body(frame: &Frame<'_>, tooltips: bool) -> Markup {
     }
 }
 
-/// The rows of the signs above a plot, so that no two stand in each other on a narrow screen; those beyond the last row
-/// have no sign but a line.
+/// Assigns rows to the signs above a plot, so that no two overlap on a narrow screen. A sign beyond the last row is not
+/// drawn; its line is.
 fn signs<'a>(x: &Ruler<'_>, places: &'a [Place]) -> Vec<(f64, usize, &'a Event)> {
     const APART: f64 = 0.09;
     let mut ends = [f64::NEG_INFINITY; MOST_ROWS];
@@ -221,7 +221,7 @@ fn signs<'a>(x: &Ruler<'_>, places: &'a [Place]) -> Vec<(f64, usize, &'a Event)>
         .collect()
 }
 
-/// The line of an event, its sign above, and the shade over where it may have happened.
+/// Draws the line of an event, the sign above it, and the shade over the range where it may have happened.
 fn event_of(frame: &Frame<'_>, place: f64, row: usize, event: &Event) -> Markup {
     let (x, height) = (percent(place), frame.bottom - frame.top);
     let class = tone(event.tone);
@@ -237,7 +237,7 @@ fn event_of(frame: &Frame<'_>, place: f64, row: usize, event: &Event) -> Markup 
     }
 }
 
-/// A range that spans a tenth of its values at least: what hardly changes ought to look so.
+/// Widens a range to at least a tenth of its values, so that small changes look small.
 fn at_least_a_tenth((low, high): (f64, f64)) -> (f64, f64) {
     let missing = (0.1 * low.abs().max(high.abs()) - (high - low)).max(0.0) / 2.0;
     (low - missing, high + missing)
@@ -258,7 +258,7 @@ fn layer_of(frame: &Frame<'_>, layer: &Layer, tooltips: bool) -> Markup {
             }
         };
     }
-    // A line of one point would be invisible.
+    // A line through one point would be invisible, so such a point is drawn as a mark.
     let lonely = matches!(layer.shape, Shape::Line)
         .then(|| layer.pieces.iter().filter(|piece| piece.len() == 1).flatten());
     html! {
@@ -289,7 +289,7 @@ fn mark_of(frame: &Frame<'_>, arm: usize, point: &Point, tooltips: bool) -> Mark
     }
 }
 
-/// A path that stretches with the page while its strokes keep their width.
+/// Draws a path that is stretched with the page while its strokes keep their width.
 fn stretched(frame: &Frame<'_>, layer: &Layer, kind: &str, path: fn(&[(f64, f64, f64)]) -> String) -> Markup {
     let height = frame.bottom - frame.top;
     let place = |point: &Point| {
@@ -310,7 +310,7 @@ fn line(points: &[(f64, f64, f64)]) -> String {
     each.map(|(index, (x, y, _))| format!("{}{x:.1} {y:.1}", if index == 0 { "M" } else { "L" })).collect()
 }
 
-/// A curve that goes to the right before it goes up or down.
+/// Returns the path of a curve with steps: it moves to the right before it moves up or down.
 fn steps(points: &[(f64, f64, f64)]) -> String {
     let each = points.iter().enumerate();
     each.map(
@@ -328,7 +328,7 @@ fn area(points: &[(f64, f64, f64)]) -> String {
     format!("{forth}{back}Z")
 }
 
-/// Points as strokes without length, whose round ends make them dots.
+/// Returns the path of points drawn as strokes without length, whose round ends make them dots.
 fn spots(points: &[(f64, f64, f64)]) -> String {
     points.iter().map(|(x, y, _)| format!("M{x:.1} {y:.1}h0")).collect()
 }

@@ -1,4 +1,4 @@
-//! Rows over one axis: every reading as a dot, below them the estimate and its interval.
+//! Rows over one axis: each shows every reading as a dot, and below the dots the estimate and its interval.
 
 use super::frame;
 use super::frame::{Towards, beyond, class, columns, key, labels, mark, percent, pixels};
@@ -8,14 +8,14 @@ use crate::show::page::{Row, Rows, Tone};
 use maud::{Markup, html};
 use scruple_core::unit::{change, quantity};
 
-/// The height of a row with readings, and of one with an interval only.
+/// The heights of a row with readings, and of one with an interval only, in pixels.
 const HIGH: f64 = 64.0;
 const LOW: f64 = 26.0;
 
-/// Above this many readings in a row, dots are small and faint.
+/// With more readings than this in a row, its dots are small and faint.
 const MANY: usize = 400;
 
-/// The value in words.
+/// Writes a value with its unit, or as a change if the axis is one of ratios.
 fn text(rows: &Rows, value: f64) -> String {
     match rows.axis.scale {
         Scale::Ratio => change(value),
@@ -23,7 +23,7 @@ fn text(rows: &Rows, value: f64) -> String {
     }
 }
 
-/// The axis over the range of all readings, or of all intervals where there are no readings.
+/// Returns the axis over the range of all readings, or of all intervals if there are no readings.
 fn ruler(rows: &Rows) -> Ruler<'_> {
     let dots = || rows.rows.iter().flat_map(|row| &row.dots).map(|dot| dot.value);
     let ends = || rows.rows.iter().flat_map(|row| row.interval.iter().flat_map(|(low, high)| [*low, *high]));
@@ -37,7 +37,7 @@ fn ruler(rows: &Rows) -> Ruler<'_> {
         let room = (shade.high - shade.low) / 4.0;
         [shade.low - room, shade.high + room]
     });
-    // The estimate is always in the picture, whatever the readings are.
+    // The range always includes the estimate, even if it is outside the range of the readings.
     for value in middles().chain(marked).chain(rows.zero).filter(positive) {
         range = (range.0.min(value), range.1.max(value));
     }
@@ -48,7 +48,7 @@ fn height(row: &Row) -> f64 {
     if row.dots.is_empty() { LOW } else { HIGH }
 }
 
-/// The chart of a page: names at the left, figures at the right; on narrow screens above.
+/// Draws the rows for a page. Names are at the left and figures at the right; on narrow screens both are above the row.
 pub(crate) fn draw(rows: &Rows, label: &str, tooltips: bool) -> Markup {
     let ruler = ruler(rows);
     let ticks = ruler.ticks();
@@ -82,7 +82,7 @@ pub(crate) fn draw(rows: &Rows, label: &str, tooltips: bool) -> Markup {
     }
 }
 
-/// The same as a picture of its own, with its height: names above the rows.
+/// Draws the rows as a separate picture with names above them, and returns its height in pixels.
 pub(crate) fn picture(rows: &Rows) -> (Markup, f64) {
     let ruler = ruler(rows);
     let ticks = ruler.ticks();
@@ -104,7 +104,7 @@ pub(crate) fn picture(rows: &Rows) -> (Markup, f64) {
     (markup, at + 22.0)
 }
 
-/// The class of a tone.
+/// Returns the style class of a tone.
 pub(crate) fn tone(tone: Tone) -> &'static str {
     match tone {
         Tone::Plain => "plain",
@@ -115,7 +115,7 @@ pub(crate) fn tone(tone: Tone) -> &'static str {
     }
 }
 
-/// What a row shows, in words.
+/// Describes in words what a row shows.
 fn spoken(rows: &Rows, row: &Row) -> String {
     let mut parts = vec![row.name.clone()];
     if !row.dots.is_empty() {
@@ -155,7 +155,7 @@ fn body(rows: &Rows, row: &Row, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
     }
 }
 
-/// The readings, the first at the top, and how many are beyond the range.
+/// Draws the readings, the first one at the top, and the numbers of readings outside the range.
 fn dots(rows: &Rows, row: &Row, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
     let last = row.dots.len().saturating_sub(1).max(1) as f64;
     let y = |index: usize| 7.0 + (HIGH - 28.0) * index as f64 / last;
@@ -189,7 +189,7 @@ fn dots(rows: &Rows, row: &Row, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
             (beyond(x, y(*index), *towards, row.arm, Some(&title(dot.block, dot.value))))
         }
         @if above.clone().count() > 0 {
-            // The other half is free of the estimate.
+            // The text is placed in the half that does not contain the estimate.
             @let (x, anchor) = if row.middle.is_some_and(|middle| ruler.place(middle) > 0.5) { ("0.5%", "start") } else { ("99.5%", "end") };
             text.tick.halo x=(x) y=(pixels(HIGH - 6.0)) text-anchor=(anchor) { (above.count()) " beyond, up to " (text(rows, most)) }
         }
@@ -200,7 +200,7 @@ fn dots(rows: &Rows, row: &Row, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
     }
 }
 
-/// The estimate and its interval.
+/// Draws the estimate and its interval.
 fn estimate(rows: &Rows, row: &Row, ruler: &Ruler<'_>, y: f64) -> Markup {
     let class = class(row.arm);
     let at = pixels(y);

@@ -3,29 +3,30 @@
 use crate::show::page::{Axis, Scale};
 use scruple_core::unit::{Unit, share, tick};
 
-/// The most labels beside an axis.
+/// The largest number of labels beside an axis.
 const MOST: f64 = 8.0;
 
-/// An axis with the range that it shows.
+/// An axis with the range that a chart shows of it.
 pub(crate) struct Ruler<'a> {
     axis: &'a Axis,
     low: f64,
     high: f64,
 }
 
-/// A round value beside an axis.
+/// A round value that is labelled beside an axis.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Tick {
-    /// Its place, from 0 to 1.
+    /// The position of the tick, from 0 to 1.
     pub place: f64,
-    /// Its text.
+    /// The label of the tick.
     pub text: String,
-    /// Whether narrow screens leave it out.
+    /// Whether narrow screens omit the label.
     pub minor: bool,
 }
 
 impl<'a> Ruler<'a> {
-    /// A ruler that shows values from `low` to `high`, and at the ends these shares more.
+    /// Creates a ruler that shows values from `low` to `high`, extended at both ends by the shares of the span in
+    /// `room`.
     pub(crate) fn new(axis: &'a Axis, (low, high): (f64, f64), room: (f64, f64)) -> Ruler<'a> {
         let ruler = Ruler { axis, low: 0.0, high: 1.0 };
         let (low, high) = (ruler.transformed(low), ruler.transformed(high));
@@ -46,7 +47,7 @@ impl<'a> Ruler<'a> {
         }
     }
 
-    /// The position of a value, from 0 to 1 where it is in the range.
+    /// Returns the position of a value. It is between 0 and 1 if the value is in the range.
     pub(crate) fn place(&self, value: f64) -> f64 {
         (self.transformed(value) - self.low) / (self.high - self.low)
     }
@@ -56,7 +57,7 @@ impl<'a> Ruler<'a> {
         (-1e-9..=1.0 + 1e-9).contains(&self.place(value))
     }
 
-    /// The value at a place.
+    /// Returns the value at a position.
     pub(crate) fn value(&self, place: f64) -> f64 {
         let value = self.low + place * (self.high - self.low);
         match self.axis.scale {
@@ -66,7 +67,7 @@ impl<'a> Ruler<'a> {
         }
     }
 
-    /// The round values in the range, at most eight and no two of the same text.
+    /// Returns the round values in the range: at most eight, with different labels.
     pub(crate) fn ticks(&self) -> Vec<Tick> {
         if !self.axis.places.is_empty() {
             return self.names_within(640.0);
@@ -83,7 +84,7 @@ impl<'a> Ruler<'a> {
         ticks
     }
 
-    /// The round values whose labels fit side by side into this many pixels.
+    /// Returns the round values whose labels fit side by side into this many pixels.
     pub(crate) fn ticks_within(&self, width: f64) -> Vec<Tick> {
         if !self.axis.places.is_empty() {
             return self.names_within(width);
@@ -102,13 +103,13 @@ impl<'a> Ruler<'a> {
         ticks
     }
 
-    /// The names of places that stand beside each other within so many pixels: those where something happened first, then
+    /// Returns the names of places that fit side by side into this many pixels. Places with events have priority, then
     /// the ends, then others.
     fn names_within(&self, width: f64) -> Vec<Tick> {
         let places = &self.axis.places;
         let count = places.len();
         let marked = (0..count).filter(|index| places[*index].event.is_some());
-        // Halves of the range, halves of the halves, and so on.
+        // The candidates are the middle of the range, then the middles of its halves, and so on.
         let others =
             (1..=4).flat_map(|level| (1..1 << level).map(move |part| part * (count - 1) / (1 << level)));
         let mut chosen: Vec<(f64, f64, Tick)> = Vec::new();
@@ -117,13 +118,13 @@ impl<'a> Ruler<'a> {
             let tick = self.tick(place.at, place.name.clone(), false);
             let at = tick.place * width;
             let half = wide(&place.name) / 2.0;
-            // The outermost stay inside.
+            // The outermost names stay inside the chart.
             let middle = at.clamp(half, (width - half).max(half));
             if chosen.iter().all(|(other, room, _)| (other - middle).abs() >= half + room) {
                 chosen.push((middle, half, tick));
             }
         }
-        // A narrow screen has room for half of them.
+        // A narrow screen has room for half of the names.
         let mut ticks: Vec<Tick> = chosen.into_iter().map(|(_, _, tick)| tick).collect();
         ticks.sort_by(|one, other| one.place.total_cmp(&other.place));
         for (index, tick) in ticks.iter_mut().enumerate() {
@@ -171,7 +172,7 @@ impl<'a> Ruler<'a> {
         }
     }
 
-    /// Ratios near one as per cent, all others as multiples.
+    /// Returns the round ratios: as percentages if they are near one, and otherwise as multiples.
     fn changes(&self, low: f64, high: f64) -> Vec<Tick> {
         let percent = |ratio: f64| {
             let percent = (ratio - 1.0) * 100.0;
@@ -217,12 +218,12 @@ impl<'a> Ruler<'a> {
     }
 }
 
-/// The width in pixels of a text of 12 pixels, at most.
+/// Returns an upper bound of the width of a text of 12 pixels height, in pixels.
 fn wide(text: &str) -> f64 {
     text.chars().count() as f64 * 7.5 + 10.0
 }
 
-/// Drops every second one until they are few enough.
+/// Removes every second tick until there are at most `MOST`.
 fn thinned(mut ticks: Vec<Tick>) -> Vec<Tick> {
     while ticks.len() as f64 > MOST {
         let mut place = 0;
@@ -234,13 +235,13 @@ fn thinned(mut ticks: Vec<Tick>) -> Vec<Tick> {
     ticks
 }
 
-/// A number without zeros behind the point.
+/// Writes a number without zeros at the end of its decimals.
 fn rounded(value: f64) -> String {
     let text = format!("{value:.9}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Round values from `low` to `high`, at most this many: multiples of 1, 2, 2.5 or 5 times a power of ten.
+/// Returns at most this many round values from `low` to `high`: multiples of 1, 2, 2.5 or 5 times a power of ten.
 fn even(low: f64, high: f64, most: f64) -> Vec<f64> {
     let span = high - low;
     if !(span > 0.0 && span.is_finite()) {
@@ -254,7 +255,8 @@ fn even(low: f64, high: f64, most: f64) -> Vec<f64> {
     (0..=count).map(|index| (first + index as f64) * step).collect()
 }
 
-/// The range to show: every value, unless a few distant ones would compress the rest; these are marked at the edge.
+/// Returns the range to show. It contains every value, unless a few distant ones would compress the rest; charts mark
+/// these at the edge.
 pub(crate) fn window(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
     values.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! A course so small that it fits into a cell of a table.
+//! A sparkline as a picture, small enough for a cell of a table.
 
 use maud::{Markup, html};
 use std::fmt::Write as _;
@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 const WIDTH: f64 = 120.0;
 const HEIGHT: f64 = 22.0;
 
-/// Draws the values by their logarithm where all are above zero. They span a tenth of their size at least, as in charts.
+/// Draws the values, on a logarithmic scale if all are positive. The scale spans at least a tenth of the values, as in
+/// other charts.
 pub(crate) fn line(points: &[(f64, f64)]) -> Markup {
     let positive = points.iter().all(|(_, value)| *value > 0.0);
     let transformed = |value: f64| if positive { value.ln() } else { value };

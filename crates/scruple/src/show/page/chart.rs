@@ -1,24 +1,24 @@
-//! The content of a chart, as data.
+//! The content of charts, as data.
 
 use scruple_core::unit::{Unit, share};
 use serde::{Deserialize, Serialize};
 
-/// A chart.
+/// A chart of a page.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Chart {
-    /// Its name, for requests.
+    /// The name by which a user can request the chart.
     pub name: String,
-    /// Its heading.
+    /// The heading of the chart.
     pub title: String,
-    /// How to read it; empty where the heading is enough.
+    /// An explanation of how to read the chart; empty if the heading is enough.
     pub note: String,
-    /// Its content in words and numbers, for those who cannot see it.
+    /// The content of the chart in words and numbers, for readers who cannot see it.
     pub label: String,
-    /// What is drawn.
+    /// The content of the chart.
     pub drawn: Drawn,
 }
 
-/// What is drawn.
+/// The content of a chart, by its kind.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Drawn {
@@ -26,7 +26,7 @@ pub enum Drawn {
     Rows(Rows),
     /// Curves and points over two axes.
     Plot(Plot),
-    /// How much there is of what, in fields over two axes.
+    /// Counts in fields over two axes, shown by shades.
     Heat(Heat),
 }
 
@@ -34,143 +34,143 @@ pub enum Drawn {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
-    /// By their size.
+    /// A linear scale.
     Linear,
-    /// By their logarithm.
+    /// A logarithmic scale.
     Log,
-    /// Ratios by their logarithm, written as changes.
+    /// A logarithmic scale of ratios, which are written as changes.
     Ratio,
-    /// Shares by their nines: 90 %, 99 %, 99.9 %.
+    /// A scale of shares by their distance from 1: 90 %, 99 %, 99.9 %.
     Nines,
 }
 
-/// An axis.
+/// An axis of a chart.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Axis {
-    /// What is laid out along it.
+    /// The name of the quantity along the axis.
     pub title: String,
     /// The unit of the values.
     pub unit: Unit,
-    /// How they are laid out.
+    /// The scale of the axis.
     pub scale: Scale,
-    /// Names of places along it, which stand there instead of round values.
+    /// Named places along the axis. Their names replace the labels of round values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<Place>,
 }
 
-/// A place along an axis that has a name, such as a version.
+/// A place with a name along an axis, such as a version.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Place {
-    /// Where it is.
+    /// The position of the place, as a value of the axis.
     pub at: f64,
-    /// Its name.
+    /// The name of the place.
     pub name: String,
-    /// What is said of it besides its name.
+    /// A description of the place, in addition to its name.
     pub about: String,
-    /// What happened there, where it is marked.
+    /// The event at the place, if it has one to mark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<Event>,
 }
 
-/// Something that happened at a place along an axis.
+/// An event at a place along an axis, such as a change at a version.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Event {
-    /// A few characters that tables repeat.
+    /// The sign of the event: a few characters, which tables use as well.
     pub sign: String,
-    /// Whether it is for the worse.
+    /// Whether the event is an improvement or a regression.
     pub tone: super::Tone,
-    /// From where to where it may have happened, where that is not known better.
+    /// The range in which the event may have happened, if its place is not known exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<(f64, f64)>,
 }
 
 impl Axis {
-    /// An axis.
+    /// Creates an axis.
     pub fn new(title: impl Into<String>, unit: Unit, scale: Scale) -> Axis {
         Axis { title: title.into(), unit, scale, places: Vec::new() }
     }
 
-    /// An axis of values by their size.
+    /// Creates an axis with a linear scale.
     pub fn linear(title: impl Into<String>, unit: Unit) -> Axis {
         Axis::new(title, unit, Scale::Linear)
     }
 
-    /// An axis of values by their logarithm.
+    /// Creates an axis with a logarithmic scale.
     pub fn log(title: impl Into<String>, unit: Unit) -> Axis {
         Axis::new(title, unit, Scale::Log)
     }
 
-    /// An axis of ratios.
+    /// Creates an axis of ratios.
     pub fn ratio(title: impl Into<String>) -> Axis {
         Axis::new(title, Unit::Ratio, Scale::Ratio)
     }
 }
 
-/// A range along an axis that is marked, with what it means.
+/// A marked range along an axis, with its meaning.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shade {
-    /// Its low end.
+    /// The low end of the range.
     pub low: f64,
-    /// Its high end.
+    /// The high end of the range.
     pub high: f64,
-    /// What it means; may be empty.
+    /// The meaning of the range; may be empty.
     pub text: String,
 }
 
 impl Shade {
-    /// The ratios that do not matter, along an axis of ratios.
+    /// Returns the range of ratios within the margin, for an axis of ratios.
     pub fn margin(margin: f64) -> Shade {
         let text = format!("margin ±{}", share(margin));
         Shade { low: 1.0 / (1.0 + margin), high: 1.0 + margin, text }
     }
 }
 
-/// Rows over one axis: readings, and intervals.
+/// A chart of rows over one axis, with readings and intervals.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Rows {
-    /// The axis.
+    /// The common axis of the rows.
     pub axis: Axis,
     /// A range that is marked in every row.
     pub shade: Option<Shade>,
     /// A value that is marked in every row.
     pub zero: Option<f64>,
-    /// The rows.
+    /// The rows from top to bottom.
     pub rows: Vec<Row>,
 }
 
-/// A row: its arm, its readings in order, and the conclusion.
+/// A row of a chart: an arm, its readings in order, and the conclusion.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Row {
-    /// The position of the arm, which determines its colour and mark.
+    /// The index of the arm, which determines the colour and the mark.
     pub arm: usize,
     /// The name of the row.
     pub name: String,
-    /// The figure beside it.
+    /// The figure beside the row.
     pub figure: String,
-    /// The interval of the figure, in words.
+    /// The interval of the figure, as text.
     pub interval_text: String,
-    /// The tone of the conclusion.
+    /// The text of the conclusion, with its tone.
     pub tail: super::Span,
     /// The readings, in the order in which they were taken.
     pub dots: Vec<Dot>,
-    /// The estimate.
+    /// The estimate, if there is one.
     pub middle: Option<f64>,
-    /// Its interval.
+    /// The interval of the estimate, if there is one.
     pub interval: Option<(f64, f64)>,
 }
 
-/// A reading.
+/// A reading in a row.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Dot {
-    /// The block that it was taken in, or its place.
+    /// The block in which the reading was taken, or its index.
     pub block: u32,
-    /// Its value.
+    /// The value of the reading.
     pub value: f64,
-    /// Whether it is shown but not used.
+    /// Whether the reading is shown but not used.
     pub apart: bool,
 }
 
-/// Curves and points over two axes.
+/// A chart of curves and points over two axes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Plot {
     /// The horizontal axis.
@@ -183,50 +183,50 @@ pub struct Plot {
     pub column: Option<Shade>,
     /// A value of the vertical axis that is marked.
     pub zero: Option<f64>,
-    /// What is drawn, from the back to the front.
+    /// The layers, from the back to the front.
     pub layers: Vec<Layer>,
-    /// Whether it is one of several small ones.
+    /// Whether the plot is one of several small ones.
     pub small: bool,
 }
 
-/// A heat map: the darker a field, the more was counted in it.
+/// A heat map. A field is darker the more was counted in it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Heat {
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// The fields in which anything was counted.
+    /// The fields whose count is not zero.
     pub fields: Vec<Field>,
 }
 
 /// A field of a heat map.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Field {
-    /// Its ends along the horizontal axis.
+    /// The ends of the field along the horizontal axis.
     pub across: (f64, f64),
-    /// Its ends along the vertical axis.
+    /// The ends of the field along the vertical axis.
     pub up: (f64, f64),
-    /// What was counted in it.
+    /// The count in the field.
     pub count: f64,
 }
 
 impl Heat {
-    /// The shades of fields: from 1 to this.
+    /// The number of shades of fields, which are numbered from 1.
     pub const SHADES: usize = 6;
 
-    /// The most that was counted in a field.
+    /// Returns the largest count of a field, at least 1.
     pub fn most(&self) -> f64 {
         self.fields.iter().map(|field| field.count).fold(1.0, f64::max)
     }
 
-    /// The shade of a count, by its logarithm, so that a single one is seen beside thousands.
+    /// Returns the shade of a count. Shades are logarithmic, so that a count of one is visible beside thousands.
     pub fn shade(&self, count: f64) -> usize {
         let share = count.max(0.0).ln_1p() / self.most().ln_1p();
         ((share * Heat::SHADES as f64).ceil() as usize).clamp(1, Heat::SHADES)
     }
 
-    /// The ends of all fields along both axes.
+    /// Returns the range of all fields along both axes.
     pub fn ends(&self) -> ((f64, f64), (f64, f64)) {
         let none = (f64::INFINITY, f64::NEG_INFINITY);
         let wider = |(low, high): (f64, f64), (from, to): (f64, f64)| (low.min(from), high.max(to));
@@ -236,62 +236,62 @@ impl Heat {
     }
 }
 
-/// The form of a layer.
+/// The form in which a layer is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
-    /// Points by themselves.
+    /// Separate points.
     Points,
-    /// Small points, of which there are many.
+    /// Many small points.
     Spots,
-    /// Points below the plot, which have no height.
+    /// Points without a height, drawn below the plot.
     Below,
-    /// Points, and a thin line through them.
+    /// Points connected by a thin line.
     Course,
     /// A line.
     Line,
-    /// A line in steps.
+    /// A line with steps.
     Steps,
     /// The area between the values and their low ends.
     Area,
 }
 
-/// The points of one arm in a plot.
+/// A layer of a plot, with the points of one arm.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Layer {
-    /// The position of the arm, which determines its colour, mark and dash.
+    /// The index of the arm, which determines the colour, the mark and the dash pattern.
     pub arm: usize,
-    /// Its name.
+    /// The name of the layer in the legend.
     pub name: String,
-    /// Its form.
+    /// The form in which the layer is drawn.
     pub shape: Shape,
-    /// The points in pieces; between pieces nothing is known.
+    /// The points, in pieces that are not connected with each other.
     pub pieces: Vec<Vec<Point>>,
 }
 
 /// A point of a plot.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Point {
-    /// Its place along the horizontal axis.
+    /// The position of the point along the horizontal axis.
     pub x: f64,
-    /// Its value.
+    /// The position of the point along the vertical axis.
     pub y: f64,
-    /// The low end of an area.
+    /// The low end of the area at this point, if the layer is an area.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
-    /// Whether it is shown but not used.
+    /// Whether the point is shown but not used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
 }
 
 impl Point {
-    /// A point that is used.
+    /// Creates a point that is used.
     pub fn at(x: f64, y: f64) -> Point {
         Point { x, y, low: None, apart: false }
     }
 }
 
-/// A name that charts are asked for by: lower case letters, digits and hyphens.
+/// Returns the name by which a user can request a chart: lower-case letters, digits and hyphens.
 pub fn slug(text: &str) -> String {
     let mut slug = String::new();
     for c in text.chars().flat_map(char::to_lowercase) {

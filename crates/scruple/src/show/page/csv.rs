@@ -1,10 +1,10 @@
-//! What the charts of a page show, as rows: one for each reading, point or interval.
+//! The content of the charts of a page as CSV, with one row for each reading, point or interval.
 
 use super::{Chart, Drawn, Page};
 use crate::show::csv::quoted;
 use std::fmt::Write as _;
 
-/// Writes every chart.
+/// Writes the rows of every chart.
 pub(crate) fn text(page: &Page) -> String {
     let mut out = String::from("chart,series,kind,x,y,low,high,counts\n");
     for chart in page.charts() {

@@ -5,13 +5,13 @@ use crate::show::chart::{self, MOST_TOOLTIPS, frame, rows::tone};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The style; our own, without text from outside.
+/// The style sheet, which contains no text from outside.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// The content policy: a page may use nothing but its own style, whatever texts it contains.
+/// The content security policy: a page may use nothing but its own style, whatever texts it contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// Writes the page.
+/// Writes the page as HTML.
 pub(crate) fn text(page: &Page) -> String {
     let tooltips = page.charts().iter().map(|one| chart::marks(one)).sum::<usize>() <= MOST_TOOLTIPS;
     let markup = html! {
@@ -92,7 +92,7 @@ fn chart_of(one: &super::Chart, tooltips: bool) -> Markup {
     }
 }
 
-/// The legend of marks and lines, where a chart shows several.
+/// Writes the legend of marks and lines, if a chart has several.
 fn legend(one: &super::Chart) -> Markup {
     let super::Drawn::Plot(plot) = &one.drawn else { return html! {} };
     let named = chart::plot::legend(plot);
@@ -103,9 +103,10 @@ fn legend(one: &super::Chart) -> Markup {
     }
 }
 
-/// The choice of an order. The style moves the rows: `:has` finds which is chosen, and each row knows its places.
+/// Writes the controls that choose an order of the rows. The style sheet moves the rows: `:has` finds the chosen order,
+/// and each row has its place in every order as variables.
 fn orders(table: &Table) -> Markup {
-    // Choices of different tables are told apart by their names, and by a hash where these differ in their signs only.
+    // The names of the controls differ between tables. The hash distinguishes labels that differ in punctuation only.
     let mut hasher = DefaultHasher::new();
     table.label.hash(&mut hasher);
     let group = format!("{}-{:x}", super::chart::slug(&table.label), hasher.finish() & 0xffff_ffff);
@@ -121,7 +122,7 @@ fn orders(table: &Table) -> Markup {
     }
 }
 
-/// The place of a row in each order, for the style.
+/// Returns the place of a row in each order, as variables for the style sheet.
 fn places(table: &Table, row: usize) -> Option<String> {
     let each = table.orders.iter().enumerate();
     let places =
@@ -130,7 +131,7 @@ fn places(table: &Table, row: usize) -> Option<String> {
 }
 
 fn table_of(table: &Table) -> Markup {
-    // What is laid out as a list or a grid is a table by its roles only.
+    // A table that is laid out as a list or a grid needs explicit roles to remain a table for screen readers.
     let sorts = table.orders.len() > 1;
     let said = table.stacks || sorts;
     let across = sorts.then(|| format!("--columns:{}", table.head.len()));
@@ -142,7 +143,7 @@ fn table_of(table: &Table) -> Markup {
                 @if table.head.iter().any(|head| !head.text.is_empty()) {
                     thead role=[said.then_some("rowgroup")] { tr role=[said.then_some("row")] {
                         @for head in &table.head {
-                            // An empty heading would be one that says nothing.
+                            // An empty heading would be read as one without content.
                             @if head.text.is_empty() { td role=[said.then_some("cell")] {} }
                             @else {
                                 th scope="col" role=[said.then_some("columnheader")] class=[head.number.then_some("n")] {

@@ -1,4 +1,4 @@
-//! A page as JSON: all that its charts and tables show, for other programs.
+//! A page as JSON: everything that its charts and tables show, for other programs.
 
 use super::Page;
 use crate::show::json::document;
@@ -9,7 +9,7 @@ struct Answer<'a> {
     page: &'a Page,
 }
 
-/// Writes the page.
+/// Writes the page as JSON.
 pub(crate) fn text(page: &Page) -> String {
     document(&Answer { page })
 }

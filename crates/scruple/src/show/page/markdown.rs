@@ -1,10 +1,10 @@
-//! A page in Markdown: the verdict, the tables, what each chart shows in words.
+//! A page in Markdown: the verdict, the tables, and the content of each chart in words.
 
 use super::{Chart, Page, Part, Section, Table};
 use crate::show::markup::escaped;
 use std::fmt::Write as _;
 
-/// Writes the page.
+/// Writes the page in Markdown.
 pub(crate) fn text(page: &Page) -> String {
     let mut out = format!("### {}\n\n", escaped(&page.sentence()));
     for note in &page.notes {
@@ -59,7 +59,7 @@ fn chart_of(chart: &Chart, out: &mut String) {
     let _ = writeln!(out, "**{}**: {}\n", escaped(&chart.title), escaped(&chart.label));
 }
 
-/// A block whose fence is longer than any in the text.
+/// Writes a code block whose fence is longer than any sequence of backticks in the text.
 fn code(text: &str, out: &mut String) {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

@@ -1,4 +1,4 @@
-//! The content of a page as data, without pixels or markup. The writers below turn it into HTML, Markdown, CSV, JSON,
+//! The content of a page as data, without pixels or markup. The submodules write it as HTML, Markdown, CSV, JSON,
 //! pictures and text for a terminal.
 
 pub mod chart;
@@ -17,7 +17,7 @@ use scruple_core::compare::{Comparison, Direction, Verdict};
 use scruple_core::harmless_text::plain;
 use serde::{Deserialize, Serialize};
 
-/// The formats of a page, by the endings of their files.
+/// The formats of a page, by the endings of their file names.
 pub const FORMATS: Formats<fn(&Page) -> String, 5> = [
     ("html", html::text),
     ("htm", html::text),
@@ -26,31 +26,31 @@ pub const FORMATS: Formats<fn(&Page) -> String, 5> = [
     ("json", json::text),
 ];
 
-/// A result, ready to be written.
+/// A page that reports a result.
 #[derive(Debug, Default, Serialize)]
 pub struct Page {
     /// The title of the document.
     pub title: String,
-    /// The subject, the time, and the run.
+    /// The subject, the time and the run, as separate texts.
     pub kind: Vec<String>,
-    /// The verdict, as one sentence.
+    /// The verdict, as one sentence with tones.
     pub verdict: Vec<Span>,
-    /// What a reader must know.
+    /// Statements that a reader must know.
     pub notes: Vec<String>,
-    /// Remarks of the run.
+    /// The remarks of the run.
     pub warnings: Vec<String>,
-    /// The sections.
+    /// The sections of the page.
     pub sections: Vec<Section>,
 }
 
-/// A part of a page under a heading.
+/// A section: a part of a page under a heading.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Section {
-    /// The heading.
+    /// The heading of the section.
     pub title: String,
-    /// The text of the fold, where the section is folded.
+    /// The summary text, if the section is folded.
     pub folded: Option<String>,
-    /// What is in it.
+    /// The content of the section.
     pub parts: Vec<Part>,
 }
 
@@ -61,45 +61,45 @@ pub struct Section {
 pub enum Part {
     /// A paragraph.
     Words(String),
-    /// A paragraph that explains, in a softer colour.
+    /// An explanatory paragraph, in a softer colour.
     Note(String),
-    /// Sentences, each a line.
+    /// A list of sentences.
     List(Vec<String>),
     /// Preformatted text.
     Code(String),
     /// A table.
     Table(Table),
-    /// A chart over the whole width.
+    /// A chart with the whole width of the page.
     Chart(Chart),
-    /// Charts beside each other, as far as there is room.
+    /// Charts beside each other, as far as the width allows.
     Charts(Vec<Chart>),
-    /// Folded parts.
+    /// Parts that are folded.
     Fold(Fold),
 }
 
-/// Parts that open on demand.
+/// Parts that are shown on demand.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Fold {
-    /// The text of the fold.
+    /// The summary text of the fold.
     pub summary: String,
-    /// What is in it.
+    /// The content of the fold.
     pub parts: Vec<Part>,
 }
 
-/// The meaning that a colour adds to a text; words or signs repeat it.
+/// The meaning that a colour adds to a text. Words or signs repeat the meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tone {
-    /// Neutral.
+    /// The text is neutral.
     #[default]
     Plain,
-    /// A change for the worse.
+    /// The text is about a change for the worse.
     Worse,
-    /// A change for the better.
+    /// The text is about a change for the better.
     Better,
-    /// No change.
+    /// The text says that there is no change.
     Same,
-    /// Can't tell.
+    /// The text says that there is no decision.
     Open,
 }
 
@@ -108,54 +108,54 @@ pub enum Tone {
 pub struct Span {
     /// The text.
     pub text: String,
-    /// Its tone.
+    /// The tone of the text.
     pub tone: Tone,
 }
 
 impl Span {
-    /// A text of that tone.
+    /// Creates a text with this tone.
     pub fn new(text: impl Into<String>, tone: Tone) -> Span {
         Span { text: text.into(), tone }
     }
 
-    /// A text without a tone.
+    /// Creates a text without a tone.
     pub fn plain(text: impl Into<String>) -> Span {
         Span::new(text, Tone::Plain)
     }
 }
 
-/// A table. The first cell of a row is its heading.
+/// A table. The first cell of a row is the heading of the row.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Table {
-    /// Its content, for those who cannot see it.
+    /// A description of the table, for readers who cannot see it.
     pub label: String,
     /// The headings of the columns.
     pub head: Vec<Head>,
-    /// The rows.
+    /// The rows, each with a cell for every column.
     pub rows: Vec<Vec<Cell>>,
     /// Whether narrow screens show each row as a list, with the headings of the columns beside the cells.
     pub stacks: bool,
-    /// What readers may sort the rows by; they stand in the order of the first.
+    /// The orders in which readers may sort the rows. The rows are given in the first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<Order>,
 }
 
-/// An order in which the rows of a table may stand.
+/// An order in which the rows of a table may be sorted.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Order {
-    /// What it is called.
+    /// The name of the order.
     pub name: String,
-    /// The place of each row in it.
+    /// The place of each row in the order.
     pub places: Vec<usize>,
 }
 
 impl Order {
-    /// The order in which rows were given.
+    /// Creates the order in which the rows are given.
     pub fn given(name: impl Into<String>, rows: usize) -> Order {
         Order { name: name.into(), places: (0..rows).collect() }
     }
 
-    /// By a key, ascending.
+    /// Creates an ascending order by a key.
     pub fn by<K>(
         name: impl Into<String>,
         keys: &[K],
@@ -170,7 +170,7 @@ impl Order {
         Order { name: name.into(), places }
     }
 
-    /// By a number, the greatest first; what has none comes last.
+    /// Creates a descending order by a number. Rows without a number come last.
     pub fn greatest(name: impl Into<String>, keys: &[Option<f64>]) -> Order {
         let number = |key: &Option<f64>| key.unwrap_or(f64::NEG_INFINITY);
         Order::by(name, keys, |one, other| number(other).total_cmp(&number(one)))
@@ -180,21 +180,21 @@ impl Order {
 /// The heading of a column.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Head {
-    /// The text.
+    /// The text of the heading.
     pub text: String,
-    /// The position of the arm whose column it is, where it is one's.
+    /// The index of the arm that the column is about, if it is about one.
     pub arm: Option<usize>,
     /// Whether the column holds numbers.
     pub number: bool,
 }
 
 impl Head {
-    /// A column of texts.
+    /// Creates the heading of a column of texts.
     pub fn text(text: impl Into<String>) -> Head {
         Head { text: text.into(), arm: None, number: false }
     }
 
-    /// A column of numbers.
+    /// Creates the heading of a column of numbers.
     pub fn number(text: impl Into<String>) -> Head {
         Head { text: text.into(), arm: None, number: true }
     }
@@ -203,54 +203,53 @@ impl Head {
 /// A cell of a table.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Cell {
-    /// The text.
+    /// The text of the cell.
     pub text: String,
-    /// What is said of it.
+    /// A remark after the text.
     pub tail: Option<Span>,
     /// The tone of the text.
     pub tone: Tone,
-    /// The course of a series, drawn small.
+    /// The points of a sparkline in the cell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub course: Vec<(f64, f64)>,
-    /// Its link.
+    /// The URL that the text links to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
 }
 
 impl Cell {
-    /// A cell with nothing but a text.
+    /// Creates a cell that contains only a text.
     pub fn text(text: impl Into<String>) -> Cell {
         Cell { text: text.into(), ..Cell::default() }
     }
 
-    /// A text of that tone.
+    /// Creates a cell with a text of this tone.
     pub fn toned(text: impl Into<String>, tone: Tone) -> Cell {
         Cell { text: text.into(), tone, ..Cell::default() }
     }
 }
 
-/// The longest name that a page shows.
+/// The largest number of characters in a name.
 const LONGEST_NAME: usize = 60;
 
-/// The longest word in a sentence, such as a path.
+/// The largest number of characters in a word of a sentence, such as a path.
 const LONGEST_WORD: usize = 160;
 
-/// The longest sentence that a page shows.
+/// The largest number of characters in a sentence.
 const LONGEST_SENTENCE: usize = 1200;
 
-/// A name from outside: one line without control characters, truncated.
+/// Makes a name from outside harmless: one line without control characters, shortened.
 pub fn name(text: &str) -> String {
     shortened(text, LONGEST_NAME)
 }
 
-/// A sentence with names from outside in it, in the same way.
+/// Makes a sentence with names from outside harmless, like [`name`].
 pub fn sentence(text: &str) -> String {
     let words = text.split(' ').map(|word| shortened(word, LONGEST_WORD));
     shortened(&words.collect::<Vec<_>>().join(" "), LONGEST_SENTENCE)
 }
 
-/// The text with its middle left out where it is longer than this many characters: long names often differ at their
-/// end.
+/// Shortens a text to this many characters by removing its middle, because long names often differ at their end.
 fn shortened(text: &str, most: usize) -> String {
     let text = plain(text);
     let length = text.chars().count();
@@ -263,7 +262,7 @@ fn shortened(text: &str, most: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// The tone of a verdict.
+/// Returns the tone of a verdict.
 pub fn tone(comparison: &Comparison) -> Tone {
     match (comparison.verdict, comparison.direction) {
         (Verdict::Same, _) => Tone::Same,
@@ -274,8 +273,8 @@ pub fn tone(comparison: &Comparison) -> Tone {
     }
 }
 
-/// The sign of a verdict, which works without colour: filled where the arms are different, hollow where the difference
-/// is small; pointing up where the arm has more.
+/// Returns the sign of a verdict, which can be read without colour. It is filled if the arms are different and hollow
+/// if the difference is small, and points up if the arm has more than the reference.
 pub fn sign(comparison: &Comparison) -> &'static str {
     let more = comparison.evidence.effect().is_none_or(|effect| effect > 1.0);
     match (comparison.verdict, more) {
@@ -289,7 +288,7 @@ pub fn sign(comparison: &Comparison) -> &'static str {
 }
 
 impl Page {
-    /// The charts, with their names told apart.
+    /// Returns the charts of the page.
     pub fn charts(&self) -> Vec<&Chart> {
         fn of<'a>(parts: &'a [Part], found: &mut Vec<&'a Chart>) {
             for part in parts {
@@ -306,7 +305,7 @@ impl Page {
         found
     }
 
-    /// The verdict as one text.
+    /// Returns the verdict as plain text.
     pub fn sentence(&self) -> String {
         self.verdict.iter().map(|span| span.text.as_str()).collect()
     }

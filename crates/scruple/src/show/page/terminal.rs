@@ -1,4 +1,4 @@
-//! The charts of a page for a terminal, made of block and Braille characters.
+//! Draws the charts of a page for a terminal, with block and Braille characters.
 
 use super::{Drawn, Heat, Layer, Page, Plot, Row, Rows, Scale, Shape};
 use crate::show::align::{fit, right, wrap};
@@ -7,10 +7,10 @@ use crate::show::chart::scale::{Ruler, window};
 use crate::show::terminal::{BOLD, DIM};
 use std::fmt::Write as _;
 
-/// The lines of a plot.
+/// The height of a plot, in lines.
 const LINES: usize = 10;
 
-/// Draws every chart, for this many columns.
+/// Draws every chart for a terminal with this many columns.
 pub(crate) fn charts(page: &Page, width: usize) -> String {
     let mut out = String::new();
     for chart in page.charts() {
@@ -32,7 +32,7 @@ fn chart_less(_: &Page) -> &'static str {
     "Nothing of this run can be drawn: no metric has more than one reading."
 }
 
-/// The signs of arms, like the marks of pages.
+/// The signs of arms, which resemble the marks on pages.
 const SIGNS: [char; 5] = ['●', '■', '▲', '◆', '▼'];
 
 fn sign(arm: usize) -> char {
@@ -77,7 +77,7 @@ fn rows_of(rows: &Rows, width: usize, out: &mut String) {
     let _ = writeln!(out, "{}{}", " ".repeat(name + 5), axis(&ruler, room).trim_end());
 }
 
-/// The interval and the estimate on a line, with the margin's ends and zero.
+/// Draws the interval and the estimate on a line, with the ends of the margin and zero.
 fn interval(rows: &Rows, row: &Row, ruler: &Ruler<'_>, room: usize) -> String {
     let mut line = vec![' '; room];
     let column = |value: f64| ((ruler.place(value) * room as f64) as usize).min(room - 1);
@@ -98,7 +98,7 @@ fn interval(rows: &Rows, row: &Row, ruler: &Ruler<'_>, room: usize) -> String {
     line.into_iter().collect()
 }
 
-/// The labels below, as many as there is room for.
+/// Writes as many labels below an axis as fit.
 fn axis(ruler: &Ruler<'_>, room: usize) -> String {
     let mut line: Vec<char> = vec![' '; room];
     let mut free = 0;
@@ -117,7 +117,7 @@ fn axis(ruler: &Ruler<'_>, room: usize) -> String {
     line.into_iter().collect()
 }
 
-/// Dots of Braille characters: two columns and four lines in each (Unicode Standard, block U+2800).
+/// A canvas of Braille characters, each with two columns and four rows of dots (Unicode Standard, block U+2800).
 struct Canvas {
     columns: usize,
     cells: Vec<u8>,
@@ -128,7 +128,7 @@ impl Canvas {
         Canvas { columns, cells: vec![0; columns * LINES] }
     }
 
-    /// Sets the dot at a place, both from 0 to 1, the second upwards.
+    /// Sets the dot at a position. Both coordinates are between 0 and 1, and `y` increases upwards.
     fn set(&mut self, x: f64, y: f64) {
         if !(0.0..=1.0).contains(&x) || !(0.0..=1.0).contains(&y) {
             return;
@@ -173,7 +173,7 @@ fn plot_of(plot: &Plot, width: usize, out: &mut String) {
     let columns = width.saturating_sub(left + 4).clamp(10, 160);
     let mut layers: Vec<&Layer> = plot.layers.iter().collect();
     layers.retain(|layer| layer.pieces.iter().any(|piece| !piece.is_empty()));
-    // Dots of several arms in one picture could not be told apart; those of one course can.
+    // The dots of several arms cannot be distinguished in one picture; those of the courses of one series can.
     let together = if plot.x.places.is_empty() { 1 } else { layers.len().max(1) };
     for layers in layers.chunks(together) {
         let mut canvas = Canvas::new(columns);
@@ -197,7 +197,7 @@ fn plot_of(plot: &Plot, width: usize, out: &mut String) {
     let _ = writeln!(out, "  {} {}", " ".repeat(left), axis(&x, columns).trim_end());
 }
 
-/// A heat map of shaded blocks; where several fields share a block, the darkest shows.
+/// Draws a heat map with shaded blocks. If several fields share a block, the darkest one is shown.
 fn heat_of(heat: &Heat, width: usize, out: &mut String) {
     if heat.fields.is_empty() {
         return;
