@@ -1,4 +1,4 @@
-//! Many arms: counts of verdicts, one row each, and a panel for those that are not the same.
+//! The page of a run with many arms: counts of verdicts, a row for each arm, and a panel for those that changed.
 
 use super::matrix;
 use super::panel;
@@ -13,13 +13,13 @@ use scruple_core::judge::{self, Judged};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::share;
 
-/// With more panels than this a page is too large to read.
+/// The largest number of panels on a page. More would make it too large to read.
 const MOST_PANELS: usize = 30;
 
-/// Rows of a table that are shown open; the rest is folded.
+/// The largest number of rows in a table that is not folded.
 const OPEN_ROWS: usize = 40;
 
-/// The sections.
+/// Returns the sections of the page.
 pub fn sections(report: &Report<'_>) -> Vec<Section> {
     let arms: Vec<&Arm> = report.run.arms_of(Role::Subject).collect();
     let headlines = judge::headlines(&report.judged, &report.shown);
@@ -35,7 +35,8 @@ pub fn sections(report: &Report<'_>) -> Vec<Section> {
     sections
 }
 
-/// The order: worse, then better, then undecided, then the same; each by the near end of its interval.
+/// Returns the sort key of a comparison. The order is: worse, better, undecided, same. Within each, the end of the
+/// interval that is nearer to no difference decides.
 fn worst_first(judged: &Judged) -> f64 {
     let near = match (judged.comparison.interval(), judged.comparison.evidence.effect()) {
         (Some(interval), _) if interval.low > 1.0 => interval.low.ln(),
@@ -53,7 +54,7 @@ fn worst_first(judged: &Judged) -> f64 {
     class * 1e6 - near.min(1e5)
 }
 
-/// One row for each difference; the ones that are the same are folded.
+/// Makes the section of differences, with a row for each. Arms that are the same are folded.
 fn compared(quoted: &[(&Arm, &Judged)]) -> Section {
     let (same, told): (Vec<_>, Vec<_>) =
         quoted.iter().partition(|(_, judged)| judged.comparison.verdict == Verdict::Same);
@@ -107,7 +108,7 @@ fn chart(called: &str, heading: &str, quoted: &[&(&Arm, &Judged)]) -> Option<Cha
     })
 }
 
-/// The mark of a difference: one for a change to the worse, another for the others.
+/// Returns the number of the mark for a difference, which depends on its direction.
 fn arm_of(judged: &Judged) -> usize {
     match tone(&judged.comparison) {
         Tone::Worse => 2,
@@ -116,7 +117,7 @@ fn arm_of(judged: &Judged) -> usize {
     }
 }
 
-/// Every arm with every metric that is shown.
+/// Makes the table of every arm with every shown metric.
 fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
     let mut head = vec![Head::text(if report.of_cases() { "Case" } else { "Command" })];
     head.extend(report.shown.iter().map(|key| Head::number(what(key))));
@@ -136,7 +137,7 @@ fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
     }
 }
 
-/// The readings of the arms that changed; of all arms where nothing is compared.
+/// Makes the panels with the readings of the arms that changed, or of all arms if none were compared.
 fn panels(report: &Report<'_>, arms: &[&Arm], quoted: &[(&Arm, &Judged)]) -> Option<Section> {
     let told: Vec<(&Arm, Option<&Judged>)> = match quoted {
         [] => arms.iter().map(|arm| (*arm, None)).collect(),
@@ -175,7 +176,7 @@ fn fold(report: &Report<'_>, arm: &Arm, judged: Option<&Judged>) -> Option<Part>
     Some(Part::Fold(Fold { summary: format!("{}, {}{said}", name(&arm.name), what(key)), parts }))
 }
 
-/// Charts of several arms are told apart by the arm's name.
+/// Puts the name of the arm before the names of its charts, so that charts of different arms have different names.
 fn prefix(part: &mut Part, arm: &str) {
     let rename = |chart: &mut Chart| chart.name = slug(&format!("{arm}-{}", chart.name));
     match part {

@@ -1,4 +1,4 @@
-//! The environment of a run, its differences from that of another, and the command that repeats it.
+//! Describes the environment of a run, how it differs from that of another run, and the command that repeats the run.
 
 use crate::show::Report;
 use crate::show::page::{Cell, Head, Part, Section, Table, sentence};
@@ -6,12 +6,12 @@ use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use scruple_core::unit::{Unit, quantity};
 
-/// The digits of a file's digest that tell files apart; JSON has all of them.
+/// The number of digits of a file's digest that a page shows. JSON contains all of them.
 const DIGITS: usize = 16;
 
-/// The environment.
+/// Makes the section about the environment.
 pub fn section(run: &Run) -> Section {
-    // Another tool drew its own order, if any.
+    // The seed is only meaningful for runs that Scruple measured itself.
     let seed = run.provenance.tool.is_none().then(|| ("Seed".to_owned(), run.seed.to_string()));
     let rows = facts(&run.provenance)
         .into_iter()
@@ -26,7 +26,7 @@ pub fn section(run: &Run) -> Section {
     Section { title: "Where it was measured".to_owned(), folded: None, parts: vec![Part::Table(table)] }
 }
 
-/// The differences of two environments, and their meaning for the metrics.
+/// Makes the section about the differences between two environments, and what they mean for the metrics.
 pub fn differences(report: &Report<'_>) -> Option<Section> {
     let environments = report.environments.as_ref()?;
     let text = |text: &Option<String>| text.as_ref().map_or("–".to_owned(), |text| sentence(text));
@@ -50,7 +50,7 @@ pub fn differences(report: &Report<'_>) -> Option<Section> {
     (!parts.is_empty()).then_some(Section { title: label, folded: None, parts })
 }
 
-/// All known facts of an environment, each with its name.
+/// Returns all known facts about an environment, each with its name.
 fn facts(place: &Provenance) -> Vec<(String, String)> {
     let cores = if place.cores == 1 { "core" } else { "cores" };
     let mut facts = vec![
@@ -67,7 +67,7 @@ fn facts(place: &Provenance) -> Vec<(String, String)> {
     ];
     let or = |known: &Option<String>, else_: &str| known.clone().unwrap_or_else(|| else_.to_owned());
     match &place.tool {
-        // What another tool did not write down is not known.
+        // Facts that another tool did not record are unknown.
         Some(tool) => facts.push(("Tool".to_owned(), tool.clone())),
         None => facts.extend([
             ("Virtual machine".to_owned(), or(&place.virtualized, "none visible")),
@@ -88,18 +88,18 @@ fn facts(place: &Provenance) -> Vec<(String, String)> {
     };
     facts.extend(place.libraries.iter().map(|(path, digest)| file("Library", path, digest)));
     facts.extend(place.programs.iter().map(|(path, digest)| file("Program", path, digest)));
-    // An imported run has hardly any facts about its machine.
+    // An imported run contains hardly any facts about its machine.
     facts.retain(|(_, text)| !text.is_empty() && text != ", 0 cores, 0 B" && text != ", kernel ");
     facts
 }
 
-/// The command that repeats the run.
+/// Makes the section with the command that repeats the run.
 pub fn again(run: &Run) -> Option<Section> {
     let mut words: Vec<String> = run.argv.clone();
     let seeded = words.iter().any(|word| word == "--seed" || word.starts_with("--seed="));
     let takes_seed = words.get(1).is_some_and(|verb| ["run", "bench"].contains(&verb.as_str()));
     if takes_seed && !seeded {
-        // Everything after a double dash belongs to the program.
+        // Everything after `--` belongs to the measured program.
         let at = words.iter().position(|word| word == "--").unwrap_or(words.len());
         words.splice(at..at, ["--seed".to_owned(), run.seed.to_string()]);
     }

@@ -1,4 +1,4 @@
-//! How metrics grow with parameters, as curves.
+//! Draws how metrics grow with parameters.
 
 use super::COLOURS;
 use super::what;
@@ -13,10 +13,10 @@ use scruple_core::stats::growth::Form;
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::Unit;
 
-/// The points that a fitted curve is drawn through.
+/// The number of points through which a fitted curve is drawn.
 const STEPS: usize = 60;
 
-/// A chart for each metric that grows with a parameter.
+/// Makes a section with a chart for each metric that grows with a parameter.
 pub fn section(report: &Report<'_>) -> Option<Section> {
     let mut keys: Vec<(&str, &str)> =
         report.fits.iter().map(|fit| (fit.metric.as_str(), fit.parameter.as_str())).collect();
@@ -43,7 +43,7 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
     points.sort_by(|one, other| one.x.total_cmp(&other.x));
     let unit = report.run.arms_of(Role::Subject).find_map(|arm| arm.sample(key))?.unit.clone();
     let (first, last) = (points.first()?.x, points.last()?.x);
-    // What never changes is said in the table of all metrics.
+    // A metric that never changes needs no chart; the table of all metrics contains it.
     if points.len() < 3 || points.iter().all(|point| point.y == points[0].y) {
         return None;
     }

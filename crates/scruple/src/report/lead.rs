@@ -10,16 +10,16 @@ use scruple_core::stats::growth::Form;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::quantity;
 
-/// More verdicts than this are counted, not listed.
+/// The largest number of verdicts that are listed. More are only counted.
 const MOST: usize = 4;
 
-/// The verdicts to quote, by arm, in their order.
+/// Returns the quoted verdict of each arm, in the order of the arms.
 fn quoted<'a>(report: &'a Report<'_>) -> Vec<&'a Judged> {
     let headlines = judge::headlines(&report.judged, &report.shown);
     report.run.arms_of(Role::Subject).filter_map(|arm| headlines.get(arm.name.as_str()).copied()).collect()
 }
 
-/// The sentence.
+/// Writes the first line.
 pub fn of(report: &Report<'_>) -> Vec<Span> {
     if let Some(mut spans) = super::load::lead(report) {
         spans.push(Span::plain("."));
@@ -42,7 +42,7 @@ pub fn of(report: &Report<'_>) -> Vec<Span> {
     spans
 }
 
-/// Details of each arm that the sentence omits.
+/// Writes details of each arm that the first line omits.
 pub fn detail(report: &Report<'_>) -> Vec<String> {
     let told = words::verdicts(report);
     match told.len() {
@@ -52,7 +52,7 @@ pub fn detail(report: &Report<'_>) -> Vec<String> {
     }
 }
 
-/// For a run without comparisons, the costs of its arms.
+/// Writes the costs of the arms of a run without comparisons.
 fn alone(report: &Report<'_>) -> Vec<Span> {
     let arms: Vec<&Arm> = report.run.arms_of(Role::Subject).collect();
     let [arm] = arms.as_slice() else {
@@ -83,7 +83,7 @@ fn count(number: usize, report: &Report<'_>) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// How the first quoted metric grows with a parameter, where arms are too many to be told one by one.
+/// Writes how the first quoted metric grows with a parameter, if there are too many arms to list them.
 fn growth(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
     let Some(metric) = quoted.first().filter(|_| quoted.len() > MOST).map(|judged| &judged.metric) else {
         return Vec::new();
@@ -99,7 +99,7 @@ fn growth(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
     }
 }
 
-/// The versions of the arms and of their references, where each arm is compared with another version of itself.
+/// Returns the versions of the arms and of their references, if each arm is compared with another version of itself.
 fn versions<'a>(few: &[&'a Judged]) -> Option<(&'a str, &'a str)> {
     let pair = |judged: &'a Judged| {
         let (subject, version) = judged.arm.rsplit_once(" @")?;
@@ -110,7 +110,7 @@ fn versions<'a>(few: &[&'a Judged]) -> Option<(&'a str, &'a str)> {
     few.iter().all(|judged| pair(judged) == Some(first)).then_some(first)
 }
 
-/// What is said of arms; those that take the same of something are told together.
+/// Writes a clause about arms. Those that need the same of a metric share the clause.
 fn clause(together: &[&Judged], named: impl Fn(&str) -> String) -> Span {
     let judged = together[0];
     let (arm, what) = (named(&judged.arm), what(&judged.metric));
@@ -166,7 +166,7 @@ fn one_by_one(few: &[&Judged]) -> Vec<Span> {
     spans
 }
 
-/// How many arms are worse, better, the same, undecided; the worst is named first.
+/// Writes how many arms are worse, better, the same and undecided, and names the worst one first.
 fn counted(many: &[&Judged]) -> Vec<Span> {
     let of = |wanted: Tone| many.iter().filter(|judged| tone(&judged.comparison) == wanted).count();
     let other = of(Tone::Plain);
@@ -187,7 +187,7 @@ fn counted(many: &[&Judged]) -> Vec<Span> {
     spans
 }
 
-/// Other metrics that differ, where the quoted verdict alone would understate the differences.
+/// Names other metrics that became worse, because the quoted verdict alone would understate the differences.
 fn besides(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
     let calm: Vec<&str> = quoted
         .iter()

@@ -1,4 +1,4 @@
-//! A search for leaks: what was live at each size of the work.
+//! The page of a search for leaks: the live memory at each size of the work.
 
 use super::{page, sentence};
 use crate::inspect::args::SMALLEST;
@@ -11,12 +11,12 @@ use scruple_core::stats::retained::judge_growth;
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::{Unit, parse_quantity};
 
-/// Whether a run is of one.
+/// Whether a run is a search for leaks.
 pub fn is_one(run: &Run) -> bool {
     run.argv.get(1..3).is_some_and(|words| words == ["inspect", "leak"])
 }
 
-/// Its page: nothing is compared, since the sizes are meant to differ.
+/// Makes the page. Nothing is compared, because the costs of different sizes are meant to differ.
 pub fn of(run: &Run, metrics: &[String]) -> Page {
     let arms: Vec<&Arm> = run.arms_of(Role::Subject).collect();
     let taken = figures().find(|key| arms.iter().any(|arm| arm.sample(key).is_some()));
@@ -53,7 +53,7 @@ fn verdict(run: &Run, arms: &[&Arm], key: &str) -> Vec<Span> {
     ]
 }
 
-/// The growth that did not matter, as it was asked for.
+/// Returns the smallest growth that was to be reported, as the user wrote it.
 fn smallest(run: &Run) -> String {
     let words = run.argv.iter().take_while(|word| *word != "--");
     let mut words = words.skip_while(|word| !word.starts_with("--smallest"));

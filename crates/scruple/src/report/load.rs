@@ -1,4 +1,5 @@
-//! Servers under load: the distribution of responses, their course, the search for the highest rate.
+//! The page of servers under load: the distribution of response times, their course, and the search for the highest
+//! rate.
 
 use super::COLOURS;
 use crate::show::Report;
@@ -11,31 +12,31 @@ use scruple_core::subject::{Arm, LoadCourse, LoadSlice, Parameter, Role};
 use scruple_core::unit::{Unit, grouped, quantity};
 use std::collections::BTreeMap;
 
-/// The points of a distribution.
+/// The number of points through which a distribution is drawn.
 const STEPS: usize = 200;
 
-/// With fewer requests than this beyond it, a percentile is uncertain.
+/// A percentile is uncertain if fewer requests than this are beyond it.
 const FEW: f64 = 10.0;
 
-/// Slices with a larger gap in nanoseconds than this are not connected.
+/// The largest gap between connected slices, in nanoseconds.
 const APART: i64 = 1000;
 
-/// The quantiles that tables have columns for.
+/// The quantiles that have columns in tables.
 const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("longest", 1.0)];
 
-/// The servers with their courses and their places.
+/// Returns the servers that have a course, each with its index among the arms.
 fn servers<'a>(report: &Report<'a>) -> Vec<(usize, &'a Arm, &'a LoadCourse)> {
     let arms = report.run.arms.iter().filter(|arm| matches!(arm.role, Role::Subject | Role::Yardstick));
     arms.enumerate().filter_map(|(place, arm)| Some((place, arm, arm.course.as_ref()?))).collect()
 }
 
-/// Whether the run is of servers whose courses are kept.
+/// Whether the arms of the run are servers with stored courses.
 pub fn is_one(report: &Report<'_>) -> bool {
     !servers(report).is_empty()
 }
 
-/// The first line, where no comparison gives it.
+/// Writes the first line of the page, if no comparison provides it.
 pub fn lead(report: &Report<'_>) -> Option<Vec<Span>> {
     let servers = servers(report);
     let (_, arm, course) = servers.first()?;
@@ -69,7 +70,8 @@ pub fn lead(report: &Report<'_>) -> Option<Vec<Span>> {
     Some(spans)
 }
 
-/// What is said first where nothing is known of the responses of several servers.
+/// Returns the sentence that the response times of several servers are unknown because the generator was late, if that
+/// is so.
 pub fn void(report: &Report<'_>) -> Option<Span> {
     let servers = servers(report);
     let late = |(_, _, course): &(usize, &Arm, &LoadCourse)| {
@@ -79,7 +81,7 @@ pub fn void(report: &Report<'_>) -> Option<Span> {
     (!servers.is_empty() && servers.iter().all(late)).then(|| Span::new(text, Tone::Open))
 }
 
-/// The section of responses.
+/// Makes the section about response times.
 pub fn section(report: &Report<'_>) -> Section {
     let servers = servers(report);
     let mut parts = vec![Part::Table(table(&servers))];
@@ -126,7 +128,7 @@ fn table(servers: &[(usize, &Arm, &LoadCourse)]) -> Table {
     Table { label: "Response times by percentile".to_owned(), head, rows, stacks: true, ..Table::default() }
 }
 
-/// What a chart of latencies says in words.
+/// Describes a chart of response times in words.
 fn spoken(servers: &[(usize, &Arm, &LoadCourse)]) -> String {
     let each = servers.iter().map(|(_, arm, course)| {
         let time = |share: f64| {
@@ -168,9 +170,9 @@ fn by_percentile(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
     })
 }
 
-/// The course of one server: p50 as a line, the shade above it up to p99.
+/// Draws the course of one server: the median as a line, and the range from there to the 99th percentile as an area.
 fn over_time((place, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart> {
-    // Where a void window is left out, the next slice does not start where the last one ended.
+    // If a void window is left out, the next slice does not start where the previous one ended.
     let runs = || course.slices.chunk_by(|slice, next| next.from - slice.to <= APART);
     let middle = |from: i64, to: i64| (from + to) as f64 / 2.0;
     let line = runs().map(|run| {
@@ -214,7 +216,7 @@ fn over_time((place, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart>
     })
 }
 
-/// How many responses were how long in which part of the run.
+/// Draws how many responses of each duration occurred in each part of the run.
 fn by_length_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart> {
     let fields: Vec<Field> = course
         .slices
@@ -249,7 +251,7 @@ fn by_length_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<
     })
 }
 
-/// Failed requests per second by their class, where there are any.
+/// Draws the failed requests per second by their class, if there are any.
 fn failures_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart> {
     let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
     for (class, count) in course.slices.iter().flat_map(|slice| &slice.failures) {
@@ -262,7 +264,7 @@ fn failures_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<C
         count as f64 * 1e9 / (slice.to - slice.from).max(1) as f64
     };
     let layer = |(place, (class, count)): (usize, &(&str, u64))| {
-        // Where a window is left out as void, the next slice does not begin where the last has ended.
+        // If a void window is left out, the next slice does not start where the previous one ended.
         let runs = course.slices.chunk_by(|slice, next| next.from - slice.to <= APART);
         let points = |run: &[LoadSlice]| {
             let each =
@@ -292,7 +294,7 @@ fn failures_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<C
     })
 }
 
-/// Latency by requested rate.
+/// Draws the response time by requested rate.
 fn by_rate(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
     let rate = |arm: &Arm| match arm.params.get("rate") {
         Some(Parameter::Number(rate)) => Some(*rate),

@@ -1,4 +1,4 @@
-//! All metrics of all arms in one table.
+//! The table of all metrics of all arms.
 
 use super::what;
 use crate::show::page::{Cell, Head, Part, Section, Span, Table, Tone, name, sign, tone};
@@ -8,10 +8,10 @@ use scruple_core::metric::Quality;
 use scruple_core::subject::Arm;
 use scruple_core::unit::{exact, quantity};
 
-/// More arms than this have a row of their own instead of a column.
+/// The largest number of arms that have a column each. With more, each arm has a row.
 pub const MOST_ARMS: usize = 8;
 
-/// The table.
+/// Makes the section with the table.
 pub fn section(report: &Report<'_>, arms: &[&Arm]) -> Section {
     let mut head = vec![Head::text("Metric")];
     head.extend(arms.iter().enumerate().map(|(place, arm)| Head {
@@ -31,7 +31,7 @@ fn row(report: &Report<'_>, key: &str, arms: &[&Arm]) -> Vec<Cell> {
     cells
 }
 
-/// The estimate of an arm, and how it compares.
+/// Returns the cell of an arm: its estimate, and the comparison with the reference.
 pub fn cell(report: &Report<'_>, key: &str, arm: &Arm) -> Cell {
     let (Some(sample), Some(estimate)) = (arm.sample(key), report.estimate(arm, key)) else {
         let why = arm.absent(key).unwrap_or("not read");
@@ -54,7 +54,7 @@ pub fn cell(report: &Report<'_>, key: &str, arm: &Arm) -> Cell {
     Cell { text: value, tail, ..Cell::default() }
 }
 
-/// The sign, the effect and the word of a verdict.
+/// Returns the sign, the effect and the words of a verdict.
 pub fn said(judged: &Judged) -> Span {
     let comparison = &judged.comparison;
     let (sign, word) = (sign(comparison), verdict_words(&judged.metric, comparison));

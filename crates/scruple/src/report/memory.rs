@@ -10,7 +10,7 @@ use scruple_core::memory_map::{Divided, MemoryCourse, Moment};
 use scruple_core::run::Run;
 use scruple_core::unit::{Unit, quantity};
 
-/// The section; none where nothing was watched.
+/// Makes the section, or returns `None` if no memory was watched.
 pub fn section(run: &Run) -> Option<Section> {
     let watched: Vec<(String, &MemoryCourse)> =
         run.arms.iter().filter_map(|arm| Some((name(&arm.name), arm.memory.as_ref()?))).collect();
@@ -71,7 +71,7 @@ fn table(arm: &str, course: &MemoryCourse) -> Option<Table> {
     })
 }
 
-/// The memory of all processes of an arm over time.
+/// Draws the memory of all processes of an arm over time.
 fn over_time(arm: &str, course: &MemoryCourse) -> Option<Chart> {
     if course.moments.len() < 2 {
         return None;

@@ -1,4 +1,4 @@
-//! `scruple report`: a stored run as a page, a picture, a table.
+//! `scruple report`: writes a stored run as a page, a picture or a table.
 
 pub mod args;
 pub mod cases;
@@ -28,12 +28,12 @@ use scruple_core::unit::share;
 /// The number of arms with distinct colours.
 const COLOURS: usize = 5;
 
-/// The page of a run: of commands, cases, a comparison of two runs, or what another tool measured.
+/// Makes the page of a run: of commands, of cases, of a comparison of two runs, or of what another tool measured.
 pub fn page(report: &Report<'_>) -> Page {
     page_with(report, report.loads.map(figures::sections).unwrap_or_default())
 }
 
-/// The page of a run, with sections that follow from more than its readings.
+/// Makes the page of a run with additional sections, which do not follow from its readings alone.
 pub fn page_with(report: &Report<'_>, others: Vec<Section>) -> Page {
     let run = report.run;
     let mut page = Page {
@@ -67,14 +67,14 @@ pub fn page_with(report: &Report<'_>, others: Vec<Section>) -> Page {
     page
 }
 
-/// The title of the document.
+/// Returns the title of the document.
 pub fn title(run: &Run) -> String {
     let names: Vec<String> = run.arms_of(Role::Subject).take(3).map(|arm| name(&arm.name)).collect();
     let more = if run.arms_of(Role::Subject).count() > 3 { " …" } else { "" };
     format!("{}{more}", names.join(", "))
 }
 
-/// The subject of the page, its time, and its run.
+/// Returns the subject of the page, its time, and its run.
 fn kind(report: &Report<'_>) -> Vec<String> {
     let run = report.run;
     let count = run.arms_of(Role::Subject).count();
@@ -96,7 +96,7 @@ fn kind(report: &Report<'_>) -> Vec<String> {
     kind
 }
 
-/// The time and the id of a run.
+/// Returns the time and the id of a run.
 pub fn of_run(run: &Run) -> Vec<String> {
     let started = timestamp(run.started);
     let (date, time) = started.split_once('T').unwrap_or((&started, ""));
@@ -109,7 +109,7 @@ pub fn of_run(run: &Run) -> Vec<String> {
     parts
 }
 
-/// What a reader must know.
+/// Returns the statements that a reader must know.
 fn notes(report: &Report<'_>) -> Vec<String> {
     let terms = &report.run.terms;
     let several = report.run.arms_of(Role::Subject).count() > 1;
@@ -135,7 +135,7 @@ fn notes(report: &Report<'_>) -> Vec<String> {
     notes
 }
 
-/// The metrics with readings that vary, the quoted one first and open.
+/// Returns the panels of the metrics whose readings vary. The panel of the quoted metric is first and not folded.
 fn panels(report: &Report<'_>, arms: &[&Arm]) -> Vec<Section> {
     let quoted = judge::headlines(&report.judged, &report.shown);
     let first = arms.iter().find_map(|arm| quoted.get(arm.name.as_str())).map(|judged| judged.metric.clone());
@@ -151,13 +151,13 @@ fn panels(report: &Report<'_>, arms: &[&Arm]) -> Vec<Section> {
     sections.collect()
 }
 
-/// Capitalises a text.
+/// Capitalizes the first letter of a text.
 pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Limits, and whether they were kept.
+/// Makes the table of limits and their outcomes.
 fn limits(report: &Report<'_>) -> Vec<Part> {
     if report.checked.is_empty() {
         return Vec::new();
@@ -183,7 +183,7 @@ fn limits(report: &Report<'_>) -> Vec<Part> {
     })]
 }
 
-/// The ranking, the tare, and the other sentences of the report.
+/// Makes the section with the ranking, the tare and the other sentences of the report.
 fn said(report: &Report<'_>) -> Option<Section> {
     let mut lines: Vec<String> = crate::show::ranking::line(report).into_iter().collect();
     lines.extend(words::growth_lines(report));
@@ -194,12 +194,12 @@ fn said(report: &Report<'_>) -> Option<Section> {
     (!lines.is_empty()).then(section)
 }
 
-/// A reason, short enough for a cell.
+/// Shortens a reason so that it fits into a cell.
 fn capital_cut(why: &str) -> String {
     name(why)
 }
 
-/// A command from outside, in one line of limited length that can be pasted.
+/// Makes a command from outside harmless: one line of limited length, which can be pasted.
 fn code(text: &str) -> String {
     const LONGEST: usize = 8000;
     let text = scruple_core::harmless_text::plain(text);
@@ -209,7 +209,7 @@ fn code(text: &str) -> String {
     }
 }
 
-/// The name of a metric; that of a metric that a program brought itself is from outside.
+/// Returns the name of a metric. It is made harmless, because a measured program may define it.
 pub fn what(key: &str) -> String {
     name(measure(key))
 }

@@ -1,4 +1,5 @@
-//! One metric of a few arms: the differences, every reading, the distributions, the order of measuring, block by block.
+//! The panel of one metric of a few arms: the differences, every reading, the distributions, the order of measuring,
+//! and the differences by block.
 
 use super::COLOURS;
 use super::matrix::said;
@@ -16,16 +17,16 @@ use scruple_core::subject::Arm;
 use scruple_core::unit::{Unit, change, quantity};
 use std::collections::BTreeSet;
 
-/// The most rows of a table of readings; CSV has all of them.
+/// The largest number of rows in a table of readings. CSV contains all of them.
 const MOST_READINGS: usize = 400;
 
 /// An arm with its readings of the metric.
 struct Side<'a> {
-    /// Its position among the arms, which determines its colour.
+    /// The index of the arm, which determines its colour.
     place: usize,
     arm: &'a Arm,
     sample: &'a Sample,
-    /// The blocks whose readings are used, if not all are.
+    /// The blocks whose readings are used; `None` if all are used.
     counted: Option<BTreeSet<u32>>,
 }
 
@@ -39,7 +40,7 @@ impl Side<'_> {
     }
 }
 
-/// The panel.
+/// Makes the parts of the panel.
 pub fn parts(report: &Report<'_>, key: &str, arms: &[&Arm]) -> Vec<Part> {
     let sides: Vec<Side<'_>> = arms
         .iter()
@@ -76,7 +77,7 @@ fn unit(sides: &[Side<'_>]) -> Unit {
     sides.first().map_or(Unit::Count, |side| side.sample.unit.clone())
 }
 
-/// The differences with their intervals and the margin: the picture to decide by.
+/// Draws the differences with their intervals and the margin, from which a reader can decide.
 pub fn differences(key: &str, judged: &[(usize, &Judged)]) -> Option<Chart> {
     let known = |judged: &Judged| matches!(judged.comparison.evidence, Evidence::Interval { .. });
     let shown: Vec<&(usize, &Judged)> = judged.iter().filter(|(_, judged)| known(judged)).collect();
@@ -106,7 +107,7 @@ pub fn differences(key: &str, judged: &[(usize, &Judged)]) -> Option<Chart> {
     })
 }
 
-/// The row of one difference.
+/// Returns the row of one difference.
 pub fn difference(place: usize, judged: &Judged) -> Row {
     let comparison = &judged.comparison;
     let effect = effect_text(&judged.metric, comparison);
@@ -127,7 +128,8 @@ pub fn difference(place: usize, judged: &Judged) -> Row {
     }
 }
 
-/// Every reading as a dot, the first at the top, the last at the bottom: drift and two speeds appear as shapes.
+/// Draws every reading as a dot, from the first at the top to the last at the bottom. Drift and bimodality appear as
+/// shapes.
 fn strips(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
     let unit = unit(sides);
     let value = |value: f64| quantity(value, &unit);
@@ -173,7 +175,7 @@ fn strips(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
     }
 }
 
-/// Which share of the readings is at or below each value.
+/// Draws the cumulative distribution: the share of the readings at or below each value.
 fn distribution(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
     let unit = unit(sides);
     let (low, high) =
@@ -227,12 +229,12 @@ fn distribution(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
     }
 }
 
-/// The readings in the order in which they were taken.
+/// Draws the readings in the order in which they were taken.
 fn course(key: &str, sides: &[Side<'_>]) -> Chart {
     let unit = unit(sides);
     let layers = sides.iter().map(|side| {
         let each = side.sample.blocks.iter().zip(&side.sample.readings).enumerate();
-        // Blocks of bench programs are numbered by process; here their order matters.
+        // The horizontal axis is the index of the reading, since blocks of bench programs are numbered by process.
         let points = each.map(|(place, (block, value))| Point {
             apart: side.apart(*block),
             ..Point::at(place as f64 + 1.0, *value)
@@ -263,7 +265,7 @@ fn course(key: &str, sides: &[Side<'_>]) -> Chart {
     }
 }
 
-/// Each arm against the reference that was measured beside it, block by block.
+/// Draws the ratio of each arm to its reference, block by block.
 fn in_blocks(report: &Report<'_>, key: &str, sides: &[Side<'_>], judged: &[(usize, &Judged)]) -> Vec<Chart> {
     if !report.side_by_side {
         return Vec::new();
@@ -317,7 +319,7 @@ fn in_blocks(report: &Report<'_>, key: &str, sides: &[Side<'_>], judged: &[(usiz
     judged.iter().filter_map(chart).collect()
 }
 
-/// The readings as a table, for readers who cannot see the charts or need a number.
+/// Makes a table of the readings, for readers who cannot see the charts or need numbers.
 fn readings(key: &str, sides: &[Side<'_>]) -> Fold {
     let unit = unit(sides);
     let mut blocks: BTreeSet<u32> = BTreeSet::new();

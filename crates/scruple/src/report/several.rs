@@ -1,4 +1,4 @@
-//! Several stored runs on one page: each is compared with the first.
+//! The page of several stored runs. Each is compared with the first.
 
 use super::page;
 use crate::compare::stored::Both;
@@ -7,7 +7,7 @@ use crate::show::page::chart::slug;
 use crate::show::page::{Fold, Page, Part, Section, Span, name};
 use scruple_core::run::Run;
 
-/// The page of runs by the names that they were found by, the reference first.
+/// Makes the page of these runs, the reference first. Each is given with the name that the user used for it.
 pub fn of(runs: &[(&str, Run)], metrics: &[String]) -> Result<Page, Fault> {
     let ((first, reference), others) = match runs {
         [first, others @ ..] if !others.is_empty() => ((first.0, &first.1), others),
@@ -24,7 +24,7 @@ pub fn of(runs: &[(&str, Run)], metrics: &[String]) -> Result<Page, Fault> {
     }
 }
 
-/// What a run is called: by its label, or else by its id.
+/// Returns the label of a run, or else its id.
 fn tag(run: &Run) -> String {
     name(run.label.as_ref().unwrap_or(&run.id))
 }
@@ -39,7 +39,7 @@ fn together(reference: &Run, pages: Vec<(String, Page)>) -> Page {
         if place > 0 {
             all.verdict.push(Span::plain(" "));
         }
-        // A sentence about all arms names both runs itself.
+        // A sentence about all arms already contains the names of both runs.
         let told =
             page.verdict.first().is_some_and(|span| span.text.starts_with(&format!("‘{tag}’ against ")));
         if !told {
@@ -57,7 +57,7 @@ fn together(reference: &Run, pages: Vec<(String, Page)>) -> Page {
     all
 }
 
-/// A section as a part of another, with the names of its charts told apart.
+/// Converts a section into a folded part of another section, and makes the names of its charts unique.
 fn folded(tag: &str, mut section: Section) -> Part {
     section.parts.iter_mut().for_each(|part| renamed(tag, part));
     let summary = match section.folded {
@@ -73,7 +73,7 @@ fn renamed(tag: &str, part: &mut Part) {
         Part::Charts(charts) => {
             charts.iter_mut().for_each(|chart| chart.name = slug(&format!("{tag}-{}", chart.name)));
         }
-        // No two tables of a page have the same name.
+        // The labels of tables must be unique on a page.
         Part::Table(table) => table.label = format!("{tag}: {}", table.label),
         Part::Fold(fold) => fold.parts.iter_mut().for_each(|part| renamed(tag, part)),
         _ => {}

@@ -1,4 +1,4 @@
-//! Finds the run, makes its page, writes it.
+//! Finds the requested run, makes its page, and writes it.
 
 use super::args::ReportArgs;
 use super::{leak, page_with, several};
@@ -14,7 +14,7 @@ use crate::show::output;
 use crate::show::page::{FORMATS, Page, terminal};
 use std::path::Path;
 
-/// Writes a stored run.
+/// Writes the page of a stored run.
 pub fn report(args: &ReportArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.metrics)?;
     let format = format(args)?;
@@ -30,7 +30,7 @@ pub fn report(args: &ReportArgs) -> Result<Code, Fault> {
     }
 }
 
-/// What to write: by the ending of the file's name.
+/// Returns the format to write, according to the ending of the file name.
 fn format(args: &ReportArgs) -> Result<&'static str, Fault> {
     let Some(path) = args.output.as_deref().filter(|path| *path != Path::new("-")) else {
         return Ok(match &args.svg {
@@ -60,7 +60,7 @@ fn format(args: &ReportArgs) -> Result<&'static str, Fault> {
     }
 }
 
-/// The page of the run or runs that are asked for.
+/// Returns the page of the requested run or runs.
 fn found(args: &ReportArgs) -> Result<Page, Fault> {
     let store = paths::existing_store(args.store.as_deref())?;
     let name = args.runs.first().map_or("last", String::as_str);
