@@ -1,4 +1,4 @@
-//! `scruple trend`: one subject over all stored runs, and where its cost changed.
+//! `scruple trend`: shows one subject over all stored runs, and where its cost changed.
 
 pub mod args;
 pub mod report;

@@ -1,4 +1,4 @@
-//! The trend as lines and as JSON.
+//! Writes the trend as lines and as JSON.
 
 use super::series::{Found, Trend, is_worse};
 use super::verb::Chosen;
@@ -15,10 +15,10 @@ use scruple_core::unit::{change, change_between, exact, quantity, share};
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// The columns of a line at most.
+/// The largest width of a line, in columns.
 const COLUMNS: usize = 80;
 
-/// Writes the series for a terminal of that many columns.
+/// Writes the series for a terminal with this many columns.
 pub fn terminal(chosen: &Chosen, trends: &[Trend], width: usize) -> String {
     let points = &chosen.points;
     let ends = [points.first(), points.last()].map(|point| point.map_or_else(String::new, day));
@@ -113,7 +113,7 @@ fn changes(points: &[Point], trend: &Trend, found: &Found, columns: usize, width
     }
 }
 
-/// Remarks on a series besides its changes.
+/// Writes remarks on a series other than its changes.
 fn remark(trend: &Trend, found: &Found) -> Option<String> {
     let unit = &trend.metric.unit;
     let Some(series) = &found.noisy else {
@@ -153,7 +153,7 @@ fn step(trend: &Trend, one: &ChangePoint) -> String {
     }
 }
 
-/// A run in the form in which a reader can find it again.
+/// Names a run so that a reader can find it again.
 fn named(point: &Point) -> String {
     let label = point.label.as_ref().map_or_else(String::new, |label| format!(" {}", plain(label)));
     let commit = point.version.as_ref().or(point.provenance.commit.as_ref());
@@ -210,7 +210,7 @@ struct ChangeView {
     p: f64,
 }
 
-/// Writes the series as JSON. Positions are those of the runs.
+/// Writes the series as JSON. Positions are indices of runs.
 pub fn json(chosen: &Chosen, trends: &[Trend]) -> String {
     let runs = chosen.points.iter().map(|point| RunView {
         id: &point.run,

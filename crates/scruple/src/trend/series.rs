@@ -1,4 +1,4 @@
-//! The series of a subject: one point for each run.
+//! The series of a subject, with one point for each run.
 
 use crate::store::Point;
 use scruple_core::changepoint::{self, ChangePoint, Options, Series, Step};
@@ -8,30 +8,30 @@ use scruple_core::stats::paired::Why;
 use scruple_core::stats::quantile::median;
 use scruple_core::{judge, metric};
 
-/// A metric over the runs.
+/// The values of a metric over the runs.
 pub struct Trend {
-    /// The metric.
+    /// The metric of the series.
     pub metric: Metric,
-    /// The value of each run that has one: its position among the runs, and the median of its readings.
+    /// The value of each run that has one: the index of the run, and the median of its readings.
     pub values: Vec<(usize, f64)>,
-    /// Whether the readings of every run repeat and count.
+    /// Whether the metric is a count and the readings of every run repeat.
     pub exact: bool,
-    /// The result, or why there is none.
+    /// The result of the search for changes, or why there is none.
     pub found: Result<Found, Why>,
 }
 
 /// The result of the search for changes.
 pub struct Found {
-    /// The changes. Positions are those of `values`.
+    /// The change points. Their positions are indices of `values`.
     pub changes: Vec<ChangePoint>,
-    /// What is known of the noise, where there is any.
+    /// The series with its noise, if the metric is noisy.
     pub noisy: Option<Series>,
 }
 
 /// The accepted probability of reporting a change in a series without any.
 const ERROR: f64 = 0.01;
 
-/// The trends of these runs in the metrics that were asked for; by default in those that tables show.
+/// Returns the trends of these runs in the requested metrics, or by default in those that tables show.
 pub fn trends(points: &[Point], asked: &[String]) -> Vec<Trend> {
     let mut keys: Vec<&String> = points.iter().flat_map(|point| point.samples.keys()).collect();
     keys.sort_by_key(|key| {
@@ -72,7 +72,7 @@ fn trend(points: &[Point], key: &str, asked: &[String]) -> Option<Trend> {
     Some(Trend { metric: declared, values, exact, found })
 }
 
-/// Whether a step is for the worse.
+/// Whether a step is a change for the worse.
 pub fn is_worse(metric: &Metric, step: Step) -> bool {
     step.rises() == (metric.better == metric::Better::Lower)
 }

@@ -1,4 +1,4 @@
-//! `scruple trend`: from the command line to the series.
+//! `scruple trend`: reads the command line, selects the series, and prints it.
 
 use super::args::TrendArgs;
 use super::report;
@@ -9,18 +9,18 @@ use crate::show::output;
 use crate::store::Point;
 use std::collections::BTreeMap;
 
-/// The word that puts the machines of all classes into one series.
+/// The word that combines the machines of all classes into one series.
 const ALL: &str = "all";
 
-/// The runs of one class, and what was left out.
+/// The runs of one machine class, and what was left out.
 pub struct Chosen {
-    /// The subject.
+    /// The name of the subject.
     pub subject: String,
-    /// The class; none where all are included.
+    /// The machine class; `None` means all classes.
     pub machine: Option<String>,
     /// The runs, oldest first.
     pub points: Vec<Point>,
-    /// Runs of other classes, by class.
+    /// The number of runs of each other class.
     pub left_out: BTreeMap<String, usize>,
 }
 
