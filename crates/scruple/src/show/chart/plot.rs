@@ -62,7 +62,7 @@ impl Frame<'_> {
         let areas = plot.layers.iter().any(|layer| layer.shape == Shape::Area);
         let steps = plot.layers.iter().any(|layer| layer.shape == Shape::Steps);
         let named = !plot.x.places.is_empty();
-        // If the range followed a few points only, the curves beside them would lie outside of it.
+        // Curves have many points, so that `window` would take the few measured points beside them for outliers.
         let curves = plot.layers.iter().any(|layer| layer.shape == Shape::Line);
         let mut up = match areas || steps || named || curves {
             true => ys.fold((f64::INFINITY, f64::NEG_INFINITY), range),
