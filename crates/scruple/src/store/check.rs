@@ -8,7 +8,7 @@ use crate::paths;
 use crate::show::output;
 
 impl Store {
-    /// The number of runs, and what is damaged.
+    /// Reads all runs. Returns their number, and a description of each damage.
     fn examine(&self) -> Result<(usize, Vec<String>), StoreError> {
         let work = || -> Result<(usize, Vec<String>), Failure> {
             let mut wrong = self.database.damage()?;
@@ -27,7 +27,7 @@ impl Store {
     }
 }
 
-/// Reads everything.
+/// Reads everything in the store, and reports damage.
 pub fn check(args: &CheckArgs) -> Result<Code, Fault> {
     let store = paths::existing_store(args.store.as_deref())?;
     let (count, wrong) = store.examine()?;

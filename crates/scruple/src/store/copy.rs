@@ -11,27 +11,27 @@ use scruple_core::run::{Run, State};
 use scruple_core::sample::Figure;
 use scruple_core::subject::Arm;
 
-/// The outcome for a run.
+/// The result of copying a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copied {
-    /// The run was not there.
+    /// The target did not have the run.
     New,
-    /// It was there with fewer readings or versions, which these continue.
+    /// The target had the run with fewer readings or versions, which the copy continues.
     Longer,
-    /// It was already there, complete.
+    /// The target already had the complete run.
     Known,
-    /// It has not ended.
+    /// The run has not ended, and was not copied.
     UnderWay,
 }
 
-/// A run with its history, if it is one.
+/// A run with its history, if it is a history.
 struct Whole {
     run: Run,
     history: Option<StoredHistory>,
 }
 
 impl Store {
-    /// Copies a run of this store into another one.
+    /// Copies a run of this store into another store.
     pub(super) fn copy_to(&self, to: &Store, id: &str) -> Result<Copied, StoreError> {
         let ours = self.whole(id).map_err(|failure| self.error(failure))?;
         if ours.run.state == State::Running {
@@ -48,7 +48,7 @@ impl Store {
         Ok(Whole { run: self.load(id)?, history: self.load_history("h.run_id = $1", id)? })
     }
 
-    /// None where the run is there with other readings.
+    /// Adds a run to this store. Returns `None` if the store has the run with other readings.
     fn take_in(&self, ours: &Whole) -> Result<Option<Copied>, Failure> {
         let id = &ours.run.id;
         let known = self.database.query("SELECT id FROM run WHERE id = $1", &[id.clone().into()])?;
@@ -80,7 +80,7 @@ impl Store {
 }
 
 impl Whole {
-    /// How many steps without readings were taken: versions with a known state, and the end.
+    /// Returns the number of steps that leave no readings: versions with a known state, and the end of the run.
     fn settled(&self) -> usize {
         let versions =
             self.history.iter().flat_map(|history| history.entries.iter().chain(&history.unlisted));
@@ -89,7 +89,7 @@ impl Whole {
         known + usize::from(self.run.state == State::Complete)
     }
 
-    /// Whether this contains everything that the other has, in its order.
+    /// Whether this run contains everything of the other one, in the same order.
     fn continues(&self, other: &Whole) -> bool {
         let versions = match (&self.history, &other.history) {
             (None, None) => true,
@@ -120,7 +120,7 @@ fn arm_continues(own: &Arm, other: &Arm) -> bool {
     })
 }
 
-/// Copies the requested runs.
+/// Copies the requested runs from one store to another.
 pub fn copy(args: &CopyArgs) -> Result<Code, Fault> {
     let (from, to) = (paths::address(&args.from)?, paths::address(&args.to)?);
     if from == to {

@@ -1,4 +1,4 @@
-//! Rows whose texts another program changed give an error or other figures, but never a panic.
+//! Tests that rows whose texts another program changed cause an error or other figures, but never a panic.
 
 use super::{MIGRATIONS, Store};
 use crate::address::Address;
@@ -10,7 +10,7 @@ use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_fuzz::Corpus;
 use std::cell::Cell;
 
-/// Columns that hold words or JSON.
+/// The columns that hold words or JSON.
 const COLUMNS: [(&str, &str); 16] = [
     ("run", "state"),
     ("run", "seed"),

@@ -3,15 +3,15 @@
 use super::database::{Failure, Refusal};
 use crate::address::Address;
 
-/// Why the store could not be used, what is kept regardless, and what to do.
+/// Why the store could not be used. Each message says what is kept and what the user can do.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file is not a database, or one of something else.
+    /// The file is not a database, or the database of another program.
     #[error("‘{path}’ is not a store ({message}): name another file with --store FILE, or use --no-store")]
     NotAStore {
-        /// The file.
+        /// The address of the store.
         path: String,
-        /// What it is instead.
+        /// The kind of file that it is instead.
         message: String,
     },
     /// The database is damaged.
@@ -19,19 +19,19 @@ pub enum StoreError {
         "the store ‘{path}’ is damaged ({message}): move it away to start a new one, or use --store FILE or --no-store"
     )]
     Corrupt {
-        /// The file.
+        /// The address of the store.
         path: String,
-        /// What the database said.
+        /// The message of the database.
         message: String,
     },
-    /// It may not be opened, or not be written.
+    /// The store cannot be opened or written, for lack of permission.
     #[error(
         "the store ‘{path}’ cannot be opened ({message}): make it and its folder writable, or use --store FILE or --no-store"
     )]
     ReadOnly {
-        /// The file.
+        /// The address of the store.
         path: String,
-        /// What the database said.
+        /// The message of the database.
         message: String,
     },
     /// The disk is full.
@@ -39,50 +39,50 @@ pub enum StoreError {
         "the store ‘{path}’ cannot take more ({message}): is the disk full? Free some space, or use --store FILE or --no-store"
     )]
     Full {
-        /// The file.
+        /// The address of the store.
         path: String,
-        /// What the database said.
+        /// The message of the database.
         message: String,
     },
-    /// Another process holds it.
+    /// Another process holds the lock of the store.
     #[error(
         "the store ‘{path}’ has been locked by another process for ten seconds: wait for it to end, or use --store FILE"
     )]
     Busy {
-        /// The file.
+        /// The address of the store.
         path: String,
     },
-    /// A newer Scruple wrote it.
+    /// A newer version of Scruple wrote the store.
     #[error(
         "the store ‘{path}’ has version {found}, and this scruple knows versions up to {known}: use the newer scruple that wrote it, or --store FILE"
     )]
     Newer {
-        /// The file.
+        /// The address of the store.
         path: String,
-        /// Its version.
+        /// The version of the store's schema.
         found: i64,
-        /// The newest version known.
+        /// The newest schema version that this program knows.
         known: usize,
     },
-    /// There is no store yet.
+    /// There is no store at this address yet.
     #[error("there is no store at ‘{0}’: `scruple run` makes one, or name another with --store FILE")]
     Missing(String),
-    /// The name fits no run.
+    /// No run has this name.
     #[error("no stored run is called ‘{name}’ in ‘{path}’: {advice}")]
     NoSuchRun {
-        /// What may help.
+        /// Advice for finding the run.
         advice: &'static str,
-        /// What was asked for.
+        /// The name that was requested.
         name: String,
-        /// The file.
+        /// The address of the store.
         path: String,
     },
-    /// The name fits several runs.
+    /// Several runs match this name.
     #[error("‘{name}’ fits several stored runs ({matches}): write more of the id")]
     Ambiguous {
-        /// What was asked for.
+        /// The name that was requested.
         name: String,
-        /// The ids.
+        /// The ids of the matching runs.
         matches: String,
     },
     /// The server does not answer.
@@ -90,43 +90,43 @@ pub enum StoreError {
         "the server of the store ‘{path}’ cannot be reached ({message}): is it running, and is the address right? Name another store with --store, or use --no-store"
     )]
     Away {
-        /// The store.
+        /// The address of the store.
         path: String,
-        /// What was tried.
+        /// Why the server could not be reached.
         message: String,
     },
-    /// The server does not let this user do it.
+    /// The server denies this user the operation.
     #[error(
         "the server of the store ‘{path}’ refuses this user ({message}): give the user CONNECT on the database, CREATE on its schema and the rights to read and write its tables, or name another store with --store"
     )]
     Denied {
-        /// The store.
+        /// The address of the store.
         path: String,
-        /// What the server said.
+        /// The message of the server.
         message: String,
     },
-    /// Two stores have different readings under one id.
+    /// Two stores have different readings for the same run.
     #[error(
         "the run {id} has other readings in ‘{path}’ than here, and neither continues the other: it stays as it is in both"
     )]
     Apart {
-        /// The store that was to take it.
+        /// The address of the store that was to receive the run.
         path: String,
-        /// The run.
+        /// The id of the run.
         id: String,
     },
-    /// Anything else.
+    /// The database refused for another reason.
     #[error("the store ‘{path}’ refused: {message}")]
     Other {
-        /// The file.
+        /// The address of the store.
         path: String,
-        /// What the database said.
+        /// The message of the database.
         message: String,
     },
 }
 
 impl Failure {
-    /// The failure of the store there.
+    /// Converts the failure into the error of the store at this address.
     pub(super) fn at(self, address: &Address) -> StoreError {
         let (path, message) = (address.to_string(), self.message);
         let file = matches!(address, Address::File(_));

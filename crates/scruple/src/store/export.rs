@@ -1,4 +1,4 @@
-//! `scruple store export`: every reading of stored runs, one in a row.
+//! `scruple store export`: writes every reading of stored runs, one in each row.
 
 use super::Store;
 use super::args::{ExportArgs, Rows};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
 
-/// One reading, or the reason why there is none.
+/// A reading, or the reason why it is absent.
 #[derive(Serialize)]
 struct ExportedReading<'a> {
     run: &'a str,
@@ -38,7 +38,7 @@ struct ExportedReading<'a> {
 const HEAD: &str =
     "run,label,started,arm,role,version,params,metric,unit,pass,quality,source,block,value,absent";
 
-/// Writes the rows of the runs that are asked for.
+/// Writes the rows of the requested runs.
 pub fn export(args: &ExportArgs) -> Result<Code, Fault> {
     let store = paths::existing_store(args.store.as_deref())?;
     let ids: Vec<String> = match args.runs.is_empty() {
@@ -60,7 +60,7 @@ pub fn export(args: &ExportArgs) -> Result<Code, Fault> {
         None => Box::new(std::io::stdout().lock()),
     };
     match write(&store, &ids, format, &mut BufWriter::new(target))? {
-        // The reader of standard output may have closed it.
+        // The reader of standard output may have closed the pipe.
         Err(error) if file.is_none() && error.kind() == ErrorKind::BrokenPipe => Ok(Code::Fine),
         Err(error) => {
             let name = file.map_or("standard output".to_owned(), |path| format!("‘{}’", path.display()));
@@ -70,7 +70,7 @@ pub fn export(args: &ExportArgs) -> Result<Code, Fault> {
     }
 }
 
-/// The outer error is the store's, the inner one the target's.
+/// Writes the rows. The outer error comes from the store, the inner one from the output.
 fn write(
     store: &Store,
     ids: &[String],

@@ -1,7 +1,7 @@
-//! Histories in the store: a run whose arms are versions of a repository, and the state of each version.
+//! Stores histories. A history is a run whose arms are versions of a repository, and the state of each version.
 //!
-//! A history is never finally complete: a longer range adds versions and arms to it, and the journal continues after
-//! the samples that are already there.
+//! A history is never finally complete. A longer range adds versions and arms, and the journal continues after the
+//! samples that exist.
 
 use super::database::{Failure, StoredRow, Value};
 use super::{Store, StoreError, damaged, json, owner, parse};
@@ -11,16 +11,16 @@ use scruple_core::subject::Arm;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 
-/// One version, with data that only the pipeline needs.
+/// A version, with data that only the measuring code needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The version, as reports see it.
+    /// The version in the form that reports use.
     pub version: Version,
-    /// The digest of its artefacts, once they are built.
+    /// The digest of the version's artefacts, once they are built.
     pub artefacts: Option<String>,
-    /// How often memory and counting passes were taken.
+    /// How often the memory and counting passes were run.
     pub counted: u32,
-    /// What its commands printed, by the name of the subject, as a digest.
+    /// The digest of what each command printed, by the name of the subject.
     pub outputs: BTreeMap<String, String>,
 }
 
@@ -28,7 +28,7 @@ pub struct Entry {
 #[derive(Serialize, Deserialize)]
 struct Facts {
     parents: Vec<String>,
-    /// Unknown in stores that an earlier Scruple wrote.
+    /// The listed versions that this one follows; `None` in stores that an earlier Scruple wrote.
     #[serde(default)]
     follows: Option<Vec<String>>,
     title: String,
@@ -40,48 +40,48 @@ struct Facts {
     left_out: usize,
 }
 
-/// A history in a list.
+/// A history in a list of histories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// The id of its run.
+    /// The id of the history's run.
     pub id: String,
-    /// When it began, in milliseconds since 1970.
+    /// The start of the history, in milliseconds since 1970.
     pub started: i64,
-    /// The word of its run's state.
+    /// The word for the state of the run.
     pub state: String,
-    /// The words that began it.
+    /// The command line that began the history.
     pub argv: Vec<String>,
 }
 
 /// A stored history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredHistory {
-    /// A digest of the repository, the recipe and the subjects: the same command finds its history by it.
+    /// A digest of the repository, the recipe and the subjects. The same command finds its history by this digest.
     pub identity: String,
     /// The absolute path or the URL of the repository.
     pub source: String,
-    /// The last part of that.
+    /// The name of the repository: the last part of `source`.
     pub repository: String,
-    /// The URL of the remote.
+    /// The URL of the remote, if there is one.
     pub remote: Option<String>,
-    /// The range as it was asked for last.
+    /// The range of the last request.
     pub range: String,
     /// The versions of that range, oldest first.
     pub entries: Vec<Entry>,
-    /// Versions of earlier ranges that the last one does not have.
+    /// The versions of earlier ranges that the last range does not have.
     pub unlisted: Vec<Entry>,
-    /// What the history is of, in a form that [`crate::history`] reads; none where no Scruple took it, or an earlier one
-    /// did.
+    /// The definition of the history, in a form that [`crate::history`] reads; `None` if it was imported or an earlier
+    /// Scruple wrote it.
     pub request: Option<String>,
-    /// The readings.
+    /// The run with all readings.
     pub run: Run,
 }
 
-/// The version of a store from which on histories have requests.
+/// The schema version from which on histories have requests.
 const REQUESTS: i64 = 5;
 
 impl Store {
-    /// The newest history of that identity.
+    /// Returns the newest history with this identity.
     pub fn history(&self, identity: &str) -> Result<Option<StoredHistory>, StoreError> {
         match self.newest_history("h.identity = $1", identity)? {
             None => self.beyond().map_or(Ok(None), |server| server.history(identity)),
@@ -89,7 +89,7 @@ impl Store {
         }
     }
 
-    /// The history that is this run.
+    /// Returns the history that this run belongs to.
     pub fn history_of_run(&self, run: &str) -> Result<Option<StoredHistory>, StoreError> {
         match self.newest_history("h.run_id = $1", run)? {
             None => self.beyond().map_or(Ok(None), |server| server.history_of_run(run)),
@@ -97,8 +97,8 @@ impl Store {
         }
     }
 
-    /// The histories of the repository there, the newest first, except that those without any weighed version come
-    /// last: such a history is a mistake that should not hide the intended one.
+    /// Returns the histories of a repository, newest first. Those without any weighed version come last, because they
+    /// are mistakes that should not hide the intended history.
     pub fn histories_of(&self, source: &str) -> Result<Vec<Listed>, StoreError> {
         let work = || {
             if self.version()? < 2 {
@@ -136,7 +136,7 @@ impl Store {
             "SELECT h.run_id, h.identity, h.source, h.repository, h.remote, h.commits, {request} FROM history h \
              JOIN run r ON r.id = h.run_id WHERE {which} ORDER BY r.started DESC, r.id DESC LIMIT 1"
         );
-        // A store that an earlier Scruple made and that is only read has no such table yet, and no history.
+        // A store of an earlier Scruple that is only read has no table of histories yet.
         if self.version()? < 2 {
             return Ok(None);
         }
@@ -172,7 +172,7 @@ impl Store {
         self.database.transaction(work).map_err(|failure| self.error(failure))
     }
 
-    /// Writes runs and histories that were taken elsewhere, with all their readings: all of them or none.
+    /// Writes runs and histories that come from elsewhere, with all their readings, in one transaction.
     pub fn add(&self, runs: &[Run], histories: &[StoredHistory]) -> Result<(), StoreError> {
         let work = || {
             for run in runs {
@@ -206,12 +206,12 @@ impl Store {
         self.list_versions(history)
     }
 
-    /// Resumes a history: this process owns it, and sets its range and versions.
+    /// Resumes a history: makes this process its owner, and sets its range and versions.
     pub fn resume_history(&self, history: &StoredHistory) -> Result<(), StoreError> {
         let id = || Value::from(history.run.id.clone());
         let work = || {
             if self.database.query("SELECT id FROM run WHERE id = $1", &[id()])?.is_empty() {
-                // It was taken up from the server's store.
+                // The history was read from the server's store, and this store does not have it yet.
                 self.insert_history(history)?;
                 self.insert_figures(&history.run)?;
             }
@@ -239,7 +239,7 @@ impl Store {
         entries.try_for_each(|(position, entry)| self.upsert(&history.run.id, Some(position), entry))
     }
 
-    /// Writes the state of a version, with the arms that it adds, before anything else is done.
+    /// Writes the state of a version together with the arms that it adds.
     pub fn put_version(
         &self,
         run: &str,
@@ -289,7 +289,7 @@ impl Store {
         Ok(())
     }
 
-    /// The number that the next launch has in the journal of a run.
+    /// Returns the next sequence number in the journal of a run.
     pub fn next_sequence(&self, run: &str) -> Result<u64, StoreError> {
         let sql = "SELECT COALESCE(MAX(sequence) + 1, 0) FROM journal WHERE run_id = $1";
         let rows = self.database.query(sql, &[run.into()]);
@@ -297,7 +297,7 @@ impl Store {
         next.map_err(|failure| self.error(failure))
     }
 
-    /// Writes a history that has ended for now: its samples, old and new, replace its journal.
+    /// Writes a history that has ended for now. Its samples, old and new, replace its journal.
     pub fn rest_history(&self, run: &Run) -> Result<(), StoreError> {
         let work = || {
             self.database.execute("DELETE FROM sample WHERE run_id = $1", &[run.id.clone().into()])?;
@@ -309,11 +309,11 @@ impl Store {
     }
 }
 
-/// Stands for the versions that one follows where the store does not say.
+/// The value that marks versions for which the store does not say which versions they follow.
 const UNKNOWN: [&str; 1] = [""];
 
-/// Versions without a recorded parent follow their parents, or where these are not listed, the version listed before
-/// them.
+/// Determines which versions a version follows if the store does not say so: its listed parents, or if it has none, the
+/// version listed before it.
 fn link(entries: &mut [Entry]) {
     let ids: Vec<String> = entries.iter().map(|entry| entry.version.commit.clone()).collect();
     let listed: HashSet<&String> = ids.iter().collect();

@@ -1,11 +1,11 @@
-//! A reading as it stands in the journal of a run under way.
+//! The form that readings have in the journal of a run under way.
 
 use scruple_core::metric::Quality;
 use scruple_core::sample::Reading;
 use scruple_core::unit::Unit;
 use serde::{Deserialize, Serialize};
 
-/// A reading, under short keys, since a run may have a million.
+/// A reading in the journal. Its keys are short, because a run may have a million readings.
 #[derive(Serialize, Deserialize)]
 pub struct Journalled {
     k: String,

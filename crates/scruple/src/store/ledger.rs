@@ -1,4 +1,4 @@
-//! A run that is written down while it goes on.
+//! The ledger of a run: writes the run to the store while the run is under way.
 
 use super::{Store, StoreError};
 use crate::address::Address;
@@ -7,17 +7,18 @@ use scruple_core::metric::Pass;
 use scruple_core::run::Run;
 use scruple_core::sample::Reading;
 
-/// Where the readings of one run go, if anywhere. A store that takes no more ends the writing, never the measuring.
+/// The connection of one run to its store, if it has one. An error of the store ends the writing, but never the
+/// measuring.
 #[derive(Default)]
 pub struct Ledger {
     store: Option<Store>,
     sequence: u64,
-    /// Why the store stopped taking readings, if it did.
+    /// The error after which the store received no more readings, if there was one.
     pub fault: Option<StoreError>,
 }
 
 impl Ledger {
-    /// Begins the run in the store, where there is one.
+    /// Begins the run in the store, if there is one.
     pub fn begin(store: Option<Store>, run: &Run) -> Result<Ledger, StoreError> {
         if let Some(store) = &store {
             store.begin(run)?;
@@ -25,7 +26,7 @@ impl Ledger {
         Ok(Ledger { store, ..Ledger::default() })
     }
 
-    /// Journals the readings of one launch or window of an arm.
+    /// Writes the readings of one launch or window of an arm to the journal.
     pub fn journal(&mut self, run: &Run, arm: usize, pass: Pass, block: u32, readings: &[Reading]) {
         if let Some(store) = &self.store
             && let Err(error) = store.journal(&run.id, self.sequence, arm, pass, block, readings)
@@ -36,7 +37,7 @@ impl Ledger {
         self.sequence += 1;
     }
 
-    /// Keeps sections of the run's page that follow from more than its readings.
+    /// Stores sections of the run's page that do not follow from its readings alone.
     pub fn keep_sections(&mut self, run: &Run, sections: &[Section]) {
         if let Some(store) = &self.store
             && let Err(error) = store.put_sections(&run.id, sections)
@@ -45,7 +46,7 @@ impl Ledger {
         }
     }
 
-    /// Writes the run as it has ended.
+    /// Writes the run in its final state.
     pub fn finish(&mut self, run: &Run) {
         if let Some(store) = self.store.take() {
             match store.finish(run) {
@@ -55,7 +56,7 @@ impl Ledger {
         }
     }
 
-    /// Where the run is stored, if it is.
+    /// Returns the address of the stored run, if it is stored.
     pub fn address(&self, run: &Run) -> Option<Address> {
         self.store.as_ref().and_then(|store| store.home_of(&run.id))
     }

@@ -1,4 +1,4 @@
-//! `scruple store list`: the stored runs.
+//! `scruple store list`: lists the stored runs.
 
 use super::args::ListArgs;
 use super::{Listed, Store, outbox};

@@ -1,7 +1,8 @@
-//! The store: every run with every reading, in a file or in a database of a PostgreSQL server.
+//! The store holds every run with every reading, in a file or in a database of a PostgreSQL server.
 //!
-//! A run's readings are journalled one launch at a time while it goes on, and become one row for each sample when it
-//! ends. A run whose process was killed is read back from its journal, so that at most the reading under way is lost.
+//! While a run is under way, the readings of each launch are written to a journal. When it ends, they become one row
+//! for each sample. If its process is killed, the run is restored from its journal, so that at most the reading under
+//! way is lost.
 
 pub mod args;
 pub mod check;
@@ -41,7 +42,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
-/// The migrations, in order; the position of the last one applied is the version of a store.
+/// The migrations in order. The version of a store is the number of migrations that were applied.
 const MIGRATIONS: &[&str] = &[
     include_str!("sql/0001_runs.sql"),
     include_str!("sql/0002_histories.sql"),
@@ -57,31 +58,31 @@ const MIGRATIONS: &[&str] = &[
 pub struct Store {
     database: Database,
     address: Address,
-    /// The server that runs are put on once they have ended, where this is a file in which they wait for it.
+    /// The server that receives ended runs, if this is the local file in which they wait for it.
     server: Option<ServerUrl>,
 }
 
-/// One line of the list of runs.
+/// A run in the list of runs.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// The run's id.
+    /// The id of the run.
     pub id: String,
-    /// Its label.
+    /// The label of the run.
     pub label: Option<String>,
-    /// When it began, in milliseconds since 1970.
+    /// The start of the run, in milliseconds since 1970.
     pub started: i64,
-    /// How it ended.
+    /// The state of the run.
     pub state: State,
-    /// The class of the machine that took it.
+    /// The class of the machine on which the run was measured.
     pub machine: String,
-    /// The words of its command line.
+    /// The command line of the run.
     pub argv: Vec<String>,
-    /// The names of its arms.
+    /// The names of the run's subjects.
     pub arms: Vec<String>,
 }
 
 impl Store {
-    /// Opens a store for writing, making or migrating it as needed.
+    /// Opens a store for writing. Creates or migrates it if necessary.
     pub fn open(address: &Address) -> Result<Store, StoreError> {
         if let Address::File(path) = address
             && let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty())
@@ -120,14 +121,14 @@ impl Store {
         Ok(Store { database, address: address.clone(), server: None })
     }
 
-    /// Where the store is.
+    /// Returns the address of the store.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
     fn migrate(&self) -> Result<(), Failure> {
         let newest = MIGRATIONS.len() as i64;
-        // A user who may write rows, but make no tables, can use a store that is up to date.
+        // A user who may write rows but not create tables can use a store that is up to date.
         if !self.database.is_empty()? && self.version()? >= newest {
             return Ok(());
         }
@@ -164,18 +165,18 @@ impl Store {
         Ok(())
     }
 
-    /// Begins a transaction that everything belongs to that is written until [`Store::release`].
+    /// Begins a transaction that contains everything written until [`Store::release`].
     pub fn hold(&self) -> Result<(), StoreError> {
         self.database.hold().map_err(|failure| self.error(failure))
     }
 
-    /// Ends what [`Store::hold`] began: all that was written since stands, or where the result is an error, nothing.
+    /// Ends the transaction that [`Store::hold`] began. Commits it, or rolls it back if `result` is an error.
     pub fn release<E: From<StoreError>>(&self, result: Result<(), E>) -> Result<(), E> {
         let released = self.database.release(result.is_ok()).map_err(|failure| self.error(failure));
         result.and(released.map_err(E::from))
     }
 
-    /// Writes where a run under way is taken, once that is known.
+    /// Writes the provenance of a run under way, once it is known.
     pub fn put_provenance(&self, run: &Run) -> Result<(), StoreError> {
         let sql = "UPDATE run SET machine_class = $1, provenance = $2 WHERE id = $3";
         let class = run.provenance.machine_class.clone();
@@ -187,7 +188,7 @@ impl Store {
         failure.at(&self.address)
     }
 
-    /// Writes a new run: everything but its readings.
+    /// Writes a new run without its readings.
     pub fn begin(&self, run: &Run) -> Result<(), StoreError> {
         self.database.transaction(|| self.insert_run(run)).map_err(|failure| self.error(failure))
     }
@@ -234,7 +235,7 @@ impl Store {
         Ok(())
     }
 
-    /// Adds one launch's readings to the journal of a running run.
+    /// Adds the readings of one launch to the journal of a run under way.
     pub fn journal(
         &self,
         run: &str,
@@ -263,7 +264,7 @@ impl Store {
             .map_err(|failure| self.error(failure))
     }
 
-    /// Writes a run that has ended: its samples replace its journal.
+    /// Writes a run that has ended. Its samples replace its journal.
     pub fn finish(&self, run: &Run) -> Result<(), StoreError> {
         self.database.transaction(|| self.write_end(run)).map_err(|failure| self.error(failure))?;
         self.hand_over(&run.id);
@@ -348,7 +349,7 @@ pub fn add_readings(arm: &mut Arm, readings: impl IntoIterator<Item = Reading>, 
 }
 
 fn json(value: &impl Serialize) -> Value {
-    // These types have text keys and no failing serializers, so there is no error to handle.
+    // Serialization cannot fail, because these types have text keys and no failing serializers.
     Value::Text(serde_json::to_string(value).unwrap_or_default())
 }
 
@@ -360,8 +361,8 @@ fn damaged(message: &str) -> Failure {
     Failure { refusal: Refusal::Corrupt, message: message.to_owned() }
 }
 
-/// Makes the store's folder. A folder named `.scruple` ignores itself, so that measurements are not committed by
-/// accident.
+/// Creates the store's folder. A folder named `.scruple` contains a `.gitignore` for itself, so that measurements are
+/// not committed by accident.
 fn make_folder(folder: &Path) -> std::io::Result<()> {
     if folder.is_dir() {
         return Ok(());

@@ -1,11 +1,11 @@
-//! The readings of one metric in the newest runs.
+//! Returns the readings of one metric in the newest runs.
 
 use super::database::Failure;
 use super::{Store, StoreError, parse};
 
 impl Store {
-    /// The readings of a metric in the newest runs on machines of this class: for each run those of the first arm that
-    /// has any. Only the last hundred runs are searched.
+    /// Returns the readings of a metric in the newest runs on machines of this class. In each run, the first arm with
+    /// such readings is used. Only the last hundred runs are searched.
     pub fn newest(
         &self,
         metric: &str,

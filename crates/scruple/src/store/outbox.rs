@@ -1,5 +1,6 @@
-//! Runs of a store on a server are first written into a local file, and copied to the server when they have ended. No
-//! outage of the server affects a measurement, and runs that it could not accept wait in the file.
+//! The outbox: runs for a store on a server are first written to a local file, and copied to the server when they have
+//! ended. Therefore no outage of the server affects a measurement, and runs that the server could not accept wait in
+//! the file.
 
 use super::copy::Copied;
 use super::{Store, StoreError};
@@ -11,7 +12,7 @@ use scruple_core::run::State;
 
 impl Store {
     /// Opens the store for new runs. For a server this is a local file, and the server is asked whether it will accept
-    /// them; one that does not answer is no error.
+    /// the runs. A server that does not answer is not an error.
     ///
     /// # Errors
     /// The file cannot be written, or the server answers and refuses.
@@ -35,7 +36,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Copies a run that has ended to the server, where there is one.
+    /// Copies a run that has ended to the server, if there is one.
     pub(super) fn hand_over(&self, id: &str) {
         let Some(url) = &self.server else { return };
         match Store::open(&Address::Server(url.clone())) {
@@ -48,7 +49,7 @@ impl Store {
         match self.copy_to(server, id) {
             Ok(Copied::UnderWay) => {}
             Ok(_) => {
-                // A run that stays here as well is found on the server the next time, and removed then.
+                // If the removal fails, the run is found on the server the next time, and removed then.
                 let _ = self.remove(&[id.to_owned()]);
             }
             Err(error) => self.keep(id, &error),
@@ -66,7 +67,7 @@ impl Store {
         ));
     }
 
-    /// Where a run of this store is now; none where it waits for the server, which was reported then.
+    /// Returns where a run of this store is now, or `None` if it waits for the server, which was reported at that time.
     pub(super) fn home_of(&self, id: &str) -> Option<Address> {
         match &self.server {
             Some(url) => self.has(id).is_ok_and(|here| !here).then(|| Address::Server(url.clone())),
@@ -74,7 +75,8 @@ impl Store {
         }
     }
 
-    /// The run on the server with this name, where this is a file of waiting runs; none where there is none.
+    /// Asks the server for a run, if this is a file of waiting runs. Returns `None` if the server does not have the
+    /// run.
     pub(super) fn on_server<T>(
         &self,
         ask: impl FnOnce(&Store) -> Result<T, StoreError>,
@@ -85,14 +87,14 @@ impl Store {
         }
     }
 
-    /// The server's store, where this is a file of waiting runs and the server answers.
+    /// Returns the store on the server, if this is a file of waiting runs and the server answers.
     pub(super) fn beyond(&self) -> Option<Store> {
         let url = self.server.as_ref()?;
         Store::open_existing(&Address::Server(url.clone())).ok()
     }
 }
 
-/// The file in which the runs of a server's store wait.
+/// Returns the address of the file in which runs wait for this server.
 fn waiting_for(url: &ServerUrl) -> Result<Address, StoreError> {
     let name = digest(&url.to_string());
     match paths::data_file(&format!("waiting-{}.db", &name[..12])) {
@@ -101,7 +103,7 @@ fn waiting_for(url: &ServerUrl) -> Result<Address, StoreError> {
     }
 }
 
-/// The file of runs that wait for this store, and their number; none where none wait.
+/// Returns the file of runs that wait for this store, and their number, or `None` if none wait.
 pub fn waiting(address: &Address) -> Option<(Address, usize)> {
     let Address::Server(url) = address else { return None };
     let file = waiting_for(url).ok()?;

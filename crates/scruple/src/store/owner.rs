@@ -1,4 +1,5 @@
-//! Whose a run under way is, and whether it still goes on: a file may lie where several machines see it.
+//! Determines which process owns a run under way, and whether it is still running. The store may be visible to several
+//! machines.
 
 use super::Store;
 use super::database::{Failure, StoredRow};
@@ -8,15 +9,15 @@ use scruple_core::run::State;
 use std::fs;
 use std::path::Path;
 
-/// The version of a store from which on runs have hosts.
+/// The schema version from which on runs have hosts.
 const SINCE: i64 = 7;
 
-/// A run on another machine, which cannot be asked, goes on as long as it has written something within this time, in
-/// milliseconds: a day.
+/// The time without writing after which a run on another machine counts as interrupted, in milliseconds: one day. The
+/// process on the other machine cannot be checked.
 const SILENCE: i64 = 24 * 3_600_000;
 
-/// What tells processes with the same id apart: the machine, since when it runs, and the namespace of its processes.
-/// The parts have no spaces.
+/// Returns a text that distinguishes processes with the same id: the machine, its boot, and the namespace of its
+/// processes. The parts contain no spaces.
 pub(super) fn host() -> String {
     let read = |path: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();
@@ -32,16 +33,17 @@ pub(super) fn host() -> String {
     )
 }
 
-/// Now, in milliseconds since 1970.
+/// Returns the current time in milliseconds since 1970.
 pub(super) fn now() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
 impl Store {
-    /// The columns of a run that [`state`] reads: its state and start, its process and host, and when it last wrote.
+    /// Returns the columns of a run that [`state`] reads: its state and start, its process and host, and the time when
+    /// it last wrote.
     pub(super) fn owner_columns(&self) -> Result<&'static str, Failure> {
         Ok(match self.version()? < SINCE {
-            // A store of an earlier Scruple is read unchanged.
+            // A store of an earlier Scruple is read without migration.
             true => "state, started, owner, NULL, NULL",
             false => {
                 "state, started, owner, host, \
@@ -51,8 +53,8 @@ impl Store {
     }
 }
 
-/// The state of the run of a row whose columns from `first` on are those of [`Store::owner_columns`]. One that is marked
-/// as running while its process is gone was interrupted.
+/// Returns the state of a run from a row whose columns from `first` on are those of [`Store::owner_columns`]. A run
+/// that is marked as running counts as interrupted if its process is gone.
 pub(super) fn state(row: &StoredRow, first: usize) -> Result<State, Failure> {
     let state = State::from_word(row.text(first)?).ok_or_else(damaged_state)?;
     if state != State::Running {
@@ -67,12 +69,12 @@ pub(super) fn state(row: &StoredRow, first: usize) -> Result<State, Failure> {
     Ok(if lives { State::Running } else { State::Interrupted })
 }
 
-/// Whether a run of that host may still go on, as far as this host knows.
+/// Whether a run on the host `theirs` may still be running, as far as this host can determine.
 fn goes_on(theirs: &str, ours: &str, process: i64, silent: i64) -> bool {
     let mut parts = theirs.split(' ').zip(ours.split(' ')).map(|(their, our)| their == our);
     match [parts.next(), parts.next(), parts.next()] {
         [Some(true), Some(true), Some(true)] => has_process(process),
-        // The machine was started again since.
+        // The machine was restarted since the run began.
         [Some(true), Some(false), _] => false,
         _ => silent < SILENCE,
     }

@@ -1,4 +1,4 @@
-//! The readings of one subject in every run.
+//! Returns the readings of one subject in every run.
 
 use super::database::{Failure, StoredRow};
 use super::reading::sample_of;
@@ -7,27 +7,27 @@ use scruple_core::provenance::Provenance;
 use scruple_core::sample::Sample;
 use std::collections::{BTreeMap, HashMap};
 
-/// A subject in one run.
+/// The readings of a subject in one run.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// The run's id.
+    /// The id of the run.
     pub run: String,
-    /// Its label.
+    /// The label of the run.
     pub label: Option<String>,
-    /// When it began, in milliseconds since 1970.
+    /// The start of the run, in milliseconds since 1970.
     pub started: i64,
-    /// Where it was taken.
+    /// The environment of the run.
     pub provenance: Provenance,
     /// The version of the arm.
     pub version: Option<String>,
-    /// What was read, by metric.
+    /// The samples, by metric.
     pub samples: BTreeMap<String, Sample>,
 }
 
-/// The columns of a sample, as [`sample_of`] reads them.
+/// The columns of a sample that [`sample_of`] reads.
 const SAMPLE: &str = "sample.position, metric, pass, unit, quality, source, readings, blocks";
 
-/// Samples by metric, of each arm: the run, and the position in it.
+/// The samples of each arm, by metric. An arm is identified by the id of its run and its index there.
 #[derive(Default)]
 struct Samples(HashMap<(String, i64), BTreeMap<String, Sample>>);
 
@@ -42,11 +42,12 @@ impl Samples {
 }
 
 impl Store {
-    /// The runs that have a subject with this name, oldest first; of several versions of it in one run, the last.
+    /// Returns the runs that have a subject with this name, oldest first. If a run has several versions of the subject,
+    /// the last one is used.
     pub fn points(&self, subject: &str) -> Result<Vec<Point>, StoreError> {
         let work = || -> Result<Vec<Point>, Failure> {
             let versioned = format!("{subject} @");
-            // The two databases differ in case sensitivity here, so names are compared again.
+            // The two databases differ in the case sensitivity of this comparison, so names are compared again below.
             let pattern: String = versioned
                 .chars()
                 .flat_map(|c| "!%_".contains(c).then_some('!').into_iter().chain([c]))
@@ -77,7 +78,7 @@ impl Store {
                 }
                 found.push((point, row.integer(5)?));
             }
-            // One question for all runs: a server far away takes as long for each.
+            // One query reads the samples of all runs, because each query to a distant server has a latency.
             let mut samples = Samples::default();
             samples.add(&self.database.query(
                 &format!(
@@ -90,7 +91,7 @@ impl Store {
             for (point, position) in &mut found {
                 let key = (point.run.clone(), *position);
                 if point.version.is_some() && !samples.0.contains_key(&key) {
-                    // Of the versions of a history only the last is wanted, and there may be thousands.
+                    // Only the last version of a history is needed, and there may be thousands.
                     samples.add(&self.database.query(
                         &format!(
                             "SELECT {SAMPLE}, sample.run_id FROM sample \
@@ -106,7 +107,7 @@ impl Store {
         work().map_err(|failure| self.error(failure))
     }
 
-    /// The names of all subjects, without their versions.
+    /// Returns the names of all subjects, without their versions.
     pub fn subjects(&self) -> Result<Vec<String>, StoreError> {
         let work = || -> Result<Vec<String>, Failure> {
             let rows = self.database.query(

@@ -1,4 +1,4 @@
-//! What is kept with runs besides their readings: call trees, what was found by them, sections of pages.
+//! Stores what belongs to a run in addition to its readings: call trees, explanations, sections of pages.
 
 use super::database::{Failure, StoredRow, Value};
 use super::{Store, StoreError, damaged, parse};
@@ -6,29 +6,29 @@ use crate::show::page::Section;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-/// The version of the store that has them.
+/// The schema version from which on stores have profiles.
 const SINCE: i64 = 6;
 
-/// Call trees, packed.
+/// The kind of rows with packed call trees.
 const CALLS: &str = "calls";
 
-/// Explanations, in JSON.
+/// The kind of rows with explanations in JSON.
 const EXPLANATION: &str = "explanation";
 
-/// Sections of a run's page, in JSON.
+/// The kind of rows with sections of a run's page in JSON.
 const SECTIONS: &str = "sections";
 
-/// A row: name, kind, part, content.
+/// A row of the table: name, kind, part, content.
 type Row = (String, String, i64, String);
 
 impl Store {
-    /// Keeps the call trees of a subject, or of a version of it, with its run; they take the place of earlier ones.
+    /// Stores the call trees of a subject, or of a version of it, with its run. They replace earlier ones.
     pub fn put_calls(&self, run: &str, name: &str, parts: &[Vec<u8>]) -> Result<(), StoreError> {
         let texts: Vec<String> = parts.iter().map(|bytes| BASE64.encode(bytes)).collect();
         self.put(run, name, CALLS, &texts)
     }
 
-    /// The call trees that were kept, one for each run of the program.
+    /// Returns the stored call trees, one for each run of the program.
     pub fn calls(&self, run: &str, name: &str) -> Result<Vec<Vec<u8>>, StoreError> {
         let work = || -> Result<Vec<Vec<u8>>, Failure> {
             let rows =
@@ -40,7 +40,7 @@ impl Store {
         work().map_err(|failure| self.error(failure))
     }
 
-    /// The names under which call trees are kept with a run.
+    /// Returns the names under which call trees are stored with a run.
     pub fn names_of_calls(&self, run: &str) -> Result<Vec<String>, StoreError> {
         let work = || -> Result<Vec<String>, Failure> {
             if !self.has_profiles()? {
@@ -53,25 +53,26 @@ impl Store {
         work().map_err(|failure| self.error(failure))
     }
 
-    /// Keeps what was found of a change.
+    /// Stores the explanation of a change.
     pub fn put_explanation(&self, run: &str, name: &str, text: &str) -> Result<(), StoreError> {
         self.put(run, name, EXPLANATION, &[text.to_owned()])
     }
 
-    /// What was found of changes, by name.
+    /// Returns the stored explanations of changes, with their names.
     pub fn explanations(&self, run: &str) -> Result<Vec<(String, String)>, StoreError> {
         let rows = self.rows_where("kind = $2", &[run.into(), EXPLANATION.into()]);
         let rows = rows.map_err(|failure| self.error(failure))?;
         Ok(rows.into_iter().map(|(name, _, _, text)| (name, text)).collect())
     }
 
-    /// Keeps the sections of a run's page that follow from more than its readings, such as the functions of a server.
+    /// Stores the sections of a run's page that do not follow from its readings alone, such as the functions of a
+    /// server.
     pub fn put_sections(&self, run: &str, sections: &[Section]) -> Result<(), StoreError> {
         let text = serde_json::to_string(sections).unwrap_or_default();
         self.put(run, "", SECTIONS, &[text])
     }
 
-    /// The sections that were kept; none where there are none.
+    /// Returns the stored sections. The list is empty if none are stored.
     pub fn sections(&self, run: &str) -> Result<Vec<Section>, StoreError> {
         let work = || -> Result<Vec<Section>, Failure> {
             let found = self.rows_where("kind = $2", &[run.into(), SECTIONS.into()])?.into_iter().next();
@@ -100,18 +101,18 @@ impl Store {
         self.database.execute(sql, &values).map(|_| ())
     }
 
-    /// A store that an earlier Scruple made and that is only read has no such table yet.
+    /// Whether the store has the table of profiles. A store of an earlier Scruple that is only read lacks it.
     fn has_profiles(&self) -> Result<bool, Failure> {
         Ok(self.version()? >= SINCE)
     }
 
-    /// Everything that is kept with a run.
+    /// Returns all rows of a run.
     fn rows(&self, run: &str) -> Result<Vec<Row>, Failure> {
         self.rows_where("TRUE", &[run.into()])
     }
 
-    /// What is kept with the run of the first value, under a further condition: call trees are large, and are only read
-    /// where they are wanted.
+    /// Returns the rows of the run that the first value names, if they fulfil the condition. The condition avoids
+    /// reading call trees, which are large, if they are not needed.
     fn rows_where(&self, condition: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
         if !self.has_profiles()? {
             return Ok(Vec::new());
@@ -125,7 +126,7 @@ impl Store {
         self.database.query(&sql, values)?.iter().map(row).collect()
     }
 
-    /// Puts what is kept with a run of this store into another one that has the run, unless it is there.
+    /// Copies the rows of a run to another store that has the run, except those that it already has.
     pub(super) fn copy_profiles(&self, to: &Store, run: &str) -> Result<(), StoreError> {
         let ours = self.rows(run).map_err(|failure| self.error(failure))?;
         let work = || {

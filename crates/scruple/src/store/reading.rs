@@ -1,4 +1,4 @@
-//! Runs read back from the store: found by name, listed, with their readings or their journal.
+//! Reads runs from the store: finds them by name, lists them, and loads their samples or their journal.
 
 use super::database::{Failure, StoredRow, Value};
 use super::journal::Journalled;
@@ -12,14 +12,14 @@ use scruple_core::unit::Unit;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The version of a store from which on arms have courses.
+/// The schema version from which on arms have courses.
 const COURSES: i64 = 4;
 
-/// The version of a store from which on arms have their memory over time.
+/// The schema version from which on arms have memory maps over time.
 const MEMORY_MAPS: i64 = 8;
 
 impl Store {
-    /// The runs, newest first.
+    /// Returns the runs, newest first.
     pub fn list(&self, most: usize) -> Result<Vec<Listed>, StoreError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let work = || -> Result<Vec<Listed>, Failure> {
@@ -31,7 +31,7 @@ impl Store {
                 &[most.into()],
             )?;
             let arms = self.database.query(
-                // The versions of a history share the names of its subjects.
+                // All versions of a history have the same subject names.
                 "SELECT run_id, name FROM arm WHERE role = 'subject' AND run_id IN \
                  (SELECT id FROM run ORDER BY started DESC, id DESC LIMIT $1) \
                  GROUP BY run_id, name ORDER BY run_id, MIN(position)",
@@ -59,7 +59,7 @@ impl Store {
         work().map_err(|failure| self.error(failure))
     }
 
-    /// The run with this name: an id, a prefix of one, a label (the newest run that has it), `last`, or `last~N`.
+    /// Loads the run with this name: an id, a prefix of one, a label (the newest run that has it), `last`, or `last~N`.
     pub fn find(&self, name: &str) -> Result<Run, StoreError> {
         match self.on_server(|server| server.find(name))? {
             Some(run) => Ok(run),
@@ -67,7 +67,7 @@ impl Store {
         }
     }
 
-    /// The id of the run that [`Store::find`] would load, with the same errors.
+    /// Returns the id of the run that [`Store::find`] would load, or the same error.
     pub fn find_id(&self, name: &str) -> Result<String, StoreError> {
         match self.on_server(|server| server.find_id(name))? {
             Some(id) => Ok(id),
@@ -104,8 +104,8 @@ impl Store {
         if let Some(id) = labelled.into_iter().next() {
             return Ok(id);
         }
-        // Ids consist of letters, digits and hyphens, so nothing else can be a prefix of one or have a meaning in a
-        // pattern.
+        // Ids consist of letters, digits and hyphens. Therefore no other text can be a prefix of one, or have a special
+        // meaning in a pattern.
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             return Err(missing());
         }
@@ -120,7 +120,7 @@ impl Store {
         }
     }
 
-    /// Whether there is a run of that id.
+    /// Whether the store has a run with this id.
     pub fn has(&self, id: &str) -> Result<bool, StoreError> {
         let rows = self.database.query("SELECT id FROM run WHERE id = $1", &[id.into()]);
         rows.map(|rows| !rows.is_empty()).map_err(|failure| self.error(failure))
@@ -151,7 +151,7 @@ impl Store {
     }
 
     fn load_arms(&self, id: &str) -> Result<Vec<Arm>, Failure> {
-        // A store of an earlier Scruple is read unchanged.
+        // A store of an earlier Scruple is read without migration.
         let version = self.version()?;
         let since = |first: i64, column: &'static str| if version < first { "NULL" } else { column };
         let sql = format!(
@@ -211,7 +211,7 @@ pub(super) fn damaged_state() -> Failure {
     damaged("a run has an unknown state")
 }
 
-/// The sample of a row: position, metric, pass, unit, quality, source, readings, blocks.
+/// Converts a row into a sample. Its columns are position, metric, pass, unit, quality, source, readings, blocks.
 pub(super) fn sample_of(row: &StoredRow) -> Result<Sample, Failure> {
     let sample = Sample {
         pass: Pass::from_word(row.text(2)?).ok_or_else(|| damaged("a sample has an unknown pass"))?,
@@ -228,7 +228,7 @@ pub(super) fn sample_of(row: &StoredRow) -> Result<Sample, Failure> {
     }
 }
 
-/// The first column of some rows.
+/// Returns the first column of these rows.
 fn texts(rows: &[StoredRow]) -> Result<Vec<String>, Failure> {
     rows.iter().map(|row| row.text(0).map(str::to_owned)).collect()
 }

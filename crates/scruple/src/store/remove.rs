@@ -1,4 +1,4 @@
-//! `scruple store rm` and `scruple store gc`: remove runs, those that are named or those that nothing needs.
+//! `scruple store rm` and `scruple store gc`: remove the named runs, or the runs that nothing needs.
 
 use super::args::{GcArgs, RmArgs};
 use super::{Listed, Store, StoreError};
@@ -14,17 +14,17 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A shorter text on a command line is probably not an id.
+/// The length from which on a word of a command line may be an id.
 const SHORTEST_ID: usize = 6;
 
 impl Store {
-    /// Opens a store that must be there, for writing.
+    /// Opens an existing store for writing.
     fn open_for_change(address: &Address) -> Result<Store, StoreError> {
         Store::open_existing(address)?;
         Store::open(address)
     }
 
-    /// Removes runs with all their readings: all of them or none.
+    /// Removes runs with all their readings, in one transaction.
     pub(super) fn remove(&self, ids: &[String]) -> Result<(), StoreError> {
         let remove = |id: &String| {
             self.database.execute("DELETE FROM run WHERE id = $1", &[id.clone().into()]).map(|_| ())
@@ -33,7 +33,7 @@ impl Store {
         removed.map_err(|failure| self.error(failure))
     }
 
-    /// The ids of runs that are histories.
+    /// Returns the ids of the runs that are histories.
     fn ids_of_histories(&self) -> Result<HashSet<String>, StoreError> {
         let work = || {
             if self.version()? < 2 {
@@ -52,7 +52,7 @@ impl Store {
 }
 
 impl Store {
-    /// The room that the store takes, in bytes.
+    /// Returns the space that the store takes, in bytes.
     fn size(&self) -> Result<u64, StoreError> {
         self.database.size().map_err(|failure| self.error(failure))
     }
@@ -85,7 +85,7 @@ pub fn rm(args: &RmArgs) -> Result<Code, Fault> {
     Ok(Code::Fine)
 }
 
-/// Removes runs that are old and not needed.
+/// Removes old runs that nothing needs.
 pub fn gc(args: &GcArgs) -> Result<Code, Fault> {
     let age = values::age(&args.older_than)?;
     let address = paths::store_address(args.store.as_deref())?;
@@ -114,7 +114,7 @@ pub fn gc(args: &GcArgs) -> Result<Code, Fault> {
     Ok(Code::Fine)
 }
 
-/// The runs that began before the limit and that nothing needs; the newest run comes first in the list.
+/// Returns the runs that began before the limit and that nothing needs. `all` lists the newest run first.
 fn unneeded<'a>(all: &'a [Listed], histories: &HashSet<String>, limit: i64) -> Vec<&'a Listed> {
     let words: HashSet<&str> = all
         .iter()

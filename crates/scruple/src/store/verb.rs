@@ -1,4 +1,4 @@
-//! `scruple store`: the stored runs.
+//! `scruple store`: manages the stored runs.
 
 use super::args::StoreVerb;
 use super::check::check;
@@ -9,7 +9,7 @@ use super::list::list;
 use super::remove::{gc, rm};
 use crate::fault::{Code, Fault};
 
-/// Runs one of the sub-verbs.
+/// Runs one of the subcommands.
 pub fn store(verb: &StoreVerb) -> Result<Code, Fault> {
     match verb {
         StoreVerb::List(args) => list(args),

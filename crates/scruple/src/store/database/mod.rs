@@ -1,4 +1,4 @@
-//! A database as the store uses it: the same SQL for each engine, values of three kinds, classified errors.
+//! An interface to databases: the same SQL for each engine, three kinds of values, classified errors.
 
 mod postgres;
 mod sqlite;
@@ -6,19 +6,19 @@ mod sqlite;
 use crate::address::Address;
 use std::cell::Cell;
 
-/// A value passed to the database, or returned by it.
+/// A value that is passed to the database or returned by it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Null,
     Integer(i64),
     Text(String),
-    /// Of a type that no column of the store has. Only a row that another program wrote has one.
+    /// A value of a type that no column of the store has. Only another program can have written it.
     Other,
 }
 
 impl From<&str> for Value {
     fn from(text: &str) -> Value {
-        // PostgreSQL does not keep this character in a text.
+        // PostgreSQL does not store this character in texts.
         Value::Text(text.replace('\0', "\u{fffd}"))
     }
 }
@@ -41,7 +41,7 @@ impl From<i64> for Value {
     }
 }
 
-/// A row: columns in the order of the query. A value of another type than the one asked for is an error.
+/// A row, with columns in the order of the query. Reading a column as another type than its own is an error.
 #[derive(Debug)]
 pub(super) struct StoredRow(Vec<Value>);
 
@@ -72,30 +72,30 @@ impl StoredRow {
         }
     }
 
-    /// A whole number that is not negative, as positions and counts are.
+    /// Returns a column as a whole number in the range of `T`, such as a position or a count.
     pub(super) fn count<T: TryFrom<i64>>(&self, column: usize) -> Result<T, Failure> {
         T::try_from(self.integer(column)?).map_err(|_| unexpected(column, "a number in its range"))
     }
 }
 
-/// Another program wrote this into the database.
+/// Creates the error for a column whose content Scruple cannot have written.
 fn unexpected(column: usize, what: &str) -> Failure {
     let message = format!("column {} of a row does not hold {what}", column + 1);
     Failure { refusal: Refusal::Corrupt, message }
 }
 
-/// Why the database refused, as far as the user can act on it.
+/// Why the database refused an operation, as far as the user can act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It is a database of something else.
+    /// The database belongs to another program.
     Foreign,
-    /// It is damaged.
+    /// The database is damaged.
     Corrupt,
-    /// This user may not do that.
+    /// The user lacks the permission.
     Denied,
     /// The disk is full.
     Full,
-    /// Another writer holds it.
+    /// Another writer holds the lock.
     Busy,
     /// The server does not answer.
     Away,
@@ -108,38 +108,38 @@ pub(super) struct Failure {
     pub(super) message: String,
 }
 
-/// What differs between SQLite and PostgreSQL. All SQL text is the same for both.
+/// The operations that differ between SQLite and PostgreSQL. All SQL text is the same for both.
 trait Engine {
     fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, Failure>;
     fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<StoredRow>, Failure>;
-    /// Runs statements without values.
+    /// Runs statements without parameters.
     fn batch(&self, sql: &str) -> Result<(), Failure>;
-    /// Sets what the connection needs to write, in a database that is known to be a store.
+    /// Applies the settings that the connection needs for writing. The database is known to be a store.
     fn prepare_to_write(&self) -> Result<(), Failure>;
-    /// Begins a transaction that takes the write lock at once, so that two writers never deadlock. A writer waits ten
-    /// seconds for the other.
+    /// Begins a transaction that takes the write lock at once, so that two writers never deadlock. A writer waits up to
+    /// ten seconds for the other.
     fn begin(&self) -> Result<(), Failure>;
     fn commit(&self) -> Result<(), Failure>;
     fn rollback(&self);
-    /// The names of the tables.
+    /// Returns the names of the tables.
     fn tables(&self) -> Result<Vec<String>, Failure>;
-    /// What is wrong with the database itself, independently of its rows.
+    /// Describes damage of the database itself, as opposed to the contents of its rows.
     fn damage(&self) -> Result<Vec<String>, Failure>;
     /// Returns unused space to the disk.
     fn compact(&self) -> Result<(), Failure>;
-    /// The room that the store takes, in bytes.
+    /// Returns the space that the store takes, in bytes.
     fn size(&self) -> Result<u64, Failure>;
 }
 
 /// An open database.
 pub(super) struct Database {
     engine: Box<dyn Engine>,
-    /// Whether a transaction is under way that others are parts of.
+    /// Whether an outer transaction is open, of which other transactions become parts.
     held: Cell<bool>,
 }
 
 impl Database {
-    /// Opens a database, making a file where there is none.
+    /// Opens a database. Creates the file if it does not exist.
     pub(super) fn open(address: &Address, writable: bool) -> Result<Database, Failure> {
         let engine: Box<dyn Engine> = match address {
             Address::File(path) => Box::new(sqlite::Sqlite::open(path, writable)?),
@@ -153,7 +153,8 @@ impl Database {
         Ok(database)
     }
 
-    /// Refuses a database that has tables, but not ours, which are all created in one transaction.
+    /// Returns an error if the database has tables, but not those of a store. All tables of a store are created in one
+    /// transaction.
     fn check_ours(&self) -> Result<(), Failure> {
         let tables = self.engine.tables()?;
         let has = |name: &str| tables.iter().any(|table| table == name);
@@ -166,7 +167,7 @@ impl Database {
         }
     }
 
-    /// Whether nothing was ever stored in it.
+    /// Whether the database has no tables yet.
     pub(super) fn is_empty(&self) -> Result<bool, Failure> {
         Ok(self.engine.tables()?.is_empty())
     }
@@ -195,14 +196,14 @@ impl Database {
         self.engine.size()
     }
 
-    /// Begins a transaction that later ones are parts of, until [`Database::release`].
+    /// Begins an outer transaction. Later transactions are parts of it until [`Database::release`].
     pub(super) fn hold(&self) -> Result<(), Failure> {
         self.engine.begin()?;
         self.held.set(true);
         Ok(())
     }
 
-    /// Ends what [`Database::hold`] began, for good or as if nothing had been written.
+    /// Ends the transaction that [`Database::hold`] began: commits it if `keep` is true, and otherwise rolls it back.
     pub(super) fn release(&self, keep: bool) -> Result<(), Failure> {
         self.held.set(false);
         let result = if keep { self.engine.commit() } else { Ok(()) };
@@ -212,7 +213,7 @@ impl Database {
         result
     }
 
-    /// Runs `work` inside one transaction: all of it takes effect, or none.
+    /// Runs `work` inside a transaction, so that either all its changes take effect or none.
     pub(super) fn transaction<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         if self.held.get() {
             return work();

@@ -1,4 +1,4 @@
-//! PostgreSQL: a store that several machines share.
+//! PostgreSQL: a store on a server that several machines share.
 
 use super::{Engine, Failure, Refusal, StoredRow, Value};
 use crate::address::ServerUrl;
@@ -15,13 +15,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// One connection at a time to a server. If it was lost, the next transaction makes another.
+/// A connection to a server. If it is lost, the next transaction opens a new one.
 pub(super) struct Postgres {
     server: Server,
     session: RefCell<Session>,
 }
 
-/// How to reach a server.
+/// The parameters for connecting to a server.
 struct Server {
     config: Config,
     tls: Option<MakeRustlsConnect>,
@@ -30,7 +30,7 @@ struct Server {
 struct Session {
     client: Client,
     statements: HashMap<String, Statement>,
-    /// Whether a statement of the transaction under way failed: PostgreSQL answers COMMIT without an error then.
+    /// Whether a statement of the current transaction failed. PostgreSQL would then answer COMMIT without an error.
     failed: bool,
 }
 
@@ -100,7 +100,7 @@ impl Server {
     }
 }
 
-/// The parts of a URL that the library does not support, and the rest of it.
+/// The parts of a URL that the library does not support, and the rest of the URL.
 struct UrlParts {
     url: String,
     mode: Option<String>,
@@ -213,7 +213,7 @@ impl Engine for Postgres {
     }
 
     fn damage(&self) -> Result<Vec<String>, Failure> {
-        // The server checks its own pages, and its foreign keys hold whatever writes.
+        // The server checks its own pages, and enforces foreign keys for every client.
         Ok(Vec::new())
     }
 
@@ -272,7 +272,7 @@ fn refused(refusal: Refusal, message: String) -> Failure {
     Failure { refusal, message }
 }
 
-/// The meaning of an error. A lost connection is recognised only by the state of the client.
+/// Classifies an error. Only the state of the client reveals that the connection was lost.
 fn failure(error: &postgres::Error, closed: bool) -> Failure {
     let refusal = match error.as_db_error().map(|error| error.code()) {
         None if closed => Refusal::Away,
@@ -286,7 +286,8 @@ fn failure(error: &postgres::Error, closed: bool) -> Failure {
             | SqlState::INVALID_SCHEMA_NAME => Refusal::Denied,
             SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => Refusal::Corrupt,
             SqlState::TOO_MANY_CONNECTIONS => Refusal::Away,
-            // Of this class: the server shuts down, crashed, or is starting.
+            // These classes of errors mean that the server shuts down, has crashed, or is starting, or that the
+            // connection failed.
             _ if code.code().starts_with("57P") || code.code().starts_with("08") => Refusal::Away,
             _ if code.code().starts_with("28") => Refusal::Denied,
             _ => Refusal::Other,
@@ -295,7 +296,7 @@ fn failure(error: &postgres::Error, closed: bool) -> Failure {
     refused(refusal, words(error))
 }
 
-/// An error in words: the server's, or the causes of the library's.
+/// Returns the message of an error: that of the server, or that of the library with its causes.
 fn words(error: &postgres::Error) -> String {
     if let Some(error) = error.as_db_error() {
         return error.message().to_owned();

@@ -36,14 +36,14 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-/// An open file.
+/// An open database file.
 pub(super) struct Sqlite {
     connection: Connection,
     path: PathBuf,
 }
 
 impl Sqlite {
-    /// Opens a database file. Two writers take turns: each waits for the other for up to ten seconds.
+    /// Opens a database file. If two processes write, each waits up to ten seconds for the other.
     pub(super) fn open(path: &Path, writable: bool) -> Result<Sqlite, Failure> {
         if !writable {
             return Sqlite::open_for_reading(path);
@@ -52,8 +52,8 @@ impl Sqlite {
         Sqlite::connect(path, flags)
     }
 
-    /// On a read-only disk the files of a write-ahead log cannot be created. Where no log was left behind, nobody can
-    /// be writing, and the database can be read without them.
+    /// Opens a database file for reading. On a read-only disk the files of a write-ahead log cannot be created. If
+    /// there is no log, no process can be writing, and the database can be read without these files.
     fn open_for_reading(path: &Path) -> Result<Sqlite, Failure> {
         let file = Sqlite::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         match file.tables() {
@@ -101,7 +101,7 @@ impl Engine for Sqlite {
     }
 
     fn prepare_to_write(&self) -> Result<(), Failure> {
-        // With a write-ahead log a reading survives a kill of this process as soon as it is inserted.
+        // With a write-ahead log, a reading survives a kill of this process as soon as it is inserted.
         self.batch("PRAGMA foreign_keys = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
     }
 
@@ -153,7 +153,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// A path as it may stand in a `file:` address.
+/// Escapes a path for a `file:` address.
 fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
 }

@@ -1,4 +1,4 @@
-//! criterion (Haskell): the report of `--json` with every batch, or the summary of `--csv`.
+//! Reads results of criterion (Haskell): the report of `--json` with every batch, or the summary of `--csv`.
 
 use super::figures::{add, add_iterations, add_summary};
 use super::{ImportError, Imported, case, table};
@@ -68,7 +68,8 @@ fn arm(report: &Report) -> Result<Arm, ImportError> {
     Ok(arm)
 }
 
-/// Counters of the runtime, from the batch with most iterations, where the cost of the batch itself weighs least.
+/// Adds the counters of the runtime, from the batch with most iterations, since the cost of the batch itself is
+/// smallest relative to it.
 fn counters(
     arm: &mut Arm,
     iterations: &[f64],
@@ -82,7 +83,7 @@ fn counters(
         ("gc.count", "numGcs", 1.0, Quality::Near),
         ("gc.time", "gcWallSeconds", 1e9, Quality::Noisy),
     ] {
-        // A runtime without statistics leaves these empty; some write a negative number instead.
+        // A runtime without statistics leaves these fields empty; some versions write a negative number instead.
         if let Some(total) = column(name)?.get(largest).copied().flatten().filter(|total| *total >= 0.0) {
             add(arm, key, quality, source, vec![total * factor / iterations[largest]])?;
         }
@@ -94,7 +95,7 @@ fn summary(text: &str) -> Result<Imported, ImportError> {
     let mut imported = Imported::of("criterion");
     for (line, record) in table::csv(text, ',')? {
         let cell = |index: usize| record.get(index).map(String::as_str).unwrap_or_default();
-        // criterion appends to a file that is there, with a head of its own.
+        // criterion appends to an existing file, and writes the head again.
         if cell(0) == "Name" && cell(1) == "Mean" {
             continue;
         }

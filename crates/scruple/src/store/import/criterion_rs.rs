@@ -1,4 +1,5 @@
-//! criterion.rs: for each benchmark a folder with `benchmark.json`, `sample.json` and `estimates.json`.
+//! Reads results of criterion.rs: a folder for each benchmark, with `benchmark.json`, `sample.json` and
+//! `estimates.json`.
 
 use super::figures::{add, add_iterations, add_summary};
 use super::{ImportError, Imported, case};
@@ -8,16 +9,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The texts of one benchmark, and the folder they are in.
+/// The texts of one benchmark.
 #[derive(Debug, Default)]
 pub struct Folder {
-    /// Where it is, for errors.
+    /// The path of the folder, for error messages.
     pub place: String,
-    /// `benchmark.json`.
+    /// The content of `benchmark.json`.
     pub benchmark: Option<String>,
-    /// `sample.json`.
+    /// The content of `sample.json`.
     pub sample: Option<String>,
-    /// `estimates.json`.
+    /// The content of `estimates.json`.
     pub estimates: Option<String>,
 }
 
@@ -46,7 +47,7 @@ struct Estimate {
     point_estimate: f64,
 }
 
-/// Whether a text is one of the three.
+/// Whether a text is one of the three files.
 pub(super) fn recognises(text: &str) -> bool {
     let has = |words: [&str; 2]| words.iter().all(|word| text.contains(word));
     has(["\"group_id\"", "\"full_id\""])
@@ -63,7 +64,7 @@ pub fn read(folders: &[Folder]) -> Result<Imported, ImportError> {
     imported.finished()
 }
 
-/// Reads a `sample.json` or `estimates.json` without its folder, as when it comes through a pipe.
+/// Reads a `sample.json` or `estimates.json` without its folder, for example from a pipe.
 pub(super) fn read_one(text: &str) -> Result<Imported, ImportError> {
     let text = Some(text.to_owned());
     let folder = match text.as_ref().is_some_and(|text| text.contains("\"iters\"")) {

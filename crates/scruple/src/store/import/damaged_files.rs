@@ -1,4 +1,4 @@
-//! Damaged files of other tools give an error, or what is left of them, but never a panic.
+//! Tests that damaged files of other tools cause an error or are read in part, but never cause a panic.
 
 use super::*;
 use scruple_fuzz::Corpus;

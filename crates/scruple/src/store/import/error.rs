@@ -1,22 +1,22 @@
-//! Why a text could not be imported.
+//! The error of an import.
 
-/// Why a text could not be imported: where in it, and what is wrong there.
+/// Why a text could not be imported: the place of the error, and a description.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("{place}: {what}")]
 pub struct ImportError {
-    /// The line, the benchmark, the field.
+    /// The line, the benchmark or the field with the error.
     pub place: String,
-    /// What is wrong.
+    /// The description of the error.
     pub what: String,
 }
 
 impl ImportError {
-    /// An error at a place.
+    /// Creates an error at a place.
     pub fn at(place: impl Into<String>, what: impl Into<String>) -> ImportError {
         ImportError { place: place.into(), what: what.into() }
     }
 
-    /// An error in a benchmark, named with quotes.
+    /// Creates an error in a benchmark, whose name is quoted.
     pub fn of(benchmark: &str, what: impl Into<String>) -> ImportError {
         ImportError::at(format!("‘{}’", super::clean(benchmark)), what)
     }

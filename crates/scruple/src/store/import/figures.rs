@@ -1,4 +1,4 @@
-//! Converts numbers in files to the figures of an arm.
+//! Converts the numbers of imported files into the figures of an arm.
 
 use super::ImportError;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -6,9 +6,9 @@ use scruple_core::sample::{Figure, Sample};
 use scruple_core::subject::Arm;
 use scruple_core::unit::Unit;
 
-/// Adds readings of a declared metric, in order, each in its own block.
+/// Adds readings of a declared metric in their order, each in a block of its own.
 ///
-/// A time, a size or a count that is negative or not a number is refused: no tool means it.
+/// Returns an error if a time, a size or a count is negative or not a number, since no tool writes that on purpose.
 pub(super) fn add(
     arm: &mut Arm,
     key: &str,
@@ -30,7 +30,7 @@ fn work_unit(key: &str) -> Unit {
     if key == "work.bytes" { Unit::Bytes } else { Unit::Count }
 }
 
-/// Adds the single figure that a tool gives instead of readings.
+/// Adds the single figure of a tool that writes no readings.
 pub(super) fn add_summary(arm: &mut Arm, key: &str, source: &str, value: f64) -> Result<(), ImportError> {
     add(arm, key, Quality::Estimated, source, vec![value])
 }
@@ -50,12 +50,12 @@ pub(super) fn add_own(
     insert(arm, &own, Quality::Noisy, source, readings)
 }
 
-/// Adds the iterations of each batch, by which the times of batches can be fitted.
+/// Adds the iterations of each batch, from which a fit can estimate the time of an iteration.
 pub(super) fn add_iterations(arm: &mut Arm, source: &str, readings: Vec<f64>) -> Result<(), ImportError> {
     add_own(arm, "batch.iterations", Unit::Count, source, readings)
 }
 
-/// Says why a metric is absent.
+/// Records why a metric is absent.
 pub(super) fn add_absence(arm: &mut Arm, key: &str, why: &str) {
     arm.figures.insert(key.to_owned(), Figure::Absent { absent: super::clean(why) });
 }
@@ -84,7 +84,7 @@ fn insert(
     Ok(())
 }
 
-/// Moves all blocks of an arm, so that they are not taken for blocks of another arm.
+/// Shifts the block numbers of an arm, so that its blocks differ from those of other arms.
 pub(super) fn shift_blocks(arm: &mut Arm, by: u32) {
     for figure in arm.figures.values_mut() {
         if let Figure::Sample(sample) = figure {
@@ -93,7 +93,7 @@ pub(super) fn shift_blocks(arm: &mut Arm, by: u32) {
     }
 }
 
-/// The nanoseconds of a unit of time, by the names that tools use.
+/// Returns the length of a unit of time in nanoseconds. The units have the names that tools use.
 pub(super) fn nanoseconds(unit: &str) -> Option<f64> {
     Some(match unit {
         "ns" => 1.0,
@@ -107,13 +107,14 @@ pub(super) fn nanoseconds(unit: &str) -> Option<f64> {
     })
 }
 
-/// Rounds a figure that was computed by multiplication to the whole number that it must be.
+/// Rounds a product to a whole number if it differs from one only by rounding errors.
 pub(super) fn whole(value: f64) -> f64 {
     let rounded = value.round();
     if (value - rounded).abs() <= 1e-6 * rounded.abs() { rounded } else { value }
 }
 
-/// The key of a metric that a benchmark declares: the tool's name before its own, in dotted lower-case words.
+/// Returns the key of a metric that a benchmark declares: the name of the tool, a dot, and the metric's name in lower
+/// case.
 pub(super) fn own_key(tool: &str, name: &str) -> String {
     let mut key = format!("{tool}.");
     for c in name.trim_start_matches('·').chars() {

@@ -1,4 +1,5 @@
-//! The output of `go test -bench`: a line for each run of each benchmark, as text or inside the events of `-json`.
+//! Reads the output of `go test -bench`: a line for each run of each benchmark, as text or inside the events of
+//! `-json`.
 
 use super::figures::{add, add_iterations, add_own, add_summary, nanoseconds, own_key};
 use super::{ImportError, Imported, case, clean, grouped, moment};
@@ -8,10 +9,10 @@ use scruple_core::unit::Unit;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One line of results.
+/// A line with results.
 struct BenchmarkLine<'a> {
     package: &'a str,
-    /// The name without `Benchmark` and without the number of processors.
+    /// The name without the prefix `Benchmark` and without the number of processors.
     name: &'a str,
     processors: Option<u32>,
     iterations: f64,
@@ -28,7 +29,7 @@ struct Event {
     output: Option<String>,
 }
 
-/// Whether a text has a line of results, or begins as such an output does.
+/// Whether a text has a line with results, or a typical first line of such an output.
 pub(super) fn recognises(text: &str) -> bool {
     text.lines().take(10_000).any(|line| {
         let mut words = line.split_whitespace();
@@ -42,7 +43,7 @@ fn is_benchmark(word: &str) -> bool {
     word.strip_prefix("Benchmark").is_some_and(|rest| !rest.starts_with(char::is_lowercase))
 }
 
-/// Reads an output.
+/// Reads an output, as text or as events.
 pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     if !text.trim_start().starts_with('{') {
         return of_text(text);
@@ -89,11 +90,11 @@ fn of_text(text: &str) -> Result<Imported, ImportError> {
     imported.finished()
 }
 
-/// The lines of results; what the heads and failures say goes to `imported`.
+/// Returns the lines with results. What headings and failures say is added to `imported`.
 fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine<'a>>, ImportError> {
     let mut found: Vec<BenchmarkLine<'a>> = Vec::new();
     let mut package = "";
-    // A benchmark that prints has its name and its figures on different lines, with what it printed between them.
+    // If a benchmark prints something, that text is between its name and its figures, which are on different lines.
     let mut open: Option<&str> = None;
     let mut named: Vec<&str> = Vec::new();
     let count = text.lines().count();
@@ -134,7 +135,8 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine
         let figure = |pair: &[&'a str]| Some((pair[0].parse::<f64>().ok()?, pair[1]));
         let figures: Option<Vec<_>> = words[1..].chunks(2).map(figure).collect();
         let figures = figures.ok_or_else(cut)?;
-        // A unit that was cut short looks like another unit; only a line that ends can be trusted.
+        // A unit that was cut short may look like another unit. Therefore the unit at the end of an incomplete last
+        // line must be known.
         let known = |unit: &str| {
             ["ns/op", "MB/s", "B/op", "allocs/op"].contains(&unit)
                 || found.iter().flat_map(|line| &line.figures).any(|(_, seen)| *seen == unit)
@@ -157,7 +159,7 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine
     Ok(found)
 }
 
-/// Whether words are iterations and pairs of a number and a unit.
+/// Whether these words are the number of iterations followed by pairs of a number and a unit.
 fn are_figures(words: &[&str]) -> bool {
     let number = |word: &str| word.parse::<f64>().is_ok();
     words.len() >= 3
@@ -166,7 +168,7 @@ fn are_figures(words: &[&str]) -> bool {
         && words[1..].chunks(2).all(|pair| number(pair[0]) && !number(pair[1]))
 }
 
-/// Go writes the number of processors behind the name, unless it is one.
+/// Splits a name from the number of processors, which Go appends unless it is 1.
 fn split_processors(name: &str) -> (&str, Option<u32>) {
     match name.rsplit_once('-').map(|(name, number)| (name, number.parse::<u32>())) {
         Some((name, Ok(number))) if number > 1 && !name.is_empty() => (name, Some(number)),
@@ -174,7 +176,7 @@ fn split_processors(name: &str) -> (&str, Option<u32>) {
     }
 }
 
-/// Sub-benchmarks of the form `key=value` are parameters; others are part of the path.
+/// Splits a name into its path and parameters. Sub-benchmarks of the form `key=value` are parameters.
 fn path_and_params(name: &str) -> (String, BTreeMap<String, Parameter>) {
     let mut params = BTreeMap::new();
     let mut path = Vec::new();
@@ -222,7 +224,8 @@ fn figures(arm: &mut Arm, lines: &[&BenchmarkLine<'_>]) -> Result<(), ImportErro
     add_iterations(arm, "go test", lines.iter().map(|line| line.iterations).collect())
 }
 
-/// The unit of a benchmark's own metric, and the factor to Scruple's: `p99-ns` and `ns/frob` are nanoseconds.
+/// Returns the unit of a metric that the benchmark defines, and the factor to Scruple's unit. For example, `p99-ns` and
+/// `ns/frob` are nanoseconds.
 fn own_unit(name: &str) -> (Unit, f64) {
     let unit = name.strip_suffix("/op").unwrap_or(name);
     let last = unit.rsplit('-').next().unwrap_or(unit);
@@ -230,7 +233,7 @@ fn own_unit(name: &str) -> (Unit, f64) {
     match (what, nanoseconds(what)) {
         _ if name.ends_with("/s") => (Unit::from(clean(name)), 1.0),
         ("B" | "bytes", _) => (Unit::Bytes, 1.0),
-        // A lone letter is more likely the benchmark's own word than minutes or hours.
+        // A single letter is more likely a word of the benchmark than minutes or hours.
         (_, Some(factor)) if what.len() > 1 || what == "s" => (Unit::Nanoseconds, factor),
         _ => (Unit::from(clean(name)), 1.0),
     }

@@ -1,4 +1,4 @@
-//! google-benchmark's JSON: a reading for each repetition, or aggregates where only these were written.
+//! Reads the JSON of google-benchmark: a reading for each repetition, or the aggregates if only these were written.
 
 use super::figures::{add, add_absence, add_iterations, add_own, add_summary, nanoseconds, own_key, whole};
 use super::{ImportError, Imported, case, clean, grouped, moment};
@@ -36,7 +36,7 @@ struct Benchmark {
     others: Map<String, Value>,
 }
 
-/// The fields that are no counters of the benchmark's own, besides those that have a place above.
+/// The fields, in addition to those of the struct, that are not counters of the benchmark.
 const FIELDS: [&str; 16] = [
     "family_index",
     "per_family_instance_index",
@@ -63,7 +63,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     let program = document.context.get("executable").and_then(Value::as_str).unwrap_or("google-benchmark");
     let name = |row: &&Benchmark| row.run_name.clone().unwrap_or_else(|| row.name.clone());
     for (name, rows) in &grouped(&document.benchmarks, name) {
-        // Fits of complexity are rows too; Scruple fits growth itself.
+        // The rows of complexity fits are ignored, because Scruple fits growth itself.
         if rows.iter().any(|row| !matches!(row.aggregate_name.as_deref(), Some("BigO" | "RMS"))) {
             imported.arms.push(arm(name, rows, program)?);
         }
@@ -135,7 +135,7 @@ fn time(row: &Benchmark, value: Option<f64>) -> Result<f64, ImportError> {
     Ok(value * factor)
 }
 
-/// The median of the repetitions, or their mean, where nothing else was written.
+/// Adds the median of the repetitions, or their mean, if the file has no repetitions.
 fn aggregate(mut arm: Arm, rows: &[&Benchmark]) -> Result<Arm, ImportError> {
     let of = |name: &str| rows.iter().find(|row| row.aggregate_name.as_deref() == Some(name));
     let Some(row) = of("median").or_else(|| of("mean")) else {
@@ -148,7 +148,7 @@ fn aggregate(mut arm: Arm, rows: &[&Benchmark]) -> Result<Arm, ImportError> {
     Ok(arm)
 }
 
-/// What one iteration processes: the rate times the time that the rate was taken of.
+/// Adds the work of one iteration: the rate multiplied by the time that the rate refers to.
 fn work(arm: &mut Arm, name: &str, row: &Benchmark) -> Result<(), ImportError> {
     let of_wall = name.contains("/real_time") || name.contains("/manual_time");
     let seconds = time(row, if of_wall { row.real_time } else { row.cpu_time })? / 1e9;
@@ -171,7 +171,8 @@ fn own_counters(arm: &mut Arm, rows: &[&Benchmark]) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// `BM_Sort/1024/order:2/real_time/threads:4` is the path `BM_Sort` with n=1024, order=2, threads=4.
+/// Splits a name into its path and parameters: `BM_Sort/1024/order:2/real_time/threads:4` is the path `BM_Sort` with
+/// n=1024, order=2, threads=4.
 fn path_and_params(name: &str, threads: Option<f64>) -> (String, BTreeMap<String, Parameter>) {
     const SETTINGS: [&str; 5] = ["threads", "repeats", "iterations", "min_time", "min_warmup_time"];
     let mut path: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! hyperfine's `--export-json`: every run's time; processor time and memory as far as they are there.
+//! Reads hyperfine's `--export-json`: the time of every run, and processor time and memory if the file has them.
 
 use super::figures::{add, add_summary, shift_blocks};
 use super::{ImportError, Imported, clean, parameter};
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     let mut taken = 0;
     for entry in &export.results {
         let mut arm = arm(entry)?;
-        // hyperfine ends one command before it begins the next, so that no two readings were taken side by side.
+        // hyperfine runs the commands one after the other, so that no two readings share a block.
         shift_blocks(&mut arm, taken);
         taken = taken.saturating_add(entry.times.as_ref().map_or(1, |times| times.len().max(1) as u32));
         remarks(entry, &mut imported);
@@ -68,7 +68,8 @@ fn arm(entry: &Entry) -> Result<Arm, ImportError> {
         }
     }
     if let Some(bytes) = &entry.memory_usage_byte {
-        // The kernel's figure for children is the greatest of all that ever ended, so it is an upper bound only.
+        // The kernel reports the largest value of all child processes that have ended, so that this is only an upper
+        // bound.
         let source = "hyperfine, greatest resident size of any run so far";
         add(&mut arm, "memory.peak", Quality::Estimated, source, bytes.clone())?;
     }

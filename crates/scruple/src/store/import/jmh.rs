@@ -1,4 +1,4 @@
-//! JMH's JSON: a reading for each iteration, in a fresh process for each fork.
+//! Reads the JSON of JMH: a reading for each iteration, with a fresh process for each fork.
 
 use super::figures::{add, add_own, nanoseconds, own_key};
 use super::{ImportError, Imported, case, clean, parameter};
@@ -37,15 +37,15 @@ struct Benchmark {
 struct Metric {
     #[serde(rename = "scoreUnit")]
     unit: String,
-    /// Forks of iterations; what is not a number is written as text.
+    /// The scores of the iterations of each fork. A score that is not a number is written as text.
     #[serde(rename = "rawData")]
     raw: Option<Vec<Vec<Value>>>,
-    /// Forks of iterations.
+    /// The sampled calls of the iterations of each fork.
     #[serde(rename = "rawDataHistogram")]
     histogram: Option<Vec<Vec<Sampled>>>,
 }
 
-/// The calls that were sampled in one iteration: times, and how many calls took each.
+/// The calls that were sampled in one iteration: pairs of a time and the number of calls that took it.
 type Sampled = Vec<(f64, f64)>;
 
 /// Reads a document.
@@ -65,7 +65,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
         modes.entry(&benchmark.benchmark).or_default().insert(&benchmark.mode);
     }
     for benchmark in &benchmarks {
-        // One method may be run in several modes, whose figures are not the same thing.
+        // One method may be run in several modes, whose figures differ in meaning.
         let alone = modes.get(benchmark.benchmark.as_str()).is_none_or(|modes| modes.len() == 1);
         imported.arms.push(arm(benchmark, alone)?);
     }
@@ -86,7 +86,7 @@ fn arm(benchmark: &Benchmark, alone: bool) -> Result<Arm, ImportError> {
     let path = if alone { path } else { format!("{path} [{}]", benchmark.mode) };
     let mut arm = case(&path, &["JMH"], params);
     times(&mut arm, benchmark, threads)?;
-    // Percentiles of sampled calls are summaries of the primary metric, not metrics.
+    // Percentiles of sampled calls summarize the primary metric, and are not metrics of their own.
     let percentile = |name: &str| name.starts_with("p0.") || name == "p1.00";
     for (name, metric) in benchmark.secondary.iter().filter(|(name, _)| !percentile(name)) {
         secondary(&mut arm, name, metric)?;
@@ -94,7 +94,7 @@ fn arm(benchmark: &Benchmark, alone: bool) -> Result<Arm, ImportError> {
     Ok(arm)
 }
 
-/// The primary metric as the time of one operation.
+/// Adds the primary metric as the time of one operation.
 fn times(arm: &mut Arm, benchmark: &Benchmark, threads: f64) -> Result<(), ImportError> {
     let metric = &benchmark.primary;
     let wrong = |what: &str| ImportError::of(&benchmark.benchmark, what);
@@ -115,7 +115,8 @@ fn times(arm: &mut Arm, benchmark: &Benchmark, threads: f64) -> Result<(), Impor
         if forks.iter().flatten().any(|score| *score <= 0.0) {
             return Err(wrong("a throughput is not above 0, so that an operation has no time"));
         }
-        // Several threads work at once: each needs as many times longer for one operation.
+        // The threads work at the same time, so the time of one operation is the number of threads divided by the
+        // throughput.
         let times = scaled(forks, |score| threads * factor / score);
         let (quality, source) = match threads > 1.0 {
             true => (Quality::Estimated, "JMH, threads / throughput of each iteration"),
@@ -132,7 +133,7 @@ fn mean(pairs: &[(f64, f64)]) -> Option<f64> {
     (calls > 0.0).then(|| pairs.iter().map(|(time, count)| time * count).sum::<f64>() / calls)
 }
 
-/// What profilers and the benchmark's own counters add. Figures that are not numbers are left out.
+/// Adds the metrics of profilers and the counters of the benchmark. Figures that are not numbers are left out.
 fn secondary(arm: &mut Arm, name: &str, metric: &Metric) -> Result<(), ImportError> {
     let Some(forks) = numbers(metric.raw.as_ref()).filter(|forks| forks.iter().any(|fork| !fork.is_empty()))
     else {
@@ -168,7 +169,7 @@ fn scaled(forks: Vec<Vec<f64>>, scale: impl Fn(f64) -> f64) -> Vec<Vec<f64>> {
     forks.into_iter().map(|fork| fork.into_iter().map(&scale).collect()).collect()
 }
 
-/// Adds readings so that those of one fork can be told from those of another.
+/// Adds readings with block numbers that distinguish the forks.
 fn add_forks(
     arm: &mut Arm,
     key: &str,

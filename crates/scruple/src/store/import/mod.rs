@@ -1,8 +1,8 @@
-//! Results of other benchmark tools, read into what a run holds.
+//! Reads results of other benchmark tools, and converts them into runs.
 //!
-//! Each format is a plain function from text to [`Imported`]. Readings keep the order in which the tool wrote them;
-//! where a tool wrote only a summary, that one figure is the only reading, marked as estimated, with a source that says
-//! which summary it is. Nothing is filled in: what a file does not say stays absent.
+//! Each format has a plain function from text to [`Imported`]. Readings keep the order in which the tool wrote them. If
+//! a tool wrote only a summary, that figure is the only reading; it is marked as estimated, and its source names the
+//! summary. What a file does not contain stays absent.
 
 pub mod args;
 pub mod criterion;
@@ -60,7 +60,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The tool's name.
+    /// Returns the name of the tool.
     pub fn tool(self) -> &'static str {
         match self {
             Format::Criterion => "criterion",
@@ -77,7 +77,7 @@ impl Format {
         }
     }
 
-    /// How the tool is made to write what can be read.
+    /// Returns advice on how to make the tool write a readable file.
     pub fn advice(self) -> &'static str {
         match self {
             Format::Criterion => "write it again with --json FILE",
@@ -99,20 +99,20 @@ impl Format {
     }
 }
 
-/// What one file of another tool holds.
+/// The content of a file of another tool.
 #[derive(Debug, Default)]
 pub struct Imported {
-    /// When the tool ran, in milliseconds since 1970, where the file says so.
+    /// The time at which the tool ran, in milliseconds since 1970, if the file contains it.
     pub started: Option<i64>,
-    /// Where it ran, as far as the file says so.
+    /// The environment in which the tool ran, as far as the file describes it.
     pub provenance: Provenance,
-    /// The benchmarks.
+    /// The benchmarks, as arms.
     pub arms: Vec<Arm>,
-    /// What a reader needs to know in order not to be misled.
+    /// The remarks that a reader needs in order not to be misled.
     pub warnings: Vec<Warning>,
-    /// What else the run is, where it is one of Scruple's.
+    /// The id, the label and other properties of the run, if Scruple wrote the file.
     pub identity: Option<scruple_json::Identity>,
-    /// The versions, where it is a history of Scruple's.
+    /// The versions, if Scruple wrote the file and it is a history.
     pub history: Option<scruple_json::Range>,
 }
 
@@ -126,14 +126,14 @@ impl Imported {
         self.warnings.push(Warning { code: code.to_owned(), text: text.into() });
     }
 
-    /// Notes a fact of the environment, unless it is empty.
+    /// Records a fact about the environment, unless it is empty.
     fn note(&mut self, key: &str, value: &str) {
         if !value.is_empty() {
             self.provenance.environment.insert(key.to_owned(), clean(value));
         }
     }
 
-    /// What every import ends with: names made unique, the machine class named.
+    /// Completes an import: makes the names unique, and sets the machine class.
     fn finished(mut self) -> Result<Imported, ImportError> {
         if self.arms.is_empty() {
             return Err(ImportError::at("the whole text", "there is not one benchmark in it"));
@@ -151,7 +151,7 @@ impl Imported {
     }
 }
 
-/// Reads a text of that format.
+/// Reads a text in this format.
 pub fn read(format: Format, text: &str) -> Result<Imported, ImportError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match format {
@@ -168,8 +168,8 @@ pub fn read(format: Format, text: &str) -> Result<Imported, ImportError> {
     }
 }
 
-/// The format of a text, told by the words that only that tool writes. A text that was cut short is recognised too, so
-/// that its error can name the tool.
+/// Returns the format of a text, which is recognized by words that only this tool writes. A truncated text is
+/// recognized as well, so that its error message can name the tool.
 pub fn recognise(text: &str) -> Option<Format> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let has = |word: &str| text.contains(word);
@@ -201,7 +201,7 @@ pub fn recognise(text: &str) -> Option<Format> {
     }
 }
 
-/// An arm for a benchmark: `path` has its groups divided by `/`.
+/// Creates the arm of a benchmark. The groups in `path` are separated by `/`.
 fn case(path: &str, program: &[&str], params: BTreeMap<String, Parameter>) -> Arm {
     let path = match path.trim_matches('/') {
         "" => "unnamed".to_owned(),
@@ -214,7 +214,7 @@ fn case(path: &str, program: &[&str], params: BTreeMap<String, Parameter>) -> Ar
     Arm { params, ..Arm::new(name, subject, Role::Subject) }
 }
 
-/// A parameter of JSON: a number, a text, or the JSON of anything else.
+/// Converts a JSON value into a parameter: a number, a text, or the JSON text of anything else.
 fn parameter(value: &serde_json::Value) -> Parameter {
     match value {
         serde_json::Value::String(text) => Parameter::parse(text),
@@ -222,12 +222,12 @@ fn parameter(value: &serde_json::Value) -> Parameter {
     }
 }
 
-/// Names come from files: a terminal must not obey what stands in them.
+/// Makes a name from a file harmless, so that it cannot control a terminal.
 fn clean(text: &str) -> String {
     scruple_core::harmless_text::plain(text)
 }
 
-/// Arms of the same name are numbered, so that each can be found again.
+/// Numbers the arms that have the same name, so that each can be found again.
 fn make_unique(arms: &mut [Arm]) {
     let mut taken: BTreeSet<String> = arms.iter().map(|arm| arm.name.clone()).collect();
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
@@ -245,7 +245,7 @@ fn make_unique(arms: &mut [Arm]) {
     }
 }
 
-/// Things with the same key together, in the order in which the keys first appear.
+/// Groups things by their key, in the order in which the keys first appear.
 fn grouped<T, K: Ord + Clone>(things: &[T], key: impl Fn(&&T) -> K) -> Vec<(K, Vec<&T>)> {
     let mut groups: Vec<(K, Vec<&T>)> = Vec::new();
     let mut positions: BTreeMap<K, usize> = BTreeMap::new();
@@ -260,7 +260,7 @@ fn grouped<T, K: Ord + Clone>(things: &[T], key: impl Fn(&&T) -> K) -> Vec<(K, V
     groups
 }
 
-/// A moment such as `2026-11-20T10:00:00+00:00`, in milliseconds since 1970.
+/// Converts a time such as `2026-11-20T10:00:00+00:00` to milliseconds since 1970.
 fn moment(text: &str) -> Option<i64> {
     text.parse::<jiff::Timestamp>().ok().map(|moment| moment.as_millisecond())
 }

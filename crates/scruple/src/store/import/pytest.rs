@@ -1,4 +1,4 @@
-//! pytest-benchmark's JSON: every round where the data were saved, else the median of the rounds.
+//! Reads the JSON of pytest-benchmark: every round if the data were saved, and otherwise the median of the rounds.
 
 use super::figures::{add, add_summary};
 use super::{ImportError, Imported, case, clean, moment, parameter};
@@ -40,7 +40,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     let document: Document = serde_json::from_str(text)?;
     let version = clean(document.version.as_deref().unwrap_or_default());
     let mut imported = Imported::of(format!("pytest-benchmark {version}").trim_end());
-    // The moment is written without a zone by some versions; it is universal time then.
+    // Some versions write the time without a zone; it is then universal time.
     let datetime = document.datetime.as_deref().unwrap_or_default();
     imported.started = moment(datetime).or_else(|| moment(&format!("{datetime}Z")));
     circumstances(&mut imported, &document.machine_info, &document.commit_info);
@@ -77,7 +77,7 @@ fn arm(benchmark: &Benchmark) -> Result<Arm, ImportError> {
     let params: BTreeMap<_, _> =
         benchmark.params.iter().flatten().map(|(name, value)| (clean(name), parameter(value))).collect();
     let full = benchmark.fullname.as_ref().unwrap_or(&benchmark.name);
-    // The brackets repeat the parameters, which have a place of their own.
+    // The brackets repeat the parameters, which are stored separately.
     let path = match full.split_once('[') {
         Some((path, _)) if !params.is_empty() => path,
         _ => full.as_str(),

@@ -1,4 +1,5 @@
-//! What `--json` and `--export-json` wrote of a run or of a history: the run itself, with every reading, and the versions.
+//! Reads what `--json` and `--export-json` wrote about a run or a history: the run with every reading, and the
+//! versions.
 
 use super::{ImportError, Imported, clean, moment};
 use crate::show::json::SCHEMA;
@@ -13,24 +14,24 @@ use scruple_core::unit::Unit;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a run is besides its readings.
+/// The properties of a run other than its readings.
 #[derive(Debug)]
 pub struct Identity {
-    /// Its id.
+    /// The id of the run.
     pub id: String,
-    /// Its label.
+    /// The label of the run.
     pub label: Option<String>,
-    /// How it ended.
+    /// The state in which the run ended.
     pub state: State,
-    /// Its seed.
+    /// The seed of the run.
     pub seed: u64,
-    /// The words of its command line.
+    /// The command line of the run.
     pub argv: Vec<String>,
-    /// How it is judged.
+    /// The terms by which the run is judged.
     pub terms: Terms,
 }
 
-/// What a history is besides its run.
+/// The properties of a history other than its run.
 #[derive(Debug, Deserialize)]
 pub struct Range {
     repository: String,
@@ -40,7 +41,8 @@ pub struct Range {
 }
 
 impl Range {
-    /// The history in a store. No repository there finds it by itself: it is named by its id or its label.
+    /// Returns the history in the form that the store holds. Commands for a repository do not find it; it must be named
+    /// by its id or its label.
     pub fn stored(self, run: Run) -> StoredHistory {
         let entry = |version| Entry { version, artefacts: None, counted: 0, outputs: BTreeMap::new() };
         let repository = clean(&self.repository);
@@ -118,7 +120,7 @@ enum OfMetric {
     },
 }
 
-/// Whether a text is a document of Scruple's.
+/// Whether a text is a document that Scruple wrote.
 pub(super) fn recognises(text: &str) -> bool {
     text.starts_with('{') && text.contains("\"scruple\"") && text.contains("\"schema\"")
 }
@@ -182,7 +184,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     })
 }
 
-/// Whether versions are told apart, and every arm is of one of them.
+/// Checks that versions have different commits, and that every arm belongs to one of them.
 fn check_versions(versions: &[Version], arms: &[Arm]) -> Result<(), ImportError> {
     let ids: BTreeSet<&str> = versions.iter().map(|version| version.commit.as_str()).collect();
     if ids.len() < versions.len() {

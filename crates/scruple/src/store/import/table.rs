@@ -1,8 +1,9 @@
-//! Comma-separated values.
+//! Parses comma-separated values.
 
 use super::ImportError;
 
-/// The records of a text whose cells are parted by a character, each with the line where it begins; quotes as in RFC 4180.
+/// Returns the records of a text, each with the line where it begins. `delimiter` separates the cells, and quotes are
+/// as in RFC 4180.
 pub(super) fn csv(text: &str, delimiter: char) -> Result<Vec<(usize, Vec<String>)>, ImportError> {
     let mut records = Vec::new();
     let mut record = vec![String::new()];

@@ -1,4 +1,4 @@
-//! Golden files of the real tools, the figures in them, and what happens when they are cut short.
+//! Tests with golden files of the real tools: which figures they contain, and what happens if they are truncated.
 //!
 //! All files under `tests/data/import` were written by the tools themselves: hyperfine 1.15, criterion 1.5.13,
 //! criterion.rs 0.8, weigh 0.0.16, Go 1.26, pytest-benchmark 5.3, google-benchmark 1.7 and JMH 1.37. Only names of the
@@ -72,7 +72,7 @@ fn a_file_cut_anywhere_is_an_error_or_whole_readings_but_never_a_panic() {
         let all = read(format, &whole).expect("readable");
         for cut in (0..whole.len()).step_by(50).filter(|cut| whole.is_char_boundary(*cut)) {
             let _ = recognise(&whole[..cut]);
-            // Text formats may end after any line; what is read then is the beginning of what there is.
+            // A text format may end after any line. The part that is read must then be the beginning of the whole.
             let Ok(part) = read(format, &whole[..cut]) else { continue };
             assert!(
                 !name.ends_with(".json") || format == Format::Go,
@@ -135,7 +135,7 @@ fn hyperfine_gives_every_run_and_estimated_processor_times() {
     );
     assert_eq!(wall.readings[0], 0.0030569810000000003 * 1e9);
     assert_eq!(wall.blocks, [0, 1, 2, 3, 4, 5]);
-    // Commands ran one after the other, so their runs share no block.
+    // The commands ran one after the other, so their runs share no block.
     assert_eq!(sample(&imported, "sleep 0.002", "time.wall").blocks, [6, 7, 8, 9, 10, 11]);
     let user = sample(&imported, "sleep 0.001", "time.user");
     assert_eq!(
@@ -156,7 +156,7 @@ fn hyperfine_is_doubted_where_it_wrote_zeros_or_programs_failed() {
 
 #[test]
 fn hyperfine_without_times_gives_one_estimated_reading_and_memory_is_an_upper_bound() {
-    // hyperfine 1.19 writes the memory; this is its form, not its file.
+    // hyperfine 1.19 writes the memory. This text has the same form, but hyperfine did not write it.
     let text = r#"{"results":[{"command":"a","mean":0.5},
         {"command":"b","times":[1,2],"memory_usage_byte":[4096,8192],"exit_codes":[0,null]}]}"#;
     let imported = read(Format::Hyperfine, text).expect("readable");

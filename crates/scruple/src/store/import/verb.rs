@@ -1,4 +1,4 @@
-//! `scruple store import`: results of other benchmark tools, read into the store.
+//! `scruple store import`: reads results of other benchmark tools into the store.
 
 use super::args::ImportArgs;
 use super::criterion_rs;
@@ -18,13 +18,13 @@ use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// No tool writes more than this about a benchmark that anybody waits for.
+/// The largest file that is read, in bytes. No tool writes more about benchmarks that a user waits for.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
-/// Folders nested deeper than this are none of criterion.rs.
+/// The largest depth at which folders are searched for results of criterion.rs.
 const DEEPEST: usize = 32;
 
-/// Reads every file, and only then stores what they hold.
+/// Reads every file, and stores the contents only if all could be read.
 pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
     let mut found: Vec<(String, Format, Imported)> = Vec::new();
     let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
@@ -97,7 +97,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
     Ok(Code::Fine)
 }
 
-/// A run of another tool's readings; `position` keeps runs in order that do not say when they were taken.
+/// Creates the run of another tool's readings. `position` orders the runs that do not say when they were measured.
 fn run_of(imported: Imported, label: Option<&str>, position: usize) -> Run {
     let margin = match imported.arms.first().map(|arm| &arm.subject) {
         Some(Subject::Case { .. }) => 0.01,
@@ -119,7 +119,7 @@ fn run_of(imported: Imported, label: Option<&str>, position: usize) -> Run {
     run
 }
 
-/// What was imported, and the remarks about it.
+/// Describes what was imported, with the remarks about it.
 fn summary(run: &Run, path: &str, format: Format) -> String {
     let count = run.arms.len();
     let plural = if count == 1 { "" } else { "s" };
@@ -172,7 +172,7 @@ pub(super) fn refusal(path: impl AsRef<Path>, format: Format, error: &ImportErro
     ))
 }
 
-/// The folders below this one that hold the newest results of a benchmark.
+/// Collects the folders below this one that hold the newest results of a benchmark.
 fn gather(folder: &Path, format: Option<Format>, found: &mut BTreeSet<PathBuf>) -> Result<(), Fault> {
     let before = found.len();
     if format.is_none_or(|format| format == Format::CriterionRs) {
@@ -198,7 +198,7 @@ fn holds_benchmark(folder: &Path) -> bool {
 
 fn descend(folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        // Links are not followed: they may lead in a circle.
+        // Symbolic links are not followed, because they may form a cycle.
         if !entry.file_type().is_ok_and(|kind| kind.is_dir()) || depth == 0 {
             continue;
         }
@@ -212,7 +212,7 @@ fn descend(folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// All folders of criterion.rs make one run, as one `cargo bench` does.
+/// Combines all folders of criterion.rs into one run, since one `cargo bench` wrote them.
 fn of_folders(folders: &BTreeSet<PathBuf>) -> Result<Option<(String, Format, Imported)>, Fault> {
     let Some(first) = folders.first() else { return Ok(None) };
     let optional = |path: PathBuf| path.is_file().then(|| text_of(&path)).transpose();

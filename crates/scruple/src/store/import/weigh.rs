@@ -1,4 +1,4 @@
-//! weigh's tables, plain or Markdown: what one call of each case allocated, counted by the runtime.
+//! Reads tables of weigh, plain or Markdown: the allocations of one call of each case, which the runtime counted.
 
 use super::figures::{add, add_own};
 use super::{ImportError, Imported, case, clean};
@@ -6,15 +6,15 @@ use scruple_core::metric::Quality;
 use scruple_core::unit::Unit;
 use std::collections::BTreeMap;
 
-/// The columns that weigh knows.
+/// The columns that weigh may write.
 const COLUMNS: [&str; 7] = ["Case", "Allocated", "GCs", "Live", "Check", "Max", "MaxOS"];
 
-/// Whether a text has the head of such a table.
+/// Whether a text contains the head of such a table.
 pub(super) fn recognises(text: &str) -> bool {
     text.lines().any(|line| columns(line).is_some())
 }
 
-/// The columns, where a line is the head of a table. A table without names or figures says nothing.
+/// Returns the columns if a line is the head of a table. The table must have names and figures.
 fn columns(line: &str) -> Option<Vec<&str>> {
     let words: Vec<&str> = match line.trim().strip_prefix('|') {
         Some(row) => row.split('|').filter(|cell| !cell.is_empty()).collect(),
@@ -44,7 +44,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
             table = Some((head, line.trim_end().chars().count()));
         } else if let Some((head, width)) = &table {
             let wrong = |what: &str| ImportError::at(format!("line {}", index + 1), what);
-            // Figures stand at the right edge of the table; one that was cut short does not reach it.
+            // Figures are at the right edge of the table. A row that was cut short does not reach the edge.
             let last = index + 1 == count && !text.ends_with('\n');
             if last && line.trim_end().chars().count() < *width && head.last() != Some(&"Check") {
                 return Err(wrong("the text ends in the middle of a row"));
@@ -53,7 +53,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
                 row(line, head, &groups, &mut imported).map_err(|what| wrong(&what))?;
             }
         } else {
-            // Markdown has the same mark for groups at every depth, so that only the innermost is known.
+            // In Markdown, groups have the same mark at every depth, so that only the innermost group is known.
             let title = line.trim();
             groups.retain(|(depth, _)| *depth < indent);
             groups.push((indent, title.strip_prefix('#').unwrap_or(title)));
@@ -93,8 +93,8 @@ fn row(line: &str, head: &[&str], groups: &[(usize, &str)], imported: &mut Impor
     Ok(())
 }
 
-/// The cells of a row. Only the name of a case may have blanks in it, so that the other cells are counted off from
-/// both sides of it.
+/// Splits a row into cells. Only the name of a case may contain blanks, so the other cells are counted from both ends
+/// of the row.
 fn cells(line: &str, head: &[&str]) -> Option<Vec<String>> {
     let row = line.trim();
     let (parts, between): (Vec<&str>, &str) = match row.strip_prefix('|') {
@@ -113,7 +113,7 @@ fn cells(line: &str, head: &[&str]) -> Option<Vec<String>> {
     Some(cells)
 }
 
-/// The checks that failed: a name, and below it what is wrong.
+/// Adds remarks about failed checks. Each consists of a name, and below it a description of the failure.
 fn checks<'a>(lines: impl Iterator<Item = &'a str>, imported: &mut Imported) {
     let mut name = "";
     for line in lines.filter(|line| !line.trim().is_empty()) {

@@ -1,4 +1,4 @@
-//! asv's results, one file for each commit, versions 1 and 2 of the format.
+//! Reads results of asv, one file for each commit, in versions 1 and 2 of the format.
 
 use super::{Value, Values, in_base_unit};
 use crate::store::import::{ImportError, clean};
@@ -16,18 +16,18 @@ struct Results {
     results: BTreeMap<String, Json>,
 }
 
-/// Whether a text is one of asv's files of results.
+/// Whether a text is a result file of asv.
 pub fn recognises(text: &str) -> bool {
     ["\"commit_hash\"", "\"results\"", "\"requirements\""].iter().all(|key| text.contains(key))
 }
 
-/// Reads the results of one commit. What failed there is null, and has no value.
+/// Reads the results of one commit. A failed benchmark is null in the file, and has no value.
 pub fn read(text: &str) -> Result<Values, ImportError> {
     let results: Results = serde_json::from_str(&without_nan(text))?;
     let mut found = Values::default();
     let column = |name: &str| results.result_columns.iter().position(|column| column == name);
     for (name, result) in &results.results {
-        // Version 2 has rows with named columns; version 1 has the value, or an object.
+        // Version 2 has rows with named columns. Version 1 has a value or an object.
         let (value, params) = match (result, column("result")) {
             (Json::Array(row), Some(place)) => {
                 (row.get(place).cloned(), column("params").and_then(|place| row.get(place)).cloned())
@@ -67,7 +67,7 @@ pub fn read(text: &str) -> Result<Values, ImportError> {
     Ok(found)
 }
 
-/// What a benchmark measures and in which unit, which its name says.
+/// Returns the metric and the unit of a benchmark, which its name implies.
 fn kind(name: &str) -> (&'static str, &'static str) {
     let function = name.rsplit('.').next().unwrap_or(name);
     match function.split('_').next() {
@@ -78,7 +78,7 @@ fn kind(name: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// The combinations of parameters, the last one running fastest, each as text.
+/// Returns the combinations of parameters as texts. The last parameter varies fastest.
 fn combinations(params: Option<&Json>) -> Vec<String> {
     let mut all = vec![String::new()];
     for values in params.and_then(Json::as_array).into_iter().flatten() {
@@ -96,7 +96,7 @@ fn text(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The text with null where Python writes what JSON does not have.
+/// Replaces the numbers that Python writes but JSON does not have by null.
 fn without_nan(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut quoted, mut escaped) = (false, false);

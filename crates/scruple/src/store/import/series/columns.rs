@@ -1,6 +1,7 @@
-//! Tables of values: a column for the commit or the time, and one for each metric, or one for the value.
+//! Tables of values: a column for the commit or the time, and a column for each metric, or a single column of values.
 //!
-//! The user's own CSV and that of Otava (formerly Hunter) are such tables, with `,`, `;` or tabs between the cells.
+//! Both the user's own CSV and that of Otava (formerly Hunter) are such tables. Cells are separated by `,`, `;` or
+//! tabs.
 
 use super::{Value, Values, in_base_unit, time};
 use crate::store::import::table::csv;
@@ -13,14 +14,14 @@ const SUBJECT: &[&str] = &["subject", "name", "benchmark", "test", "series"];
 const METRIC: &[&str] = &["metric"];
 const UNIT: &[&str] = &["unit"];
 
-/// Rows of cells below a head.
+/// A table: rows of cells below a head.
 pub(super) struct Table {
     pub head: Vec<String>,
-    /// Each with the place that an error names.
+    /// The rows, each with the place that an error message names.
     pub rows: Vec<(String, Vec<String>)>,
 }
 
-/// What stands between the cells of a text.
+/// Returns the character that separates the cells of a text.
 fn delimiter(text: &str) -> char {
     let first = text.lines().next().unwrap_or("");
     [',', ';', '\t'].into_iter().max_by_key(|c| (first.matches(*c).count(), *c == ',')).unwrap_or(',')
@@ -65,7 +66,7 @@ pub(super) fn values(table: &Table, name: &str) -> Result<Values, ImportError> {
         let cells =
             || table.rows.iter().filter_map(move |(place, row)| Some((place, row, row.get(column)?.trim())));
         let filled = cells().filter(|(_, _, cell)| !cell.is_empty());
-        // A column of words, such as a branch, is no metric; one with a few is a mistake.
+        // A column of words, such as a branch, is ignored. A column of numbers with a few words is an error.
         if number.is_none() && !filled.clone().any(|(_, _, cell)| is_number(cell)) {
             found.left_out.insert(format!("the column ‘{}’ holds no numbers", clean(&head[column])));
             continue;
@@ -107,7 +108,7 @@ pub(super) fn values(table: &Table, name: &str) -> Result<Values, ImportError> {
     Ok(found)
 }
 
-/// The name of a column and the unit behind it: `latency (ms)`, `size [MB]`.
+/// Splits the title of a column into a name and a unit: `latency (ms)`, `size [MB]`.
 fn unit_of(title: &str) -> (&str, &str) {
     let title = title.trim();
     let split = |open: char, close: char| title.strip_suffix(close)?.rsplit_once(open);

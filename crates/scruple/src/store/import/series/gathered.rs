@@ -1,4 +1,4 @@
-//! The series of all files of one import.
+//! Collects the series of all files of one import.
 
 use super::{Values, asv, columns, history, json};
 use crate::fault::Fault;
@@ -8,10 +8,10 @@ use crate::store::import::{Format, recognise};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Folders nested deeper than this are none of asv.
+/// The largest depth at which folders are searched for result files of asv.
 const DEEPEST: usize = 8;
 
-/// What was found: one series for each file of the user's own, and one for all files of asv.
+/// The series that were found: one for each file of the user's own, and one for all files of asv.
 #[derive(Default)]
 pub struct Gathered {
     own: Vec<(PathBuf, Values)>,
@@ -19,7 +19,7 @@ pub struct Gathered {
 }
 
 impl Gathered {
-    /// Adds what a text holds, where it holds a series.
+    /// Adds the content of a text, if it is a series. Returns whether it is one.
     pub fn add(&mut self, path: &Path, format: Format, text: &str) -> Result<bool, Fault> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start();
         let refused = |error| refusal(path, format, &error);
@@ -45,7 +45,7 @@ impl Gathered {
         }
     }
 
-    /// Adds the results of asv in a folder, where there are any.
+    /// Adds the results of asv in a folder. Returns whether there are any.
     pub fn add_folder(&mut self, folder: &Path) -> Result<bool, Fault> {
         let mut files = Vec::new();
         json_files(folder, DEEPEST, &mut files);
@@ -65,7 +65,7 @@ impl Gathered {
         Ok(found)
     }
 
-    /// A history of each series.
+    /// Creates a history from each series.
     pub fn histories(self, label: Option<&str>) -> Result<Vec<StoredHistory>, Fault> {
         let mut histories = Vec::new();
         for (path, values) in self.own {
@@ -83,7 +83,7 @@ impl Gathered {
 
 fn json_files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        // Links are not followed: they may lead in a circle.
+        // Symbolic links are not followed, because they may form a cycle.
         let Ok(kind) = entry.file_type() else { continue };
         let path = entry.path();
         if kind.is_dir() && depth > 0 {
@@ -94,7 +94,7 @@ fn json_files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What was imported, and how it is shown.
+/// Describes what was imported, and how to show it.
 pub fn summary(history: &StoredHistory) -> String {
     let (run, count) = (&history.run, history.entries.len());
     let mut names: Vec<&str> = run.arms.iter().map(|arm| arm.name.as_str()).collect();

@@ -1,4 +1,5 @@
-//! The user's own JSON: an array of objects, or one object in a line, with the keys that tables have for columns.
+//! Reads the user's own JSON: an array of objects, or one object in each line. The keys are those that tables have as
+//! columns.
 
 use super::Values;
 use super::columns::{Table, values};

@@ -1,7 +1,7 @@
-//! The user's own series: values over commits or times, which become a history that is judged for change points.
+//! Imports the user's own series. Values over commits or times become a history that is searched for change points.
 //!
-//! The formats make [`Value`]s of a text; [`history`] makes a stored history of these, of which each commit or time is a
-//! version.
+//! Each format converts a text into [`Value`]s. [`history`] converts these into a stored history whose versions are the
+//! commits or times.
 
 pub mod asv;
 pub mod columns;
@@ -21,33 +21,33 @@ use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One value of a series.
+/// A value of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
-    /// The commit, or the time where there is no commit.
+    /// The commit, or the time if there is no commit.
     pub version: String,
-    /// When the version is from, in milliseconds since 1970.
+    /// The time of the version, in milliseconds since 1970.
     pub time: Option<i64>,
-    /// What was measured.
+    /// The name of the measured subject.
     pub subject: String,
-    /// What of it.
+    /// The name of the metric.
     pub metric: String,
-    /// The unit of the number.
+    /// The unit of `number`.
     pub unit: Unit,
-    /// The number.
+    /// The value, in `unit`.
     pub number: f64,
 }
 
-/// What a text of series holds.
+/// The content of a text with series.
 #[derive(Debug, Default)]
 pub struct Values {
     /// The values, in the order of the text.
     pub values: Vec<Value>,
-    /// What was left out, and why, each as a sentence.
+    /// Sentences that say what was left out, and why.
     pub left_out: BTreeSet<String>,
 }
 
-/// A number in the base unit of its quantity: times in nanoseconds, sizes in bytes.
+/// Converts a number to the base unit of its quantity: times to nanoseconds, sizes to bytes.
 pub(super) fn in_base_unit(number: f64, unit: &str) -> (f64, Unit) {
     if let Some(factor) = nanoseconds(unit).or_else(|| (unit == "seconds").then_some(1e9)) {
         return (number * factor, Unit::Nanoseconds);
@@ -66,11 +66,12 @@ pub(super) fn in_base_unit(number: f64, unit: &str) -> (f64, Unit) {
     (number * bytes, Unit::Bytes)
 }
 
-/// A time as tools write it: RFC 3339, a date, `2024.01.01 3:00:00 +0100`, or seconds or milliseconds since 1970.
+/// Parses a time as tools write it: RFC 3339, a date, `2024.01.01 3:00:00 +0100`, or seconds or milliseconds since
+/// 1970. Returns milliseconds since 1970.
 pub(super) fn time(text: &str) -> Option<i64> {
     let text = text.trim();
     if let Ok(number) = text.parse::<f64>() {
-        // Seconds have ten digits until 2286, milliseconds thirteen.
+        // Until the year 2286, seconds have ten digits and milliseconds have thirteen.
         let milliseconds = if number.abs() < 1e11 { number * 1000.0 } else { number };
         return number.is_finite().then_some(milliseconds as i64);
     }
@@ -88,7 +89,7 @@ pub(super) fn time(text: &str) -> Option<i64> {
     Some(moment.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_millisecond())
 }
 
-/// A key of a metric: one that is declared, or lower-case words.
+/// Returns the key of a metric: a declared one, or the name in lower case with separators.
 fn key(name: &str) -> String {
     if metric(name).is_some() {
         return name.to_owned();
@@ -107,7 +108,8 @@ fn key(name: &str) -> String {
     }
 }
 
-/// The history of some values. Versions stand in the order of their times where all have one, else in that of the text.
+/// Creates a history from values. Versions are in the order of their times if all have one, and otherwise in the order
+/// of the text.
 pub fn history(
     name: &str,
     tool: &str,
@@ -179,7 +181,8 @@ pub fn history(
     })
 }
 
-/// An arm for each subject at each version. Every value has a block of its own, since none were taken side by side.
+/// Creates an arm for each subject at each version. Every value has a block of its own, since no two were measured side
+/// by side.
 fn arms(values: &[Value]) -> Result<Vec<Arm>, ImportError> {
     let mut arms: Vec<Arm> = Vec::new();
     let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
