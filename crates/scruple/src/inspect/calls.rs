@@ -1,4 +1,4 @@
-//! `scruple inspect calls`: what one program does, function by function, counted exactly.
+//! `scruple inspect calls`: counts exactly what one program does, by function.
 
 use super::args::{CallsArgs, SortCalls};
 use super::launch::{self, ended, failure};
@@ -15,10 +15,11 @@ use scruple_measure::calltree::{
 use scruple_measure::command::{Commands, Job};
 use std::path::Path;
 
-/// The format in which Scruple keeps call trees.
+/// The name of the format in which Scruple stores call trees.
 const CALLS: &str = "calls";
 
-/// The call tree, or why there is none here; `aim` is what needs it.
+/// Returns the counter that records the call tree, or an error that says why it is not available. `aim` says what needs
+/// it.
 pub fn counter(aim: &str) -> Result<Counter, Fault> {
     let lacking = |why: String| {
         Fault::usage(format!(
@@ -69,7 +70,7 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     write(args, &counted, &side, &exports)
 }
 
-/// Shows a profile that was written before.
+/// Shows a profile that was written earlier.
 fn imported(args: &CallsArgs, path: &Path, exports: &[Export]) -> Result<Code, Fault> {
     let imported = read::read(path)?;
     if imported.kind.format != read::OWN && exports.iter().any(|export| export.format == CALLS) {
@@ -87,7 +88,7 @@ fn imported(args: &CallsArgs, path: &Path, exports: &[Export]) -> Result<Code, F
         heap_seen: kind.has_heap,
         source: format!("Read from ‘{}’, a profile of {}{varies}.", path.display(), kind.format),
         lines: SourceCosts::default(),
-        // Where nothing but allocations was counted, they say which function comes first.
+        // If a profile contains only allocations, these determine the order of the functions.
         sort: if kind.word.is_none() && args.sort == SortCalls::Own { SortCalls::Bytes } else { args.sort },
         most: args.most,
     };
@@ -113,8 +114,8 @@ fn write(args: &CallsArgs, counted: &Counted<'_>, side: &Side, exports: &[Export
     unwritten.map_or(Ok(Code::Fine), Err)
 }
 
-/// One run under the call tree. `aim` is what needs the tree, for the message where there is none, and `hint` is advice
-/// for a program that fails; without one, failures are ignored.
+/// Runs a program once under the call tree. `aim` says what needs the tree, for the error message if there is none.
+/// `hint` is the advice for a program that fails; without it, failures are ignored.
 pub fn tree_of(
     commands: &mut Commands,
     job: &Job,

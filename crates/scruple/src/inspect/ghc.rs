@@ -1,4 +1,4 @@
-//! `scruple inspect ghc`: pauses, heap profiles and cost-centre profiles of Haskell programs.
+//! `scruple inspect ghc`: shows pauses, heap profiles and cost-centre profiles of Haskell programs.
 
 use super::args::{Cost, GhcArgs, GhcPart, HeapArgs, PausesArgs, ProfileArgs};
 use super::launch;
@@ -15,7 +15,7 @@ use scruple_measure::runtimes::ghc::{cost_centres, heap_profile};
 use scruple_measure::runtimes::{self, Runtime, Runtimes, Told};
 use std::path::Path;
 
-/// Shows what was asked for.
+/// Runs one of the subcommands.
 pub fn ghc(args: &GhcArgs) -> Result<Code, Fault> {
     match &args.part {
         GhcPart::Pauses(args) => pauses(args),
@@ -45,7 +45,8 @@ fn pauses(args: &PausesArgs) -> Result<Code, Fault> {
     fault.map_or(Ok(Code::Fine), Err)
 }
 
-/// Runs the program while its runtime logs every collection. A program that fails has logged what it did until then.
+/// Runs the program while its runtime logs every collection. A program that fails has a log of the time before its
+/// failure.
 fn logged(args: &PausesArgs) -> Result<(Pauses, Option<Fault>), Fault> {
     let launcher = launch::launcher()?;
     let job = launch::job(&args.command, args.time_limit.as_deref())?;
@@ -65,7 +66,7 @@ fn logged(args: &PausesArgs) -> Result<(Pauses, Option<Fault>), Fault> {
     }
 }
 
-/// Why a program has logged nothing.
+/// Says why a program has logged nothing.
 fn why_not(job: &Job, told: &[Told]) -> String {
     let recognised = runtimes::recognise(&job.program);
     let forbidden = recognised.iter().filter(|found| found.runtime == Runtime::Ghc).find_map(|found| {
@@ -119,7 +120,7 @@ fn profile(args: &ProfileArgs) -> Result<Code, Fault> {
 
 fn read(path: &Path) -> Result<String, Fault> {
     match std::fs::read(path) {
-        // The compiler writes UTF-8, but names in a profile may be cut inside a character.
+        // The compiler writes UTF-8, but names in a profile may be truncated within a character.
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) => Err(Fault::usage(format!("cannot read ‘{}’: {error}", path.display()))),
     }

@@ -1,4 +1,4 @@
-//! A single launch of a program, outside of any run.
+//! Launches a program once, outside of any run.
 
 use crate::cli::values;
 use crate::fault::{Code, Fault};
@@ -11,17 +11,17 @@ use scruple_measure::program::Program;
 use scruple_measure::streams::{Input, Output};
 use std::path::Path;
 
-/// The launcher, which must be forked before anything else.
+/// Starts the launcher, which must be forked before anything else is done.
 pub fn launcher() -> Result<Launcher, Fault> {
     Launcher::start().map_err(|error| Fault::internal(format!("cannot fork the launcher process: {error}")))
 }
 
-/// What launches programs and attaches these instruments.
+/// Creates the value that launches programs with these instruments.
 pub fn commands(launcher: Launcher, instruments: Vec<Box<dyn Instrument>>) -> Result<Commands, Fault> {
     Ok(Commands::new(launcher, new_run::interruption_flag()?, instruments))
 }
 
-/// The job of running these words here, with empty input and discarded output.
+/// Creates the job of running these words in the working folder, with empty input and discarded output.
 pub fn job(words: &[String], time_limit: Option<&str>) -> Result<Job, Fault> {
     let folder = std::env::current_dir().map_err(|error| {
         Fault::usage(format!("cannot tell the working folder: {error}; change to one that exists"))
@@ -30,7 +30,7 @@ pub fn job(words: &[String], time_limit: Option<&str>) -> Result<Job, Fault> {
     Ok(Job { time_limit, ..job_in(words, &folder)? })
 }
 
-/// The job of running these words in a folder.
+/// Creates the job of running these words in a given folder.
 pub fn job_in(words: &[String], folder: &Path) -> Result<Job, Fault> {
     let first = words.first().ok_or_else(|| Fault::usage("no command was given"))?;
     let program = Program::find(first.as_ref(), folder)
@@ -50,7 +50,7 @@ pub fn job_in(words: &[String], folder: &Path) -> Result<Job, Fault> {
     })
 }
 
-/// The launch, if it started and ended with success.
+/// Returns the launch if the program started and ended with exit code 0.
 pub fn ended_well(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<Weighing, Fault> {
     let weighing = ended(job, weighed)?;
     match failure(job, &weighing) {
@@ -59,7 +59,7 @@ pub fn ended_well(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<We
     }
 }
 
-/// The launch, if it started and ended by itself.
+/// Returns the launch if the program started and ended by itself.
 pub fn ended(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<Weighing, Fault> {
     let name = &job.name;
     let weighing = weighed.map_err(|error| {
@@ -76,7 +76,7 @@ pub fn ended(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<Weighin
     }
 }
 
-/// The message about a program that ended by itself, but without success.
+/// Returns the error for a program that ended by itself, but without success.
 pub fn failure(job: &Job, weighing: &Weighing) -> Option<Fault> {
     let name = &job.name;
     match weighing.ending {

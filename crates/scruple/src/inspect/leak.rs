@@ -1,4 +1,4 @@
-//! `scruple inspect leak`: the live heap against the size of the work.
+//! `scruple inspect leak`: relates the live heap to the size of the work.
 
 use super::args::LeakArgs;
 use super::launch;
@@ -26,21 +26,21 @@ use scruple_measure::runtimes::{COMMON, LIVE, Runtimes};
 use scruple_measure::scripted::{Script, Scripted};
 use std::path::{Path, PathBuf};
 
-/// The available figures, with the pass and the instrument that read them. The first one that can be read is used.
+/// The metrics that may be used, with the pass and the instrument that read them. The first one with readings is used.
 const FIGURES: [(&str, Pass, u32); 3] =
     [(LIVE, Pass::Counting, 0), ("malloc.live", Pass::Counting, 1), ("memory.peak", Pass::Memory, 0)];
 
-/// Figures that are used only when they are named.
+/// The metrics that are used only if the user names them.
 const BY_NAME: [(&str, Pass, u32); 2] =
     [("malloc.peak", Pass::Counting, 1), ("heap.live_max", Pass::Counting, 2)];
 
-/// The parameter of stored arms that says how large the work was.
+/// The parameter of stored arms that holds the size of the work.
 pub const SIZE: &str = "size";
 
-/// The placeholder for the size.
+/// The placeholders for the size in the command.
 const PLACES: [&str; 2] = ["{size}", "{n}"];
 
-/// Runs every size, judges, prints.
+/// Runs every size, judges the growth, and prints the result.
 pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     let sizes = sizes(args)?;
     let candidates = candidates(args.metric.as_deref())?;
@@ -90,12 +90,12 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     })
 }
 
-/// The figures by which a leak may be told, the best first.
+/// Returns the keys of the metrics that can reveal a leak, the preferred one first.
 pub fn figures() -> impl Iterator<Item = &'static str> {
     FIGURES.iter().chain(&BY_NAME).map(|(key, ..)| *key)
 }
 
-/// Stores what was read, an arm for each size.
+/// Stores the readings, with an arm for each size.
 fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<PathBuf>) -> Result<(), Fault> {
     let Some(store) = paths::open_store(&args.store)? else { return Ok(()) };
     let programs: Vec<&Path> = programs.iter().map(PathBuf::as_path).collect();
@@ -108,12 +108,12 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
         for (block, point) in points.enumerate() {
             let values = [(found.metric, Some(point.bytes)), ("malloc.peak", point.peak)];
             let each = values.iter().filter_map(|(key, value)| {
-                // What a runtime tells of its live heap is in no table of metrics.
+                // The table of metrics does not contain the live heap of runtimes.
                 let own = || Metric::custom(key, Unit::Bytes, Quality::Noisy, found.pass);
                 let metric = metric(key).cloned().unwrap_or_else(own);
                 Some(Reading::of(&metric, (*value)?, &point.source))
             });
-            // The figure may be the peak itself.
+            // The chosen metric may be the peak itself, which would then be stored twice.
             let mut readings: Vec<Reading> = each.collect();
             readings.dedup_by(|one, other| one.key == other.key);
             add_readings(&mut arm, readings, found.pass, block as u32);
@@ -126,13 +126,13 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
     ledger.fault.as_ref().map_or(Ok(()), |error| Err(Fault::not_stored(error)))
 }
 
-/// The words of the command with a size in its places.
+/// Returns the words of the command, with the size in place of the placeholders.
 fn words(command: &[String], size: &str) -> Vec<String> {
     let each = command.iter();
     each.map(|word| PLACES.iter().fold(word.clone(), |word, place| word.replace(place, size))).collect()
 }
 
-/// The sizes as numbers and as the program receives them, smallest first.
+/// Returns the sizes as numbers and as the texts that the program receives, smallest first.
 fn sizes(args: &LeakArgs) -> Result<Vec<(f64, String)>, Fault> {
     if !args.command.iter().any(|word| PLACES.iter().any(|place| word.contains(place))) {
         return Err(Fault::usage(
@@ -174,13 +174,13 @@ fn candidates(asked: Option<&str>) -> Result<Vec<(&'static str, Pass, u32)>, Fau
     }
 }
 
-/// The launches, as they are taken.
+/// The state of the measurement.
 struct Taking<'a> {
     args: &'a LeakArgs,
     weigher: Box<dyn Weigher>,
-    /// A language runtime reported something, but not the requested figure.
+    /// Whether a language runtime reported something, but not the requested metric.
     managed: bool,
-    // Instruments keep their data here until the end.
+    // The folder must exist until the end, because instruments write their data to it.
     _work: Option<WorkFolder>,
 }
 
@@ -210,13 +210,13 @@ impl Taking<'_> {
         Ok(Taking { args, weigher, managed: false, _work: Some(work) })
     }
 
-    /// Why a figure would mislead, whatever its value.
+    /// Says why a metric would be misleading whatever its value is, if so.
     fn out_of_the_question(&self, key: &str, asked: bool) -> Option<String> {
         (key == "malloc.live" && self.managed && !asked)
             .then(|| "the program’s objects are its language runtime’s, which malloc does not see".to_owned())
     }
 
-    /// One figure for every run of every size, or why it cannot be had.
+    /// Reads a metric in every run of every size, or says why it is not available.
     fn all(
         &mut self,
         sizes: &[(f64, String)],
@@ -251,7 +251,7 @@ impl Taking<'_> {
         Ok(Ok(points))
     }
 
-    /// The programs that are run; a script's need not be there.
+    /// Returns the path of the program. A program of scripted readings need not exist.
     fn programs(&self, sizes: &[(f64, String)]) -> Vec<PathBuf> {
         let first = sizes.first().filter(|_| self.args.scripted.is_none());
         first.and_then(|(_, size)| self.job(size).ok()).map(|job| job.program.path).into_iter().collect()
@@ -261,7 +261,7 @@ impl Taking<'_> {
         let words = words(&self.args.command, size);
         match self.args.scripted {
             None => launch::job(&words, self.args.time_limit.as_deref()),
-            // What a script plays need not be there.
+            // A program of scripted readings need not exist.
             Some(_) => {
                 let name = words.join(" ");
                 let anything = launch::job(&["true".to_owned()], None)?;

@@ -1,4 +1,4 @@
-//! `scruple inspect memory`: the memory map of a running process.
+//! `scruple inspect memory`: shows the memory map of a running process.
 
 use super::args::MemoryArgs;
 use super::report::memory;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a process is read at first; the expensive readings are rarer.
+/// The initial interval between readings of a process. Expensive figures are read less often.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Serialize)]
@@ -22,7 +22,7 @@ struct Document<'a> {
     memory_map: memory::MemoryReport<'a>,
 }
 
-/// Looks at the process or watches it, and prints what was seen.
+/// Reads the memory map of the process once or watches it, and prints the result.
 pub fn memory(args: &MemoryArgs) -> Result<Code, Fault> {
     let extent = if args.tree { Extent::Tree } else { Extent::Alone };
     let course = match &args.watching {
@@ -46,7 +46,7 @@ pub fn memory(args: &MemoryArgs) -> Result<Code, Fault> {
     Ok(Code::Fine)
 }
 
-/// Watches until the time is over, the process ends, or the user interrupts.
+/// Watches the process until the time is over, the process ends, or the user interrupts.
 fn watch(pid: i32, extent: Extent, time: Duration) -> Result<MemoryCourse, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let (over, ended) = (AtomicBool::new(false), AtomicBool::new(false));

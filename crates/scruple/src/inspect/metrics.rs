@@ -1,11 +1,11 @@
-//! `scruple inspect metrics`: the table of metrics.
+//! `scruple inspect metrics`: prints the table of metrics.
 
 use crate::fault::{Code, Fault};
 use crate::show::output;
 use scruple_core::metric::METRICS;
 use std::fmt::Write as _;
 
-/// Prints the table.
+/// Prints the table of metrics.
 pub fn metrics() -> Result<Code, Fault> {
     let mut text = String::new();
     for metric in METRICS {

@@ -8,7 +8,7 @@ use super::memory::memory;
 use super::metrics::metrics;
 use crate::fault::{Code, Fault};
 
-/// Does one of the group's verbs.
+/// Runs one of the subcommands.
 pub fn inspect(verb: &InspectVerb) -> Result<Code, Fault> {
     match verb {
         InspectVerb::Memory(args) => memory(args),

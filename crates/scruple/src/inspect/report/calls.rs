@@ -1,4 +1,4 @@
-//! The activity of a program by function: a table, source lines, JSON, a flame graph.
+//! Reports what a program does by function: a table, source lines, JSON, a flame graph.
 
 use crate::inspect::args::SortCalls;
 use crate::profile::{CallProfile, FunctionSum};
@@ -14,24 +14,24 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The formats of the report besides those of [`crate::profile`], by the endings of their files.
+/// The formats of the report in addition to those of [`crate::profile`], by the endings of their files.
 pub const FORMATS: Formats<fn(&Counted<'_>) -> String, 2> = [("json", json), ("svg", flame_graph)];
 
-/// The content and the form of the report.
+/// The content of the report, and options for its form.
 pub struct Counted<'a> {
-    /// The profile.
+    /// The call profile.
     pub profile: &'a CallProfile,
-    /// How many processes it had.
+    /// The number of processes that the program had.
     pub processes: usize,
-    /// Whether an allocator was seen, so that zero allocations really means none.
+    /// Whether an allocator was recognized, so that zero allocations really means none.
     pub heap_seen: bool,
-    /// Where the figures are from, as a sentence.
+    /// The origin of the figures, as a sentence.
     pub source: String,
-    /// Instructions by source line; empty where they were not requested.
+    /// The instructions by source line; empty if they were not requested.
     pub lines: SourceCosts,
     /// The order of the functions.
     pub sort: SortCalls,
-    /// At most this many functions and lines.
+    /// The largest number of functions and of lines that are shown.
     pub most: usize,
 }
 
@@ -53,7 +53,7 @@ impl Counted<'_> {
     }
 }
 
-/// Writes the tables for a terminal of that many columns.
+/// Writes the tables for a terminal with this many columns.
 pub fn text(counted: &Counted<'_>, width: usize) -> String {
     let total = counted.profile.total();
     let mut out =
@@ -213,11 +213,11 @@ pub fn json(counted: &Counted<'_>) -> String {
         functions: functions.collect(),
         lines: lines.collect(),
     };
-    // These types have text keys and no failing serializers, so there is no error to handle.
+    // Serialization cannot fail, because these types have text keys and no failing serializers.
     crate::show::json::inert(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
 }
 
-/// Draws instructions by calling context.
+/// Draws instructions by calling context as a flame graph.
 pub fn flame_graph(counted: &Counted<'_>) -> String {
     let frames: Vec<flame::Frame> = counted
         .profile

@@ -1,4 +1,4 @@
-//! The verdict on a leak: the live size at each size of the work, and the conclusion.
+//! Reports on a search for leaks: the live memory at each size of the work, and the verdict.
 
 use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::page::Tone;
@@ -11,54 +11,54 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// Columns of the bar that shows the growth.
+/// The width of the bar that shows the growth, in columns.
 const BAR: usize = 40;
 
-/// The result.
+/// The result of a search for leaks.
 pub struct Leak {
     /// The words of the command.
     pub command: Vec<String>,
-    /// The metric taken.
+    /// The key of the metric that was used.
     pub metric: &'static str,
-    /// The pass that read it.
+    /// The pass that read the metric.
     pub pass: Pass,
-    /// Metrics that would have been better.
+    /// The preferred metrics that were not available.
     pub passed_over: Vec<PassedOver>,
     /// The runs, by size.
     pub points: Vec<Point>,
-    /// The conclusion.
+    /// The verdict about the growth of the metric.
     pub verdict: Retained,
-    /// The conclusion about the peak of malloc, where the verdict is about what remains of it.
+    /// The verdict about the growth of malloc's peak, if the metric is the memory that remains allocated.
     pub peak: Option<Retained>,
 }
 
-/// A metric that could not be taken.
+/// A metric that was not available.
 #[derive(Serialize)]
 pub struct PassedOver {
-    /// Its key.
+    /// The key of the metric.
     pub metric: String,
-    /// The reason.
+    /// The reason why it was not available.
     pub why: String,
 }
 
-/// One run.
+/// A run at one size.
 #[derive(Serialize)]
 pub struct Point {
-    /// The size of its work.
+    /// The size of the work.
     #[serde(rename = "n")]
     pub size: f64,
-    /// Its live size.
+    /// The value of the metric, in bytes.
     pub bytes: f64,
-    /// The peak of malloc.
+    /// The peak of malloc, in bytes.
     #[serde(skip)]
     pub peak: Option<f64>,
-    /// Which instrument read it.
+    /// The instrument that read the value.
     #[serde(skip)]
     pub source: String,
-    /// Collections of all kinds.
+    /// The number of collections of all kinds.
     #[serde(rename = "gc_count", skip_serializing_if = "Option::is_none")]
     pub collections: Option<f64>,
-    /// Full collections, the only moments that show the whole live size.
+    /// The number of full collections. Only these show the whole live memory.
     #[serde(rename = "gc_major", skip_serializing_if = "Option::is_none")]
     pub majors: Option<f64>,
 }
@@ -73,7 +73,7 @@ fn meaning(metric: &str) -> &'static str {
     }
 }
 
-/// Writes table and verdict for a terminal of that many columns.
+/// Writes the table and the verdict for a terminal with this many columns.
 pub fn text(leak: &Leak, width: usize) -> String {
     let source = leak.points.first().map_or("", |point| point.source.as_str());
     let mut out = format!("{BOLD}‘{}’{BOLD:#}\n", leak.command.join(" "));
@@ -95,7 +95,7 @@ pub fn text(leak: &Leak, width: usize) -> String {
     let head = format!("  {}  {}", right("size", first), right("live", second));
     let _ = writeln!(out, "{DIM}{head}{DIM:#}");
     let mut rows = sizes.iter().zip(&bytes).zip(&leak.points).collect::<Vec<_>>();
-    // Equal runs share a row.
+    // Runs with the same size and value share a row.
     rows.dedup_by_key(|((size, bytes), _)| (*size, *bytes));
     for ((size, bytes), point) in rows {
         let columns = if most > 0.0 { (point.bytes / most * BAR as f64).round() as usize } else { 0 };
@@ -138,7 +138,7 @@ fn between(power: &Interval) -> String {
     }
 }
 
-/// What the readings show: its tone, in a word, and why.
+/// Describes a verdict: its tone, a word for it, and the explanation.
 pub fn said(verdict: &Retained) -> (Tone, &'static str, String) {
     const NEARLY_ONE: f64 = 1.1;
     match verdict {
@@ -188,7 +188,7 @@ fn said_of(doubt: &Doubt) -> String {
     }
 }
 
-/// The same in JSON: bytes.
+/// The report in JSON, with sizes in bytes.
 #[derive(Serialize)]
 pub struct LeakReport<'a> {
     command: &'a [String],
@@ -199,20 +199,20 @@ pub struct LeakReport<'a> {
     verdict: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_unit: Option<f64>,
-    /// Of the bytes per unit.
+    /// The interval of the bytes per unit of work.
     #[serde(skip_serializing_if = "Option::is_none")]
     interval: Option<[f64; 2]>,
-    /// The powers of the size that are possible.
+    /// The interval of the exponent of the growth, as a power of the size.
     #[serde(skip_serializing_if = "Option::is_none")]
     power: Option<[f64; 2]>,
-    /// The size from which on nothing grows.
+    /// The size from which on the memory does not grow.
     #[serde(skip_serializing_if = "Option::is_none")]
     stops_after: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
 }
 
-/// Makes the report.
+/// Creates the report.
 pub fn report(leak: &Leak) -> LeakReport<'_> {
     let mut report = LeakReport {
         command: &leak.command,

@@ -1,4 +1,4 @@
-//! The memory map of a process: a table with a picture, its course over time, and both in JSON.
+//! Reports the memory map of a process: a table with a picture, its course over time, and both in JSON.
 
 use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::block_characters;
@@ -11,12 +11,12 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// Columns of the picture beside a row.
+/// The width of the bar beside a row, in columns.
 const BAR: usize = 20;
-/// Columns of the course over time.
+/// The width of the course over time, in columns.
 const LINE: usize = 40;
 
-/// Writes table, picture and course for a terminal of that many columns.
+/// Writes the table, the picture and the course for a terminal with this many columns.
 pub fn text(name: &str, course: &MemoryCourse, width: usize) -> String {
     let mut out = format!("{BOLD}Memory map of ‘{name}’{BOLD:#}\n");
     match (&course.largest, course.peak()) {
@@ -37,7 +37,7 @@ pub fn text(name: &str, course: &MemoryCourse, width: usize) -> String {
     out
 }
 
-/// When the map was read, and of which process.
+/// Says when the map was read, and of which process.
 pub(crate) fn when(largest: &Largest, peak: &Moment, moments: usize) -> String {
     let bytes = |bytes: u64| quantity(bytes as f64, &Unit::Bytes);
     let process = format!("Process {} (‘{}’)", largest.pid, largest.name);
@@ -56,21 +56,21 @@ pub(crate) fn when(largest: &Largest, peak: &Moment, moments: usize) -> String {
     )
 }
 
-/// A line of the table before it is laid out.
+/// A row of the table, before it is padded.
 pub(crate) struct TableLine {
-    /// The class, or the name of the sum.
+    /// The class of the mappings, or the name of the sum.
     pub head: String,
-    /// The permissions.
+    /// The permissions of the mappings.
     pub permissions: String,
     /// The number of mappings.
     pub mappings: String,
-    /// Their amount.
+    /// The memory of the mappings.
     pub amount: Amount,
-    /// Whether it is the sum of other lines.
+    /// Whether the row is the sum of other rows.
     pub sum: bool,
 }
 
-/// One line for each class and permission, each below the sum of its side; then the total.
+/// Returns a row for each class and permission, below the sum of its half (with or without a file), and then the total.
 pub(crate) fn lines(course: &MemoryCourse) -> Vec<TableLine> {
     let rows: Vec<&MapRow> = course.map.iter().filter(|row| row.is_used()).collect();
     let both = mapped_and_anonymous(&course.map);
@@ -106,10 +106,10 @@ pub(crate) fn lines(course: &MemoryCourse) -> Vec<TableLine> {
     lines
 }
 
-/// A part of an amount.
+/// A function that selects a part of an amount of memory.
 pub(crate) type Pick = fn(&Amount) -> u64;
 
-/// The columns: the group, the title, the part.
+/// The columns of the table: the group, the title, and the part of the amount.
 pub(crate) const COLUMNS: [(&str, &str, Pick); 6] = [
     ("shared", "clean", |amount| amount.shared_clean),
     ("", "dirty", |amount| amount.shared_dirty),
@@ -159,8 +159,8 @@ fn table(course: &MemoryCourse, width: usize, out: &mut String) {
     }
 }
 
-/// What the memory of a row is made of, as long as the row is large. Rounding is of the running sum, so that the parts
-/// together are as long as the whole.
+/// Draws a bar that shows the parts of a row's memory, as long as that memory is large. The running sum is rounded, so
+/// that the lengths of the parts add up to that of the whole.
 fn bar(amount: &Amount, most: u64) -> String {
     let parts = [
         ('█', amount.private_dirty),
@@ -222,7 +222,7 @@ fn seconds(moment: &Moment) -> f64 {
     moment.at.as_secs_f64()
 }
 
-/// The map and its course in JSON: bytes and nanoseconds.
+/// The map and its course in JSON, in bytes and nanoseconds.
 #[derive(Serialize)]
 pub struct MemoryReport<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -248,7 +248,7 @@ struct Peak {
     high_water: u64,
 }
 
-/// Makes the report.
+/// Creates the report.
 pub fn report(course: &MemoryCourse) -> MemoryReport<'_> {
     let largest = course.largest.as_ref();
     let both = largest.map(|_| mapped_and_anonymous(&course.map));

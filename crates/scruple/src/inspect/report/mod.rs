@@ -1,4 +1,4 @@
-//! Reports of the verbs that examine one program.
+//! The reports of the commands that examine one program.
 
 pub mod calls;
 pub mod leak;

@@ -1,4 +1,4 @@
-//! The pauses of a collector that logs every collection: by generation, and as a distribution.
+//! Reports the pauses of a collector that logs every collection: by generation, and as a distribution.
 
 use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::block_characters;
@@ -9,25 +9,25 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// Columns of the bars of the distribution, and of the heap over time.
+/// The width of the bars of the distribution, and of the heap over time, in columns.
 const BAR: usize = 40;
 
 /// The pauses of one program.
 #[derive(Serialize)]
 pub struct Pauses {
-    /// What was run or read.
+    /// The name of the program or of the log file.
     subject: String,
-    /// The processes that logged.
+    /// The number of processes that logged.
     processes: usize,
-    /// All collections, then those of each generation.
+    /// The figures of all collections, then those of each generation.
     generations: Vec<Generation>,
-    /// The number of pauses up to each bound and above the one before.
+    /// The number of pauses in each bin.
     histogram: Vec<Bin>,
-    /// Live bytes after each collection of the oldest generation.
+    /// The live bytes after each collection of the oldest generation.
     residency: Vec<Residency>,
 }
 
-/// Collections of one generation, or of all; times in nanoseconds.
+/// The pauses of one generation, or of all, in nanoseconds.
 #[derive(Serialize)]
 struct Generation {
     generation: Option<u32>,
@@ -40,7 +40,7 @@ struct Generation {
     copied: f64,
 }
 
-/// A bar of the distribution; bounds in nanoseconds.
+/// A bin of the distribution, with bounds in nanoseconds.
 #[derive(Serialize)]
 struct Bin {
     above: f64,
@@ -48,7 +48,7 @@ struct Bin {
     count: usize,
 }
 
-/// The live size at a moment.
+/// The live memory at a moment.
 #[derive(Serialize)]
 struct Residency {
     at: f64,
@@ -58,7 +58,7 @@ struct Residency {
 const NANOSECONDS: f64 = 1e9;
 
 impl Pauses {
-    /// The report on the logs of one program, which contain at least one collection.
+    /// Creates the report from the logs of one program, which contain at least one collection.
     pub fn of(subject: &str, logs: &[&Log]) -> Pauses {
         let all = Log { collections: logs.iter().flat_map(|log| log.collections.iter().copied()).collect() };
         let mut known: Vec<u32> = all.collections.iter().map(|collection| collection.generation).collect();
@@ -70,7 +70,7 @@ impl Pauses {
             let collections = all.collections.iter().filter(of_it).copied().collect();
             generations.push(generation(Some(one), &Log { collections }));
         }
-        // Heaps of several processes are unrelated: the first that logged is the main one.
+        // The heaps of several processes are unrelated. The first process that logged is the main one.
         let residency = logs.first().map(|log| log.residency()).unwrap_or_default();
         Pauses {
             subject: subject.to_owned(),
@@ -100,7 +100,7 @@ fn generation(generation: Option<u32>, log: &Log) -> Generation {
     }
 }
 
-/// Bins that end at 1, 2 and 5 times each power of ten, from the log's resolution to the longest pause.
+/// Returns bins that end at 1, 2 and 5 times each power of ten, from the resolution of the log to the longest pause.
 fn histogram(log: &Log) -> Vec<Bin> {
     let pauses: Vec<f64> = log.collections.iter().map(|collection| collection.pause).collect();
     let count =
@@ -113,7 +113,8 @@ fn histogram(log: &Log) -> Vec<Bin> {
                 break 'powers;
             }
             let up_to = digit * 10_f64.powi(power);
-            // A pause printed as 0.002 must not exceed the computed bound.
+            // The bound is computed with rounding errors, which must not move a pause of exactly this length to the
+            // next bin.
             let bound = up_to * (1.0 + 1e-9);
             bins.push(Bin { above, up_to, count: count(above, bound) });
             above = bound;
@@ -126,7 +127,7 @@ fn histogram(log: &Log) -> Vec<Bin> {
     bins
 }
 
-/// Writes both for a terminal of that many columns.
+/// Writes the pauses and the live memory for a terminal with this many columns.
 pub fn text(pauses: &Pauses, width: usize) -> String {
     let time = |ns: f64| quantity(ns, &Unit::Nanoseconds);
     // A pause takes some time, even if the log rounds it to zero.

@@ -1,4 +1,4 @@
-//! Haskell profiles: the live heap, and the cost centres with most time and memory.
+//! Reports Haskell profiles: the live heap, and the cost centres with most time and memory.
 
 use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::bands;
@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// Columns of a band over time.
+/// The width of a band over time, in columns.
 const LINE: usize = 30;
 
-/// A heap profile in JSON; bytes, and times in the unit of the profile.
+/// A heap profile in JSON. Sizes are in bytes, times in the unit of the profile.
 #[derive(Serialize)]
 pub struct HeapReport<'a> {
     job: &'a str,
@@ -41,7 +41,7 @@ struct HeapBand<'a> {
     at_peak: f64,
 }
 
-/// Reports the largest bands.
+/// Creates the report on the largest bands.
 pub fn heap_report(profile: &HeapProfile, top: usize) -> HeapReport<'_> {
     let peak = profile.peak();
     let at_peak = |name: &str| peak.and_then(|peak| peak.bands.get(name).copied()).unwrap_or(0.0);
@@ -62,7 +62,7 @@ pub fn heap_report(profile: &HeapProfile, top: usize) -> HeapReport<'_> {
 fn moment(profile: &HeapProfile, at: f64) -> String {
     match profile.sample_unit.as_str() {
         "seconds" => quantity(at * 1e9, &Unit::Nanoseconds),
-        // Time may also be counted in bytes allocated.
+        // A profile may count time in allocated bytes.
         unit => format!("{} {unit}", grouped(at)),
     }
 }
@@ -125,7 +125,7 @@ pub fn heap_text(profile: &HeapProfile, top: usize, width: usize) -> String {
     out
 }
 
-/// Draws the largest bands over time, and what is left as one more.
+/// Draws the largest bands over time, and the others as one more band.
 pub fn heap_svg(profile: &HeapProfile, top: usize) -> String {
     let moments: Vec<f64> = profile.samples.iter().map(|sample| sample.at).collect();
     let largest: Vec<&str> = profile.largest().into_iter().take(top).map(|(name, _)| name).collect();
@@ -147,16 +147,16 @@ pub fn heap_svg(profile: &HeapProfile, top: usize) -> String {
     bands::svg(&title, &moments, &bands, |at| moment(profile, at), bytes)
 }
 
-/// Which cost of a cost centre.
+/// The cost by which cost centres are ranked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// Ticks of the profiler's clock.
     Time,
-    /// Bytes allocated.
+    /// Allocated bytes.
     Bytes,
 }
 
-/// A cost centre, over all its places in the call tree; shares of the whole, from 0 to 1.
+/// A cost centre, summed over all its places in the call tree. Shares of the whole are between 0 and 1.
 #[derive(Serialize)]
 pub struct Centre {
     name: String,
@@ -169,7 +169,7 @@ pub struct Centre {
     bytes_with_callees: f64,
 }
 
-/// A profile in JSON.
+/// A cost-centre profile in JSON.
 #[derive(Serialize)]
 pub struct CostCentreReport {
     ticks: u64,
@@ -178,7 +178,7 @@ pub struct CostCentreReport {
     cost_centres: Vec<Centre>,
 }
 
-/// The cost of a node itself: exact where the profile has it, else a share in thousandths of a percent.
+/// Returns the own cost of a node. It is exact if the profile contains it, and otherwise derived from a rounded share.
 fn own(profile: &Profile, node: usize, by: By) -> f64 {
     let node = &profile.nodes[node];
     let (exact, whole, share) = match by {
@@ -202,7 +202,7 @@ fn frames(profile: &Profile, by: By) -> Vec<Frame> {
     profile.nodes.iter().enumerate().map(frame).collect()
 }
 
-/// The cost centres, the most costly first.
+/// Returns the cost centres, the most costly first.
 pub fn centres(profile: &Profile, by: By) -> Vec<Centre> {
     let whole = [By::Time, By::Bytes].map(|by| flame::totals(&frames(profile, by)));
     let mut found: BTreeMap<(String, &str), Centre> = BTreeMap::new();
@@ -222,7 +222,7 @@ pub fn centres(profile: &Profile, by: By) -> Vec<Centre> {
         centre.time += own(profile, index, By::Time);
         centre.bytes_share += own(profile, index, By::Bytes);
         centre.bytes = node.bytes.map(|bytes| bytes + centre.bytes.unwrap_or(0)).or(centre.bytes);
-        // Below itself it has already been counted.
+        // The cost of a recursive call is already included in that of the outer call.
         if !called_by_itself(profile, index) {
             centre.time_with_callees += whole[0][index];
             centre.bytes_with_callees += whole[1][index];
@@ -252,7 +252,7 @@ fn called_by_itself(profile: &Profile, index: usize) -> bool {
     false
 }
 
-/// Reports the most costly.
+/// Creates the report on the most costly cost centres.
 pub fn report(profile: &Profile, by: By, top: usize) -> CostCentreReport {
     let mut cost_centres = centres(profile, by);
     cost_centres.truncate(top);
@@ -260,7 +260,7 @@ pub fn report(profile: &Profile, by: By, top: usize) -> CostCentreReport {
     CostCentreReport { ticks: profile.ticks, bytes: profile.bytes, by, cost_centres }
 }
 
-/// Writes the table of the most costly.
+/// Writes the table of the most costly cost centres.
 pub fn text(title: &str, profile: &Profile, by: By, top: usize, width: usize) -> String {
     let mut out = format!("{BOLD}Cost centres of ‘{title}’{BOLD:#}\n");
     let all = centres(profile, by);
@@ -308,7 +308,7 @@ pub fn text(title: &str, profile: &Profile, by: By, top: usize, width: usize) ->
     out
 }
 
-/// Draws the call tree.
+/// Draws the call tree as a flame graph.
 pub fn svg(title: &str, profile: &Profile, by: By) -> String {
     let (what, whole) = match by {
         By::Time => ("time", profile.ticks),
