@@ -139,7 +139,7 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Opens a database. Creates the file if it does not exist.
+    /// Opens a database. A missing file is created if it is opened for writing.
     pub(super) fn open(address: &Address, writable: bool) -> Result<Database, Failure> {
         let engine: Box<dyn Engine> = match address {
             Address::File(path) => Box::new(sqlite::Sqlite::open(path, writable)?),
