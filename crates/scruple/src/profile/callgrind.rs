@@ -1,11 +1,11 @@
-//! The file format of callgrind, version 1, as callgrind_annotate and KCachegrind read it.
+//! Writes the file format of callgrind, version 1, which callgrind_annotate and KCachegrind read.
 
 use super::CallProfile;
 use scruple_core::explain::Cost;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What a function calls: how often, and what the calls cost.
+/// The callees of a function: how often each is called, and the cost of these calls.
 type Calls = BTreeMap<usize, (u64, Cost)>;
 
 pub(super) fn text(profile: &CallProfile) -> String {
@@ -20,7 +20,7 @@ pub(super) fn text(profile: &CallProfile) -> String {
             super::add(cost, node.inclusive);
         }
     }
-    // A recursive call costs nothing here: its instructions are in the call that the function began with.
+    // A recursive call has no cost here, because its instructions are already in the outer call of the function.
     for (from, to, count) in &profile.recursive {
         let (caller, callee) = (profile.nodes[*from].frame, profile.nodes[*to].frame);
         calls.entry(caller).or_default().entry(callee).or_default().0 += count;

@@ -1,4 +1,5 @@
-//! Collapsed stacks: a line for each calling context, its functions joined by semicolons, and its instructions.
+//! Writes collapsed stacks: a line for each calling context with its functions, separated by semicolons, and its
+//! instructions.
 
 use super::CallProfile;
 use std::fmt::Write as _;
@@ -7,7 +8,7 @@ pub(super) fn text(profile: &CallProfile) -> String {
     let mut out = String::new();
     for (place, node) in profile.nodes.iter().enumerate().filter(|(_, node)| node.own.instructions > 0) {
         let path = profile.path(place);
-        // A semicolon separates functions here.
+        // A semicolon in a name would be read as a separator.
         let names: Vec<String> =
             path.iter().map(|frame| profile.frames[*frame].name.replace(';', ",")).collect();
         let _ = writeln!(out, "{} {}", names.join(";"), node.own.instructions);

@@ -1,5 +1,5 @@
-//! The JSON of the Firefox profiler: one thread for each count, whose samples are contexts with their counts as weights.
-//! There is no time in it; samples stand one after the other.
+//! Writes the JSON of the Firefox profiler: one thread for each count, whose samples are contexts with their counts as
+//! weights. The times of the samples only give their order.
 
 use super::{COUNTS, CallProfile};
 use fxprof_processed_profile::{
@@ -45,7 +45,7 @@ pub(super) fn text(profile: &CallProfile) -> String {
             let stack = out.intern_stack(thread, parent, frames[node.frame]);
             stacks.push(stack);
             let mut left = node.own.of(*count);
-            // A weight has 32 bits.
+            // A weight has 32 bits, so that a large count needs several samples.
             while left > 0 {
                 let weight = i32::try_from(left).unwrap_or(i32::MAX);
                 time += 1_000_000;
@@ -55,7 +55,7 @@ pub(super) fn text(profile: &CallProfile) -> String {
             }
         }
     }
-    // These types have text keys and no failing serializers, so there is no error to handle.
+    // Serialization cannot fail, because these types have text keys and no failing serializers.
     serde_json::to_string(&out).unwrap_or_default() + "\n"
 }
 

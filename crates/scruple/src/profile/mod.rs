@@ -1,5 +1,5 @@
-//! Call trees of one program as other tools read them: collapsed stacks, callgrind, pprof, speedscope, the Firefox
-//! profiler. `read` is the other way.
+//! Writes call trees of one program for other tools: collapsed stacks, callgrind, pprof, speedscope, the Firefox
+//! profiler. The module `read` does the reverse.
 
 mod callgrind;
 mod collapsed;
@@ -15,7 +15,7 @@ use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::Side;
 use std::path::Path;
 
-/// The formats that a call tree can be written in.
+/// The formats in which a call tree can be written.
 pub const FORMATS: Formats<fn(&CallProfile) -> Vec<u8>, 5> = [
     ("collapsed", |profile| collapsed::text(profile).into_bytes()),
     ("callgrind", |profile| callgrind::text(profile).into_bytes()),
@@ -24,80 +24,81 @@ pub const FORMATS: Formats<fn(&CallProfile) -> Vec<u8>, 5> = [
     ("firefox", |profile| firefox::text(profile).into_bytes()),
 ];
 
-/// The counts of every context, in the order of the formats: key, unit, and title.
+/// The counts of every context, in the order in which formats write them: count, name, and unit.
 const COUNTS: [(Count, &str, &str); 3] = [
     (Count::Instructions, "instructions", "count"),
     (Count::Allocations, "allocations", "count"),
     (Count::Bytes, "bytes", "bytes"),
 ];
 
-/// A function of a profile.
+/// A function in a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// Its name as its language writes it; file and address where it has none.
+    /// The name of the function as its language writes it. A function without a name is shown by its file and address.
     pub name: String,
-    /// The file that it is in; empty for what is no function.
+    /// The file that contains the function; empty if the frame is not a function.
     pub object: String,
 }
 
 /// A calling context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// The caller's place; none for processes, which have no caller.
+    /// The index of the caller; `None` for processes, which have no caller.
     pub parent: Option<usize>,
-    /// The place of the function.
+    /// The index of the function.
     pub frame: usize,
-    /// Calls from the caller.
+    /// The number of calls from the caller.
     pub calls: u64,
-    /// Its own cost, and its own requests to the allocator.
+    /// The cost of the function itself, and its own requests to the allocator.
     pub own: Cost,
-    /// Its cost with callees.
+    /// The cost including callees.
     pub inclusive: Cost,
 }
 
-/// The profile of a program by calling context; callers come before callees.
+/// The profile of a program by calling context. Callers precede their callees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallProfile {
-    /// The command.
+    /// The command that was run.
     pub title: String,
-    /// The functions.
+    /// The functions of the program.
     pub frames: Vec<Frame>,
-    /// The contexts.
+    /// The calling contexts.
     pub nodes: Vec<Node>,
-    /// Calls from a context to one above it: from, to, and how many. What they cost is in the contexts already.
+    /// The recursive calls: the calling context, the outer context of the same function, and the number of calls. The
+    /// costs of these calls are already in the contexts.
     pub recursive: Vec<(usize, usize, u64)>,
-    /// What the first count is.
+    /// The name of what the first count counts.
     pub word: String,
 }
 
-/// The sums of one function over all contexts.
+/// The sums of one function over all its contexts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionSum {
-    /// The function's place.
+    /// The index of the function.
     pub frame: usize,
-    /// Calls of it, without those from inside itself.
+    /// The number of calls, without recursive ones.
     pub calls: u64,
-    /// Own cost.
+    /// The cost of the function itself.
     pub own: Cost,
-    /// Cost with callees. A function is on a path only once, so nothing is counted twice.
+    /// The cost including callees. A function is on a path only once, so that no cost is counted twice.
     pub inclusive: Cost,
 }
 
 impl CallProfile {
-    /// The profile of a run. The tool notes an allocation where the allocator is entered; it belongs to the function that
-    /// called that.
+    /// Creates the profile of a run. The tool records an allocation at the entry of the allocator; the profile
+    /// attributes it to the caller of that.
     pub fn of(title: &str, side: &Side) -> CallProfile {
         CallProfile::of_side(title, side, true)
     }
 
-    /// A profile that was written before.
+    /// Creates the profile that was read from a file.
     pub fn imported(title: &str, imported: &Imported) -> CallProfile {
         let of_scruple = imported.kind.format == read::OWN;
         let word = imported.kind.word.clone().unwrap_or_default();
         CallProfile { word, ..CallProfile::of_side(title, &imported.side, of_scruple) }
     }
 
-    /// Without the root that stands above processes.
+    /// Creates the profile without the root, which is above the processes.
     fn of_side(title: &str, side: &Side, at_allocator: bool) -> CallProfile {
         let frames = side.tree.functions.iter().zip(&side.functions);
         let frames = frames.map(|(named, found)| {
@@ -112,7 +113,7 @@ impl CallProfile {
         });
         let contexts = side.tree.contexts.get(1..).unwrap_or_default();
         let nodes = contexts.iter().map(|context| Node {
-            // Without the root all indices shift by one.
+            // All indices are smaller by one than in the tree, because the root is removed.
             parent: context.parent.and_then(|parent| parent.checked_sub(1)),
             frame: context.function,
             calls: context.calls,
@@ -141,14 +142,14 @@ impl CallProfile {
         profile
     }
 
-    /// The sum over all contexts.
+    /// Returns the sum of the own costs of all contexts.
     pub fn total(&self) -> Cost {
         let mut sum = Cost::default();
         self.nodes.iter().for_each(|node| add(&mut sum, node.own));
         sum
     }
 
-    /// The functions, as many as there are frames.
+    /// Returns the sums of every function, in the order of the frames.
     pub fn functions(&self) -> Vec<FunctionSum> {
         let mut sums: Vec<FunctionSum> =
             (0..self.frames.len()).map(|frame| FunctionSum { frame, ..FunctionSum::default() }).collect();
@@ -161,7 +162,7 @@ impl CallProfile {
         sums
     }
 
-    /// The places of the frames from the process to a context.
+    /// Returns the indices of the frames from the process to a context.
     fn path(&self, node: usize) -> Vec<usize> {
         let mut path = Vec::new();
         let mut at = Some(node);
@@ -184,7 +185,7 @@ fn add(sum: &mut Cost, more: Cost) {
 pub(crate) mod tests {
     use super::*;
 
-    /// `main` calls `work; now`, which calls `malloc` twice.
+    /// Creates a profile in which `main` calls `work; now`, which calls `malloc` twice.
     pub(crate) fn small() -> CallProfile {
         let frame = |name: &str, object: &str| Frame { name: name.to_owned(), object: object.to_owned() };
         let node = |parent, frame, calls, instructions, allocations, bytes| Node {

@@ -1,5 +1,5 @@
-//! The profile of pprof: a message of protocol buffers, as `profile.proto` of pprof's sources describes it, not
-//! compressed. The numbers of the fields are those of that file.
+//! Writes the format of pprof: an uncompressed message of protocol buffers, as `profile.proto` in pprof's sources
+//! describes it. The field numbers are those of that file.
 
 use super::{COUNTS, CallProfile};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ pub(super) fn bytes(profile: &CallProfile) -> Vec<u8> {
             continue;
         }
         let mut sample = Message::default();
-        // The innermost first; identities are not 0.
+        // The innermost function is first. Ids start at 1.
         let stack: Vec<u64> = profile.path(place).iter().rev().map(|frame| *frame as u64 + 1).collect();
         sample.packed(1, &stack).packed(2, &values);
         out.message(2, &sample);
@@ -29,7 +29,7 @@ pub(super) fn bytes(profile: &CallProfile) -> Vec<u8> {
         if !mappings.contains_key(frame.object.as_str()) {
             mappings.insert(&frame.object, next);
             let mut mapping = Message::default();
-            // Functions have names, so that no reader looks for the file.
+            // The flag says that functions have names, so that no reader looks for the file.
             mapping.number(1, next).number(5, texts.place(&frame.object)).number(7, 1);
             out.message(3, &mapping);
         }
@@ -53,7 +53,7 @@ pub(super) fn bytes(profile: &CallProfile) -> Vec<u8> {
     out.bytes
 }
 
-/// The table of texts, of which the first is empty.
+/// The table of strings. Its first entry is empty.
 struct Texts {
     list: Vec<String>,
     places: HashMap<String, u64>,
@@ -77,7 +77,7 @@ impl Texts {
     }
 }
 
-/// A message under construction, in the wire format of protocol buffers.
+/// A message that is being written in the wire format of protocol buffers.
 #[derive(Default)]
 struct Message {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The JSON of speedscope: one profile for each count.
+//! Writes the JSON of speedscope: one profile for each count.
 
 use super::{COUNTS, CallProfile};
 use serde_json::{Value, json};

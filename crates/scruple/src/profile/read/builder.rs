@@ -1,4 +1,4 @@
-//! A tree of calling contexts from stacks.
+//! Builds a tree of calling contexts from stacks.
 
 use scruple_core::explain::{Context, Cost, Function, is_library, normal};
 use scruple_core::harmless_text::plain;
@@ -6,13 +6,13 @@ use scruple_measure::calltree::{self, Side};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The file that functions are in of which none is known.
+/// The name that stands for the program's own file if it is not known.
 const PROGRAM: &str = "program";
 
-/// The most contexts that are told apart.
+/// The largest number of calling contexts in a profile.
 const MOST: usize = 8_000_000;
 
-/// Puts stacks together.
+/// A tree of calling contexts that is being built.
 pub struct Builder {
     side: Side,
     functions: HashMap<(String, String), usize>,
@@ -20,7 +20,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A tree with nothing but its root.
+    /// Creates a tree that contains only its root.
     pub fn new() -> Builder {
         let mut side = Side::default();
         side.add_function(calltree::Function::default(), Function::default());
@@ -28,7 +28,7 @@ impl Builder {
         Builder { side, functions: HashMap::new(), children: HashMap::new() }
     }
 
-    /// The place of a function by its name and the file that it is in; empty where that is not known.
+    /// Returns the index of a function with this name and file. Either may be empty if it is not known.
     pub fn function(&mut self, name: &str, object: &str, is_own: bool) -> usize {
         let key = (name.to_owned(), object.to_owned());
         if let Some(known) = self.functions.get(&key) {
@@ -55,7 +55,8 @@ impl Builder {
         place
     }
 
-    /// Adds a stack, the outermost function first. A function that is on it already leads back to its context.
+    /// Adds a stack, with the outermost function first. If a function is on the stack twice, the second occurrence
+    /// leads back to the context of the first.
     pub fn stack(&mut self, functions: &[usize], cost: Cost) -> Result<(), String> {
         let mut at = 0;
         let mut on_path: HashMap<usize, usize> = HashMap::new();
@@ -70,7 +71,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The context of a function below another.
+    /// Returns the context of a function below another context. Creates it if necessary.
     pub fn below(&mut self, parent: usize, function: usize) -> Result<usize, String> {
         let next = self.side.tree.contexts.len();
         let place = *self.children.entry((parent, function)).or_insert(next);
@@ -83,19 +84,19 @@ impl Builder {
         Ok(place)
     }
 
-    /// Adds to what a context cost itself.
+    /// Adds a cost to the own cost of a context.
     pub fn add(&mut self, context: usize, cost: Cost) {
         super::super::add(&mut self.side.tree.contexts[context].cost, cost);
     }
 
-    /// How often a context was called.
+    /// Adds calls to a context.
     pub fn calls(&mut self, context: usize, calls: u64, recursive: u64) {
         let context = &mut self.side.tree.contexts[context];
         context.calls = context.calls.saturating_add(calls);
         context.recursive = context.recursive.saturating_add(recursive);
     }
 
-    /// The tree.
+    /// Returns the complete tree.
     pub fn done(mut self) -> Side {
         for context in &self.side.tree.contexts {
             let is_named =

@@ -1,5 +1,5 @@
-//! The files of callgrind. They hold functions and the calls between them, and no calling contexts: each function stands
-//! by itself below the program.
+//! Reads files of callgrind. They contain functions and the calls between them, but no calling contexts. Therefore each
+//! function is directly below the program.
 
 use super::{Builder, Imported, Kind};
 use scruple_core::explain::Cost;
@@ -17,7 +17,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
     for (function, costs) in &profile.functions {
         let place = builder.function(&function.name, &function.object, function.object == program);
         let context = builder.below(0, place)?;
-        // One call from the program: who made the others is not looked at.
+        // One call counts as coming from the program. The callers of the others are ignored.
         builder.calls(context, 1, costs.calls.saturating_sub(1));
         builder.add(context, Cost { instructions: costs.own, ..Cost::default() });
     }

@@ -1,4 +1,5 @@
-//! Collapsed stacks: in each line functions joined by semicolons, the outermost first, a space, and a number.
+//! Reads collapsed stacks. Each line contains functions separated by semicolons, with the outermost first, a space, and
+//! a number.
 
 use super::{Builder, Imported, Kind};
 use scruple_core::explain::Cost;
@@ -23,7 +24,8 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
     if stacks == 0 {
         return Err("it has no stacks".to_owned());
     }
-    // Nothing says whether they were counted or sampled; what is true of samples is true of either.
+    // The format does not say whether the numbers are counts or samples. They are treated as samples, because every
+    // statement about samples also holds for counts.
     let kind = Kind {
         word: Some("samples".to_owned()),
         is_sampled: true,

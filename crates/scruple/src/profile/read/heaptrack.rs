@@ -1,5 +1,6 @@
-//! The files of heaptrack 1.2 and later, unpacked: a line for each string, address, stack and allocation. Numbers are
-//! hexadecimal, indices begin with 1, and 0 stands for none. heaptrack's sources (`accumulatedtracedata.cpp`) describe it.
+//! Reads unpacked files of heaptrack 1.2 and later: a line for each string, address, stack and allocation. Numbers are
+//! hexadecimal, indices begin at 1, and 0 means none. The format is described by heaptrack's source
+//! `accumulatedtracedata.cpp`.
 
 use super::{Builder, Imported, Kind};
 use scruple_core::explain::Cost;
@@ -8,13 +9,13 @@ use scruple_core::explain::Cost;
 struct Reader {
     title: Option<String>,
     strings: Vec<String>,
-    /// The functions at each address, innermost first, and the file.
+    /// The functions at each address, with the innermost first, and the file.
     addresses: Vec<(Vec<usize>, usize)>,
-    /// The address and the caller's stack.
+    /// The address and the index of the caller's stack, for each stack.
     stacks: Vec<(usize, usize)>,
-    /// What was asked for, and by which stack.
+    /// The number of requested bytes and the index of the stack, for each kind of allocation.
     kinds: Vec<(u64, usize)>,
-    /// How often.
+    /// The number of allocations of each kind.
     counts: Vec<u64>,
 }
 
@@ -50,7 +51,7 @@ impl Reader {
             }
             "X" => self.title = Some(rest.to_owned()),
             "s" => {
-                // From version 3 on the length stands before the text.
+                // From version 3 of the format on, the length precedes the text.
                 let (length, text) = rest.split_once(' ').unwrap_or(("", rest));
                 let told = u64::from_str_radix(length, 16).ok() == Some(text.len() as u64);
                 self.strings.push(if told { text } else { rest }.to_owned());

@@ -1,4 +1,5 @@
-//! Scruple's own form of a profile: JSON, packed by gzip. It holds what comparing needs, the machine code among it.
+//! Reads and writes Scruple's own format of profiles: JSON, compressed by gzip. It contains what a comparison needs,
+//! including the machine code.
 
 use super::{Imported, Kind, OWN};
 use scruple_core::explain::{Context, Cost, Function, Tree};
@@ -7,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
-/// How it begins.
+/// The first characters of the JSON text.
 pub(super) const HEAD: &str = "{\"scruple_calls\":";
 
-/// The version of the form.
+/// The version of the format.
 const VERSION: u32 = 1;
 
-/// The parent's place and one, the function's, calls, recursive calls, instructions, allocations, bytes.
+/// The row of a context: the index of its parent plus one, the index of its function, calls, recursive calls,
+/// instructions, allocations, bytes.
 type Row = (u64, u64, u64, u64, u64, u64, u64);
 
 #[derive(Serialize, Deserialize)]
@@ -26,7 +28,7 @@ struct Document {
     contexts: Vec<Row>,
     recursive: Vec<(usize, usize, u64)>,
     executed: Vec<BTreeMap<u64, u8>>,
-    /// How often each instruction was executed, by file.
+    /// The number of executions of each instruction, by file.
     counts: BTreeMap<String, Vec<(u64, u64)>>,
     named: (u64, u64),
     #[serde(default)]
@@ -34,7 +36,7 @@ struct Document {
     code: MachineCode,
 }
 
-/// The profile of a run, to be kept.
+/// Returns the profile of a run in the form in which it is stored.
 pub fn bytes(title: &str, has_heap: bool, side: &Side) -> Vec<u8> {
     let mut counts: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
     for ((file, address), count) in &side.counts {
@@ -61,7 +63,7 @@ pub fn bytes(title: &str, has_heap: bool, side: &Side) -> Vec<u8> {
         code: Binaries::new().machine_code(side),
     };
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let _ = packed.write_all(serde_json::to_string(&document).unwrap_or_default().as_bytes());
     packed.finish().unwrap_or_default()
 }
@@ -78,7 +80,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
     Ok(Imported { title: Some(document.title), kind, side })
 }
 
-/// The tree, if callers stand before callees and every place is one of the lists.
+/// Returns the tree. Returns `None` unless callers precede callees and every index is within its list.
 fn side(document: &Document) -> Option<Side> {
     let functions = document.names.len();
     let lists = [document.functions.len(), document.executed.len(), document.code.functions.len()];

@@ -1,12 +1,13 @@
-//! What `memray transform csv` writes: allocations at the peak (or leaks, or temporary ones) by stack, innermost first.
+//! Reads the output of `memray transform csv`: allocations at the peak (or leaks, or temporary ones) by stack, with the
+//! innermost function first.
 
 use super::{Builder, Imported, Kind};
 use scruple_core::explain::Cost;
 
-/// How the table begins.
+/// The first characters of the table.
 pub(super) const HEAD: &str = "allocator,num_allocations,size,";
 
-/// How memray's own files begin.
+/// The first bytes of memray's own files.
 pub(super) const BINARY: &[u8] = b"memray\0";
 
 pub(super) fn parse(text: &str) -> Result<Imported, String> {

@@ -1,4 +1,4 @@
-//! Profiles that were written before, by Scruple or by other tools. Each format is a function from bytes to a profile.
+//! Reads profiles that Scruple or other tools have written. Each format has a function from bytes to a profile.
 
 mod builder;
 mod callgrind;
@@ -17,40 +17,41 @@ use std::path::Path;
 
 pub use kept::bytes as kept_bytes;
 
-/// What the form of Scruple itself is called.
+/// The name of Scruple's own format.
 pub const OWN: &str = "Scruple";
 
-/// A larger profile is not read, packed or not: it would not fit into memory many times over.
+/// The largest size of a profile that is read, compressed or not, in bytes. A larger one would take several times its
+/// size in memory.
 const LARGEST: u64 = 1 << 30;
 
-/// What the first count of a profile is, and what may be said of it.
+/// The meaning of a profile's first count, and the properties that limit what can be concluded from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// What the first count counts; none where the profile has allocations only.
+    /// The name of what the first count counts; `None` if the profile contains only allocations.
     pub word: Option<String>,
-    /// Whether the first count is of samples, so that it varies by chance.
+    /// Whether the first count is a number of samples, which varies by chance.
     pub is_sampled: bool,
-    /// Whether it holds calling contexts, and not only functions.
+    /// Whether the profile contains calling contexts in addition to functions.
     pub has_contexts: bool,
-    /// Whether allocations were counted.
+    /// Whether the profile contains allocations.
     pub has_heap: bool,
-    /// What wrote it.
+    /// The name of the format.
     pub format: &'static str,
 }
 
-/// A profile that was written before.
+/// A profile that was read from a file.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// What it is of, where it says so.
+    /// The name of the profiled program, if the profile contains it.
     pub title: Option<String>,
-    /// What it counts.
+    /// The meaning of the counts.
     pub kind: Kind,
-    /// The tree.
+    /// The tree of calling contexts.
     pub side: Side,
 }
 
 impl Kind {
-    /// Instructions, calls and allocations by calling context, counted.
+    /// Returns the properties of a format with exact counts of instructions, calls and allocations by calling context.
     pub fn counted(format: &'static str) -> Kind {
         Kind {
             word: Some("instructions".to_owned()),
@@ -80,19 +81,19 @@ pub fn read(path: &Path) -> Result<Imported, Fault> {
     parse(&bytes).map_err(fault)
 }
 
-/// Whether a word is the path of a file that may be a profile: one that is there, that nobody may execute, and that is no
-/// program whose permission to be executed is missing.
+/// Whether a word is the path of a file that may be a profile: the file exists, is not executable, and does not begin
+/// like a program.
 pub fn is_profile(word: &str) -> bool {
     use std::os::unix::fs::PermissionsExt;
     let is_plain =
         std::fs::metadata(word).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 == 0);
     let mut begin = Vec::new();
-    // What cannot be read is refused with the reason when it is read as a profile.
+    // A file that cannot be read counts as a profile, because reading it then reports the reason.
     let read = File::open(word).and_then(|file| file.take(8).read_to_end(&mut begin));
     is_plain && (read.is_err() || program(&begin).is_none())
 }
 
-/// What a file is that begins like this, if that is a program.
+/// Says what kind of program begins with these bytes, if any does.
 fn program(begin: &[u8]) -> Option<&'static str> {
     match begin {
         [0x7f, b'E', b'L', b'F', ..] => Some("a program or a library"),
@@ -101,10 +102,10 @@ fn program(begin: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Reads a profile.
+/// Parses a profile.
 ///
 /// # Errors
-/// What is wrong with it, as a clause.
+/// A clause that says what is wrong with the profile.
 pub fn parse(bytes: &[u8]) -> Result<Imported, String> {
     if bytes.len() as u64 > LARGEST {
         return Err(too_large());
@@ -140,7 +141,7 @@ fn parse_plain(bytes: &[u8]) -> Result<Imported, String> {
             "it is memray’s own form; `memray transform csv FILE` writes one that can be read".to_owned()
         );
     }
-    // Messages of protocol buffers are no text: pprof's begin with the field of sample types.
+    // A message of protocol buffers is not valid text, because pprof's messages begin with the field of sample types.
     let Ok(text) = std::str::from_utf8(bytes).map(|text| text.trim_start_matches('\u{feff}')) else {
         return pprof::parse(bytes).map_err(|why| format!("as pprof’s: {why}"));
     };

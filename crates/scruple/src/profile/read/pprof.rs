@@ -1,16 +1,16 @@
-//! The profile of pprof: a message of protocol buffers, as `profile.proto` of pprof's sources describes it.
+//! Reads the format of pprof: a message of protocol buffers, as `profile.proto` in pprof's sources describes it.
 
 use super::{Builder, Imported, Kind};
 use scruple_core::explain::Cost;
 use std::collections::HashMap;
 
-/// A field of a message.
+/// The value of a field in a message.
 enum Field<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
-/// The fields of a message, one after the other.
+/// An iterator over the fields of a message.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -53,7 +53,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The numbers of a repeated field, packed or one by one.
+/// Appends the numbers of a repeated field, which are packed or separate.
 fn numbers(field: &Field<'_>, into: &mut Vec<u64>) -> Result<(), String> {
     match field {
         Field::Number(number) => into.push(*number),
@@ -67,7 +67,8 @@ fn numbers(field: &Field<'_>, into: &mut Vec<u64>) -> Result<(), String> {
     Ok(())
 }
 
-/// The fields of a message that are numbers, by their own numbers; of nested messages only those of lines.
+/// Returns the numeric fields of a message by their field numbers, and the functions of its lines. Other nested
+/// messages are ignored.
 fn message(bytes: &[u8]) -> Result<(HashMap<u64, u64>, Vec<u64>), String> {
     let mut lines = Vec::new();
     let found = message_of_numbers(bytes, |key, nested| {
@@ -80,7 +81,8 @@ fn message(bytes: &[u8]) -> Result<(HashMap<u64, u64>, Vec<u64>), String> {
     Ok((found, lines))
 }
 
-/// The fields of a message that are numbers, by their own numbers; the others are handed over as they come.
+/// Returns the numeric fields of a message by their field numbers, and passes the other fields to `other` as they
+/// occur.
 fn message_of_numbers(
     bytes: &[u8],
     mut other: impl FnMut(u64, &[u8]) -> Result<(), String>,
@@ -98,15 +100,15 @@ fn message_of_numbers(
 
 #[derive(Default)]
 struct Message {
-    /// Type and unit of each value.
+    /// The type and the unit of each value, as indices of strings.
     types: Vec<(u64, u64)>,
-    /// Locations, the innermost first, and values.
+    /// The locations of each sample, with the innermost first, and its values.
     samples: Vec<(Vec<u64>, Vec<u64>)>,
-    /// The file's name.
+    /// The name of the file of each mapping, as an index of a string.
     mappings: HashMap<u64, u64>,
-    /// The mapping, the address, and the functions, the innermost first.
+    /// The mapping, the address, and the functions of each location, with the innermost function first.
     locations: HashMap<u64, (u64, u64, Vec<u64>)>,
-    /// The name.
+    /// The name of each function, as an index of a string.
     functions: HashMap<u64, u64>,
     texts: Vec<String>,
     comments: Vec<u64>,
@@ -161,7 +163,7 @@ impl Message {
     }
 }
 
-/// Which of the values counts what.
+/// The indices of the values that count work, allocations and bytes.
 struct Columns {
     main: Option<usize>,
     allocations: Option<usize>,
@@ -203,7 +205,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Imported, String> {
             functions.push(builder.function(all.text(*name)?, object, is_own));
         }
         if functions.is_empty() {
-            // Without a name it is known by its address alone.
+            // A location without functions is named by its address.
             functions.push(builder.function(&format!("{address:#x}"), object, is_own));
         }
         places.insert(*id, functions);

@@ -14,7 +14,7 @@ fn corpus(path: &str) -> Vec<u8> {
     std::fs::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus")).join(path)).unwrap()
 }
 
-/// Own and inclusive instructions, allocations and bytes of a function.
+/// Returns the own and the inclusive cost of a function.
 fn of(imported: &Imported, name: &str) -> (Cost, Cost) {
     let profile = CallProfile::imported("", imported);
     let place = profile.frames.iter().position(|frame| frame.name == name).unwrap();
@@ -32,7 +32,7 @@ fn what_is_written_for_other_tools_is_read_again() {
         let bytes = written(&small(), format);
         let read = parse(&bytes).unwrap();
         assert_eq!(read.side.tree.total(Count::Instructions), 1160, "{format:?}");
-        // Collapsed stacks have semicolons between functions.
+        // Semicolons in names are replaced in collapsed stacks.
         let name = if format == "collapsed" { "work, now" } else { "work; now" };
         let (own, inclusive) = of(&read, name);
         assert_eq!(own.instructions, 1000);
@@ -69,7 +69,7 @@ fn a_recursive_stack_leads_back_to_the_context_on_the_path() {
 fn a_profile_of_heaptrack_has_the_allocations_that_it_shows_itself() {
     let read = parse(&corpus("heaptrack/twenty.txt")).unwrap();
     assert_eq!(read.kind.word, None);
-    // `heaptrack_print` of the same file: 20 calls below work, 1160 bytes; 1 call of main, 100 bytes.
+    // `heaptrack_print` reports for the same file: 20 calls below `work`, 1160 bytes; 1 call of `main`, 100 bytes.
     let (own, inclusive) = of(&read, "work");
     assert_eq!((own.allocations, own.bytes), (20, 1150));
     assert_eq!(of(&read, "parse").1, inclusive);
@@ -116,12 +116,12 @@ fn what_is_no_profile_gets_one_clear_error() {
         assert!(why.contains(says), "{why}");
         assert!(!why.contains('\n'), "{why}");
     }
-    // A context whose caller stands behind it.
+    // The caller of the first context is behind it in the list.
     let bytes = String::from_utf8(corpus("kept/small.json")).unwrap().replace("[[0,0,1,", "[[3,0,1,");
     assert!(parse(bytes.as_bytes()).unwrap_err().contains("do not fit together"));
 }
 
-/// Everything that is done with a profile that was read.
+/// Uses a profile that was read in every way that the program does.
 fn is_used(bytes: &[u8]) {
     if let Ok(imported) = parse(bytes) {
         let profile = CallProfile::imported("x", &imported);
