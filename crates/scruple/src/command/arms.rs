@@ -1,4 +1,4 @@
-//! Turns the words of the command line into arms and the jobs that weigh them.
+//! Converts the words of the command line into arms, and the jobs that weigh them.
 
 use super::args::{HookArgs, LaunchArgs, RunArgs, ScanArgs};
 use super::session::Ignored;
@@ -17,51 +17,52 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// An arm, its job, and its hooks.
+/// An arm with its job and its hooks.
 #[derive(Debug)]
 pub struct Prepared {
     /// The arm, without readings.
     pub arm: Arm,
-    /// How to launch it.
+    /// The job that launches the arm.
     pub job: Job,
-    /// Shell commands around its runs.
+    /// The shell commands that run around the launches of the arm.
     pub hooks: Hooks,
 }
 
-/// Shell commands around the runs of one arm.
+/// The shell commands that run around the launches of one arm.
 #[derive(Clone, Debug, Default)]
 pub struct Hooks {
-    /// Before each run.
+    /// The command that runs before each launch.
     pub prepare: Option<String>,
-    /// After each run.
+    /// The command that runs after each launch.
     pub conclude: Option<String>,
-    /// Before the first run.
+    /// The command that runs before the first launch.
     pub setup: Option<String>,
-    /// After the last run.
+    /// The command that runs after the last launch.
     pub cleanup: Option<String>,
 }
 
-/// The name of the arm that launches nothing.
+/// The name of the arm that launches an empty program.
 pub const TARE: &str = "(empty program)";
-/// The name of the arm that is the reference once more.
+/// The name of the arm that is a second copy of the reference.
 pub const TWIN: &str = "(reference again)";
 
-/// Parameter values as they were written: `1.0` must reach the program as `1.0`.
+/// The values of parameters as the user wrote them: `1.0` must reach the program as `1.0`.
 type Parameters = BTreeMap<String, String>;
 
-/// One command before its parameters are filled in.
+/// A command before its parameters are replaced by values.
 struct Template {
-    /// Its text, with parameters in braces.
+    /// The text of the command, with parameters in braces.
     pub command: String,
     pub name: Option<String>,
     pub prepare: Option<String>,
-    /// Its place among the commands as they were given; none for a reference that is not one of them.
+    /// The index of the command among those of the command line; `None` for a reference that is not one of them.
     pub place: Option<usize>,
-    /// The values that it is weighed at.
+    /// The combinations of parameter values at which the command is weighed.
     pub combinations: Vec<Parameters>,
 }
 
-/// Every arm that the command line or the configuration asks for, the reference first, and the shell that they run in.
+/// Returns every arm that the command line or the configuration requests, with the reference first, and the shell in
+/// which they run.
 pub fn prepare(args: &RunArgs, config: &Config) -> Result<(Vec<Prepared>, Shell), Fault> {
     let folder = std::env::current_dir().map_err(|error| {
         Fault::usage(format!("cannot tell the working folder: {error}; change to one that exists"))
@@ -84,7 +85,7 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<(Vec<Prepared>, Shell)
             let configured = template.name.as_ref().map(|name| named(name, params));
             let given = names.given(index, combination, params);
             let name = given.or(configured).unwrap_or_else(|| words.clone());
-            // A name is one line of a table.
+            // A name must fit on one line of a table.
             let name = plain(&name);
             let mut one = prepare_one(&name, &words, shell.words.as_deref(), &base)?;
             one.arm.params =
@@ -98,7 +99,7 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<(Vec<Prepared>, Shell)
     Ok((prepared, shell))
 }
 
-/// Checks that every parameter is used: otherwise the same command would be weighed repeatedly.
+/// Checks that every parameter is used, because the same command would otherwise be weighed repeatedly.
 fn check_parameters(args: &RunArgs, templates: &[Template]) -> Result<(), Fault> {
     let hooks = &args.hooks;
     let texts = templates.iter().flat_map(|one| [Some(&one.command), one.prepare.as_ref()]).flatten();
@@ -118,7 +119,7 @@ fn check_parameters(args: &RunArgs, templates: &[Template]) -> Result<(), Fault>
     }
 }
 
-/// The commands of the command line, or else those of the configuration.
+/// Returns the commands of the command line, or those of the configuration if there are none.
 fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault> {
     let combinations = combinations(&args.scan)?;
     let mut commands: Vec<(Option<usize>, &String)> =
@@ -171,7 +172,7 @@ fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault> {
     }
 }
 
-/// The arm of the shell that runs nothing, where there is a shell.
+/// Creates the arm that runs the shell without a command, if a shell is used.
 pub fn shell_arm(shell: &Shell, model: &Job) -> Result<Option<Prepared>, Fault> {
     let Some(shell) = &shell.words else { return Ok(None) };
     let name = format!("({} -c '')", shell.join(" "));
@@ -180,7 +181,7 @@ pub fn shell_arm(shell: &Shell, model: &Job) -> Result<Option<Prepared>, Fault> 
     Ok(Some(one))
 }
 
-/// The arm of the empty program.
+/// Creates the arm of the empty program.
 pub fn tare_arm(path: PathBuf, model: &Job) -> Prepared {
     let argv = vec![OsString::from("empty")];
     let job = Job { name: TARE.to_owned(), program: Program { path }, argv, ..silent(model) };
@@ -188,7 +189,7 @@ pub fn tare_arm(path: PathBuf, model: &Job) -> Prepared {
     Prepared { arm, job, hooks: Hooks::default() }
 }
 
-/// A job that does not touch the file to which the measured programs write.
+/// Returns the job with an output other than the file to which the measured programs write.
 fn silent(model: &Job) -> Job {
     let output = match &model.output {
         Output::File(_) => Output::Null,
@@ -197,7 +198,7 @@ fn silent(model: &Job) -> Job {
     Job { output, ..model.clone() }
 }
 
-/// A second copy of the reference.
+/// Creates a second copy of the reference.
 pub fn twin_arm(reference: &Prepared) -> Prepared {
     let mut arm = Arm::new(TWIN, reference.arm.subject.clone(), Role::Twin);
     arm.params = reference.arm.params.clone();
@@ -205,11 +206,11 @@ pub fn twin_arm(reference: &Prepared) -> Prepared {
     Prepared { arm, job, hooks: reference.hooks.clone() }
 }
 
-/// The names of -n. They are for the commands in the order in which these were given, wherever the reference stands; a
-/// reference that is not one of the commands takes the first one where there are enough.
+/// The names that -n gives. They belong to the commands in the order of the command line, whichever of these is the
+/// reference. A reference that is not one of the commands takes the first name if there are enough names.
 struct Names<'a> {
     given: &'a [String],
-    /// The templates that have a part in them, in order, each with its number of arms.
+    /// The templates that receive names, in order: the index of each, and its number of arms.
     of: Vec<(usize, usize)>,
 }
 
@@ -233,10 +234,11 @@ impl Names<'_> {
         self.of.iter().map(|(_, arms)| arms).sum()
     }
 
-    /// The name of an arm, by its template and which of its combinations it is.
+    /// Returns the name of an arm, which is identified by its template and the index of its combination.
     fn given(&self, template: usize, combination: usize, params: &Parameters) -> Option<String> {
         let place = self.of.iter().position(|(index, _)| *index == template)?;
-        // A name for each command is extended by the parameters; a name for each arm stands as it is.
+        // If there is one name for each command, the parameters are appended. If there is one for each arm, it is used
+        // unchanged.
         if self.given.len() == self.of.len() {
             return self.given.get(place).map(|name| named(name, params));
         }
@@ -288,7 +290,7 @@ fn prepare_one(name: &str, command: &str, shell: Option<&[String]>, base: &Job) 
     })
 }
 
-/// The exit codes that are ignored: `CODES` of `--ignore-failure`.
+/// Parses the exit codes that are ignored, the `CODES` of `--ignore-failure`.
 pub fn ignored(codes: Option<&str>) -> Result<Ignored, Fault> {
     match codes {
         None => Ok(Ignored::Nothing),
@@ -374,7 +376,7 @@ fn hooks_of(args: &HookArgs, configured: Option<&String>, index: usize, params: 
     }
 }
 
-/// Every combination of parameter values, in the order of the command line.
+/// Returns every combination of parameter values, in the order of the command line.
 fn combinations(args: &ScanArgs) -> Result<Vec<Parameters>, Fault> {
     let mut all = vec![Parameters::new()];
     if let [name, low, high] = args.parameter_scan.as_slice() {
@@ -393,7 +395,7 @@ fn combinations(args: &ScanArgs) -> Result<Vec<Parameters>, Fault> {
     Ok(all)
 }
 
-/// Each of these with each value of one more parameter.
+/// Returns each of these combinations with each value of one more parameter.
 pub fn extend(all: &[Parameters], name: &str, values: &[String]) -> Vec<Parameters> {
     let with = |params: &Parameters, value: &String| {
         let mut params = params.clone();
@@ -426,12 +428,12 @@ fn scan(low: &str, high: &str, step: Option<&str>) -> Result<Vec<String>, Fault>
     Ok((0..=count).map(|i| format!("{:.decimals$}", from + by * i as f64)).collect())
 }
 
-/// Fills in parameters: `{name}` becomes the value of that name.
+/// Replaces parameters in a text by their values: `{name}` becomes the value of that parameter.
 pub fn substitute(text: &str, params: &Parameters) -> String {
     params.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }
 
-/// The name of a command with these parameters.
+/// Returns the name of a command with these parameters.
 pub fn named(name: &str, params: &Parameters) -> String {
     let replaced = substitute(name, params);
     if params.is_empty() || replaced != name {
@@ -441,7 +443,7 @@ pub fn named(name: &str, params: &Parameters) -> String {
     format!("{name} ({})", values.join(", "))
 }
 
-/// Gives later arms of the same name a number, so that a table distinguishes them.
+/// Appends a number to the names of later arms that have the same name, so that a table distinguishes them.
 fn number_same_names(prepared: &mut [Prepared]) {
     for index in 1..prepared.len() {
         let (before, rest) = prepared.split_at_mut(index);

@@ -1,4 +1,4 @@
-//! `scruple run`: weighs commands, which are launched for every reading.
+//! `scruple run`: weighs commands, which are launched anew for every reading.
 
 pub mod args;
 pub mod arms;

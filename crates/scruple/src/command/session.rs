@@ -1,4 +1,4 @@
-//! A running measurement: visits arms pass by pass, keeps every reading, and decides when there are enough.
+//! A measurement under way: visits arms pass by pass, keeps every reading, and decides when to stop.
 
 mod few_launches;
 mod memory_map;
@@ -29,35 +29,35 @@ use std::time::Duration;
 /// How long and how often to measure.
 #[derive(Clone, Debug)]
 pub struct Effort {
-    /// Blocks before anything counts.
+    /// The number of blocks that run before measurement starts.
     pub warmup: u32,
-    /// Exactly this many blocks, where the user said so.
+    /// The exact number of blocks, if the user gave one.
     pub exactly: Option<u32>,
-    /// At least this many, where the user said so; the budget does not end the timing pass before.
+    /// The smallest number of blocks, if the user gave one. The budget does not end the timing pass before.
     pub at_least: Option<u32>,
-    /// At most this many.
+    /// The largest number of blocks.
     pub at_most: u32,
-    /// Measuring time after which the timing pass ends.
+    /// The measuring time after which the timing pass ends.
     pub budget: Duration,
-    /// Read clocks only.
+    /// Whether only the timing pass is run.
     pub time_only: bool,
-    /// Read no clocks.
+    /// Whether the timing pass is omitted.
     pub count_only: bool,
-    /// Watch the memory of each subject in one more launch.
+    /// Whether each subject is launched once more to watch its memory.
     pub memory_map: bool,
 }
 
-/// The first look at the verdicts.
+/// The number of blocks before the first look at the verdicts.
 const FIRST_LOOK: u32 = 10;
 
-/// Which failures of commands are ignored.
+/// The failures of commands that are ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ignored {
-    /// None.
+    /// No failure is ignored.
     Nothing,
-    /// Every exit with another code than 0, and every signal.
+    /// Every exit code other than 0 and every signal is ignored.
     Everything,
-    /// Exits with these codes.
+    /// Exits with these codes are ignored.
     Codes(Vec<i32>),
 }
 
@@ -72,11 +72,11 @@ impl Ignored {
     }
 }
 
-/// Why a session ended before its plan did.
+/// Why a session ended before all passes were complete.
 pub enum Stop {
     /// The user interrupted.
     Interrupted,
-    /// A measured program failed, or a hook did.
+    /// A measured program or a hook failed.
     Failed(Fault),
 }
 
@@ -86,7 +86,7 @@ pub struct CommandPasses {
     jobs: Vec<(Job, Hooks)>,
     /// The run, with the readings so far.
     pub run: Run,
-    /// Where it is journalled.
+    /// The ledger to which readings are written.
     pub ledger: Ledger,
     ignored: Ignored,
     interrupted: Arc<AtomicBool>,
@@ -96,7 +96,7 @@ pub struct CommandPasses {
 }
 
 impl CommandPasses {
-    /// A session over these arms; `run` has none yet.
+    /// Creates a session with these arms; `run` must have none.
     pub fn new(
         weigher: Box<dyn Weigher>,
         prepared: Vec<Prepared>,
@@ -125,7 +125,7 @@ impl CommandPasses {
         })
     }
 
-    /// Takes every pass, then stores the run. Readings before a stop are kept.
+    /// Runs every pass, then stores the run. Readings that were taken before a stop are kept.
     pub fn take(&mut self, effort: &Effort) -> Result<(), Stop> {
         let result = self.take_passes(effort);
         self.run.state = match &result {
@@ -151,14 +151,14 @@ impl CommandPasses {
         if result.is_ok() {
             result = self.take_measuring_passes(effort);
         }
-        // Hooks clean up also after a failure or an interruption; the first error is reported.
+        // The cleanup hooks run after a failure or an interruption as well. The first error is reported.
         for index in 0..ready {
             result = result.and(self.hook(index, "--cleanup", |hooks| &hooks.cleanup));
         }
         result
     }
 
-    /// Takes the passes in turn. The budget bounds them together.
+    /// Runs the passes one after the other. The budget applies to their total time.
     fn take_measuring_passes(&mut self, effort: &Effort) -> Result<(), Stop> {
         let mut block_time = None;
         if !effort.time_only {
@@ -176,7 +176,7 @@ impl CommandPasses {
         Ok(())
     }
 
-    /// The interleaved pass: blocks until the verdicts are clear, the budget is spent or the requested number is
+    /// Runs the interleaved pass: blocks until the verdicts are clear, the budget is spent, or the requested number is
     /// reached.
     fn timing_pass(&mut self, effort: &Effort, block_time: Option<Duration>) -> Result<(), Stop> {
         let plan = Plan::new(self.jobs.len(), self.run.seed);
@@ -210,7 +210,7 @@ impl CommandPasses {
         Ok(())
     }
 
-    /// The greatest number of blocks: the user's, or what the budget allows, within reason.
+    /// Returns the largest number of blocks: that of the user, or what the budget allows within a fixed range.
     fn most_blocks(&self, effort: &Effort, block_time: Option<Duration>) -> u32 {
         if let Some(exactly) = effort.exactly {
             return exactly;
@@ -238,7 +238,7 @@ impl CommandPasses {
         Ok(())
     }
 
-    /// Launches one arm once, with its hooks around.
+    /// Launches one arm once, with its hooks before and after.
     fn visit(&mut self, index: usize, pass: Pass, block: u32, padding: usize) -> Result<Weighing, Stop> {
         self.visit_by(index, pass, |weigher, job| weigher.weigh(job, pass, block, padding))
     }
@@ -277,7 +277,7 @@ impl CommandPasses {
         let (code, what) = match weighing.ending {
             Ending::Exited(0) => return Ok(()),
             Ending::Interrupted => return Err(Stop::Interrupted),
-            // A program that shares our terminal may have received the interruption itself.
+            // A program that shares Scruple's terminal may have received the interruption itself.
             _ if self.interrupted.load(Ordering::Relaxed) => return Err(Stop::Interrupted),
             Ending::Exited(code) => ("exit-code", format!("exited with code {code}")),
             Ending::Signaled(signal) => ("signal", format!("was ended by signal {}", signal_name(signal))),
@@ -301,7 +301,7 @@ impl CommandPasses {
         ))))
     }
 
-    /// Keeps the readings of one launch, in memory and in the journal.
+    /// Keeps the readings of one launch in memory, and writes them to the journal.
     fn keep(&mut self, index: usize, pass: Pass, block: u32, weighing: Weighing) {
         self.ledger.journal(&self.run, index, pass, block, &weighing.readings);
         add_readings(&mut self.run.arms[index], weighing.readings, pass, block);
@@ -315,7 +315,7 @@ impl CommandPasses {
         let Some(command) = pick(hooks) else { return Ok(()) };
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).current_dir(&job.folder).stdin(Stdio::null()).stdout(Stdio::null());
-        // Hooks after a run clean up, so an interruption does not cut them short.
+        // An interruption does not end a hook that runs after a launch, because such hooks clean up.
         let give_up = if matches!(flag, "--setup" | "--prepare") { Some(&*self.interrupted) } else { None };
         let status = wait_for(&mut shell, give_up).map_err(|error| {
             Stop::Failed(Fault::usage(format!("cannot run the {flag} command ‘{command}’: {error}")))
@@ -350,7 +350,7 @@ impl CommandPasses {
         })
     }
 
-    /// Whether a single arm is known to within half the margin, in wall time or at least in processor time.
+    /// Whether the interval of a single arm is below half the margin, in wall time or at least in processor time.
     fn precise(&self, arm: &Arm, level: f64) -> bool {
         let of = |key: &str| {
             arm.sample(key).and_then(|sample| {
@@ -363,7 +363,7 @@ impl CommandPasses {
     }
 }
 
-/// Why a launch yielded nothing, and whose fault that is.
+/// Creates the fault for a launch that gave no readings. It says whether Scruple or the user's program is to blame.
 fn not_weighed(name: &str, error: WeighError) -> Fault {
     let message = format!("cannot weigh ‘{name}’: {error}");
     match error {
@@ -372,7 +372,7 @@ fn not_weighed(name: &str, error: WeighError) -> Fault {
     }
 }
 
-/// Runs a command to its end; kills it and returns nothing when `give_up` becomes true before that.
+/// Runs a command to its end. If `give_up` becomes true before that, kills the command and returns `None`.
 fn wait_for(command: &mut Command, give_up: Option<&AtomicBool>) -> std::io::Result<Option<ExitStatus>> {
     let mut child = command.spawn()?;
     let mut pause = Duration::from_millis(1);

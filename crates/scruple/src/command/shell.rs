@@ -1,9 +1,9 @@
-//! Splits commands into words, and recognises those that need a shell.
+//! Splits commands into words, and recognizes those that need a shell.
 
 use super::args::LaunchArgs;
 use crate::fault::Fault;
 
-/// Splits a command into words, and rejects what only a shell would understand.
+/// Splits a command into words. Returns an error if it contains something that only a shell understands.
 pub fn words(command: &str) -> Result<Vec<String>, Fault> {
     if let Some(sign) = shell_sign(command) {
         return Err(Fault::usage(format!(
@@ -19,7 +19,7 @@ pub fn words(command: &str) -> Result<Vec<String>, Fault> {
     }
 }
 
-/// The first part of a command, outside quotes, that only a shell interprets.
+/// Names the first part of a command, outside quotes, that only a shell interprets.
 pub fn shell_sign(command: &str) -> Option<String> {
     let mut quote = None;
     let mut characters = command.chars().peekable();
@@ -55,17 +55,17 @@ pub fn shell_sign(command: &str) -> Option<String> {
     None
 }
 
-/// The shell that commands run in, and the remark where the user did not ask for one.
+/// The shell in which commands run, and a remark if the user did not request it.
 #[derive(Debug, Default, PartialEq)]
 pub struct Shell {
-    /// Its words; none where commands are started directly.
+    /// The words of the shell; `None` if commands are started directly.
     pub words: Option<Vec<String>>,
-    /// Why a shell is used although the user did not ask for one.
+    /// The reason why a shell is used although the user did not request one.
     pub remark: Option<String>,
 }
 
 impl Shell {
-    /// The requested shell, or sh where one of these commands needs one.
+    /// Returns the requested shell, or sh if one of these commands needs a shell.
     pub fn of(args: &LaunchArgs, mut commands: impl Iterator<Item = String>) -> Result<Shell, Fault> {
         let asked = |words: Vec<String>| Shell { words: Some(words), remark: None };
         match args.shell.as_deref() {

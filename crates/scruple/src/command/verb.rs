@@ -35,7 +35,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Weighs the commands, stores the run, prints the report.
+/// Weighs the commands, stores the run, and prints the report.
 pub fn run(args: &RunArgs) -> Result<Code, Fault> {
     args.results.export.checked(&names(&FORMATS))?;
     let config = Config::find()?;
@@ -44,13 +44,13 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
     conclude(taken(args, &config, farm)?, &args.results, &args.sampling.metrics)
 }
 
-/// The commands that were weighed.
+/// The commands after their measurement.
 pub struct Taken {
-    /// The run.
+    /// The run with its readings.
     pub run: Run,
-    /// Where it is written down.
+    /// The ledger to which the run was written.
     pub ledger: Ledger,
-    /// How it ended.
+    /// How the measurement ended.
     pub result: Result<(), Stop>,
     /// The limits of the command line and of the configuration.
     pub budgets: Vec<Budget>,
@@ -111,7 +111,7 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, F
     Ok(Taken { run, ledger, result, budgets })
 }
 
-/// Prints the results, and returns how the run ended.
+/// Prints the results, and returns the exit code.
 pub fn conclude(taken: Taken, results: &ResultArgs, metrics: &[String]) -> Result<Code, Fault> {
     let Taken { run, ledger, result, budgets } = taken;
     let footer = ledger.address(&run).map(|place| terminal::stored(&run.id, &place));
@@ -135,7 +135,7 @@ pub fn conclude(taken: Taken, results: &ResultArgs, metrics: &[String]) -> Resul
     }
 }
 
-/// How long and how often to measure.
+/// Determines how long and how often to measure.
 pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
     let usage = |message: &str| Err(Fault::usage(message));
     if args.runs == Some(0) || args.max_runs == Some(0) {
@@ -161,14 +161,14 @@ pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
 
 /// The source of readings: this machine, or a script.
 pub enum Source {
-    /// Programs are launched.
+    /// This machine, on which programs are launched.
     Machine(Launcher),
-    /// Readings are played.
+    /// A script with readings.
     Script(Script),
 }
 
 impl Source {
-    /// Forks the launcher, while the process is still small and has one thread.
+    /// Opens the script, or forks the launcher, while the process is still small and has one thread.
     pub fn open(scripted: Option<&Path>) -> Result<Source, Fault> {
         let Some(path) = scripted else {
             let launcher = Launcher::start();
@@ -182,7 +182,7 @@ impl Source {
         })
     }
 
-    /// The process that launches programs, where there is one.
+    /// Returns the id of the process that launches programs, if there is one.
     pub fn pid(&self) -> Option<i32> {
         match self {
             Source::Machine(launcher) => Some(launcher.pid()),
@@ -190,7 +190,7 @@ impl Source {
         }
     }
 
-    /// The weigher, with every requested instrument.
+    /// Returns the weigher, with every requested instrument.
     pub fn into_weigher(
         self,
         interrupted: &Arc<AtomicBool>,
@@ -216,17 +216,17 @@ impl Source {
     }
 }
 
-/// Instruments that are attached only on request, since each needs more launches.
+/// The instruments that are attached only on request, because each needs more launches.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
-    /// Instructions; a program takes several times as long while they are counted.
+    /// Whether to count instructions. A program takes several times as long while they are counted.
     pub instructions: bool,
-    /// Live and peak memory in requested bytes.
+    /// Whether to read live and peak memory in requested bytes.
     pub requested: bool,
 }
 
 impl Asked {
-    /// The metrics that the metrics to show and the limits name.
+    /// Returns the instruments that are needed for the metrics to show and to limit.
     pub fn by(metrics: &[String], budgets: &[Budget]) -> Asked {
         let limited = budgets.iter().map(|budget| &budget.metric);
         let named: Vec<&String> = metrics.iter().chain(limited).filter(|pattern| *pattern != "all").collect();
@@ -235,13 +235,13 @@ impl Asked {
         };
         Asked {
             instructions: any(instructions::KEYS, |key, pattern| declared(key).matches(pattern)),
-            // The family ‘malloc’ is read in every run.
+            // The family ‘malloc’ does not request this instrument, because its other metrics are read in every run.
             requested: any(heap::REQUESTED_KEYS, |key, pattern| key == pattern),
         }
     }
 }
 
-/// Adds the arms that the harness needs: the reference's twin, the shell's own cost, the tare.
+/// Adds the arms that the harness needs: the twin of the reference, the shell, and the tare.
 fn add_harness_arms(
     args: &RunArgs,
     shell: &Shell,
@@ -270,8 +270,8 @@ fn add_harness_arms(
     Ok(())
 }
 
-/// Copies each program in the same way to a path of the same length: the position of a file on the disk, and the length
-/// of its name, are then the same for all.
+/// Copies all programs in the same way to paths of the same length, so that the position on the disk and the length of
+/// the name do not differ between them.
 fn pin(prepared: &mut [Prepared], work: &WorkFolder) -> Result<(), Fault> {
     for (index, one) in prepared.iter_mut().enumerate() {
         let folder = work.path().join(format!("pinned-{index:03}"));

@@ -1,8 +1,8 @@
-//! The passes that need few launches: memory, and the counts of instruments.
+//! The passes that need few launches: the memory pass, and the counting pass of each instrument.
 //!
-//! Three launches show whether a count repeats. Where readings do not repeat and the verdict is open, the pass
-//! continues to as many launches as an interval needs, at once and without another look, so that looks are not repeated
-//! until one fits.
+//! Three launches show whether a count repeats. If readings do not repeat and the verdict is open, the pass continues
+//! to the number of launches that an interval needs. The verdict is not looked at in between, because repeated looks
+//! would stop as soon as one is favourable.
 
 use super::{CommandPasses, Effort, Stop};
 use scruple_core::compare::Verdict;
@@ -14,16 +14,16 @@ use scruple_core::subject::{Arm, Role};
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Launches of each command in the memory pass.
+/// The number of launches of each command in the memory pass.
 const MEMORY: u32 = 3;
 
-/// Launches of each command with each instrument.
+/// The number of launches of each command with each instrument.
 const COUNTING: u32 = DIFFER as u32;
 
-/// Launches of either kind where the verdict is open.
+/// The number of launches, in either pass, if the verdict is open.
 const ENOUGH: u32 = MOST_OF_FEW as u32;
 
-/// Passes that take longer than this are announced.
+/// Passes that are expected to take longer than this are announced.
 const LONG: Duration = Duration::from_secs(20);
 
 impl CommandPasses {
@@ -45,7 +45,7 @@ impl CommandPasses {
         Ok(time)
     }
 
-    /// Runs the instruments, each in launches of its own.
+    /// Runs the instruments. Each is attached to launches of its own.
     pub fn counting_pass(&mut self, effort: &Effort, time: Duration) -> Result<(), Stop> {
         let instruments = self.weigher.counting_launches();
         let by_number = effort.exactly.or(effort.at_least).is_some();
@@ -71,7 +71,7 @@ impl CommandPasses {
         Ok(())
     }
 
-    /// The time to reserve for the counting pass.
+    /// Returns the time to reserve for the counting pass.
     pub fn counting_reserve(&self, effort: &Effort, time: Duration) -> Duration {
         match effort.time_only {
             true => Duration::ZERO,
@@ -79,8 +79,8 @@ impl CommandPasses {
         }
     }
 
-    /// How many rounds of a pass to take, of `wanted`: all that the user asked for by number, else as many as fit into
-    /// a quarter of the budget, and at least one.
+    /// Returns how many of the wanted rounds of a pass to run: all of them if the user gave a number that allows it,
+    /// and otherwise as many as fit into a quarter of the budget, but at least one.
     fn rounds(&self, effort: &Effort, wanted: u32, time: Duration) -> u32 {
         if let Some(exactly) = effort.exactly {
             return wanted.min(exactly);
@@ -88,8 +88,8 @@ impl CommandPasses {
         (1..=wanted).rev().find(|rounds| time * *rounds <= effort.budget / 4).unwrap_or(1)
     }
 
-    /// How many rounds of the counting pass there are where counts differ, of which so many were taken: as many as show
-    /// it, as far as the whole budget allows.
+    /// Returns how many rounds of the counting pass to run in total if counts differ after `taken` rounds: enough to
+    /// show that they differ, as far as the whole budget allows.
     fn differing(&self, effort: &Effort, taken: u32, each: Duration) -> u32 {
         let left = |rounds: &u32| effort.exactly.is_none() && self.affords(effort, each * (*rounds - taken));
         (taken + 1..=COUNTING).rev().find(left).unwrap_or(taken)
@@ -99,7 +99,7 @@ impl CommandPasses {
         self.spent + time <= effort.budget.mul_f64(1.1)
     }
 
-    /// Announces the launches, where they take long.
+    /// Announces the launches if they are expected to take long.
     fn announce(&mut self, effort: &Effort, time: Duration) {
         let instruments = self.weigher.counting_launches();
         let few = self.rounds(effort, MEMORY, time)
@@ -122,8 +122,8 @@ impl CommandPasses {
         }
     }
 
-    /// Visits every arm whose memory and allocations matter once: the empty program has none, the twin those of its
-    /// original.
+    /// Visits every arm whose memory and allocations matter once. The empty program is skipped because its figures do
+    /// not matter, and the twin because its figures are those of the reference.
     fn round(&mut self, pass: Pass, block: u32, blocks: u32) -> Result<(), Stop> {
         let counts = |arm: &Arm| matches!(arm.role, Role::Subject | Role::Shell);
         let arms: Vec<usize> =
@@ -137,7 +137,7 @@ impl CommandPasses {
         Ok(())
     }
 
-    /// The metrics of a pass whose verdict is can't tell so far, each with the blocks of its readings.
+    /// Returns the metrics of a pass whose verdict is can't tell so far, each with the blocks of its readings.
     fn open(&self, pass: Pass) -> Vec<(String, Vec<u32>)> {
         let judged = judge::compare_pairs(&judge::pairs(&self.run), &self.run.terms);
         let open = judged.into_iter().filter(|judged| judged.comparison.verdict == Verdict::CantTell);
@@ -149,7 +149,7 @@ impl CommandPasses {
         .collect()
     }
 
-    /// Records why something was not counted.
+    /// Records why allocations were not counted.
     fn leave_uncounted(&mut self) {
         let why = "the budget was spent before the counting pass: raise --budget, or give -r";
         let counted: Vec<&Metric> = METRICS

@@ -1,4 +1,4 @@
-//! One more launch of each subject, for its memory map.
+//! Launches each subject once more to watch its memory map.
 
 use super::{CommandPasses, Stop};
 use scruple_core::metric::Pass;

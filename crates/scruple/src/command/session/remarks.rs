@@ -1,4 +1,4 @@
-//! Remarks that a reader needs in order not to be misled by a run's figures.
+//! Adds the remarks that a reader needs in order not to be misled by the figures of a run.
 
 use super::CommandPasses;
 use scruple_core::judge;
@@ -25,7 +25,7 @@ impl CommandPasses {
         }
     }
 
-    /// The arms whose output differs from that of their reference, if any.
+    /// Names the arms whose output differs from that of their reference, if there are any.
     fn other_outputs(&self) -> Option<String> {
         let first = |name: &str| {
             let place = self.run.arms.iter().position(|arm| arm.name == name)?;
@@ -65,8 +65,9 @@ impl CommandPasses {
         }
     }
 
-    /// A first run that is much slower than the rest usually read files that later runs found in memory. After
-    /// `warm_ups` it is not the first one, and where it is known to have read nothing, something else made it slow.
+    /// Adds a remark if the first launch is much slower than the rest, because it then usually read files that later
+    /// launches found in memory. No remark is added after `warm_ups`, because the launch was not the first one, or if
+    /// the launch read nothing, because the slowness has another cause.
     pub(crate) fn remark_on_cold_start(&mut self, warm_ups: u32) {
         if warm_ups > 0 {
             return;
@@ -76,7 +77,7 @@ impl CommandPasses {
             .arms_of(Role::Subject)
             .filter(|arm| {
                 let reads = arm.sample("io.read").and_then(|sample| sample.readings.first().copied());
-                // Waiting for a core does not mean a cold cache.
+                // A launch that waited for a core is not slow because of a cold cache.
                 let waited = arm
                     .sample("time.wait")
                     .and_then(|sample| sample.readings.first().copied())
