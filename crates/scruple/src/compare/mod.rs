@@ -1,4 +1,4 @@
-//! `scruple compare`: two stored runs, or two revisions of a repository.
+//! `scruple compare`: compares two stored runs, or two revisions of a repository.
 
 pub mod args;
 pub mod revisions;

@@ -1,4 +1,4 @@
-//! `scruple compare REV1 REV2 -- COMMAND`: two revisions, built and weighed side by side.
+//! `scruple compare REV1 REV2 -- COMMAND`: builds two revisions, and weighs them side by side.
 
 use super::args::CompareArgs;
 use crate::cli::StoreArgs;
@@ -39,7 +39,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Whether these are revisions of the repository, and the configuration names commands to weigh at them.
+/// Whether these are revisions of the repository, and the configuration names commands that can be weighed at them.
 pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Result<bool, Fault> {
     if Config::find()?.commands().is_empty() {
         return Ok(false);
@@ -53,7 +53,7 @@ pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Res
     Ok(is_one(reference) && other.is_none_or(is_one))
 }
 
-/// Builds both, weighs them, stores the run, prints the report.
+/// Builds both revisions, weighs them, stores the run, and prints the report.
 pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.metrics)?;
     args.results.export.checked(&names(&FORMATS))?;
@@ -99,28 +99,28 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     verb::conclude(Taken { run, ledger, result, budgets }, &args.results, &args.metrics)
 }
 
-/// How commands of two versions are weighed.
+/// The settings for weighing commands of two versions.
 pub struct Weighing<'a> {
-    /// The weigher.
+    /// The source of the readings.
     pub source: Source,
-    /// The amount of measurement.
+    /// How much to measure.
     pub sampling: &'a SamplingArgs,
-    /// How it is judged.
+    /// The terms by which the run is judged.
     pub terms: Terms,
-    /// Where it is kept.
+    /// Where the run is stored.
     pub store: &'a StoreArgs,
-    /// Set by the user's interruption.
+    /// The flag that the user's interruption sets.
     pub interrupted: Arc<AtomicBool>,
-    /// Further instruments.
+    /// The additional instruments.
     pub asked: verb::Asked,
-    /// Show no progress.
+    /// Whether to show no progress.
     pub quiet: bool,
     /// Whether builds began clean, so that their times can be compared.
     pub clean: bool,
 }
 
 impl Weighing<'_> {
-    /// Weighs the arms of both versions side by side, beside the empty program, and stores the run.
+    /// Weighs the arms of both versions and the empty program side by side, and stores the run.
     pub fn weigh(
         self,
         mut prepared: Vec<Prepared>,
@@ -169,8 +169,8 @@ fn sampling(args: &CompareArgs) -> SamplingArgs {
     }
 }
 
-/// Reports whether a version that costs more to build and less to run, or the other way round, pays off. Only builds
-/// that began clean can be compared.
+/// Adds a remark on whether a version pays off that costs more to build and less to run, or the other way round. Only
+/// builds that began clean can be compared.
 fn remark_on_break_even(run: &mut Run) {
     let judged = judge::compare_pairs(&judge::pairs(run), &run.terms);
     let middle = |arm: &Arm, key: &str| arm.sample(key).map(|sample| median(&sample.readings));
@@ -184,7 +184,7 @@ fn remark_on_break_even(run: &mut Run) {
         let surely = matches!(verdict, Verdict::Different | Verdict::Small);
         let costs = |build: f64, arm: &Arm| Some(Costs { build, run: middle(arm, "time.wall")? });
         let (name, _) = old.name.rsplit_once(" @")?;
-        // One build of each, one after the other, does not show the cost of building.
+        // The difference in build cost does not count as certain, because each version was built only once.
         let one = BreakEven::of(name, (0, 1), (costs(*before, old)?, costs(*after, new)?), [false, surely]);
         let label =
             |arm: &Arm| arm.name.rsplit_once(" @").map_or(String::new(), |(_, label)| label.to_owned());

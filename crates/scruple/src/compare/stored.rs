@@ -1,4 +1,4 @@
-//! Two stored runs, combined into one run in which each arm is beside its counterpart.
+//! Combines two stored runs into one run in which each arm is beside its counterpart.
 
 use crate::fault::Fault;
 use crate::show::Report;
@@ -8,20 +8,21 @@ use scruple_core::judge::{Nodes, Pair, cases};
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::{Arm, Role};
 
-/// Two runs and what they have in common.
+/// Two runs, and the arms that they have in common.
 pub struct Both<'a> {
     left: &'a Run,
     right: &'a Run,
     matched: Vec<(&'a Arm, &'a Arm)>,
-    /// Each arm of the reference followed by that of the other run, named by their runs.
+    /// The combined run: each arm of the reference, followed by that of the other run, with names that contain those of
+    /// the runs.
     pub run: Run,
 }
 
 impl<'a> Both<'a> {
-    /// A reference and another run, with the names by which they were found.
+    /// Combines a reference and another run. `names` are those that the user used for them.
     ///
     /// # Errors
-    /// When they are the same run, or have no arm in common.
+    /// The runs are the same, or have no arm in common.
     pub fn of(names: (&str, &str), left: &'a Run, right: &'a Run) -> Result<Both<'a>, Fault> {
         if left.id == right.id {
             return Err(Fault::usage(format!(
@@ -35,7 +36,7 @@ impl<'a> Both<'a> {
         Ok(Both { left, right, matched, run })
     }
 
-    /// Their comparison, with both environments taken into account.
+    /// Compares the runs, taking the differences between their environments into account.
     pub fn report(&self, metrics: &[String], budgets: &[Budget]) -> Report<'_> {
         let pairs: Vec<Pair<'_>> = self
             .run
@@ -54,7 +55,7 @@ impl<'a> Both<'a> {
     }
 }
 
-/// The corresponding arms of both runs: by name, or the only one of each.
+/// Returns the corresponding arms of both runs: those with the same name, or the only one of each run.
 fn matched_arms<'a>(left: &'a Run, right: &'a Run) -> Result<Vec<(&'a Arm, &'a Arm)>, Fault> {
     let subjects = |run: &'a Run| run.arms_of(Role::Subject).collect::<Vec<_>>();
     let (of_left, of_right) = (subjects(left), subjects(right));
@@ -80,7 +81,7 @@ fn matched_arms<'a>(left: &'a Run, right: &'a Run) -> Result<Vec<(&'a Arm, &'a A
     }
 }
 
-/// One run made of both: each pair of arms side by side, named by their runs.
+/// Combines two runs into one, in which each pair of arms is side by side, with names that contain those of the runs.
 fn merged(left: &Run, right: &Run, matched: &[(&Arm, &Arm)]) -> Run {
     let tag =
         |run: &Run| run.label.clone().filter(|_| left.label != right.label).unwrap_or_else(|| run.id.clone());

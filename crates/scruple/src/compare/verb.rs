@@ -1,4 +1,4 @@
-//! `scruple compare`: two stored runs against each other, or two revisions.
+//! `scruple compare`: compares two stored runs, or two revisions.
 
 use super::args::CompareArgs;
 use super::revisions;
@@ -16,7 +16,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         _ if args.base.is_some() || !args.command.is_empty() || !args.names.is_empty() => {
             return revisions::compare(args);
         }
-        // Names that are not in the store may be revisions, for the commands of scruple.toml.
+        // Names that are not in the store may be revisions, at which the commands of scruple.toml are weighed.
         (Some(reference), run)
             if !is_stored(args) && revisions::are_some(args, reference, run.as_deref())? =>
         {
@@ -42,7 +42,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     output::write(&both.report(&args.metrics, &budgets), &args.results, None)
 }
 
-/// Whether the store has a run of either name.
+/// Whether the store has a run with either name.
 fn is_stored(args: &CompareArgs) -> bool {
     let Ok(store) = paths::existing_store(args.store.store.as_deref()) else { return false };
     [&args.reference, &args.run].into_iter().flatten().any(|name| store.find_id(name).is_ok())
