@@ -1,5 +1,5 @@
-//! The units of one step of a history, as they were sent: a history that is taken up again waits for these, and sends no
-//! others while what is stored is the same.
+//! The batch of units that was sent for one step of a history. A resumed history waits for the units of its batch, and
+//! sends no others as long as the stored state is the same.
 
 use super::folder::Folder;
 use super::unit::{parse, text};
@@ -9,27 +9,27 @@ use serde::{Deserialize, Serialize};
 /// The units of one step.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Batch {
-    /// What the history was when they were planned, as a digest.
+    /// A digest of the state of the history when the units were planned.
     pub basis: String,
-    /// Units that build, with their commits.
+    /// The units that build, each as a pair of commit and unit name.
     pub builds: Vec<(String, String)>,
-    /// Units that weigh.
+    /// The units that weigh.
     pub measures: Vec<Planned>,
 }
 
 /// A unit that weighs.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
-    /// Its name.
+    /// The name of the unit.
     pub unit: String,
-    /// The number of its first round.
+    /// The number of the first round of the unit.
     pub first: u32,
-    /// How many rounds it takes.
+    /// The number of rounds of the unit.
     pub rounds: u32,
 }
 
 impl Batch {
-    /// The batch that was sent on this basis, if one was.
+    /// Returns the batch that was sent for this state of the history, if there is one.
     pub fn sent(folder: &Folder, basis: &str) -> Result<Option<Batch>, Fault> {
         let path = folder.path().join("batch");
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
@@ -37,12 +37,12 @@ impl Batch {
         Ok((batch.basis == basis).then_some(batch))
     }
 
-    /// Writes the batch down, before anything of it is sent.
+    /// Writes the batch to its file, before any of its units is sent.
     pub fn write(&self, folder: &Folder) -> Result<(), Fault> {
         folder.replace(&folder.path().join("batch"), &text(self)?)
     }
 
-    /// The names of the units in stages.
+    /// Returns the names of the units by stage: first those that build, then those that weigh.
     pub fn stages(&self) -> Vec<Vec<String>> {
         let builds = self.builds.iter().map(|(_, unit)| unit.clone()).collect();
         vec![builds, self.measures.iter().map(|planned| planned.unit.clone()).collect()]

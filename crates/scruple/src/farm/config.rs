@@ -1,49 +1,49 @@
-//! `[farm]` of `scruple.toml`: which machines measure.
+//! `[farm]` in `scruple.toml`: the machines that measure.
 
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// What the file says of the farm.
+/// The settings of the farm.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FarmEntry {
-    /// What hands out the work; none where this process does it itself, without units.
+    /// How units are distributed; `None` if this process measures itself, without units.
     pub kind: Option<Kind>,
-    /// The folder that all nodes see; below the user's cache where none is named.
+    /// The folder that all nodes see. The default is a folder in the user's cache.
     pub folder: Option<PathBuf>,
-    /// The folder of each node's own for builds and artefacts; below the user's cache where none is named.
+    /// The folder on each node for its own builds and artefacts. The default is a folder in the user's cache.
     pub scratch: Option<PathBuf>,
     /// Where versions are built.
     #[serde(default)]
     pub builds: Builds,
-    /// Slurm: the feature that all nodes must have, so that they are machines of one class.
+    /// The Slurm feature that all nodes must have, so that they are machines of one class.
     pub constraint: Option<String>,
-    /// Slurm: the partition.
+    /// The Slurm partition.
     pub partition: Option<String>,
-    /// Ssh: the machines.
+    /// The machines for ssh.
     #[serde(default)]
     pub hosts: Vec<String>,
-    /// Further options of `sbatch`, or of `ssh`.
+    /// Additional options of `sbatch` or `ssh`.
     #[serde(default)]
     pub options: Vec<String>,
-    /// How many units are to be under way at once; as many as there are nodes where it is not said.
+    /// The largest number of units under way at the same time. The default is the number of nodes.
     pub nodes: Option<u32>,
-    /// The program on the nodes; this one where it is not said.
+    /// The path of Scruple on the nodes. The default is the path of this program.
     pub program: Option<PathBuf>,
     /// Whether machines of several classes may take part.
     #[serde(default)]
     pub mixed: bool,
 }
 
-/// What hands out the work.
+/// How units are distributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// This machine, one unit after another.
+    /// This machine does the units one after another.
     Here,
-    /// A few machines over ssh, by GNU parallel.
+    /// GNU parallel distributes the units to a few machines over ssh.
     Ssh,
-    /// Slurm.
+    /// Slurm distributes the units.
     Slurm,
 }
 
@@ -51,9 +51,9 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Builds {
-    /// On the nodes, by units of their own.
+    /// Versions are built on the nodes, by units of their own.
     #[default]
     Nodes,
-    /// On the machine that hands out the work, such as the only one with a compiler.
+    /// Versions are built on the machine that distributes the work, for example because only that one has a compiler.
     Here,
 }

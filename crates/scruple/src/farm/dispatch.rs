@@ -1,4 +1,4 @@
-//! What hands out units and waits for their results.
+//! Distributes units, and waits for their results.
 
 mod here;
 mod script;
@@ -22,43 +22,43 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A unit is sent at most so often, where it vanishes without a word.
+/// The largest number of times that a unit is sent if it disappears without an error.
 const ATTEMPTS: u32 = 3;
 
-/// A farm as it is configured.
+/// A farm according to its configuration.
 pub struct Farm {
     dispatcher: Box<dyn Dispatch>,
-    /// What the file says.
+    /// The settings of the configuration file.
     pub entry: FarmEntry,
-    /// The folder that all nodes see, where one is named.
+    /// The folder that all nodes see, if one is configured.
     pub folder: Option<PathBuf>,
 }
 
-/// Units to be done, in stages: all of one stage before any of the next.
+/// An order of units in stages. All units of one stage are done before any of the next.
 pub struct Order<'a> {
-    /// Where they are.
+    /// The folder that contains the units.
     pub folder: &'a Folder,
-    /// Their names.
+    /// The names of the units in each stage.
     pub stages: &'a [Vec<String>],
-    /// The environment that they are done in.
+    /// The environment in which the units are done.
     pub environment: &'a BTreeMap<String, String>,
-    /// What is told meanwhile.
+    /// The progress display.
     pub progress: &'a Progress,
-    /// Set by the user's interruption.
+    /// The flag that the user's interruption sets.
     pub interrupted: &'a Arc<AtomicBool>,
 }
 
-/// Hands out units.
+/// A way to distribute units.
 trait Dispatch {
-    /// How many can be under way at once.
+    /// Returns how many units can be under way at the same time.
     fn places(&mut self) -> Result<usize, Fault>;
-    /// Comes back when each unit has a result; or when one cannot be done, or the user interrupts, and then nothing of
-    /// this order goes on.
+    /// Returns when each unit has a result. Also returns if a unit cannot be done or the user interrupts; no work of
+    /// this order continues then.
     fn run(&mut self, order: &Order<'_>) -> Result<(), Fault>;
 }
 
 impl Farm {
-    /// The farm that the configuration names; none where it names none.
+    /// Returns the farm that the configuration describes, or `None` if it describes none.
     pub fn of(config: &Config) -> Result<Option<Farm>, Fault> {
         let entry = config.file.farm.clone();
         let Some(kind) = entry.kind else { return Ok(None) };
@@ -80,7 +80,8 @@ impl Farm {
         Ok(Some(Farm { dispatcher, entry, folder }))
     }
 
-    /// The class of its machines as far as it is known beforehand: none where it is this machine's.
+    /// Returns the class of the farm's machines as far as it is known in advance, or `None` if it is the class of this
+    /// machine.
     pub fn class(&self) -> Option<String> {
         match self.entry.kind {
             Some(Kind::Slurm) => {
@@ -91,12 +92,12 @@ impl Farm {
         }
     }
 
-    /// Whether versions are built by units.
+    /// Whether units build the versions.
     pub fn builds_on_nodes(&self) -> bool {
         self.entry.builds == Builds::Nodes
     }
 
-    /// How many units can be under way at once.
+    /// Returns how many units can be under way at the same time.
     pub fn places(&mut self) -> Result<usize, Fault> {
         match self.entry.nodes {
             Some(nodes) => Ok(nodes.max(1) as usize),
@@ -110,7 +111,7 @@ impl Farm {
     }
 }
 
-/// The error of a unit that says why it cannot be done.
+/// Returns the error of a unit that reported why it cannot be done.
 fn failure(folder: &Folder, names: &[String]) -> Result<(), Fault> {
     for name in names {
         if let Some(UnitFailure { node, of_program, why }) = folder.failure(name)? {

@@ -1,13 +1,13 @@
-//! The folder through which a farm and who uses it know of each other.
+//! The folder through which a farm and its user communicate.
 //!
 //! ```text
-//! units/NAME       what is to be done; the name is a digest of the content
-//! results/NAME     what came of it, published by a hard link: the first one stands
-//! failed/NAME      why a unit cannot be done
-//! lists/N          the units of the N-th submission, one to a line
-//! pids/HOST        the process that does a unit there, to be ended by an interruption
-//! begun/JOB        an empty file of each job that Slurm has started
-//! logs/            what units wrote
+//! units/NAME       a unit; the name is a digest of the content
+//! results/NAME     the result of a unit, published by a hard link, so that the first one stays
+//! failed/NAME      the reason why a unit cannot be done
+//! lists/N          the names of the units of the N-th submission, one on each line
+//! pids/HOST        the id of the process that does a unit on this host, which an interruption ends
+//! begun/JOB        an empty file for each job that Slurm has started
+//! logs/            the output of units
 //! tmp/             files that are being written
 //! ```
 
@@ -21,17 +21,17 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// What the folder is made of.
+/// The names of the subfolders.
 const PARTS: [&str; 8] = ["units", "results", "failed", "lists", "pids", "begun", "logs", "tmp"];
 
-/// The folder of one history's or one run's units.
+/// The folder of the units of one history or run.
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// Makes the folder where it is not there.
+    /// Creates the folder if it does not exist.
     pub fn make(path: PathBuf) -> Result<Folder, Fault> {
         for part in PARTS {
             let part = path.join(part);
@@ -40,7 +40,7 @@ impl Folder {
         Ok(Folder { path })
     }
 
-    /// The folder that a unit's file lies in, and the name of the unit.
+    /// Returns the folder that contains a unit's file, and the name of the unit.
     pub fn of(file: &Path) -> Result<(Folder, String), Fault> {
         let failed = |why: &str| Fault::usage(format!("‘{}’ is no unit of a farm: {why}", file.display()));
         let file = std::path::absolute(file).map_err(|error| failed(&error.to_string()))?;
@@ -52,17 +52,17 @@ impl Folder {
         }
     }
 
-    /// The folder itself.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file of a unit.
+    /// Returns the path of a unit's file.
     pub fn unit(&self, name: &str) -> PathBuf {
         self.path.join("units").join(name)
     }
 
-    /// Writes a unit down, and hands back its name.
+    /// Writes a unit to its file, and returns its name.
     pub fn write_unit(&self, text: &str) -> Result<String, Fault> {
         let name = digest(text);
         let path = self.unit(&name);
@@ -72,7 +72,7 @@ impl Folder {
         Ok(name)
     }
 
-    /// Writes a file so that its name never stands for half of it.
+    /// Writes a file such that its name never refers to an incomplete file.
     pub fn replace(&self, path: &Path, text: &str) -> Result<(), Fault> {
         let partial = self.partial(path, text)?;
         publish(&partial, path)
@@ -91,17 +91,18 @@ impl Folder {
         Ok(partial)
     }
 
-    /// What came of a unit, as far as it is known.
+    /// Returns the result of a unit, if it has one.
     pub fn result(&self, name: &str) -> Result<Option<String>, Fault> {
         read(&self.path.join("results").join(name))
     }
 
-    /// Gives a result its name, unless another copy of the unit did so before. Says whether it stands.
+    /// Publishes the result of a unit, unless another copy of the unit did so before. Returns whether this result
+    /// stands.
     pub fn publish(&self, name: &str, text: &str) -> Result<bool, Fault> {
         let path = self.path.join("results").join(name);
         let partial = self.partial(&path, text)?;
         let linked = fs::hard_link(&partial, &path);
-        // A file that stays in the way of nothing.
+        // A failure is ignored, because the remaining file does no harm.
         let _ = fs::remove_file(&partial);
         match linked {
             Ok(()) => Ok(true),
@@ -110,26 +111,26 @@ impl Folder {
         }
     }
 
-    /// Says why a unit cannot be done.
+    /// Records why a unit cannot be done.
     pub fn fail(&self, name: &str, failure: &UnitFailure) -> Result<(), Fault> {
         self.replace(&self.path.join("failed").join(name), &text(failure)?)
     }
 
-    /// Why a unit could not be done, where it said so.
+    /// Returns why a unit cannot be done, if it recorded a reason.
     pub fn failure(&self, name: &str) -> Result<Option<UnitFailure>, Fault> {
         let path = self.path.join("failed").join(name);
         read(&path)?.map(|text| parse(&text, &path)).transpose()
     }
 
-    /// Forgets that these units failed, so that they are tried again.
+    /// Removes the records that these units failed, so that they are tried again.
     pub fn forgive(&self, names: &[String]) {
         for name in names {
-            // One that did not fail has no such file.
+            // A unit that did not fail has no such file.
             let _ = fs::remove_file(self.path.join("failed").join(name));
         }
     }
 
-    /// The names of the units that have a result.
+    /// Returns the names of the units that have a result.
     pub fn done(&self) -> Result<BTreeSet<String>, Fault> {
         let folder = self.path.join("results");
         let entries = fs::read_dir(&folder).map_err(|error| {
@@ -143,9 +144,9 @@ impl Folder {
         self.path.join("begun").join(job).exists()
     }
 
-    /// Removes everything, once all of it is in the store.
+    /// Removes the folder, once all results are in the store.
     pub fn remove(&self) {
-        // What stays is used again, or is in nobody's way.
+        // A failure is ignored, because remaining files are used again or do no harm.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

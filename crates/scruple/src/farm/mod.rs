@@ -1,8 +1,8 @@
-//! Measuring on other machines: work is written down in units, a farm has them done, and their results are put together.
+//! Measures on other machines: writes the work into units, has a farm do them, and combines their results.
 //!
-//! The data flow is plan → measure → store → judge. A [`unit`] is a file, its result is another one, and which results there
-//! are is the only truth about what was done: a farm may do a unit twice, and the first result stands. The queue is
-//! Slurm or GNU parallel; nothing of that kind is here.
+//! The data flow is plan → measure → store → judge. A [`unit`] is a file, and its result is another file. Only the
+//! existing results say what was done: a farm may do a unit twice, and the first result stands. Slurm or GNU parallel
+//! manages the queue; this module contains none.
 
 pub mod args;
 pub mod batch;

@@ -1,7 +1,8 @@
-//! How long a history takes on farms of 1 to 1000 nodes, by the decisions that a real one makes and recorded costs.
+//! Simulates how long a history takes on farms of 1 to 1000 nodes, with the decisions of a real history and recorded
+//! costs.
 //!
-//! Nothing is built or launched: the clock of the simulation advances by what the units of each step would take, dealt out
-//! to nodes as they become free. `bench/simulate/run.sh` prints a table.
+//! No version is built or launched. The clock of the simulation advances by the time that the units of each step would
+//! take, distributed to nodes as these become free. `bench/simulate/run.sh` prints a table.
 
 use crate::history::schedule::{Ahead, HistoryEffort, Seen, ahead};
 use scruple_core::history::{Graph, State};
@@ -9,26 +10,26 @@ use scruple_core::stats::Pcg;
 use std::io::Write;
 use std::time::Duration;
 
-/// The rounds that a unit has at least.
+/// The smallest number of rounds in a unit.
 const FEWEST: u32 = 2;
 
-/// What was recorded, in seconds, and what is assumed.
+/// The recorded and assumed costs, in seconds.
 struct Costs {
-    /// Builds of versions.
+    /// The recorded times of builds.
     builds: Vec<f64>,
-    /// One launch of a subject.
+    /// The recorded times of one launch of each subject.
     launches: Vec<f64>,
-    /// What a unit costs besides: to be sent, started, and collected.
+    /// The overhead of a unit: the time to send, start and collect it.
     unit: f64,
-    /// What the store takes for a reading.
+    /// The time that the store needs for a reading.
     reading: f64,
 }
 
-/// A history whose changes are known.
+/// A history with known changes.
 struct World {
     versions: usize,
     subjects: usize,
-    /// Versions that bring a change, rising.
+    /// The indices of the versions that bring a change, in ascending order.
     steps: Vec<usize>,
 }
 
@@ -42,14 +43,14 @@ impl World {
         World { versions, subjects, steps: places }
     }
 
-    /// Whether a change lies behind the first of two versions, up to the second.
+    /// Whether a change lies after the earlier of two versions, up to the later one.
     fn differ(&self, a: usize, b: usize) -> bool {
         let (a, b) = (a.min(b), a.max(b));
         self.steps.iter().any(|step| a < *step && *step <= b)
     }
 }
 
-/// What a simulated history came to.
+/// The result of a simulated history.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     hours: f64,
@@ -60,7 +61,7 @@ struct Outcome {
     readings: usize,
 }
 
-/// The time when the last of these durations ends, dealt out in order to as many nodes.
+/// Returns the time at which the last of these durations ends, if they are distributed in order to this many nodes.
 fn makespan(units: &[f64], nodes: usize) -> f64 {
     let mut free = vec![0.0_f64; nodes.max(1)];
     for unit in units {
@@ -88,7 +89,7 @@ fn simulate(world: &World, costs: &Costs, nodes: usize) -> Outcome {
         }
         let builds: Vec<f64> =
             now.builds.iter().map(|index| costs.unit + costs.builds[index % costs.builds.len()]).collect();
-        // As the units of a history are dealt out: counts and rounds by subjects, rounds in rows.
+        // Units are divided as in a real history: counts and rounds by subjects, and rounds in rows.
         let rows = (nodes as u32).min(now.rounds.div_ceil(FEWEST)).max(1) as usize;
         let groups =
             |most: usize| world.subjects.div_ceil(world.subjects.div_ceil(most.clamp(1, world.subjects)));
@@ -118,7 +119,7 @@ fn simulate(world: &World, costs: &Costs, nodes: usize) -> Outcome {
     outcome
 }
 
-/// The recorded costs, in nanoseconds; bench/simulate/record.py writes them.
+/// Returns the recorded costs. The file contains nanoseconds; bench/simulate/record.py writes it.
 fn recorded() -> Costs {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/simulate/costs.json");
     let text = std::fs::read_to_string(path).expect("the recorded costs");
@@ -142,7 +143,7 @@ fn on_any_number_of_nodes_every_step_is_found_and_more_nodes_take_no_longer() {
     let costs = Costs { builds: vec![27.0], launches: vec![5.0], unit: 0.5, reading: 0.005 };
     let all: Vec<Outcome> = [1, 3, 10, 30].map(|nodes| simulate(&world, &costs, nodes)).into();
     assert!(all.iter().all(|one| one.found == world.steps.len()), "{all:?}");
-    // One after another is bisection: some ten builds for each step, and not all versions.
+    // A single node bisects: it makes about ten builds for each step, and does not build all versions.
     assert!(all[0].units < 400 && all[0].batches > 5, "{all:?}");
     assert!(all.windows(2).all(|pair| pair[1].hours <= 1.1 * pair[0].hours), "{all:?}");
     assert!(

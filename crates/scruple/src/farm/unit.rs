@@ -1,4 +1,4 @@
-//! What a unit says, and what its result says: plain data in JSON.
+//! The content of a unit and of its result: plain data in JSON.
 
 use crate::fault::Fault;
 use crate::history::Template;
@@ -16,32 +16,32 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the file of a unit holds.
+/// The content of a unit's file.
 #[derive(Clone, Serialize, Deserialize)]
 pub enum Written {
-    /// Work of a history.
+    /// The work of one unit of a history.
     Version(Box<Unit>),
-    /// A command line of `scruple run` or `scruple bench`.
+    /// The command line of `scruple run` or `scruple bench` that a node runs.
     Line(Box<Line>),
 }
 
-/// A command line that a node does as a whole.
+/// A command line that a node runs as a whole.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// The version of Scruple that wrote it.
+    /// The version of Scruple that wrote the unit.
     pub scruple: String,
-    /// Its words behind the name of the program.
+    /// The words of the command line after the name of the program.
     pub words: Vec<String>,
-    /// The working folder.
+    /// The working folder of the command line.
     pub folder: PathBuf,
-    /// The digest of `scruple.toml`, where there is one.
+    /// The digest of `scruple.toml`, if the file exists.
     pub configuration: Option<String>,
-    /// The digests of the programs where the line was typed, by path.
+    /// The digests of the programs on the machine where the user typed the line, by path.
     pub programs: BTreeMap<String, String>,
-    /// The seed.
+    /// The seed of the run.
     pub seed: u64,
-    /// Which of the units of this line it is.
+    /// The index of the unit among those of this line.
     pub number: u32,
 }
 
@@ -49,118 +49,119 @@ pub struct Line {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unit {
-    /// The version of Scruple that wrote it.
+    /// The version of Scruple that wrote the unit.
     pub scruple: String,
     /// The absolute path or the URL of the repository.
     pub place: String,
-    /// Where the objects of the repository are.
+    /// Where the objects of the repository are stored.
     pub origin: Origin,
     /// How versions are built, for the commits of this unit.
     pub recipe: Resolved,
-    /// The folder of builds that artefacts are taken from and put into.
+    /// The folder of builds that artefacts are read from and written to.
     pub shared: PathBuf,
-    /// What is to be done.
+    /// The work of the unit.
     pub work: Work,
 }
 
-/// What a unit does.
+/// The kinds of work.
 #[derive(Clone, Serialize, Deserialize)]
 pub enum Work {
-    /// Builds a version.
+    /// The unit builds a version.
     Build {
-        /// Its commit.
+        /// The commit of the version.
         commit: String,
-        /// The id of its tree.
+        /// The id of the version's git tree.
         tree: String,
     },
-    /// Weighs versions beside each other.
+    /// The unit weighs versions side by side.
     Measure(Box<Measure>),
 }
 
-/// Versions to be weighed, all on one machine.
+/// The task of weighing versions, all on one machine.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
-    /// The run that the readings are for.
+    /// The id of the run that the readings belong to.
     pub run: String,
-    /// Its seed.
+    /// The seed of the run.
     pub seed: u64,
-    /// How it is judged.
+    /// The terms by which the run is judged.
     pub terms: Terms,
-    /// The environment of launches in which something is counted.
+    /// The environment of counting launches.
     pub environment: BTreeMap<String, String>,
-    /// The versions, oldest first, as they are known so far.
+    /// The versions, oldest first, in their known states.
     pub entries: Vec<Entry>,
-    /// The units that build some of them, by commit.
+    /// The names of the units that build some of the versions, by commit.
     pub builds: BTreeMap<String, String>,
-    /// What is weighed at each.
+    /// The subjects that are weighed at each version.
     pub subjects: Vec<Template>,
-    /// Which of them this unit weighs, by their places.
+    /// The indices of the subjects that this unit weighs.
     pub part: Vec<usize>,
-    /// Commits for which the memory and counting passes are taken.
+    /// The commits whose memory and counting passes are run.
     pub count: Vec<String>,
-    /// Commits that are launched beside each other.
+    /// The commits that are launched in the same blocks.
     pub beside: Vec<String>,
     /// The number of the first round.
     pub first: u32,
-    /// How many rounds.
+    /// The number of rounds.
     pub rounds: u32,
-    /// How many rounds the user gave: the memory pass then has as many launches as they allow, however long they take.
+    /// The number of rounds that the user gave, if any. The memory pass then has as many launches as this allows,
+    /// however long they take.
     pub by_number: Option<u32>,
-    /// Whether a version that prints something else than the first one is wrong.
+    /// Whether a version is wrong if its output differs from that of the first version.
     pub same_output: bool,
-    /// Read clocks only.
+    /// Whether only time is measured.
     pub time_only: bool,
-    /// Count instructions.
+    /// Whether instructions are counted.
     pub instructions: bool,
-    /// Read requested bytes.
+    /// Whether requested bytes are read.
     pub requested: bool,
-    /// How long a command may run.
+    /// The time limit of a launch of a command.
     pub time_limit: Option<Duration>,
 }
 
-/// What came of a unit.
+/// The result of a unit.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Told {
-    /// The name of the machine in the farm.
+    /// The name of the node in the farm.
     pub node: String,
-    /// The machine.
+    /// The provenance of the node.
     pub machine: Provenance,
-    /// What was found.
+    /// The outcome of the work.
     pub found: Found,
 }
 
-/// What a unit found.
+/// The outcome of a unit's work.
 #[derive(Serialize, Deserialize)]
 pub enum Found {
-    /// A version that was built.
+    /// The version was built.
     Built(Artefacts),
-    /// A version that could not be.
+    /// The version could not be built.
     NotBuilt {
-        /// What became of it.
+        /// The state of the version.
         state: State,
-        /// Why.
+        /// The reason.
         why: String,
-        /// What the steps wrote.
+        /// The output of the build steps.
         log: String,
     },
-    /// Versions that were weighed.
+    /// The versions were weighed.
     Measured {
-        /// What has become of them.
+        /// The versions with their states.
         entries: Vec<Entry>,
-        /// What was read of them.
+        /// The arms with their readings.
         arms: Vec<Arm>,
-        /// Remarks.
+        /// The remarks on the run.
         warnings: Vec<Warning>,
-        /// What failed versions wrote, by commit.
+        /// The output of failed versions, by commit.
         logs: BTreeMap<String, String>,
     },
-    /// A command line that was done.
+    /// The command line was run.
     Weighed {
-        /// What was read.
+        /// The run with its readings.
         run: Box<Run>,
-        /// The cases that failed, with the reason.
+        /// The cases that failed, each with the reason.
         failures: Vec<(String, String)>,
     },
 }
@@ -177,7 +178,7 @@ pub struct UnitFailure {
     pub why: String,
 }
 
-/// Reads what another process wrote.
+/// Parses a text that another process wrote. `from` is its file, for the error message.
 pub fn parse<T: DeserializeOwned>(text: &str, from: &Path) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| {
         Fault::usage(format!(
@@ -187,7 +188,7 @@ pub fn parse<T: DeserializeOwned>(text: &str, from: &Path) -> Result<T, Fault> {
     })
 }
 
-/// Writes what another process reads.
+/// Writes a value as a text for another process.
 pub fn text(value: &impl Serialize) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(|error| Fault::internal(format!("cannot write a unit: {error}")))
 }

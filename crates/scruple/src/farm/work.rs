@@ -25,10 +25,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// As much of a log as a result holds, in bytes.
+/// The largest part of a log that a result contains, in bytes.
 const LOG: usize = 64 << 10;
 
-/// Does the unit unless it has a result. A second copy that runs meanwhile does no harm: the first result stands.
+/// Does the unit, unless it has a result. If a second copy of the unit runs at the same time, the first result stands.
 pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
     let (folder, name) = Folder::of(&args.file)?;
     if folder.result(&name)?.is_some() {
@@ -58,7 +58,7 @@ fn version(unit: &Unit, folder: &Folder, (name, node): (&str, &str)) -> Result<C
     let source = Source::open(None)?;
     let flag = new_run::interruption_flag()?;
     if let Work::Measure(measure) = &unit.work {
-        // This comes of an order that was lost; the unit itself may be done later.
+        // A missing result means that the order of stages was lost. The unit itself may be done later.
         for build in measure.builds.values() {
             if folder.result(build)?.is_none() {
                 return Err(Fault::usage(format!(
@@ -116,8 +116,8 @@ fn host_name() -> String {
     name.trim().to_owned()
 }
 
-/// Takes this machine's folder of builds; waits while another unit has it, such as one whose node was taken for lost.
-/// Nothing where the result is there meanwhile.
+/// Locks this machine's folder of builds. Waits while another unit holds the lock, for example one whose node was
+/// considered lost. Returns `None` if `there` reports in the meantime that the result exists.
 fn take(
     place: &str,
     launchers: &[i32],
@@ -186,7 +186,7 @@ fn measure(
         instructions: measure.instructions,
         requested: measure.requested,
     };
-    // A unit says itself what is to be done. Without a number of the user's, nothing bounds it but its work.
+    // The unit itself says what to do. Unless the user gave a number of rounds, no budget limits it.
     let effort = HistoryEffort {
         adaptive: false,
         fill: false,

@@ -1,4 +1,4 @@
-//! Units done on this machine, one after another.
+//! Does units on this machine, one after another.
 
 use super::script::Script;
 use super::{ATTEMPTS, Dispatch, Order, failure};
@@ -9,18 +9,18 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// This machine.
+/// A farm that consists of this machine.
 pub struct Here {
     script: Script,
 }
 
 impl Here {
-    /// Units are done by this script.
+    /// Creates a farm that does units with this script.
     pub fn new(script: Script) -> Here {
         Here { script }
     }
 
-    /// Does a unit in a process of its own, which ends what it started when it is ended.
+    /// Does a unit in a process of its own. When that process is ended, it ends the processes that it started.
     fn unit(&self, order: &Order<'_>, name: &str) -> Result<(), Fault> {
         let log = order.folder.path().join("logs").join(name);
         let failed = |error| Fault::usage(format!("cannot start a unit, see ‘{}’: {error}", log.display()));
@@ -39,7 +39,7 @@ impl Here {
                 return Ok(());
             }
             if order.interrupted.load(Ordering::Relaxed) {
-                // Its launchers end what it has started.
+                // The launchers of the unit end the programs that it has started.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(interrupted());

@@ -1,17 +1,18 @@
-//! The line of shell that does a unit: the same environment on every node, and caches of each node's own.
+//! The shell script that does a unit, with the same environment on every node and a separate cache for each node.
 
 use crate::fault::Fault;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What is the same for all units.
+/// The parts of the script that are the same for all units.
 pub struct Script {
     program: PathBuf,
     scratch: PathBuf,
 }
 
 impl Script {
-    /// Units are done by this program, or by this process's own; caches of nodes are below that folder.
+    /// Creates the script. Units are done by this program, or by the program of this process if none is given. The
+    /// caches of the nodes are below `scratch`.
     pub fn new(program: Option<PathBuf>, scratch: PathBuf) -> Result<Script, Fault> {
         let own = || {
             std::env::current_exe()
@@ -20,8 +21,8 @@ impl Script {
         Ok(Script { program: program.map_or_else(own, Ok)?, scratch })
     }
 
-    /// Commands that do the unit whose file the variable `unit` names, on the node that `node` names. The folders of all
-    /// nodes have equally long names, since what a program allocates may depend on them.
+    /// Returns the commands that do a unit. The variable `unit` names its file, and `node` names the node. The folders
+    /// of all nodes have names of the same length, because the allocations of a program may depend on the length.
     pub fn text(&self, environment: &BTreeMap<String, String>) -> String {
         let quoted = |text: &str| shell_words::quote(text).into_owned();
         let kept = environment.iter().filter(|(name, _)| !name.starts_with("XDG_"));

@@ -1,8 +1,9 @@
-//! Units done by Slurm: an array of jobs for each stage, each job alone on its node.
+//! Does units with Slurm: an array of jobs for each stage. Each job is alone on its node.
 //!
-//! What there is a result of is done, and nothing else is known for sure: a job whose script is killed is not sent again by
-//! Slurm, one whose node is lost may run twice, and what the queue tells is gone some minutes after a job has ended. So the
-//! queue is asked only for what is still under way, and units that are neither there nor done are sent again.
+//! A unit is done if and only if it has a result, because the state of jobs is not reliable: Slurm does not send a job
+//! again if its script is killed, a job may run twice if its node is lost, and the queue forgets a job some minutes
+//! after its end. Therefore the queue is only asked for jobs under way, and units that are neither in the queue nor
+//! done are sent again.
 
 mod stuck;
 
@@ -19,42 +20,44 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use stuck::Stuck;
 
-/// How often the queue is asked.
+/// The interval between queries of the queue.
 const POLL: Duration = Duration::from_secs(1);
-/// A unit that is neither in the queue nor done for so long is sent again: a shared file system may show a result late.
+/// The time after which a unit that is neither in the queue nor done is sent again. It is necessary because a shared
+/// file system may show a result late.
 const GRACE: Duration = Duration::from_secs(5);
-/// A job that ends for so long without a result has ended: Slurm waits more than a minute for a node that was lost.
+/// The time after which a job without a result counts as ended if its state is completing. Slurm itself waits more than
+/// a minute for a lost node.
 const ENDING: Duration = Duration::from_secs(10);
-/// The longest array where the controller does not say.
+/// The largest size of an array if the controller does not report one.
 const ARRAY: usize = 1000;
 
-/// A cluster.
+/// A farm that is a Slurm cluster.
 pub struct Slurm {
     script: Script,
     words: Vec<String>,
     asked: Option<String>,
 }
 
-/// Why units were not sent.
+/// Why units could not be sent.
 enum Unsent {
-    /// Slurm did not take them, or did not answer.
+    /// Slurm refused the units, or did not answer.
     Refused(String),
-    /// Sending them again makes no sense.
+    /// An error that would occur again.
     Fault(Fault),
 }
 
-/// One job of the queue.
+/// A job in the queue.
 #[derive(Clone, Debug, PartialEq)]
 struct Job {
     id: String,
-    /// The number that its script knows.
+    /// The job id that the script of the job knows.
     number: String,
     state: String,
     reason: String,
 }
 
 impl Slurm {
-    /// Jobs of this script, with the options that the configuration names.
+    /// Creates a farm whose jobs run this script, with the options of the configuration.
     pub fn new(script: Script, entry: &FarmEntry) -> Slurm {
         let mut words = Vec::new();
         words.extend(entry.constraint.as_ref().map(|class| format!("--constraint={class}")));
@@ -63,12 +66,12 @@ impl Slurm {
         Slurm { script, words, asked: entry.partition.clone() }
     }
 
-    /// The first words of the names of jobs of a folder, by which they are found again.
+    /// Returns the prefix of the names of a folder's jobs, by which they are found again.
     fn prefix(order: &Order<'_>) -> String {
         format!("scruple-{}", &digest(&order.folder.path().display().to_string())[..12])
     }
 
-    /// Sends units as arrays that wait for the jobs of the stage before; hands back their ids.
+    /// Sends units as arrays that wait for the jobs of the previous stage. Returns the ids of the arrays.
     fn send(&self, order: &Order<'_>, units: &[String], after: &[String]) -> Result<Vec<String>, Unsent> {
         let longest = longest_array();
         let mut ids = Vec::new();
@@ -91,16 +94,17 @@ impl Slurm {
                 self.script.text(order.environment)
             );
             match ask(command.args(&self.words), Some(&text)) {
-                // `--parsable` adds the name of the cluster where there are several.
+                // `--parsable` appends the name of the cluster if there are several.
                 Ok(said) => ids.push(said.trim().split(';').next().unwrap_or_default().to_owned()),
-                // The list stays: the answer may have been lost, and not the jobs.
+                // The list of units stays, because Slurm may have accepted the jobs although its answer was lost.
                 Err(why) => return Err(Unsent::Refused(why)),
             }
         }
         Ok(ids)
     }
 
-    /// The jobs of this folder that are in the queue, by unit; several where a unit was sent again too early.
+    /// Returns the jobs of this folder that are in the queue, by unit. A unit has several jobs if it was sent again too
+    /// early.
     fn queue(order: &Order<'_>) -> Result<HashMap<String, Vec<Job>>, String> {
         let prefix = Slurm::prefix(order);
         let lists = order.folder.path().join("lists");
@@ -131,12 +135,12 @@ impl Slurm {
         Ok(found)
     }
 
-    /// Ends all jobs of this folder.
+    /// Cancels all jobs of this folder.
     fn cancel(order: &Order<'_>) {
         if let Ok(queue) = Slurm::queue(order) {
             let ids: BTreeSet<String> = queue.into_values().flatten().map(|job| job.id).collect();
             for some in ids.into_iter().collect::<Vec<_>>().chunks(500) {
-                // A job that has ended by itself meanwhile is no error.
+                // A failure is ignored, because a job may have ended in the meantime.
                 let _ = ask(Command::new("scancel").args(some), None);
             }
         }
@@ -209,8 +213,8 @@ impl Slurm {
         }
     }
 
-    /// Sends what is neither under way nor done, stage by stage. A stage whose predecessor was not done could not begin,
-    /// which counts as no attempt.
+    /// Sends the units that are neither under way nor done, stage by stage. If a previous stage was not done, the units
+    /// of a stage could not begin, and this does not count as an attempt.
     fn send_again(
         &self,
         order: &Order<'_>,
@@ -242,7 +246,7 @@ impl Slurm {
                     .filter(|_| ready)
                     .for_each(|name| *attempts.entry(name.clone()).or_default() += 1);
             }
-            // What has just left the queue may still have a result: the next stage waits until that is known.
+            // A unit that has just left the queue may still have a result. The next stage waits until this is certain.
             let known =
                 |name: &&String| done.contains(*name) || lost.contains(name) || queue.contains_key(*name);
             if !stage.iter().all(|name| known(&name)) {
@@ -289,7 +293,7 @@ impl Dispatch for Slurm {
     }
 }
 
-/// A second, or less where the user interrupts.
+/// Pauses for the polling interval, or less if the user interrupts.
 fn pause(order: &Order<'_>) {
     let began = Instant::now();
     while began.elapsed() < POLL && !order.interrupted.load(Ordering::Relaxed) {
@@ -297,7 +301,7 @@ fn pause(order: &Order<'_>) {
     }
 }
 
-/// The numbers of submissions so far, rising.
+/// Returns the numbers of the submissions so far, in ascending order.
 fn numbers(lists: &std::path::Path) -> Vec<u64> {
     let entries = fs::read_dir(lists).into_iter().flatten().flatten();
     let mut numbers: Vec<u64> =
@@ -313,13 +317,13 @@ fn longest_array() -> usize {
     size.unwrap_or(ARRAY).max(1)
 }
 
-/// What a program of Slurm's says; its error otherwise.
+/// Returns the output of a Slurm program, or its error message.
 fn ask(command: &mut Command, input: Option<&str>) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("{name}: {error}"))?;
     if let Some(mut pipe) = child.stdin.take() {
-        // A program that does not read to the end says why by its exit code.
+        // A program that does not read its whole input reports the reason by its exit code.
         let _ = pipe.write_all(input.unwrap_or_default().as_bytes());
     }
     let output = child.wait_with_output().map_err(|error| format!("{name}: {error}"))?;

@@ -1,7 +1,7 @@
-//! Units done by a few machines over ssh: GNU parallel hands them out, one at a time to each.
+//! Does units on a few machines over ssh. GNU parallel distributes them, one at a time to each machine.
 //!
-//! A lost connection and a unit that was killed look alike there, so that only results tell what was done. What is missing is
-//! handed out again.
+//! GNU parallel does not distinguish a lost connection from a killed unit. Therefore only results show which units are
+//! done, and units without a result are distributed again.
 
 use super::script::Script;
 use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure};
@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// The machines.
+/// A farm of machines that are reached by ssh.
 pub struct Ssh {
     script: Script,
     hosts: Vec<String>,
@@ -22,7 +22,7 @@ pub struct Ssh {
 }
 
 impl Ssh {
-    /// The hosts that the configuration names.
+    /// Creates a farm of the hosts that the configuration names.
     pub fn new(script: Script, entry: &FarmEntry) -> Result<Ssh, Fault> {
         let odd =
             |host: &&String| host.is_empty() || host.starts_with('-') || host.contains(['/', ',', ' ', '\n']);
@@ -35,12 +35,12 @@ impl Ssh {
         }
     }
 
-    /// The words that begin each connection. Nobody is there to answer a question.
+    /// Returns the words that begin each ssh command. The batch mode is set because no user can answer questions.
     fn ssh(&self) -> Vec<&str> {
         ["ssh", "-o", "BatchMode=yes"].into_iter().chain(self.options.iter().map(String::as_str)).collect()
     }
 
-    /// Starts the units of a stage; the log of parallel is `log`.
+    /// Starts the units of a stage. GNU parallel writes its log to `log`.
     fn start(&self, order: &Order<'_>, units: &[&String], log: &Path) -> Result<Child, Fault> {
         let failed = |error| Fault::usage(format!("cannot start GNU parallel: {error}; is it installed?"));
         let folder = order.folder.path().display().to_string();
@@ -65,7 +65,7 @@ impl Ssh {
             .arg(text)
             .arg(":::")
             .args(units)
-            // A configuration of the user's is for other work.
+            // The user's configuration of GNU parallel is ignored, because it is meant for other work.
             .env("PARALLEL_HOME", order.folder.path().join("tmp"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -74,9 +74,9 @@ impl Ssh {
             .map_err(failed)
     }
 
-    /// Ends what parallel has started, here and there.
+    /// Ends the processes that parallel has started, on this machine and on the hosts.
     fn cancel(&self, order: &Order<'_>, child: &mut Child) {
-        // What has ended by itself meanwhile is no error.
+        // Failures are ignored, because the process may have ended in the meantime.
         let _ = child.kill();
         let _ = child.wait();
         for host in &self.hosts {

@@ -1,5 +1,5 @@
-//! Jobs that Slurm holds back for longer than it must: it notices minutes later that a job was never launched, or has
-//! ended, where one of its daemons died at that moment.
+//! Finds jobs that Slurm delays longer than necessary. If one of its daemons dies while a job is launched or ends,
+//! Slurm notices minutes later that the job was never launched or has ended.
 
 use super::super::Order;
 use super::{ENDING, Job, ask};
@@ -7,26 +7,26 @@ use std::collections::{BTreeSet, HashMap};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A job that is said to run for so long without a word from its script was never launched. A shared file system may
-/// show the word late, so a job is put back at most once.
+/// A job that has been in the state running for this long, without a sign that its script has begun, was never
+/// launched. A shared file system may show the sign late, so that a job is requeued at most once.
 const LAUNCH: Duration = Duration::from_secs(20);
 
-/// What is wrong with a job.
+/// The problem of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Wrong {
-    /// Slurm sends it again by itself, but only after minutes.
+    /// Slurm will send the job again by itself, but only after minutes.
     Delayed,
-    /// Slurm could not launch it, such as on a node whose daemon just died, and may have drained the node.
+    /// Slurm could not launch the job, for example on a node whose daemon has just died, and may have drained the node.
     Held,
-    /// It is said to run, and its script has not begun.
+    /// The job is in the state running, but its script has not begun.
     NotLaunched,
-    /// It is said to run, and its unit has a result.
+    /// The job is in the state running, but its unit has a result.
     Ended,
-    /// It waits for jobs whose units have results.
+    /// The job waits for jobs whose units have results.
     Waiting,
 }
 
-/// What was seen of such jobs.
+/// Which problems were seen.
 #[derive(Default)]
 pub struct Stuck {
     since: HashMap<(String, Wrong), Instant>,
@@ -34,7 +34,7 @@ pub struct Stuck {
 }
 
 impl Stuck {
-    /// Asks Slurm to go on with what is stuck. Hands back what the user should know.
+    /// Asks Slurm to continue with the jobs that are stuck. Returns what the user should know.
     pub fn help(
         &mut self,
         order: &Order<'_>,
@@ -64,7 +64,7 @@ impl Stuck {
                 Wrong::Delayed | Wrong::Held => Duration::ZERO,
                 Wrong::NotLaunched => LAUNCH,
                 Wrong::Waiting => ENDING,
-                // What waits for it no longer does so by then: cancelling it cancels that as well.
+                // Slurm also cancels the jobs that wait for this one. By this time none of them waits for it any more.
                 Wrong::Ended => 3 * ENDING,
             };
             if now - since < patience || (it != Wrong::Delayed && !self.helped.insert(key)) {
@@ -110,7 +110,7 @@ fn help(job: &Job, wrong: Wrong) -> Option<String> {
              nodename=NODE state=resume` brings it back",
             job.id, job.reason, job.id
         )),
-        // A job whose state has changed meanwhile is seen again.
+        // If the state of a job has changed in the meantime, the job is examined again later.
         _ => None,
     }
 }
