@@ -76,7 +76,7 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// How long the load lasts where --duration is not given.
+    /// Returns the duration of the load if --duration is not given.
     pub fn duration(self) -> &'static str {
         match self {
             Profile::Bench | Profile::Knee => "10s",
@@ -84,7 +84,7 @@ impl Profile {
         }
     }
 
-    /// Into how many windows it is divided.
+    /// Returns the number of windows into which the load is divided.
     pub fn windows(self) -> u32 {
         match self {
             Profile::Bench | Profile::Knee => 10,
@@ -237,7 +237,7 @@ pub struct CostArgs {
 }
 
 impl CostArgs {
-    /// For how many requests instructions are counted, if they are.
+    /// Returns the number of requests for which instructions are counted, if they are.
     pub fn instructions(&self) -> Option<u64> {
         self.instruments.iter().find_map(|instrument| match instrument {
             Instrument::Instructions(requests) => Some(*requests),
@@ -245,7 +245,7 @@ impl CostArgs {
         })
     }
 
-    /// Whether an instrument is to be attached.
+    /// Whether an instrument is requested.
     pub fn has(&self, instrument: Instrument) -> bool {
         self.instruments.contains(&instrument)
     }
@@ -287,11 +287,11 @@ pub struct JudgingArgs {
     pub ignore_failure: bool,
 }
 
-/// The limits of `--profile knee`.
+/// The default limits of `--profile knee`.
 const LIMITS: &str = "p99<100ms,errors<0.1%";
 
 impl LoadArgs {
-    /// The limits under which the highest rate is to be found, if it is.
+    /// Returns the limits for the search for the highest rate, if it is requested.
     pub fn slo(&self) -> Option<&str> {
         match self.amount.profile {
             Profile::Knee => Some(self.judging.slo.as_deref().unwrap_or(LIMITS)),
@@ -299,19 +299,19 @@ impl LoadArgs {
         }
     }
 
-    /// How long each server is loaded.
+    /// Returns the duration of the load of each server.
     pub fn duration(&self) -> &str {
         self.amount.duration.as_deref().unwrap_or(self.amount.profile.duration())
     }
 
-    /// Into how many windows that is divided. Several servers have two in each turn, and are compared by turns, of which
-    /// five would leave an interval of twice the width that ten leave.
+    /// Returns the number of windows of each server. Several servers have two windows in each turn and are compared by
+    /// turns; five turns would give an interval of twice the width that ten give.
     pub fn windows(&self, servers: usize) -> u32 {
         let windows = self.amount.profile.windows();
         self.amount.windows.unwrap_or(if servers > 1 { 2 * windows } else { windows })
     }
 
-    /// Whether the memory map is shown on the terminal.
+    /// Whether the terminal shows the memory map.
     pub fn shows_the_map(&self) -> bool {
         self.amount.profile == Profile::Soak || self.cost.has(Instrument::MemoryMap)
     }

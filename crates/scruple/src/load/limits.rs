@@ -1,10 +1,10 @@
-//! The limits of a load: those of the command line, and those that scenarios bring.
+//! The limits of a load, from the command line and from scenarios.
 
 use super::windows::{Side, part_name};
 use crate::fault::Fault;
 use scruple_core::budget::Budget;
 
-/// The limits of the command line, and those of the scenario.
+/// Returns the limits of the command line together with those of the scenarios.
 pub fn with_limits_of(sides: &[Side], mut budgets: Vec<Budget>) -> Result<Vec<Budget>, Fault> {
     let subjects = sides.iter().filter(|side| side.yardstick.is_none());
     for side in subjects {

@@ -1,4 +1,4 @@
-//! `scruple load`: the requests of servers.
+//! `scruple load`: loads servers, and weighs their requests.
 
 pub mod args;
 pub mod limits;

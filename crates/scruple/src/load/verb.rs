@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Loads the servers, stores the run, prints the report.
+/// Loads the servers, stores the run, and prints the report.
 pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     let formats = [names(&FORMATS), names(&export::FORMATS), names(&requests::FORMATS)].concat();
     let exports = args.results.export.checked(&formats)?;
@@ -63,13 +63,13 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     }
 }
 
-/// The servers that were loaded.
+/// The servers after the load.
 pub struct Taken {
-    /// The run.
+    /// The load, with its run.
     pub loading: Loading,
-    /// The results of the load besides the readings.
+    /// The results of the load in addition to its readings.
     pub loads: Loads,
-    /// Why it ended early, if it did.
+    /// Why the load ended early, if it did.
     pub stop: Option<Fault>,
     /// The limits of the command line and of the scenarios.
     pub budgets: Vec<Budget>,
@@ -132,16 +132,17 @@ pub fn take(args: &LoadArgs) -> Result<Taken, Fault> {
     Ok(Taken { loading, loads, stop, budgets })
 }
 
-/// The default margin.
+/// The default margin of a comparison.
 const MARGIN: &str = "5%";
 
 /// The default width of the interval of the highest rate.
 const PRECISION: &str = "10%";
 
-/// The rates between which the highest one is searched.
+/// The default range in which the highest rate is searched.
 const SEARCHED: &str = "100..1M";
 
-/// The files of the programs that are started, where they can be found; a missing one is reported when it is started.
+/// Returns the paths of the programs that start servers. A program that is not found is left out, because starting it
+/// reports the error.
 fn programs(sides: &[Side]) -> Vec<PathBuf> {
     let here = std::env::current_dir().unwrap_or_default();
     let words = sides
@@ -151,14 +152,14 @@ fn programs(sides: &[Side]) -> Vec<PathBuf> {
     words.filter_map(|word| Some(Program::find(word, &here).ok()?.path)).collect()
 }
 
-/// Everything that is known before the first request.
+/// Everything that is determined before the first request.
 struct Work<'a> {
     args: &'a LoadArgs,
     sides: Vec<Side>,
     plan: Plan,
     looking: Looking,
     interrupted: Arc<AtomicBool>,
-    /// The folder for files of instruments and yardsticks; none for scripted loads.
+    /// The folder for files of instruments and yardsticks; `None` for scripted loads.
     folder: Option<WorkFolder>,
     watchers: Watchers,
 }
@@ -168,8 +169,8 @@ impl Work<'_> {
         if self.args.results.json { Progress::hidden() } else { Progress::new() }
     }
 
-    /// The windows of every server, and the passes after them. A fault after which there is still something to show
-    /// comes third.
+    /// Runs the windows of every server, and the passes after them. Returns a fault as the third value if there are
+    /// still results to show.
     fn weigh(&self, arms: Vec<Arm>, run: Run) -> Result<(Loading, Loads, Option<Fault>), Fault> {
         let (loader, knows): (Box<dyn Loader>, bool) = match &self.args.scripted {
             Some(path) => (Box::new(Played::of(script(path)?, self.names())), true),
@@ -180,7 +181,7 @@ impl Work<'_> {
             }
         };
         let division = match self.args.scripted {
-            // Each window of a script is a turn.
+            // In a script each window is a turn.
             Some(_) => {
                 Division { windows: self.args.windows(1), turns: self.args.windows(1), weighed: false }
             }
@@ -219,7 +220,7 @@ impl Work<'_> {
         Ok((loading, loads, stop))
     }
 
-    /// How long the load will take.
+    /// Says how long the load will take.
     fn foretold(&self, division: &Division) -> String {
         let servers = self.sides.len() as u32;
         let span = std::time::Duration::from_nanos(self.plan.span());
@@ -250,7 +251,7 @@ impl Work<'_> {
         self.sides.iter().map(|side| side.name.clone()).collect()
     }
 
-    /// The results of instruments that would disturb the latencies.
+    /// Runs the passes of the instruments that would disturb the latencies.
     fn passes(&self, loading: &mut Loading, loads: &mut Loads) -> Result<(), Fault> {
         let cost = &self.args.cost;
         let Some(folder) = self.folder.as_ref().map(WorkFolder::path) else { return Ok(()) };
@@ -324,7 +325,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The highest rate that keeps the limits: each rate is an arm, each measurement a block.
+    /// Searches the highest rate that keeps the limits. Each rate is an arm, and each measurement a block.
     fn search(&self, limits: &str, mut run: Run) -> Result<(Loading, Loads, Option<Fault>), Fault> {
         let slo = Slo::parse(limits).map_err(Fault::usage)?;
         let precision = self.args.judging.margin.as_deref().unwrap_or(PRECISION);
@@ -333,7 +334,7 @@ impl Work<'_> {
         let most = most.unwrap_or(Search::default().most);
         let search = Search { from, most, precision: 1.0 + precision.max(0.001), ..Search::default() };
         let side = &self.sides[0];
-        // One measurement is as long as a window would be.
+        // A measurement is as long as a window would be.
         let duration = self.plan.duration / self.args.windows(1);
         let plan = Plan { pace: Pace::Open { rate: search.from, arrivals }, duration, ..self.plan.clone() };
         let server = super::windows::started(side, self.looking.patience, &self.interrupted)?;
@@ -383,7 +384,7 @@ impl Work<'_> {
     }
 }
 
-/// The last of this many tries, or the first that fails.
+/// Calls `once` this many times. Returns the last result, or the first error.
 fn repeated<T, E>(times: u32, mut once: impl FnMut(u32) -> Result<T, E>) -> Result<T, E> {
     let mut last = once(0)?;
     for block in 1..times {
@@ -392,7 +393,7 @@ fn repeated<T, E>(times: u32, mut once: impl FnMut(u32) -> Result<T, E>) -> Resu
     Ok(last)
 }
 
-/// One reading, or the reason why there is none.
+/// Creates one reading, or an absent one with the reason.
 fn one(key: &str, value: Result<f64, &String>, source: &str) -> Option<Reading> {
     let metric = metric(key)?;
     Some(match value {
@@ -408,15 +409,15 @@ fn script(path: &Path) -> Result<Script, Fault> {
     serde_json::from_str(&text).map_err(|error| unread(error.to_string()))
 }
 
-/// Remarks on how requests were read.
+/// Adds remarks on how the requests were read.
 fn note(run: &mut Run, sides: &[Side]) {
-    // All servers receive the same requests.
+    // The remarks of one server suffice, because all servers receive the same requests.
     for text in sides.iter().take(1).flat_map(|side| &side.notes) {
         run.warn("recording", text.clone());
     }
 }
 
-/// Remarks that a reader needs in order not to be misled.
+/// Adds the remarks that a reader needs in order not to be misled.
 fn remark(run: &mut Run, loads: &Loads) {
     let several = loads.servers.len() > 1;
     let division = loads.division;
@@ -432,7 +433,8 @@ fn remark(run: &mut Run, loads: &Loads) {
     for server in &loads.servers {
         let of = if several { format!("‘{}’: ", server.name) } else { String::new() };
         let all = server.pool.windows;
-        // A window may end in a pause for which the next would have compensated.
+        // A turn may end in a pause of the server for which the next turn compensates, so this doubt is ignored if the
+        // server kept up on the whole.
         let kept_up = !server.pool.fell_behind() && server.pool.failures.of(Failure::Unsent) == 0;
         let told = |(doubt, _): &&(Doubt, usize)| !(kept_up && doubt.code == "rate-not-met");
         let turns = loads.division.turns;
@@ -472,7 +474,7 @@ fn concluded(args: &LoadArgs, loads: &Loads, errors_limited: bool, code: Code) -
     if loads.servers.iter().any(|server| server.pool.aborted) {
         return Ok(Code::GateFailed);
     }
-    // A limit on errors states how many are accepted.
+    // A limit on errors says how many failed requests are accepted.
     for server in &loads.servers {
         let (failed, due) = (server.pool.failures.total(), server.pool.due);
         if failed > 0 && !errors_limited && !args.judging.ignore_failure {

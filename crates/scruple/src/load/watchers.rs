@@ -1,4 +1,4 @@
-//! Observers of a running load: a file of every request, other programs.
+//! The observers of a running load: a file of every request, and other programs.
 
 use super::args::LoadArgs;
 use super::live::Live;
@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::show::export::{Export, writer};
 use scruple_measure::load::{Plan, Progress};
 
-/// The observers.
+/// The observers of a load.
 #[derive(Default)]
 pub struct Watchers {
     requests: Option<Requests>,
@@ -16,10 +16,10 @@ pub struct Watchers {
 }
 
 impl Watchers {
-    /// The observers that the command line asks for.
+    /// Creates the observers that the command line requests.
     ///
     /// # Errors
-    /// When one of them cannot be used.
+    /// One of them cannot be used.
     pub fn of(args: &LoadArgs, exports: &[Export], sides: &[Side]) -> Result<Watchers, Fault> {
         let form = |export: &Export| writer(&FORMATS, &export.format);
         let files: Vec<(&Export, Form)> =
@@ -48,23 +48,23 @@ impl Watchers {
         Ok(Watchers { requests, live: args.live.as_deref().map(Live::begin).transpose()? })
     }
 
-    /// The plan of a turn of a server, with its observers.
+    /// Returns the plan of a server's turn, with its observers.
     pub fn watch(&self, plan: Plan, server: usize, turn: u32) -> Plan {
         let each = self.requests.as_ref().map(|requests| requests.listeners(server, turn));
         Plan { each, live: self.live.is_some(), ..plan }
     }
 
-    /// Reports the progress of a turn.
+    /// Reports the progress of a turn to other programs.
     pub fn tell(&self, server: &str, seen: &Progress) {
         if let Some(live) = &self.live {
             live.tell(server, seen);
         }
     }
 
-    /// Ends it. Returns a sentence about what could not be reported to other programs.
+    /// Ends the observers. Returns a sentence about what could not be reported to other programs.
     ///
     /// # Errors
-    /// When the file could not be written.
+    /// The file could not be written.
     pub fn end(&mut self) -> Result<Option<String>, Fault> {
         let trouble = self.live.take().and_then(Live::end);
         self.requests.take().map_or(Ok(()), Requests::end)?;

@@ -14,41 +14,41 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The destination.
+/// The destination of the reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
-    /// Requests at this address are answered in Prometheus's text.
+    /// An address at which queries are answered in the text format of Prometheus.
     Address(SocketAddr),
-    /// A file in Prometheus's text, as its node exporter reads them.
+    /// A file in the text format of Prometheus, which its node exporter reads.
     File(PathBuf),
-    /// A collector of OpenTelemetry, by OTLP over HTTP in JSON.
+    /// A collector of OpenTelemetry, which receives OTLP over HTTP in JSON.
     Collector {
-        /// The connection.
+        /// The host and port of the collector.
         host: String,
-        /// The request.
+        /// The path of the HTTP request.
         path: String,
     },
 }
 
-/// All counts of one server so far.
+/// The counts of one server so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Told {
     pub(super) server: String,
-    /// Those of earlier turns.
+    /// The counts of earlier turns.
     before: Counts,
-    /// Those of the current turn.
+    /// The counts of the current turn.
     now: Counts,
     pub(super) backlog: u64,
 }
 
-/// Counts that only grow.
+/// Counts that never decrease.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) answered: u64,
     pub(super) failures: Failures,
-    /// Responses by the first bound that they do not exceed, and those beyond the last.
+    /// The number of responses in each bucket of the histogram. The last bucket is for those beyond all bounds.
     pub(super) response: [u64; LIVE_BOUNDS.len() + 1],
-    /// The sum of the responses in nanoseconds.
+    /// The sum of the response times, in nanoseconds.
     pub(super) sum: u64,
 }
 
@@ -63,7 +63,7 @@ impl Counts {
 }
 
 impl Told {
-    /// All counts since the load started.
+    /// Returns the counts since the load started.
     pub(super) fn counts(&self) -> Counts {
         self.before.add(&self.now)
     }
@@ -75,7 +75,7 @@ impl Told {
             response: seen.response,
             sum: seen.sum,
         };
-        // Each turn counts from zero.
+        // A decrease means that a new turn began, because each turn counts from zero.
         if now.answered + now.failures.total() < self.now.answered + self.now.failures.total() {
             self.before = self.counts();
         }
@@ -88,7 +88,7 @@ impl Told {
 struct Shared {
     told: Mutex<Vec<Told>>,
     over: AtomicBool,
-    /// The last error.
+    /// The last error of a report.
     trouble: Mutex<Option<String>>,
 }
 
@@ -102,25 +102,25 @@ impl Shared {
     }
 }
 
-/// A load that is reported.
+/// A load that is reported while it runs.
 pub struct Live {
     shared: Arc<Shared>,
     teller: Option<JoinHandle<()>>,
     place: String,
 }
 
-/// How often it is reported where nobody asks.
+/// The interval between reports, unless the other program queries.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The time limit of another program.
+/// The time limit of a connection to another program.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Live {
-    /// Starts to report at `text`: `http://HOST:PORT/` is a collector, `HOST:PORT` an address for queries, and anything
+    /// Starts to report at `text`: `http://HOST:PORT/` is a collector, `HOST:PORT` an address for queries, and a name
     /// that ends in `.prom` a file.
     ///
     /// # Errors
-    /// When it is none of these, or cannot be used.
+    /// The text is none of these, or the destination cannot be used.
     pub fn begin(text: &str) -> Result<Live, Fault> {
         let place = place(text)?;
         let shared = Arc::new(Shared::default());
@@ -157,7 +157,7 @@ impl Live {
         told[place].tell(seen);
     }
 
-    /// Reports the end. Returns a sentence about what could not be reported.
+    /// Reports the end of the load. Returns a sentence about what could not be reported.
     pub fn end(mut self) -> Option<String> {
         self.stop();
         let trouble = self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -169,7 +169,7 @@ impl Live {
     fn stop(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
         if let Some(teller) = self.teller.take() {
-            // A thread that failed has reported nothing more, which the destination shows.
+            // A failure is ignored, because the destination shows that a failed thread has stopped reporting.
             let _ = teller.join();
         }
     }
@@ -205,7 +205,7 @@ fn since_1970() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos())
 }
 
-/// Reports each second, and once more at the end.
+/// Reports each second until the load is over, and once more at the end.
 fn each_second(shared: &Shared, tell: &dyn Fn(&Shared) -> std::io::Result<()>) {
     let mut next = Instant::now();
     loop {
@@ -223,7 +223,7 @@ fn each_second(shared: &Shared, tell: &dyn Fn(&Shared) -> std::io::Result<()>) {
     }
 }
 
-/// Replaces the file at once, so that readers always see it whole.
+/// Replaces the file atomically, so that readers never see an incomplete one.
 fn write(shared: &Shared, path: &std::path::Path) -> std::io::Result<()> {
     let beside = path.with_extension("prom.new");
     std::fs::write(&beside, prometheus::text(&shared.told()))?;

@@ -1,13 +1,13 @@
-//! The JSON form of OpenTelemetry's metrics (OTLP 1).
+//! Writes the JSON form of OpenTelemetry's metrics (OTLP 1).
 
 use super::Told;
 use scruple_measure::load::LIVE_BOUNDS;
 use serde_json::{Value, json};
 
-/// Counts since the start, in the protocol's numbering.
+/// The protocol's number for counts since the start.
 const CUMULATIVE: u8 = 2;
 
-/// Everything reported, counted from `began`, at `now`; both in nanoseconds since 1970.
+/// Writes all reports. The counts began at `began` and were read at `now`, both in nanoseconds since 1970.
 pub(super) fn json(all: &[Told], began: u128, now: u128) -> String {
     // In this format, 64-bit numbers are strings.
     let times = json!({"startTimeUnixNano": began.to_string(), "timeUnixNano": now.to_string()});

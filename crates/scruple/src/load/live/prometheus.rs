@@ -1,10 +1,10 @@
-//! The text format of Prometheus, version 0.0.4.
+//! Writes the text format of Prometheus, version 0.0.4.
 
 use super::Told;
 use scruple_measure::load::LIVE_BOUNDS;
 use std::fmt::Write as _;
 
-/// Everything reported.
+/// Writes all reports.
 pub(super) fn text(all: &[Told]) -> String {
     let mut out = String::new();
     let mut family = |name: &str, kind: &str, help: &str, write: &mut dyn FnMut(&mut String, &str, &Told)| {
@@ -42,7 +42,7 @@ pub(super) fn text(all: &[Told]) -> String {
     out
 }
 
-/// The value of a label.
+/// Escapes the value of a label.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,4 +1,4 @@
-//! Exports of loads besides the formats of any run: distributions for other tools, and every single request.
+//! Writes the export formats that only loads have: distributions for other tools, and every single request.
 
 pub mod requests;
 
@@ -9,13 +9,14 @@ use crate::show::output::write_file;
 use scruple_measure::load::{Latencies, hdr_log};
 use std::path::{Path, PathBuf};
 
-/// Writes one file for each server.
+/// A function that writes one file for each server.
 type Writer = fn(&Path, &Loads) -> Result<(), Fault>;
 
 /// The formats that only loads have, by the endings of their files.
 pub const FORMATS: Formats<Writer, 2> = [("hgrm", hgrm), ("hlog", hlog)];
 
-/// A file for each server: the first has the given name, the others their number before its ending.
+/// Returns the path for each server. The first one is the given path; the others contain the number of the server
+/// before the ending.
 fn each_server(path: &Path, loads: &Loads) -> impl Iterator<Item = PathBuf> {
     let ending = path.extension().map(|ending| ending.to_string_lossy().into_owned()).unwrap_or_default();
     let path = path.to_owned();
@@ -25,14 +26,14 @@ fn each_server(path: &Path, loads: &Loads) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// Writes the distributions of the response in HdrHistogram's text format.
+/// Writes the distribution of each server's response times in HdrHistogram's text format.
 pub fn hgrm(path: &Path, loads: &Loads) -> Result<(), Fault> {
     each_server(path, loads)
         .zip(&loads.servers)
         .try_for_each(|(path, server)| write_file(&path, server.pool.response.hgrm().as_bytes()))
 }
 
-/// Writes the responses of each part of the load as an HdrHistogram log, version 2.
+/// Writes the response times of each part of the load as an HdrHistogram log, version 2.
 pub fn hlog(path: &Path, loads: &Loads) -> Result<(), Fault> {
     each_server(path, loads).zip(&loads.servers).try_for_each(|(path, server)| {
         let parts = server.pool.timeline.iter().map(|slice| {

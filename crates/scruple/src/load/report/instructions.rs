@@ -1,4 +1,4 @@
-//! The instructions of a request: by file and by function, with the callees of each.
+//! Reports the instructions of a request by file and by function, with the callees of each function.
 
 use crate::show::align::{fit, right};
 use crate::show::terminal::{BOLD, DIM};
@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// Functions below this share of the whole are left out.
+/// Functions with less than this share of all instructions are left out.
 const LEAST: f64 = 0.01;
 
-/// The most functions that are shown.
+/// The largest number of functions that are shown.
 const MOST: usize = 30;
 
 /// Writes the tables.
@@ -36,7 +36,7 @@ pub(super) fn text(found: &Instructions, width: usize, out: &mut String) {
     functions(found, &part, width, out);
 }
 
-/// The instructions of the functions of each file, the largest first.
+/// Returns the instructions of the functions of each file, the largest first.
 pub(super) fn by_file(found: &Instructions) -> Vec<(String, f64)> {
     let mut files: BTreeMap<&str, f64> = BTreeMap::new();
     for cost in &found.functions {
@@ -47,7 +47,7 @@ pub(super) fn by_file(found: &Instructions) -> Vec<(String, f64)> {
     files
 }
 
-/// A file without its folders.
+/// Returns the name of a file without its folders.
 pub(super) fn file(path: &str) -> String {
     match path.rsplit('/').next() {
         Some(file) if !file.is_empty() => file.to_owned(),
@@ -55,7 +55,7 @@ pub(super) fn file(path: &str) -> String {
     }
 }
 
-/// The name of a function in tables; code outside of any function has none.
+/// Returns the name of a function for tables. Code outside of any function has no name.
 pub(super) fn name(cost: &FunctionCost) -> &str {
     if cost.function.name.is_empty() { "(outside of any function)" } else { &cost.function.name }
 }
@@ -67,7 +67,7 @@ fn functions(found: &Instructions, part: &dyn Fn(f64) -> f64, width: usize, out:
         .filter(|cost| part(cost.own.value) >= LEAST || part(cost.inclusive.value) >= LEAST)
         .collect();
     shown.sort_by(|left, right| right.inclusive.value.total_cmp(&left.inclusive.value));
-    // The frames around everything do not distinguish requests.
+    // Outer functions that contain nearly all instructions are left out, since they do not distinguish requests.
     let around = |cost: &&FunctionCost| part(cost.inclusive.value) > 0.995 && part(cost.own.value) < LEAST;
     shown.retain(|cost| !around(cost));
     let left = found.functions.len() - shown.len().min(MOST);
@@ -108,7 +108,7 @@ fn functions(found: &Instructions, part: &dyn Fn(f64) -> f64, width: usize, out:
     }
 }
 
-/// The interval, where counts differ between batches.
+/// Writes the interval if counts differ between batches.
 fn interval(bounds: &Bounds) -> String {
     let varies = |low: f64, high: f64| high - low > 0.002 * bounds.value.abs();
     match bounds.interval {

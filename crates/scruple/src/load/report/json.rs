@@ -1,4 +1,4 @@
-//! The schema of a load in JSON: what stands beside the readings of the arms. Durations are nanoseconds.
+//! The schema of a load in JSON, in addition to the readings of the arms. Durations are in nanoseconds.
 
 use super::sheet::title;
 use super::{instructions, memory_map, terminal};
@@ -14,7 +14,7 @@ use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Kind, Latencies, Pac
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The whole of it.
+/// The results of a load.
 #[derive(Serialize)]
 pub(crate) struct Document<'a> {
     pace: &'static str,
@@ -77,7 +77,7 @@ struct Server<'a> {
     syscalls: Option<Part<&'a BTreeMap<String, f64>>>,
 }
 
-/// A kind of request, a group or a session.
+/// The results for a kind of request, a group or a session.
 #[derive(Serialize)]
 struct Row<'a> {
     name: &'a str,
@@ -92,7 +92,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// The parts that do not count, and what happened in them.
+/// The parts of a load that do not count, with what happened in them.
 #[derive(Serialize)]
 struct SetApart {
     why: &'static str,
@@ -161,7 +161,7 @@ struct FunctionInstructions<'a> {
     calls: f64,
 }
 
-/// The result, or why there is none.
+/// A result, or the reason why it is absent.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Part<T> {

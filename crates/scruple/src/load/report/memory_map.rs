@@ -1,4 +1,5 @@
-//! The memory map of a server before its load and after: a table of the purposes of its mappings, and the difference.
+//! Reports the memory map of a server before and after its load: a table by the purpose of the mappings, and the
+//! difference.
 
 use crate::show::align::{fit, on_points, right};
 use crate::show::page::{Cell, Head, Table};
@@ -11,26 +12,26 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// Both maps in JSON: bytes.
+/// Both maps in JSON, in bytes.
 #[derive(Serialize)]
 pub(crate) struct BeforeAndAfter {
     before: Vec<MapRow>,
     after: Vec<MapRow>,
 }
 
-/// Both maps; none where no map could be read.
+/// Returns both maps, or `None` if one could not be read.
 pub(crate) fn before_and_after((before, after): &(MemoryMap, MemoryMap)) -> Option<BeforeAndAfter> {
     let known = !before.mappings.is_empty() && !after.mappings.is_empty();
     known.then(|| BeforeAndAfter { before: before.table(), after: after.table() })
 }
 
-/// The parts of an amount that are shown.
+/// A function that selects a part of an amount of memory.
 type Pick = fn(&Amount) -> u64;
 
 const COLUMNS: [(&str, Pick); 2] =
     [("resident", |amount| amount.resident), ("private dirty", |amount| amount.private_dirty)];
 
-/// A line of the table.
+/// A row of the table.
 struct Line {
     name: String,
     permissions: String,
@@ -39,7 +40,7 @@ struct Line {
     sum: bool,
 }
 
-/// Writes the table, where the maps could be read.
+/// Writes the table if both maps could be read.
 pub(crate) fn text((before, after): &(MemoryMap, MemoryMap), out: &mut String) {
     if before.mappings.is_empty() || after.mappings.is_empty() {
         return;
@@ -81,7 +82,7 @@ pub(crate) fn text((before, after): &(MemoryMap, MemoryMap), out: &mut String) {
     }
 }
 
-/// The same as a table of a page.
+/// Returns the table for a page.
 pub(super) fn table(name: &str, (before, after): &(MemoryMap, MemoryMap)) -> Option<Table> {
     if before.mappings.is_empty() || after.mappings.is_empty() {
         return None;
@@ -109,7 +110,8 @@ pub(super) fn table(name: &str, (before, after): &(MemoryMap, MemoryMap)) -> Opt
     })
 }
 
-/// One line for each class and permission that is resident before or after, below the sum of its side; then the total.
+/// Returns a row for each class and permission with resident memory before or after the load, below the sum of its half
+/// (with or without a file), and then the total.
 fn lines(before: &MemoryMap, after: &MemoryMap) -> Vec<Line> {
     let mut both: BTreeMap<(Class, String), (Amount, Amount)> = BTreeMap::new();
     for row in before.table() {

@@ -1,4 +1,4 @@
-//! The output of `scruple load`.
+//! Writes the output of `scruple load`.
 
 pub mod export;
 mod instructions;

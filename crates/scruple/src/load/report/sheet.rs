@@ -1,4 +1,4 @@
-//! The cost of a request: the rows of the sheet, the functions, the system calls, the growth of memory.
+//! Writes the cost of a request: the rows of the cost sheet, the functions, the system calls, the growth of memory.
 
 use super::instructions;
 use super::terminal::pace;
@@ -15,13 +15,13 @@ use scruple_measure::load::cost::sheet::Row;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// Smaller shares of functions than this are summed up.
+/// Functions with a smaller share than this are summed up.
 const LEAST: f64 = 0.01;
 
-/// The most functions that are shown.
+/// The largest number of functions that are shown.
 const MOST: usize = 15;
 
-/// Writes everything that is known about a server's costs.
+/// Writes all known costs of a server.
 pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String) {
     let rate = match plan.rate() {
         Some(_) => pace(plan),
@@ -43,7 +43,7 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
         note(&format!("allocations: absent, because {why}"), width, out);
     }
     match &server.runtime {
-        // A server without a known language runtime is the normal case.
+        // A server without a known language runtime is the usual case.
         Some(Err(Untold::NoRuntime(_))) | None => {}
         Some(Err(Untold::Failed(why))) => {
             note(&format!("the language runtime’s own count: absent, because {why}"), width, out);
@@ -109,7 +109,7 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
     }
 }
 
-/// How a measure of memory grew, where it did.
+/// Says how a kind of memory grew, if it did.
 pub(super) fn grown(growth: &Growth) -> Option<String> {
     if growth.per_thousand.value.abs() < 1.0 && !growth.is_leak() {
         return None;
@@ -123,7 +123,7 @@ pub(super) fn grown(growth: &Growth) -> Option<String> {
     ))
 }
 
-/// What the language runtime tells of a request.
+/// Writes what the language runtime reports about a request.
 fn runtime(told: &Collections, width: usize, out: &mut String) {
     let wrapped = |line: &str| wrap(line, width.saturating_sub(4)).replace('\n', "\n    ");
     let _ = writeln!(out, "    {}", wrapped(&counted(&told.each)));
@@ -134,13 +134,13 @@ fn runtime(told: &Collections, width: usize, out: &mut String) {
     }
 }
 
-/// What the language runtime has counted, as a sentence.
+/// Writes the counts of the language runtime as a sentence.
 pub(super) fn counted(told: &[Reading]) -> String {
     let value = |reading: &Reading| reading.value.clone().ok();
     let mut parts: Vec<String> = Vec::new();
     for reading in told.iter().filter(|reading| matches!(reading.key.as_str(), "alloc.bytes" | "gc.time")) {
         let Some(value) = value(reading) else { continue };
-        // A difference of two runs of the server may be negative.
+        // The value is a difference between two runs of the server, and may be negative.
         let text = if value > 0.0 { quantity(value, &reading.unit) } else { "below resolution".to_owned() };
         parts.push(format!("{} {text}", title(&reading.key)));
     }
@@ -156,7 +156,7 @@ pub(super) fn counted(told: &[Reading]) -> String {
     format!("by the language runtime’s own count ({source}): {}", parts.join(", "))
 }
 
-/// The pauses for collections, and the slow requests that coincided with them, as a line.
+/// Writes the pauses for collections, and how many slow requests coincided with one.
 pub(super) fn paused(pauses: &Pauses) -> String {
     let time = |ns: u64| quantity(ns as f64, &Unit::Nanoseconds);
     let met = match pauses.met {
@@ -178,7 +178,7 @@ pub(super) fn paused(pauses: &Pauses) -> String {
     )
 }
 
-/// A counter that never changed has no cost per request.
+/// Whether a counter never changed, so that a request has no cost in it.
 pub(super) fn is_nothing(row: &Row) -> bool {
     row.cost.as_ref().is_ok_and(|cost| cost.each.value == 0.0 && cost.fixed.value == 0.0)
 }
@@ -217,7 +217,7 @@ pub(super) fn interval(bounds: &Bounds, unit: &Unit) -> String {
     })
 }
 
-/// The column head of the metric that a counter becomes when it is divided by the requests.
+/// Returns the column heading for a counter that is divided by the number of requests.
 pub(crate) fn title(key: &str) -> &str {
     let of_a_request = format!("request.{}", key.strip_prefix("time.").unwrap_or(key));
     match scruple_core::metric::metric(&of_a_request).map(|metric| &metric.title) {
@@ -226,14 +226,14 @@ pub(crate) fn title(key: &str) -> &str {
     }
 }
 
-/// A function: its costs and its name.
+/// A row of the list of functions, with formatted costs.
 struct Line {
     own: f64,
     figures: [String; 2],
     name: String,
 }
 
-/// Functions with their shares, the largest first; small ones are summed up.
+/// Writes functions with their shares, the largest first. Small ones are summed up.
 fn functions(lines: Vec<Line>, total: f64, width: usize, out: &mut String) {
     let part = |own: f64| if total > 0.0 { own / total } else { 0.0 };
     let shown = lines.iter().take(MOST).take_while(|line| part(line.own) >= LEAST).count();

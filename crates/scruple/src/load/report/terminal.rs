@@ -1,4 +1,4 @@
-//! The report of a load on a terminal: distributions, failures, the generator, the cost of a request.
+//! Reports a load on a terminal: distributions, failures, the generator, the cost of a request.
 
 use super::{memory_map, sheet};
 use crate::load::windows::{Aside, Loaded, Loads, Slice, Sought};
@@ -12,14 +12,14 @@ use scruple_measure::load::{Arrivals, Buckets, Pace, Plan, Point, RowOf, Scenari
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
-/// The quantiles that tables have columns for.
+/// The quantiles that have columns in tables.
 pub(crate) const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("longest", 1.0)];
 
-/// The columns of the picture of a course.
+/// The width of the picture of a course, in columns.
 const COURSE: usize = 60;
 
-/// Writes the report for a terminal of that many columns.
+/// Writes the report for a terminal with this many columns.
 pub(crate) fn text(report: &Report<'_>, loads: &Loads, width: usize) -> String {
     if let Some(sought) = &loads.capacity {
         return search(report, loads, sought, width);
@@ -57,7 +57,7 @@ pub(crate) fn text(report: &Report<'_>, loads: &Loads, width: usize) -> String {
     out
 }
 
-/// The name of a separate row.
+/// Returns the name of the row for a request, a group or a session.
 pub(crate) fn row_name(name: &str, of: RowOf) -> String {
     match of {
         RowOf::Request => name.to_owned(),
@@ -66,12 +66,12 @@ pub(crate) fn row_name(name: &str, of: RowOf) -> String {
     }
 }
 
-/// The parts that are set apart, as the name of a row.
+/// Returns the name of the row for parts that are set apart.
 fn apart(aside: &Aside) -> String {
     format!("response, {} of {}", aside.why, quantity(aside.span as f64, &Unit::Nanoseconds))
 }
 
-/// The pace in words.
+/// Describes the pace of the load.
 pub(crate) fn pace(plan: &Plan) -> String {
     if let Some(scenario) = &plan.scenario {
         return users(plan, scenario);
@@ -85,7 +85,7 @@ pub(crate) fn pace(plan: &Plan) -> String {
     }
 }
 
-/// The model of users, and their number.
+/// Describes the model of users, and their number.
 fn users(plan: &Plan, scenario: &Scenario) -> String {
     if scenario.recorded() > 0 {
         return format!("{} recorded requests", grouped(scenario.recorded() as f64));
@@ -147,7 +147,7 @@ fn header(report: &Report<'_>, loads: &Loads) -> String {
     )
 }
 
-/// How many windows count, of how many; for each server where they differ.
+/// Writes how many of the windows count, separately for each server if the numbers differ.
 fn windows(servers: &[Loaded]) -> String {
     let of = |server: &Loaded| match (shown(server), server.pool.windows) {
         (1, 1) => "1 window".to_owned(),
@@ -164,7 +164,7 @@ fn windows(servers: &[Loaded]) -> String {
     }
 }
 
-/// The windows whose latencies are shown.
+/// Returns the number of windows whose latencies are shown.
 fn shown(server: &Loaded) -> usize {
     match server.pool.windows - server.void {
         0 => server.pool.windows,
@@ -172,10 +172,10 @@ fn shown(server: &Loaded) -> usize {
     }
 }
 
-/// Quantiles that are shown only if there are enough requests for them.
+/// The quantiles that are shown only if there are enough requests for them.
 const RARE: [(&str, f64); 2] = [("p99.99", 0.9999), ("p99.999", 0.99999)];
 
-/// A quantile needs at least this many requests beyond it.
+/// The smallest number of requests beyond a quantile for which it is shown.
 const BEYOND: f64 = 10.0;
 
 /// Whether there are enough requests for a quantile.
@@ -183,14 +183,14 @@ pub(crate) fn known(latencies: &Buckets, q: f64) -> bool {
     !RARE.iter().any(|(_, rare)| *rare == q) || latencies.count() as f64 * (1.0 - q) >= BEYOND * 0.999
 }
 
-/// The columns of a table: the rare quantiles where any row has enough requests.
+/// Returns the columns of a table. They contain a rare quantile if any row has enough requests for it.
 fn quantiles(rows: &[(String, Buckets)]) -> Vec<(&'static str, f64)> {
     let [common @ .., longest] = QUANTILES;
     let rare = RARE.into_iter().filter(|(_, q)| rows.iter().any(|(_, latencies)| known(latencies, *q)));
     common.into_iter().chain(rare).chain([longest]).collect()
 }
 
-/// Distributions, one row each, aligned on their decimal points.
+/// Writes distributions with one row each, aligned on their decimal points.
 fn table(rows: &[(String, Buckets)], out: &mut String) {
     let name = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let mut columns: Vec<Vec<String>> = Vec::new();
@@ -217,7 +217,7 @@ fn table(rows: &[(String, Buckets)], out: &mut String) {
     }
 }
 
-/// Lines about one server besides its distribution.
+/// Writes lines about one server in addition to its distribution.
 fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
     if loads.servers.len() > 1 {
         let _ = writeln!(out, "{BOLD}{}{BOLD:#}", server.name);
@@ -273,7 +273,7 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
         let _ =
             writeln!(out, "  {OPEN}{}{OPEN:#}", wrap(&line, width.saturating_sub(2)).replace('\n', "\n  "));
     }
-    // A generator without a core saw no answers, which does not concern the server.
+    // If the generator did not get a core, it saw no answers, which says nothing about the server.
     if !void {
         stalls(server, width, out);
     }
@@ -298,7 +298,7 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
     }
 }
 
-/// The moments in which the server stalled, the first few of them.
+/// Writes when the server stalled, for the first few stalls.
 fn stalls(server: &Loaded, width: usize, out: &mut String) {
     let stalls = &server.pool.stalls;
     let length = |stall: &Stall| (stall.to - stall.from).max(0);
@@ -324,7 +324,7 @@ fn stalls(server: &Loaded, width: usize, out: &mut String) {
     let _ = writeln!(out, "  {course}");
 }
 
-/// The search for the highest rate: the answer, and the latency at each rate.
+/// Writes the search for the highest rate: the answer, and the latency at each rate.
 fn search(report: &Report<'_>, loads: &Loads, sought: &Sought, width: usize) -> String {
     let found = &sought.found.found;
     let mut out = String::new();
@@ -378,17 +378,17 @@ fn search(report: &Report<'_>, loads: &Loads, sought: &Sought, width: usize) -> 
     out
 }
 
-/// The columns of a bar.
+/// The width of a bar, in columns.
 const BAR: usize = 24;
 
-/// Latencies span decades, so the length of a bar is their logarithm, from 10 µs on.
+/// Returns the length of a bar. It is logarithmic from 10 µs on, because latencies span decades.
 fn bar(ns: u64, most: u64) -> usize {
     let decades = |ns: u64| (ns as f64 / 10_000.0).max(1.0).log10();
     let whole = decades(most).max(0.1);
     (decades(ns) / whole * BAR as f64).round() as usize
 }
 
-/// Why a rate is not sustained.
+/// Says why a rate is not sustained.
 fn broken(points: &[&Point]) -> String {
     let mut texts: Vec<&str> = points.iter().flat_map(|point| &point.broken).map(String::as_str).collect();
     texts.sort_unstable();
@@ -406,11 +406,11 @@ fn broken(points: &[&Point]) -> String {
     reasons.join("; ")
 }
 
-/// The result of the search, as a sentence.
+/// Writes the result of the search as a sentence.
 pub(crate) fn answer(sought: &Sought) -> String {
     let rate = |rate: f64| format!("{} requests/s", grouped(rate));
     let limits = &sought.limits;
-    // Where no limit was broken, the server did not keep up with the rate.
+    // If no limit was broken at a rate, the server did not keep up with it.
     let fell_behind = |rate: f64| {
         let at: Vec<_> = sought.found.points.iter().filter(|point| point.rate == rate).collect();
         !at.is_empty() && at.iter().all(|point| point.broken.is_empty())

@@ -1,4 +1,4 @@
-//! Loads real servers, local or remote.
+//! Loads real servers, on this machine or others.
 
 use super::{Loader, Side, Turn};
 use crate::fault::{Code, Fault};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The servers of a run, including those that were started here. Dropping it ends these.
+/// The servers of a run. Those that were started here are ended when the value is dropped.
 pub struct Engine {
     servers: Vec<Running>,
     interrupted: Arc<AtomicBool>,
@@ -21,30 +21,30 @@ pub struct Engine {
 
 struct Running {
     side: Side,
-    /// Kept because dropping it ends the server.
+    /// The started server. The field is needed because dropping it ends the server.
     started: Option<Server>,
     watch: Option<Watch>,
-    /// The connections, from the first turn on.
+    /// The connections, which stay open from the first turn on.
     session: Option<Session>,
     loaded: bool,
 }
 
-/// The processes to read.
+/// Which processes are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Looking {
-    /// Whether any are read.
+    /// Whether any processes are read.
     pub cost: bool,
-    /// The process of a server that is not started here.
+    /// The id of the process of a server that was not started here.
     pub pid: Option<i32>,
     /// How long a server may take to accept connections.
     pub patience: Duration,
 }
 
 impl Engine {
-    /// Starts servers where necessary, and finds the processes of the others.
+    /// Starts servers if necessary, and finds the processes of the others.
     ///
     /// # Errors
-    /// When one does not start, or a named process does not exist.
+    /// A server does not start, or a named process does not exist.
     pub fn start(sides: &[Side], looking: Looking, interrupted: Arc<AtomicBool>) -> Result<Engine, Fault> {
         let mut servers = Vec::new();
         let subjects = sides.iter().filter(|side| side.yardstick.is_none()).count();
@@ -61,7 +61,7 @@ impl Engine {
                 (false, ..) => None,
                 (true, Some(server), _) => Some(Tree::of(server.pid()).map_err(Fault::program)?),
                 (true, None, Some(pid)) => Some(Tree::of(pid).map_err(Fault::usage)?),
-                // A listener that we may not inspect is not an error.
+                // A listener that this user may not inspect is not an error.
                 (true, None, None) => listener(&side.target).and_then(|pid| Tree::of(pid).ok()),
             };
             let watch = tree.and_then(|tree| Watch::of(&tree, &mut Vec::new).ok());
@@ -76,7 +76,7 @@ impl Engine {
     }
 }
 
-/// The length of a server's answers in bytes: the mean over its requests, each of which is sent once.
+/// Returns the length of a server's answers in bytes: the mean over its requests, each of which is sent once.
 fn answer(side: &Side, interrupted: &AtomicBool) -> Result<u64, Fault> {
     let plan = Plan {
         requests: side.requests.clone(),
@@ -97,10 +97,10 @@ fn answer(side: &Side, interrupted: &AtomicBool) -> Result<u64, Fault> {
     }
 }
 
-/// Starts a server, where that is necessary.
+/// Starts a server if necessary.
 ///
 /// # Errors
-/// When it does not serve, or the user interrupts the wait for it.
+/// The server does not accept requests, or the user interrupts the wait for it.
 pub fn start(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Result<Option<Server>, Fault> {
     let Some(command) = &side.command else { return Ok(None) };
     let server = command.start(&side.target, patience, interrupted);
@@ -112,7 +112,7 @@ pub fn start(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Resul
     })
 }
 
-/// The process that listens at a local address.
+/// Returns the id of the process that listens at a local address.
 pub fn listener(target: &Target) -> Option<i32> {
     if !target.is_local() {
         return None;
@@ -139,7 +139,8 @@ impl Loader for Engine {
     }
 
     fn sheets(&mut self) -> Vec<Option<Sheet>> {
-        // Threads that end with their connection would be missing from the accounts.
+        // The accounts are read before the connections are closed, because threads that end with their connection would
+        // be missing.
         let sheets = self.servers.iter_mut().map(|server| server.watch.take().map(Watch::finish)).collect();
         self.servers.iter_mut().for_each(|server| server.session = None);
         sheets
@@ -185,13 +186,13 @@ impl Running {
         if inner == 0 {
             watch.end(&|| load.generator.requests, None, &mut more);
         }
-        // A server that is gone shows in the results of the load.
+        // A server that is gone is visible in the results of the load.
         drop(gone);
         Ok(Turn { load, costs: watch.costs_from(first) })
     }
 }
 
-/// The error for the user: a server that ended has failed; one that never ran is not available.
+/// Creates the error for the user. A started server that ended has failed; any other server is not available.
 fn fault(error: &LoadError, server: &mut Running) -> Fault {
     let ended = server.started.as_mut().and_then(Server::status);
     let name = &server.side.name;

@@ -1,4 +1,4 @@
-//! A running load: windows of one server after the other, and their results.
+//! A load under way: windows of one server after the other, and their results.
 
 pub mod engine;
 pub mod passes;
@@ -33,12 +33,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// A loader of servers: this machine, or a script.
+/// A loader of servers: the engine of this machine, or a script.
 pub trait Loader {
-    /// Loads one server for one turn; `progress` receives its progress.
+    /// Loads one server for one turn. `progress` receives the progress of the turn.
     ///
     /// # Errors
-    /// When the server cannot be loaded at all, or no longer.
+    /// The server cannot be loaded at all, or not any more.
     fn turn(
         &mut self,
         arm: usize,
@@ -46,65 +46,65 @@ pub trait Loader {
         progress: &mut dyn FnMut(&load::Progress),
     ) -> Result<Turn, Fault>;
 
-    /// The cost sheet of each server whose processes are known.
+    /// Returns the cost sheet of each server whose processes are known.
     fn sheets(&mut self) -> Vec<Option<Sheet>>;
 }
 
-/// The result of a turn: one schedule, from its first request to its last.
+/// The result of a turn. A turn has one schedule, from its first request to its last.
 pub struct Turn {
-    /// The latencies and failures.
+    /// The latencies and failures of the turn.
     pub load: LoadResult,
-    /// The cost of a request to the server in each window, by the key of the counter's metric; empty where the server's
+    /// The cost of a request to the server in each window, by the key of the counter's metric; empty if the server's
     /// processes are not known.
     pub costs: Vec<Vec<(String, f64)>>,
 }
 
-/// The results of everything, for reports.
+/// The results of a load, for reports.
 pub struct Loads {
-    /// The plan that all servers were loaded with.
+    /// The plan with which all servers were loaded.
     pub plan: Plan,
-    /// How it was divided.
+    /// How the load was divided into turns and windows.
     pub division: Division,
-    /// One for each arm, in their order.
+    /// The results of each server, in the order of the arms.
     pub servers: Vec<Loaded>,
-    /// The search for the highest rate, where there was one.
+    /// The search for the highest rate, if there was one.
     pub capacity: Option<Sought>,
-    /// Whether tables on a terminal have the memory map before and after.
+    /// Whether the terminal shows the memory map before and after the load.
     pub show_map: bool,
 }
 
 /// The results of one server.
 pub struct Loaded {
-    /// The arm's name.
+    /// The name of the server's arm.
     pub name: String,
-    /// All windows together, without those of the warm-up.
+    /// The results of all windows together, without those of the warm-up.
     pub pool: Pool,
-    /// Windows that the generator spoilt; their latencies do not count, unless all are void.
+    /// The number of windows that the generator spoilt. Their latencies do not count, unless all windows are void.
     pub void: usize,
-    /// The cost of a request.
+    /// The cost sheet of the server, if its processes are known.
     pub sheet: Option<Sheet>,
-    /// The allocations of a request, from a separate pass; or why they are absent.
+    /// The allocations of a request from a separate pass, or why they are absent.
     pub heap: Option<Result<Sheet, String>>,
-    /// The language runtime's figures for a request, or why there are none.
+    /// The figures of the language runtime for a request, or why they are absent.
     pub runtime: Option<Result<Collections, Untold>>,
-    /// Instructions by function, or why they could not be counted.
+    /// The instructions by function, or why they are absent.
     pub instructions: Option<Result<Instructions, String>>,
-    /// Sampled time by function, in the same way.
+    /// The sampled time by function, or why it is absent.
     pub sampled: Option<Result<Sampled, String>>,
-    /// System calls by name, in the same way.
+    /// The system calls by name, or why they are absent.
     pub syscalls: Option<Result<BTreeMap<String, f64>, String>>,
 }
 
-/// A search for the highest rate, and its limits.
+/// A search for the highest rate, with its limits.
 pub struct Sought {
-    /// The limits, as they were written.
+    /// The limits as the user wrote them.
     pub limits: String,
-    /// The result.
+    /// The result of the search.
     pub found: Capacity,
 }
 
 impl Loaded {
-    /// A server of which only the latencies are known.
+    /// Creates the results of a server of which only the latencies are known.
     pub fn of(name: &str, pool: Pool) -> Loaded {
         Loaded {
             name: name.to_owned(),
@@ -120,34 +120,35 @@ impl Loaded {
     }
 }
 
-/// How the load is divided.
+/// How a load is divided into turns and windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
-    /// How many windows each server gets.
+    /// The number of windows of each server.
     pub windows: u32,
-    /// The number of turns. A turn is not interrupted; between turns other servers have theirs.
+    /// The number of turns. A turn is not interrupted; between the turns of a server, other servers have theirs.
     pub turns: u32,
-    /// Whether the server's accounts are read at the ends of windows.
+    /// Whether the accounts of the server are read at the ends of windows.
     pub weighed: bool,
 }
 
-/// The least number of turns of several servers: fewer do not show how much turns differ.
+/// The smallest number of turns of several servers. Fewer do not show how much turns differ.
 const TURNS: u32 = 3;
 
-/// Turns of several servers are at least this long, where the total allows it.
+/// The smallest length of a turn of several servers, if the total duration allows it.
 const TURN: Duration = Duration::from_secs(1);
 
-/// The least number of parts of a turn.
+/// The smallest number of parts of a turn.
 const PARTS: u32 = 40;
 
 impl Division {
-    /// The division of a load: one server has a single turn; several have some that are long enough to show a stall.
+    /// Returns the division of a load. A single server has one turn. Several servers have several turns, which are long
+    /// enough to show a stall.
     pub fn of(plan: &Plan, servers: usize, windows: u32, weighed: bool) -> Division {
         let windows = plan
             .max_requests
             .map_or(windows, |most| windows.min(most.min(u64::from(u32::MAX)) as u32))
             .max(1);
-        // Stages run once from start to end.
+        // The stages of a scenario run once from start to end.
         if plan.scenario.as_ref().is_some_and(|scenario| scenario.duration().is_some()) {
             return Division { windows, turns: 1, weighed };
         }
@@ -157,17 +158,17 @@ impl Division {
         Division { windows: windows.div_ceil(turns) * turns, turns, weighed }
     }
 
-    /// Windows in a turn.
+    /// Returns the number of windows in a turn.
     fn in_turn(self) -> u32 {
         self.windows / self.turns
     }
 
-    /// The length of one turn.
+    /// Returns the length of one turn.
     pub fn turn(self, whole: &Plan) -> Duration {
         whole.duration / self.turns
     }
 
-    /// The plan of one turn.
+    /// Returns the plan of one turn.
     fn plan(self, whole: &Plan, turn: u32) -> Plan {
         let at = |turn: u32| whole.max_requests.map(|all| all * u64::from(turn) / u64::from(self.turns));
         let requests = at(turn + 1).zip(at(turn)).map(|(until, from)| (until - from).max(1));
@@ -183,9 +184,9 @@ impl Division {
         }
     }
 
-    /// Where the accounts are read within a turn. The stretches between are of one, three and two parts in turn: the
-    /// cost of a stretch itself can then be separated from that of its requests, and a drift of the server is not taken
-    /// for their cost.
+    /// Returns the times within a turn at which the accounts are read. The lengths of the stretches between them
+    /// alternate between one, three and two parts. Therefore the fixed cost of a stretch can be separated from the cost
+    /// of its requests, and a drift of the server is not mistaken for a cost of requests.
     fn marks(self, turn: u32) -> Vec<f64> {
         let windows = self.in_turn();
         let parts = |window: u32| [1.0, 3.0, 2.0, 2.0, 1.0, 3.0][((turn * windows + window) % 6) as usize];
@@ -198,7 +199,8 @@ impl Division {
         inner.collect()
     }
 
-    /// The windows of a turn: parts of it without the warm-up, each with its number.
+    /// Returns the windows of a turn with their numbers. A window consists of parts of the turn, without those of the
+    /// warm-up.
     fn windows_of(self, load: &LoadResult) -> Vec<(u32, &[Part])> {
         let before = load.parts.iter().take_while(|part| part.to <= 0).count();
         let (cut, each) = (load.warm_up.saturating_sub(before), PARTS.div_ceil(self.in_turn()) as usize);
@@ -212,13 +214,13 @@ impl Division {
     }
 }
 
-/// A running load.
+/// A load under way.
 pub struct Loading {
-    /// None once its servers have ended.
+    /// The loader; `None` once its servers have ended.
     loader: Option<Box<dyn Loader>>,
     /// The run, with the readings so far.
     pub run: Run,
-    /// Where it is journalled.
+    /// The ledger to which readings are written.
     pub ledger: Ledger,
     progress: Progress,
     division: Division,
@@ -226,7 +228,7 @@ pub struct Loading {
 }
 
 impl Loading {
-    /// A load of these arms; `run` has none yet.
+    /// Creates a load of these arms; `run` must have none.
     pub fn new(
         loader: Box<dyn Loader>,
         arms: Vec<Arm>,
@@ -242,7 +244,7 @@ impl Loading {
         Ok(Loading { loader: Some(loader), run, ledger, progress, division, taken })
     }
 
-    /// Arms with existing results, to be stored.
+    /// Creates a load of arms that already have their readings, which are to be stored.
     pub fn taken(arms: Vec<Arm>, mut run: Run, store: Option<Store>) -> Result<Loading, Fault> {
         run.arms = arms;
         let ledger = Ledger::begin(store, &run)?;
@@ -256,10 +258,10 @@ impl Loading {
         self.taken.iter().all(Vec::is_empty)
     }
 
-    /// Takes every turn. Readings before an early end are kept; true when the user interrupted.
+    /// Runs every turn. Readings that were taken before an early end are kept. Returns true if the user interrupted.
     ///
     /// # Errors
-    /// When a server cannot be loaded, or no longer.
+    /// A server cannot be loaded, or not any more.
     pub fn take(&mut self, plan: &Plan, division: Division, watchers: &Watchers) -> Result<bool, Fault> {
         self.division = division;
         let result = self.take_turns(plan, watchers);
@@ -299,7 +301,7 @@ impl Loading {
                     Ended::Interrupted => return Ok(true),
                     // A rate that failed once is not tried again.
                     Ended::Aborted => return Ok(false),
-                    // A server that is gone stays gone; the figures show when.
+                    // A server that is gone stays gone; the figures show when that happened.
                     Ended::ServerGone => return Ok(false),
                 }
             }
@@ -307,8 +309,8 @@ impl Loading {
         Ok(false)
     }
 
-    /// The results of each server; the readings of windows that count become the samples of the arms. Servers that were
-    /// started end here.
+    /// Returns the results of each server. The readings of the windows that count become samples of the arms. Servers
+    /// that were started are ended.
     pub fn outcome(&mut self, plan: &Plan) -> Loads {
         let sheets = self.loader.take().map(|mut loader| loader.sheets());
         let mut sheets = sheets.into_iter().flatten();
@@ -337,7 +339,7 @@ impl Loading {
             if void > 0 && void == all {
                 add_readings(arm, readings::of_nothing_but_void_turns(), Pass::Timing, 0);
             }
-            // Where every turn is void the latencies are shown, and called void.
+            // If every turn is void, the latencies are shown and marked as void.
             let counts = |load: &LoadResult| void == all || !spoilt(load);
             let mut pool = Pool::of(turns.iter().map(|(_, turn)| (&turn.load, counts(&turn.load))));
             pool.windows = all;
@@ -347,7 +349,7 @@ impl Loading {
         Loads { plan: plan.clone(), division, servers, capacity: None, show_map: false }
     }
 
-    /// The readings of the arms that are parts of a server: its kinds of requests, groups and sessions.
+    /// Adds the readings of the arms that are parts of a server: its kinds of requests, groups and sessions.
     fn add_parts(&mut self, plan: &Plan) {
         let (division, level, several) = (self.division, self.run.terms.level, self.taken.len() > 1);
         for (server, turns) in self.taken.iter().enumerate() {
@@ -376,12 +378,12 @@ impl Loading {
         }
     }
 
-    /// Adds the readings of another pass to an arm.
+    /// Adds the readings of a separate pass to an arm.
     pub fn add(&mut self, arm: usize, block: u32, readings: impl IntoIterator<Item = Reading>) {
         add_readings(&mut self.run.arms[arm], readings, Pass::Counting, block);
     }
 
-    /// Stores the run with these sections of its page, if requested.
+    /// Stores the run with these sections of its page, if the user requested that.
     pub fn keep_with(&mut self, sections: &[Section]) {
         if !sections.is_empty() {
             self.ledger.keep_sections(&self.run, sections);
@@ -389,27 +391,27 @@ impl Loading {
         self.keep();
     }
 
-    /// Stores the run, if requested.
+    /// Stores the run, if the user requested that.
     pub fn keep(&mut self) {
         self.ledger.finish(&self.run);
     }
 
-    /// Where the run is stored, if it is.
+    /// Returns the address of the stored run, if it is stored.
     pub fn stored_at(&self) -> Option<Address> {
         self.ledger.address(&self.run)
     }
 }
 
-/// A server that is started outside of windows; none where it already runs.
+/// Starts a server outside of windows. Returns `None` if the server already runs.
 ///
 /// # Errors
-/// When it does not serve, or the user interrupts the wait for it.
+/// The server does not accept requests, or the user interrupts the wait for it.
 pub fn started(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Result<Option<Server>, Fault> {
     engine::start(side, patience, interrupted)
 }
 
-/// The readings of each window of a turn, with its number. If the generator was late the latencies are void, but the
-/// server's accounts stand.
+/// Returns the readings of each window of a turn, with its number. If the generator was late, the latencies are void,
+/// but the server's accounts are valid.
 fn readings_of(division: Division, turn: &Turn) -> Vec<(u32, Vec<Reading>)> {
     let accounts = |window: u32| turn.costs.get(window as usize).map_or(&[][..], Vec::as_slice);
     let of = |(window, parts): (u32, &[Part])| {
@@ -423,20 +425,20 @@ fn readings_of(division: Division, turn: &Turn) -> Vec<(u32, Vec<Reading>)> {
     division.windows_of(&turn.load).into_iter().map(of).collect()
 }
 
-/// Adds the readings of one measurement to an arm, unless the generator spoilt it.
+/// Adds the readings of one measurement to an arm, unless the generator spoilt the measurement.
 pub fn add_window(arm: &mut Arm, load: &LoadResult, block: u32) {
     if !spoilt(load) {
         add_readings(arm, readings::of(&Part::together(load.counted())), Pass::Timing, block);
     }
 }
 
-/// Whether the generator itself made a turn void: the whole of it or nothing, so that no part of a turn is left out
+/// Whether the generator made a turn void. A turn is void as a whole or not at all, so that no part of it is left out
 /// because of its results.
 pub fn spoilt(load: &LoadResult) -> bool {
     load.doubts.iter().any(|doubt| doubt.voids && doubt.code.starts_with("generator-"))
 }
 
-/// The progress of a turn, in a few words.
+/// Describes the progress of a turn in a few words.
 fn live(seen: &load::Progress) -> String {
     use scruple_core::unit::{Unit, grouped, quantity};
     let ns = |value: u64| quantity(value as f64, &Unit::Nanoseconds);

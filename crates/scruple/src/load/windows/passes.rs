@@ -1,5 +1,5 @@
-//! Separate windows for instruments that would disturb the latencies: allocations, instructions, sampled time, system
-//! calls.
+//! Runs separate windows for the instruments that would disturb the latencies: allocations, instructions, sampled time,
+//! system calls.
 
 use super::{Looking, Side, engine};
 use crate::fault::Fault;
@@ -22,43 +22,43 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// A server under an instrument.
+/// A pass in which an instrument is attached to a server.
 pub struct Pass<'a> {
-    /// The server.
+    /// The server to load.
     pub side: &'a Side,
-    /// The plan of its load.
+    /// The plan of the server's load.
     pub plan: &'a Plan,
-    /// Good answers per second in the timing pass, from which the length of a window is chosen.
+    /// The good answers per second in the timing pass. They determine the length of a window.
     pub rate: f64,
-    /// The processes to read.
+    /// Which processes are read.
     pub looking: Looking,
-    /// Set when the user interrupts.
+    /// The flag that the user's interruption sets.
     pub interrupted: &'a AtomicBool,
 }
 
-/// The longest time of a pass, however slow its instrument makes the server.
+/// The longest time of a pass, however much its instrument slows the server down.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// The time-out of an answer in a pass, as a multiple of that of the load, because the instrument slows the server
-/// down: counting or sampling a little, stopping at each system call more, and simulation most.
+/// The time-outs of an answer in a pass, as multiples of that of the load, because instruments slow the server down.
+/// Counting or sampling slows it down a little, stopping at each system call more, and simulation most.
 const COUNTED: u32 = 4;
 const TRACED: u32 = 20;
 const SIMULATED: u32 = 50;
 
-/// At most this long, unless the time-out of the load itself is longer.
+/// The longest time-out of an answer in a pass, unless that of the load itself is longer.
 const SLOWEST: Duration = Duration::from_secs(60);
 
-/// A pass is aborted after this many time-outs; one that needs every answer, after the first.
+/// The number of time-outs after which a pass is aborted. A pass that needs every answer is aborted after the first.
 const MOST_TIMEOUTS: u64 = 3;
 
-/// The usual length of a separate pass at the rate of the timing pass.
+/// The usual length of a separate pass at the rate of the timing pass, in seconds.
 const SECONDS: f64 = 3.0;
 
 impl Pass<'_> {
-    /// Counts the allocations of a server that is started with the counter in it.
+    /// Counts the allocations of a server that is started with the allocation counter attached.
     ///
     /// # Errors
-    /// Why they cannot be counted, as a clause.
+    /// A clause that says why they cannot be counted.
     pub fn heap(&self, folder: &Path) -> Result<Sheet, String> {
         let mut side = self.side.clone();
         let command = side.command.as_mut().ok_or("the counter has to be there from the server’s start")?;
@@ -86,12 +86,12 @@ impl Pass<'_> {
             }
         };
         let bounded = self.bounded(COUNTED);
-        // Each window, and the warm-up before them, gets its part of the time.
+        // The time is divided equally between the windows and the warm-up before them.
         let plan = Plan { duration: LONGEST / (lengths.len() as u32 + 1), ..bounded };
         let sheet = sheet::weigh(&tree, &plan, &lengths, &mut drive, &mut counters);
         drop(server);
         let mut sheet = sheet.map_err(|error| error.to_string())?;
-        // The other accounts were read in the timing pass, undisturbed.
+        // The other accounts are left out, because the timing pass has read them without disturbance.
         sheet.rows.retain(|row| row.key.starts_with("malloc."));
         match sheet.rows.iter().find_map(|row| row.cost.as_ref().err()) {
             Some(why) => Err(why.clone()),
@@ -99,10 +99,10 @@ impl Pass<'_> {
         }
     }
 
-    /// Asks the server's language runtime for allocations per request, and how often it collects.
+    /// Reads from the server's language runtime the allocations per request, and how often it collects.
     ///
     /// # Errors
-    /// Why there are no figures, as a clause.
+    /// A clause that says why there are no figures.
     pub fn runtime(&self) -> Result<Collections, Untold> {
         let command = self
             .side
@@ -118,7 +118,7 @@ impl Pass<'_> {
     /// Counts instructions and calls by function under Valgrind, in a closed loop over the load's connections.
     ///
     /// # Errors
-    /// Why they cannot be counted, as a clause.
+    /// A clause that says why they cannot be counted.
     pub fn instructions(&self, requests: u64) -> Result<Instructions, String> {
         let command = self.side.command.as_ref().ok_or("Valgrind has to start the server itself")?;
         let plan = Plan { pace: Pace::Closed, threads: 1, grow_to: 0, ..self.bounded(SIMULATED) };
@@ -130,7 +130,7 @@ impl Pass<'_> {
     /// Samples the server's time by function.
     ///
     /// # Errors
-    /// Why it cannot be sampled, as a clause.
+    /// A clause that says why it cannot be sampled.
     pub fn sampled(&self) -> Result<Sampled, String> {
         let (_server, tree) = self.attach(self.side)?;
         self.run(&self.short(300.0, COUNTED))?;
@@ -141,7 +141,7 @@ impl Pass<'_> {
     /// Counts the server's system calls.
     ///
     /// # Errors
-    /// Why they cannot be counted, as a clause.
+    /// A clause that says why they cannot be counted.
     pub fn syscalls(&self) -> Result<BTreeMap<String, f64>, String> {
         let (_server, tree) = self.attach(self.side)?;
         self.run(&self.short(300.0, TRACED))?;
@@ -160,7 +160,7 @@ impl Pass<'_> {
         Ok((server, Tree::of(pid)?))
     }
 
-    /// Sends exactly this many requests, all of which have to be answered.
+    /// Sends exactly this many requests, and returns an error unless all of them are answered.
     fn exactly(&self, count: u64, plan: Plan) -> Result<LoadResult, String> {
         let load = self.run(&Plan { max_requests: Some(count), most_timeouts: Some(1), ..plan })?;
         match load.answered == count {
@@ -177,9 +177,9 @@ impl Pass<'_> {
         Plan { max_requests: Some((requests as u64).clamp(100, 100_000)), ..self.bounded(slower) }
     }
 
-    /// The plan of a pass whose instrument makes the server this many times slower.
+    /// Returns the plan of a pass whose instrument makes the server this many times slower.
     fn bounded(&self, slower: u32) -> Plan {
-        // Users of a pass do not think, and there is one for each connection.
+        // The users of a pass do not pause between requests, and each connection has one user.
         let scenario = self.plan.scenario.as_ref().map(|scenario| Arc::new(scenario.hurried()));
         Plan {
             requests: self.side.requests.clone(),
@@ -214,7 +214,7 @@ fn counters(session: &HeapSession) -> Vec<Reading> {
     }
 }
 
-/// Counters divided by requests, as readings of the corresponding metrics.
+/// Converts counters per request into readings of the corresponding metrics.
 pub fn of_a_request(counters: &[Reading]) -> impl Iterator<Item = Reading> + '_ {
     counters.iter().filter_map(|counter| {
         let metric = metric(&format!("request.{}", counter.key))?;
@@ -223,7 +223,7 @@ pub fn of_a_request(counters: &[Reading]) -> impl Iterator<Item = Reading> + '_ 
     })
 }
 
-/// The readings that a pass adds to its arm: the figure per request of each window.
+/// Returns the readings that a pass adds to its arm: the figures per request of each window.
 pub fn readings(sheet: &Sheet) -> Vec<Vec<Reading>> {
     let source = sheet.rows.first().map_or("", |row| row.source.as_str());
     let idle = |key: &str| sheet.rows.iter().find(|row| row.key == key).map_or(0.0, |row| row.idle);

@@ -1,4 +1,4 @@
-//! Merges turns: the distribution of all requests that count, and separately what does not.
+//! Merges turns: the distribution of all requests that count, and separately the parts that do not.
 
 use scruple_core::knee::BEHIND;
 use scruple_measure::load::{
@@ -6,58 +6,58 @@ use scruple_measure::load::{
 };
 use serde::Serialize;
 
-/// The results of several turns, as if they had been one.
+/// The results of several turns, merged as if they had been one.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
-    /// Windows.
+    /// The number of windows.
     pub windows: usize,
     /// Whether the server was gone at the end of a turn.
     pub gone: bool,
     /// Whether a turn was aborted because a limit of the scenario was exceeded.
     pub aborted: bool,
-    /// The time in which requests were due, in nanoseconds, without pauses between turns.
+    /// The time in which requests were due, without the pauses between turns, in nanoseconds.
     pub span: u64,
-    /// How far the answers were behind the requests at the ends of turns, in total.
+    /// The sum of the times by which the answers were behind at the ends of turns, in nanoseconds.
     pub behind: u64,
-    /// Good answers in the windows that count, and the span of these.
+    /// The number of good answers in the turns that count, and the span of these turns in nanoseconds.
     counted: (u64, u64),
-    /// Requests that were due.
+    /// The number of requests that were due.
     pub due: u64,
-    /// Good answers.
+    /// The number of good answers.
     pub answered: u64,
-    /// Failed requests by class.
+    /// The numbers of failed requests by class.
     pub failures: Failures,
-    /// Bytes of content received.
+    /// The number of bytes of content received.
     pub bytes: u64,
-    /// From due to answered.
+    /// The response times: from due to answered.
     pub response: Latencies,
-    /// From sent to answered.
+    /// The service times: from sent to answered.
     pub service: Latencies,
-    /// From due to sent.
+    /// The lag: from due to sent.
     pub lag: Latencies,
-    /// From due to noticed: the generator's own lateness.
+    /// The lateness of the generator: from due to noticed.
     pub lateness: Latencies,
-    /// From the start of a connection until it could be used.
+    /// The connection times: from the start of a connection until it can be used.
     pub connect: Latencies,
-    /// The most requests that waited for a free connection at one time.
+    /// The backlog: the largest number of requests that waited for a free connection at the same time.
     pub backlog: u64,
-    /// Connections that were made again.
+    /// The number of connections that were opened again.
     pub reconnects: u64,
-    /// The course, in nanoseconds of measured time.
+    /// The course of the load, in nanoseconds of measured time.
     pub timeline: Vec<Slice>,
     /// The figures of each kind of request, group and session.
     pub kinds: Vec<Kind>,
-    /// The responses of each of them that count, by the same names.
+    /// The response times that count for each of these kinds, with the same names.
     pub rows: Vec<(String, RowOf, Buckets)>,
-    /// Sessions in progress at the ends of turns.
+    /// The number of sessions in progress at the ends of turns.
     pub unfinished: u64,
-    /// When the server stalled, in nanoseconds of measured time.
+    /// The stalls of the server, in nanoseconds of measured time.
     pub stalls: Vec<Stall>,
     /// The slowest requests, in nanoseconds of measured time, the slowest first.
     pub slowest: Vec<Slow>,
-    /// The consumption of the generator.
+    /// The processor time and other costs of the generator.
     pub generator: GeneratorCost,
-    /// The doubts about any of the turns, each kind once, with the number of turns.
+    /// The doubts about turns, each kind once with the number of turns.
     pub doubts: Vec<(Doubt, usize)>,
     /// The parts that are set apart and do not count.
     pub aside: Vec<Aside>,
@@ -66,55 +66,55 @@ pub struct Pool {
 /// Parts of a load that are set apart, with everything that happened in them.
 #[derive(Clone, Debug)]
 pub struct Aside {
-    /// Why: `warm-up` or `void`.
+    /// The reason why the parts are set apart: `warm-up` or `void`.
     pub why: &'static str,
-    /// Their total length, in nanoseconds.
+    /// The total length of the parts, in nanoseconds.
     pub span: u64,
-    /// Good answers.
+    /// The number of good answers.
     pub answered: u64,
-    /// Failed requests.
+    /// The numbers of failed requests by class.
     pub failures: Failures,
-    /// From due to answered.
+    /// The response times: from due to answered.
     pub response: Buckets,
-    /// The longest stall in them, in nanoseconds.
+    /// The length of the longest stall in the parts, in nanoseconds.
     pub stall: Option<u64>,
 }
 
-/// A part of the course.
+/// A slice of the course of a load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Slice {
-    /// Its start in nanoseconds of measured time.
+    /// The start of the slice, in nanoseconds of measured time.
     pub from: i64,
-    /// Its end.
+    /// The end of the slice, in nanoseconds of measured time.
     pub to: i64,
-    /// Good answers to requests that were due in it.
+    /// The number of good answers to requests that were due in the slice.
     pub answered: u64,
-    /// Failed requests that were due in it.
+    /// The number of failed requests that were due in the slice.
     pub failed: u64,
-    /// The largest backlog in it.
+    /// The largest backlog in the slice.
     pub backlog: u64,
-    /// The median response in nanoseconds.
+    /// The median response time, in nanoseconds.
     pub p50: Option<u64>,
-    /// The 99th percentile of the response.
+    /// The 99th percentile of the response time, in nanoseconds.
     pub p99: Option<u64>,
-    /// The longest response.
+    /// The longest response time, in nanoseconds.
     pub max: Option<u64>,
-    /// When it started, in nanoseconds since 1970.
+    /// The start of the slice, in nanoseconds since 1970.
     #[serde(skip)]
     pub began: u64,
-    /// The responses themselves.
+    /// The distribution of the response times.
     #[serde(skip)]
     pub response: Buckets,
-    /// Failed requests by class.
+    /// The numbers of failed requests by class.
     #[serde(skip)]
     pub failures: Failures,
 }
 
-/// The most slowest requests that are kept.
+/// The number of slowest requests that are kept.
 const SLOWEST: usize = 256;
 
 impl Pool {
-    /// Merges these turns, each with whether its latencies count; its requests and failures always do.
+    /// Merges these turns. The flag of each says whether its latencies count; its requests and failures always do.
     pub fn of<'a>(turns: impl IntoIterator<Item = (&'a LoadResult, bool)>) -> Pool {
         let mut pool = Pool::default();
         for (load, counts) in turns {
@@ -125,13 +125,15 @@ impl Pool {
         pool
     }
 
-    /// Good answers per second, over the span and the time by which the answers were behind at the ends of turns.
+    /// Returns the good answers per second. The time includes that by which the answers were behind at the ends of
+    /// turns.
     pub fn rate(&self) -> f64 {
         let (answered, span) = self.counted;
         if span == 0 { 0.0 } else { answered as f64 * 1e9 / (span + self.behind) as f64 }
     }
 
-    /// Whether the server did not keep up with the rate on the whole, rather than at the end of some turn.
+    /// Whether the server did not keep up with the rate on the whole. Being behind at the end of a single turn is not
+    /// enough.
     pub fn fell_behind(&self) -> bool {
         self.behind > 0 && self.behind as f64 >= self.counted.1 as f64 * BEHIND
     }
@@ -145,7 +147,7 @@ impl Pool {
         }
         if counts {
             self.add_times(load, begins, &since);
-            // A generator that is late also delays answers.
+            // These figures only count for valid turns, because a late generator also delays answers.
             self.behind += load.behind;
             self.counted.0 += load.answered;
             self.counted.1 += load.span;
@@ -173,7 +175,7 @@ impl Pool {
         }
     }
 
-    /// Adds latencies and moments; these count from the end of the previous turns.
+    /// Adds the latencies and moments of a turn. The moments count from the end of the previous turns.
     fn add_times(&mut self, load: &LoadResult, begins: i64, stalls: &[Stall]) {
         let shift = self.span as i64 - begins;
         for (own, more) in [

@@ -1,4 +1,4 @@
-//! The readings of one window.
+//! Converts the results of windows into readings.
 
 use scruple_core::judge::POOLED;
 use scruple_core::metric::{METRICS, metric};
@@ -6,13 +6,13 @@ use scruple_core::sample::Reading;
 use scruple_core::stats::pooled::{self, Pooled};
 use scruple_measure::load::{Buckets, Part};
 
-/// The source of latencies.
+/// The source of latencies, as readings name it.
 const SOURCE: &str = "load generator";
 
-/// The source of costs.
+/// The source of the costs of the server, as readings name it.
 const ACCOUNTS: &str = "proc";
 
-/// All latency readings of one window. A latency without requests is absent; a rate of nothing is 0.
+/// Returns all latency readings of one window. A latency without requests is absent; a rate without requests is 0.
 pub(super) fn of(window: &Part) -> Vec<Reading> {
     let at = |buckets: &Buckets, q: f64| buckets.quantile(q).map(|ns| ns as f64);
     let count = window.response.count() as f64;
@@ -41,19 +41,19 @@ pub(super) fn of(window: &Part) -> Vec<Reading> {
     latencies.chain(lag.map(|(metric, lag)| Reading::of(metric, lag, SOURCE))).collect()
 }
 
-/// The readings of one window for a kind of request, of which only the responses are known.
+/// Returns the readings of one window for a kind of request, for which only response times are known.
 pub(super) fn of_a_row(window: &Part) -> impl Iterator<Item = Reading> {
     of(window).into_iter().filter(|reading| !reading.key.starts_with("load.service."))
 }
 
-/// The latencies of a server of which every turn is void: absent, for that reason.
+/// Returns absent readings of all latencies, for a server whose turns are all void.
 pub(super) fn of_nothing_but_void_turns() -> Vec<Reading> {
     let latencies = METRICS.iter().filter(|metric| metric.key.starts_with("load."));
     latencies.map(|metric| Reading::absent(metric, "every window is void: the generator was late")).collect()
 }
 
-/// The readings of all windows of some turns together, as figures with which limits are compared: a window in which the
-/// server stalled counts for all of its requests.
+/// Returns readings of all windows of some turns together, with which limits are compared. A window in which the server
+/// stalled has the weight of all its requests.
 pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> Vec<(String, Vec<Reading>)> {
     let parts: Vec<&Part> = parts.collect();
     let responses: Vec<&[(u64, u64)]> = parts.iter().map(|part| part.response.each()).collect();
@@ -69,7 +69,7 @@ pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> V
         ("load.p90", quantile(0.9)),
         ("load.p99", quantile(0.99)),
         ("load.p999", quantile(0.999)),
-        // The longest response of this load is known exactly.
+        // The longest response time of this load is known exactly.
         ("load.max", longest.map(|value| Pooled { value, low: value, high: Some(value) })),
         ("load.mean", pooled::mean(&sums, level)),
         ("load.service.p50", pooled::quantile(&services, 0.5, level)),
@@ -87,12 +87,12 @@ pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> V
     figures.into_iter().filter_map(reading).collect()
 }
 
-/// The server's own accounts of a window.
+/// Converts the server's own accounts of a window into readings.
 pub(super) fn of_the_server(each: &[(String, f64)]) -> Vec<Reading> {
     costs(each, ACCOUNTS).collect()
 }
 
-/// Costs by the keys of counters, as readings of the corresponding metrics.
+/// Converts costs, by the keys of counters, into readings of the corresponding metrics.
 pub(crate) fn costs<'a>(costs: &'a [(String, f64)], source: &'a str) -> impl Iterator<Item = Reading> + 'a {
     costs.iter().filter_map(move |(key, value)| {
         let key = format!("request.{}", key.strip_prefix("time.").unwrap_or(key));

@@ -1,4 +1,4 @@
-//! Windows from a file, so that everything after the generator can be tested exactly.
+//! Reads windows from a file, so that everything after the generator can be tested exactly.
 
 use super::{Loader, Turn};
 use crate::fault::Fault;
@@ -13,45 +13,45 @@ use scruple_measure::memory_map::MemoryMap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The windows of each arm, by its name.
+/// The windows of each arm, by the name of the arm.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// The windows in order; the last repeats when more are requested.
+    /// The windows in order. The last one repeats if more are requested.
     pub arms: BTreeMap<String, Vec<Entry>>,
 }
 
-/// One scripted window.
+/// A scripted window.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Entry {
-    /// Its length in milliseconds.
+    /// The length of the window, in milliseconds.
     span: u64,
-    /// How many milliseconds the answers were behind at its end.
+    /// How far the answers were behind at the end of the window, in milliseconds.
     behind: u64,
-    /// Responses in microseconds, each with its count.
+    /// The response times in microseconds, each with its count.
     response: Vec<(u64, u64)>,
-    /// Likewise from sending to answer; the responses where it is empty.
+    /// The service times in microseconds, each with its count. If empty, the response times are used.
     service: Vec<(u64, u64)>,
-    /// Likewise from due to sent.
+    /// The lag of requests in microseconds, each with its count.
     lag: Vec<(u64, u64)>,
-    /// Likewise from due to noticed.
+    /// The lateness of the generator in microseconds, each with its count.
     lateness: Vec<(u64, u64)>,
-    /// Failed requests by class.
+    /// The numbers of failed requests by class.
     failures: BTreeMap<String, u64>,
     /// The growth of the server's counters, by key.
     grown: BTreeMap<String, f64>,
-    /// The server's resident bytes after it.
+    /// The resident memory of the server after the window, in bytes.
     resident: u64,
-    /// The kernel's text of the server's memory map after it.
+    /// The memory map of the server after the window, as the kernel writes it.
     smaps: String,
-    /// The doubts about it.
+    /// The doubts about the window.
     doubts: Vec<Doubt>,
-    /// Whether the server was gone at its end.
+    /// Whether the server was gone at the end of the window.
     gone: bool,
 }
 
-/// A script that is played.
+/// A loader that plays a script.
 pub struct Played {
     script: Script,
     names: Vec<String>,
@@ -60,7 +60,7 @@ pub struct Played {
 }
 
 impl Played {
-    /// The script for these arms.
+    /// Creates the loader that plays this script for these arms.
     pub fn of(script: Script, names: Vec<String>) -> Played {
         let taken = names.iter().map(|_| Vec::new()).collect();
         let maps = names.iter().map(|_| Vec::new()).collect();
@@ -129,7 +129,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         to: span as i64,
         due: requests,
         answered,
-        // What arrived in its time, where the answers were behind at its end.
+        // The number of answers that arrived within the window, if the answers were behind at its end.
         came: (answered as f64 * span as f64 / (span + entry.behind * 1_000_000).max(1) as f64).round()
             as u64,
         failures,

@@ -1,4 +1,4 @@
-//! From the command line to servers and a plan.
+//! Converts the command line into servers and a plan.
 
 use crate::cli::values;
 use crate::fault::Fault;
@@ -18,30 +18,30 @@ use std::time::Duration;
 /// A server to load.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// The arm's name.
+    /// The name of the server's arm.
     pub name: String,
-    /// Its URL as the user gave it.
+    /// The URL of the server as the user gave it.
     pub url: String,
-    /// Its address.
+    /// The address of the server.
     pub target: Target,
-    /// Its requests.
+    /// The requests to the server.
     pub requests: Vec<Request>,
-    /// Their order.
+    /// The order of the requests.
     pub order: Order,
-    /// What users do, where they do more than send single requests.
+    /// The scenario of users; `None` if single requests are sent.
     pub scenario: Option<Arc<Scenario>>,
-    /// The limits of the scenario, each with the name of the request, group or session that it is for, or `*`.
+    /// The limits of the scenario, each with the name of its request, group or session, or `*`.
     pub limits: Vec<(String, String)>,
-    /// Remarks on how its requests were read.
+    /// The remarks on how the requests were read.
     pub notes: Vec<String>,
-    /// The command that starts it, where Scruple does that.
+    /// The command that starts the server, if Scruple starts it.
     pub command: Option<ServerCommand>,
-    /// Whether the server is a yardstick for the others.
+    /// The yardstick program, if the server is a yardstick for the others.
     pub yardstick: Option<Nginx>,
 }
 
 impl Side {
-    /// The arm of it under a plan.
+    /// Creates the arm of the server under a plan.
     pub fn arm(&self, plan: &Plan) -> Arm {
         let words = self.command.iter().flat_map(|command| &command.argv);
         let subject = Subject::Request {
@@ -54,7 +54,8 @@ impl Side {
         Arm::new(self.name.clone(), subject, role)
     }
 
-    /// The arms of its kinds of requests, groups and sessions; `several` says whether other servers have them too.
+    /// Creates the arms of the server's kinds of requests, groups and sessions. `several` says whether there are
+    /// several servers, which have the same kinds.
     pub fn parts(&self, plan: &Plan, several: bool) -> Vec<Arm> {
         let rows = plan.rows();
         if self.yardstick.is_some() || rows.len() < 2 || rows.len() > NAMED {
@@ -67,15 +68,15 @@ impl Side {
     }
 }
 
-/// The name of an arm of a kind of request.
+/// Returns the name of the arm of a kind of request.
 pub fn part_name(server: &str, row: &str, several: bool) -> String {
     if several { format!("{server}: {row}") } else { row.to_owned() }
 }
 
-/// The servers, the reference first.
+/// Returns the servers, the reference first.
 ///
 /// # Errors
-/// When an address, a command or a file of requests is not usable.
+/// An address, a command or a file of requests is not usable.
 pub fn sides(args: &LoadArgs) -> Result<Vec<Side>, Fault> {
     let mut sides = Vec::new();
     for (index, against) in args.judging.against.iter().enumerate() {
@@ -105,10 +106,10 @@ pub fn sides(args: &LoadArgs) -> Result<Vec<Side>, Fault> {
     Ok(sides)
 }
 
-/// Adds the requested yardstick after the servers; its files are in the folder.
+/// Adds the requested yardstick after the servers. Its files are put into the folder.
 ///
 /// # Errors
-/// When it is not installed, or does not speak what the others do.
+/// The yardstick is not installed, or does not support the protocol of the others.
 pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<Side>) -> Result<(), Fault> {
     let Some(name) = &args.judging.yardstick else { return Ok(()) };
     let subject = &sides[sides.len() - 1];
@@ -141,7 +142,7 @@ pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<Side>) -> R
     Ok(())
 }
 
-/// Parses `NAME=URL`, or a URL alone, which is then called ‘old’, ‘old2’, and so on.
+/// Parses `NAME=URL`. A URL without a name is called ‘old’, ‘old2’, and so on.
 fn named(text: &str, index: usize) -> (String, &str) {
     match text.split_once('=') {
         Some((name, url)) if !name.is_empty() && !name.contains(['/', ' ', ':', '?']) => {
@@ -187,12 +188,12 @@ fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<
     })
 }
 
-/// Requests without users.
+/// Returns requests that are sent without a scenario.
 fn single(requests: Vec<Request>) -> Read {
     Read { requests, order: Order::Weighted, scenario: None, limits: Vec::new(), notes: Vec::new() }
 }
 
-/// The requests of a file, a scenario in TOML or a line for each.
+/// Reads the requests of a file: a scenario, a recording, or a line for each request.
 fn from_file(file: &Path) -> Result<Read, Fault> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Fault::usage(format!("cannot read ‘{}’: {error}", file.display())))?;
@@ -206,7 +207,7 @@ fn from_file(file: &Path) -> Result<Read, Fault> {
     read.map_err(|why| Fault::usage(format!("the scenario ‘{}’ cannot be sent: {why}", file.display())))
 }
 
-/// The request of the options.
+/// Creates the request that the options describe.
 fn request(args: &LoadArgs, path: &str) -> Result<Request, Fault> {
     let own = &args.request;
     let body = match own.body.as_deref().map(|body| (body, body.strip_prefix('@'))) {
@@ -245,13 +246,13 @@ fn request(args: &LoadArgs, path: &str) -> Result<Request, Fault> {
     })
 }
 
-/// The prefix of a text that is expected.
+/// The prefix of a text that answers must contain.
 const TEXT: &str = "text:";
 
-/// The plan of the whole load; each server has its own requests.
+/// Returns the plan of the whole load. Each server has its own requests.
 ///
 /// # Errors
-/// When it cannot be carried out.
+/// The options contradict each other or are invalid.
 pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
     let amount = &args.amount;
     let users = Users::of(args, side)?;
@@ -296,7 +297,7 @@ pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
         max_requests: amount.requests,
         timeout: values::duration(&args.connection.timeout)?,
         warm_up: match amount.warm_up.as_str() {
-            // A rise or fall that the scenario describes is no warm-up.
+            // A rise or fall of the load that the scenario describes is not a warm-up.
             "auto" if users.duration.is_some() => WarmUp::Off,
             "auto" => WarmUp::Auto,
             "off" => WarmUp::Off,
@@ -314,15 +315,15 @@ pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
 /// The default number of connections.
 const CONNECTIONS: u32 = 10;
 
-/// The most kinds of requests with separate figures.
+/// The largest number of kinds of requests with separate figures.
 const NAMED: usize = 64;
 
-/// What the scenario determines, so that the command line must not.
+/// The settings that the scenario determines, so that the command line must not set them.
 #[derive(Default)]
 struct Users {
     pace: Option<Pace>,
     duration: Option<Duration>,
-    /// The most users at a time, each of whom has a connection.
+    /// The largest number of concurrent users, each of whom has a connection.
     most: Option<u32>,
 }
 
@@ -368,7 +369,7 @@ impl Users {
         if !matches!(amount.warm_up.as_str(), "auto" | "off") {
             return refused("stages", "let the first of them be the warm-up, and leave --warm-up out");
         }
-        // The mean, since the rate runs through the stages.
+        // The rate is the mean over the stages, because it changes with them.
         let sessions: f64 =
             scenario.stages.iter().map(|s| (s.from + s.to) / 2.0 * s.duration.as_secs_f64()).sum();
         if sessions <= 0.0 {
@@ -383,10 +384,11 @@ impl Users {
     }
 }
 
-/// Parses `2000`, `100..1M`, or either after `poisson:`: the first rate, the last where there is one, and the gaps.
+/// Parses `2000`, `100..1M`, or either after `poisson:`. Returns the first rate, the last one if there is one, and the
+/// distribution of the gaps.
 ///
 /// # Errors
-/// When it is none of these.
+/// The text has none of these forms.
 pub fn rates(text: &str) -> Result<((f64, Option<f64>), Arrivals), Fault> {
     let (arrivals, rates) = match text.strip_prefix("poisson:") {
         Some(rates) => (Arrivals::Poisson, rates),
@@ -404,7 +406,7 @@ pub fn rates(text: &str) -> Result<((f64, Option<f64>), Arrivals), Fault> {
     }
 }
 
-/// Parses the speed at which recorded requests are sent, such as `2x`; none where the text is a rate.
+/// Parses the speed at which recorded requests are sent, such as `2x`. Returns `None` if the text is a rate.
 fn speed(text: Option<&str>, recorded: bool) -> Result<Option<f64>, Fault> {
     let Some(text) = text else { return Ok(None) };
     let factor = text.strip_suffix(['x', '×']);
@@ -432,7 +434,7 @@ fn rate(text: &str) -> Result<f64, Fault> {
     }
 }
 
-/// Parses `10`, or `10..40` for the connections that are opened and the most that may be.
+/// Parses `10`, or `10..40` for the number of connections that are opened and the largest number.
 fn connections(text: &str) -> Result<(u32, u32), Fault> {
     let wrong = || Fault::usage(format!("‘{text}’ are no connections: give a number such as 10, or 10..40"));
     let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());

@@ -1,4 +1,4 @@
-//! Every request of a load in a file, written while the load runs.
+//! Writes every request of a load to a file while the load runs.
 
 use crate::fault::Fault;
 use crate::show::csv::quoted;
@@ -11,35 +11,35 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-/// The form of the file.
+/// The format of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Comma-separated values.
     Csv,
-    /// An object in each line.
+    /// JSON lines, with an object in each line.
     JsonLines,
 }
 
 /// The formats of files of requests, by their endings.
 pub const FORMATS: Formats<Form, 2> = [("requests", Form::Csv), ("jsonl", Form::JsonLines)];
 
-/// The name at a position.
+/// Returns the name at an index, or an empty text.
 fn name(all: &[String], place: usize) -> &str {
     all.get(place).map_or("", String::as_str)
 }
 
-/// An open file.
+/// An open file of requests.
 pub struct Requests {
     path: PathBuf,
     sender: Sender<Batch>,
     writer: JoinHandle<io::Result<()>>,
 }
 
-/// The names that rows have.
+/// The names that appear in the rows.
 pub struct Names {
-    /// Of the servers.
+    /// The names of the servers.
     pub servers: Vec<String>,
-    /// Of the requests.
+    /// The names of the requests.
     pub requests: Vec<String>,
 }
 
@@ -57,10 +57,10 @@ struct Line<'a> {
 }
 
 impl Requests {
-    /// Starts the file.
+    /// Creates the file, and starts to write to it.
     ///
     /// # Errors
-    /// When it cannot be created.
+    /// The file cannot be created.
     pub fn begin(path: &Path, form: Form, names: Names) -> Result<Requests, Fault> {
         let file = File::create(path).map_err(|error| {
             Fault::usage(format!("cannot write ‘{}’: {error}; name another file", path.display()))
@@ -81,15 +81,15 @@ impl Requests {
         Ok(Requests { path: path.to_owned(), sender, writer })
     }
 
-    /// The listener for the requests of a turn of a server.
+    /// Returns the listeners for the requests of one turn of a server.
     pub fn listeners(&self, server: usize, turn: u32) -> Listeners {
         Listeners { server, turn, sender: self.sender.clone() }
     }
 
-    /// Ends the file.
+    /// Writes the rest of the file, and closes it.
     ///
     /// # Errors
-    /// When not everything could be written.
+    /// Some requests could not be written.
     pub fn end(self) -> Result<(), Fault> {
         drop(self.sender);
         let written = self.writer.join().unwrap_or_else(|_| Err(io::Error::other("its writer failed")));

@@ -1,4 +1,4 @@
-//! What a request costs, as a table that sorts, and what is told beside it.
+//! The costs of a request as a table that can be sorted, and sentences about them.
 
 use super::super::memory_map;
 use super::super::sheet::{counted, grown, interval, is_nothing, paused, title};
@@ -9,7 +9,7 @@ use scruple_core::unit::{change, quantity};
 use scruple_measure::load::cost::collections::Untold;
 use scruple_measure::load::cost::sheet::Row;
 
-/// The section; none where no server's costs are known.
+/// Makes the section, or returns `None` if no server's costs are known.
 pub(super) fn section(loads: &Loads) -> Option<Section> {
     let mut parts: Vec<Part> = table(loads).into_iter().map(Part::Table).collect();
     for server in &loads.servers {
@@ -38,7 +38,7 @@ fn rows(server: &Loaded) -> Vec<&Row> {
     server.sheet.iter().chain(heap).flat_map(|sheet| &sheet.rows).filter(|row| !is_nothing(row)).collect()
 }
 
-/// The least of a counter that surely belongs to a request, for each server; absent where it is not known.
+/// Returns the cost per request of a counter for each server, or `None` if it is not known.
 fn each(servers: &[Vec<&Row>], key: &str) -> Vec<Option<f64>> {
     let value = |rows: &Vec<&Row>| {
         rows.iter().find(|row| row.key == key).and_then(|row| Some(row.cost.as_ref().ok()?.each.value))
@@ -105,7 +105,7 @@ fn table(loads: &Loads) -> Option<Table> {
     Some(Table { label, head, rows: lines, orders, ..Table::default() })
 }
 
-/// The cells of one server.
+/// Returns the cells of one server.
 fn of_row(row: Option<&Row>, several: bool) -> Vec<Cell> {
     let more = if several { 0 } else { 2 };
     let Some(row) = row else { return vec![Cell::text("–"); 2 + more] };
@@ -128,7 +128,7 @@ fn of_row(row: Option<&Row>, several: bool) -> Vec<Cell> {
     cells
 }
 
-/// What is told of a server in sentences: memory, the language runtime, what is absent and why.
+/// Returns sentences about a server: its memory, its language runtime, and which figures are absent for which reason.
 fn said(server: &Loaded) -> Vec<String> {
     let mut lines: Vec<String> =
         server.sheet.iter().flat_map(|sheet| &sheet.growth).filter_map(grown).collect();
@@ -147,7 +147,7 @@ fn said(server: &Loaded) -> Vec<String> {
         Some(Err(Untold::Failed(why))) => {
             lines.push(format!("the language runtime’s own count: absent, because {why}"));
         }
-        // A server without a language runtime is the ordinary case.
+        // A server without a known language runtime is the usual case.
         Some(Err(Untold::NoRuntime(_))) | None => {}
     }
     for (what, absent) in [

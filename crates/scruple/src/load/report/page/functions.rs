@@ -1,4 +1,4 @@
-//! Functions of the server by what they cost themselves and with what they call, and its system calls.
+//! The functions of the server by their own and inclusive costs, and its system calls.
 
 use super::super::instructions::{by_file, file, name as function_name};
 use super::super::sheet::interval;
@@ -10,10 +10,10 @@ use scruple_measure::load::cost::instructions::{FunctionCost, Instructions};
 use scruple_measure::load::cost::sampled::Sampled;
 use std::collections::BTreeMap;
 
-/// At most so many functions are shown.
+/// The largest number of functions that are shown.
 const MOST: usize = 250;
 
-/// The section; none where nothing was counted by function.
+/// Makes the section, or returns `None` if no costs by function are known.
 pub(super) fn section(loads: &Loads) -> Option<Section> {
     let mut parts = Vec::new();
     for server in &loads.servers {
@@ -31,7 +31,7 @@ pub(super) fn section(loads: &Loads) -> Option<Section> {
     (!parts.is_empty()).then_some(Section { title, folded: None, parts })
 }
 
-/// What a function costs, for a table.
+/// A row of the table of functions.
 struct Line {
     name: String,
     file: String,
@@ -41,7 +41,7 @@ struct Line {
     calls: Option<f64>,
 }
 
-/// The functions that cost most by themselves or with what they call, and how many are left out.
+/// Adds a table of the functions with the largest own or inclusive costs, and says how many are left out.
 fn table(mut lines: Vec<Line>, head: &[Head], label: &str, parts: &mut Vec<Part>) {
     let all = lines.len();
     lines.sort_by(|one, other| other.own.max(other.inclusive).total_cmp(&one.own.max(one.inclusive)));

@@ -1,4 +1,4 @@
-//! What a load keeps for its page, and what a page has of a load that has just ended besides what is kept.
+//! What a load stores for its page, and the additional sections of a load that has just ended.
 
 mod cost;
 mod functions;
@@ -10,7 +10,7 @@ use crate::show::page::Section;
 use scruple_core::subject::{LoadCourse, LoadSlice};
 use std::collections::BTreeMap;
 
-/// What is kept of a server.
+/// Returns the course of a server, which is stored.
 pub fn course(server: &Loaded, loads: &Loads) -> LoadCourse {
     let pool = &server.pool;
     let slices = pool.timeline.iter().map(|slice| LoadSlice {
@@ -23,7 +23,7 @@ pub fn course(server: &Loaded, loads: &Loads) -> LoadCourse {
         counts: classes(slice.response.each()),
         failures: slice.failures.each().map(|(class, count)| (class.name().to_owned(), count)).collect(),
     });
-    // Each rate of a search has its own, which its row names.
+    // In a search each rate has an arm of its own, whose name contains the rate.
     let offered = loads
         .plan
         .rate()
@@ -42,7 +42,7 @@ pub fn course(server: &Loaded, loads: &Loads) -> LoadCourse {
     }
 }
 
-/// Responses by their class of length.
+/// Counts response times by their class.
 fn classes(each: &[(u64, u64)]) -> Vec<(i32, u64)> {
     let mut counts: BTreeMap<i32, u64> = BTreeMap::new();
     for (response, count) in each {
@@ -51,14 +51,14 @@ fn classes(each: &[(u64, u64)]) -> Vec<(i32, u64)> {
     counts.into_iter().collect()
 }
 
-/// What is known of a load besides what is kept.
+/// Returns the sections about what the stored course does not contain.
 pub fn sections(loads: &Loads) -> Vec<Section> {
     let found = loads.capacity.iter().map(requests::search);
     let of_costs = [cost::section(loads), functions::section(loads), requests::section(loads)];
     found.chain(of_costs.into_iter().flatten()).collect()
 }
 
-/// The name of a table that each of several servers has.
+/// Returns the label of a table. It contains the server's name if there are several servers.
 fn of_server(loads: &Loads, server: &Loaded, what: &str) -> String {
     match loads.servers.len() {
         1 => what.to_owned(),

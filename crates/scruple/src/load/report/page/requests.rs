@@ -1,5 +1,5 @@
-//! What is told of requests besides their distribution: kinds, what is set apart, stalls, the generator; and the
-//! measurements of a search.
+//! Details about requests other than their distribution: kinds, parts that are set apart, stalls, the generator. The
+//! measurements of a search are here as well.
 
 use super::super::terminal::row_name;
 use super::of_server;
@@ -9,7 +9,7 @@ use scruple_core::knee::Outcome;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{Buckets, Point};
 
-/// The section, folded.
+/// Makes the section, which is folded.
 pub(super) fn section(loads: &Loads) -> Option<Section> {
     let mut parts = Vec::new();
     for server in &loads.servers {
@@ -40,7 +40,7 @@ fn count(count: u64, bad: bool) -> Cell {
     Cell::toned(grouped(count as f64), if bad && count > 0 { Tone::Worse } else { Tone::Plain })
 }
 
-/// Kinds of requests, groups and sessions.
+/// Makes the table of kinds of requests, groups and sessions.
 fn rows(server: &Loaded, label: String) -> Option<Table> {
     let pool = &server.pool;
     let mut keys: Vec<(String, [Option<f64>; 3])> = Vec::new();
@@ -72,7 +72,7 @@ fn rows(server: &Loaded, label: String) -> Option<Table> {
     Some(Table { label, head, rows, orders, ..Table::default() })
 }
 
-/// What counts, in its three parts, and what is set apart.
+/// Makes the table of the times that count (response, service and lag), and of the response times that are set apart.
 fn distributions(server: &Loaded, label: String) -> Option<Table> {
     let pool = &server.pool;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
@@ -158,7 +158,7 @@ fn generators(loads: &Loads) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { label, head, rows, ..Table::default() })
 }
 
-/// The measurements of a search, in their order.
+/// Makes the section with the measurements of a search, in their order.
 pub(super) fn search(sought: &Sought) -> Section {
     let points = &sought.found.points;
     let row = |(number, point): (usize, &Point)| {
