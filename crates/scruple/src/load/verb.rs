@@ -433,8 +433,8 @@ fn remark(run: &mut Run, loads: &Loads) {
     for server in &loads.servers {
         let of = if several { format!("‘{}’: ", server.name) } else { String::new() };
         let all = server.pool.windows;
-        // A turn may end in a pause of the server for which the next turn compensates, so this doubt is ignored if the
-        // server kept up on the whole.
+        // A turn may end during a pause for which later answers would have compensated. Therefore this doubt is ignored
+        // if the server kept up on the whole.
         let kept_up = !server.pool.fell_behind() && server.pool.failures.of(Failure::Unsent) == 0;
         let told = |(doubt, _): &&(Doubt, usize)| !(kept_up && doubt.code == "rate-not-met");
         let turns = loads.division.turns;

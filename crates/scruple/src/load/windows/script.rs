@@ -129,7 +129,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         to: span as i64,
         due: requests,
         answered,
-        // The number of answers that arrived within the window, if the answers were behind at its end.
+        // If the answers were behind at the end of the window, only a part of them arrived within it.
         came: (answered as f64 * span as f64 / (span + entry.behind * 1_000_000).max(1) as f64).round()
             as u64,
         failures,
