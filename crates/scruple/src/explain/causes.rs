@@ -1,26 +1,26 @@
-//! What besides the code of a function may make it cost more: data, other code, callers that are not known.
+//! Other possible causes of a function's higher cost than its code: data, other code, unknown callers.
 
 use scruple_core::explain::{Code, Matched};
 use scruple_measure::calltree::{Binaries, Side};
 use std::collections::BTreeMap;
 
-/// What differs besides the functions in which a difference shows.
+/// What differs between two programs apart from the functions that show a difference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OtherCauses {
-    /// Functions with other code, and those that only one program executes.
+    /// The functions with different code, and those that only one program executes.
     pub functions: Vec<String>,
-    /// Whether the data that the programs and their libraries start with are the same; none where that is not known.
+    /// Whether the initial data of the programs and their libraries are the same; `None` if that is not known.
     pub same_data: Option<bool>,
-    /// Variables that start with other data.
+    /// The variables with different initial data.
     pub variables: Vec<String>,
-    /// Files with functions whose code cannot be compared.
+    /// The files with functions whose code cannot be compared.
     pub incomparable: Vec<String>,
-    /// Whether callers of functions are not known.
+    /// Whether the callers of some functions are unknown, because a trampoline hides them.
     pub unknown_callers: bool,
 }
 
 impl OtherCauses {
-    /// Looks for them in the files that are not the same in both.
+    /// Finds the other causes in the files that differ between the two sides.
     pub fn between(
         first: &Side,
         second: &Side,
@@ -36,7 +36,8 @@ impl OtherCauses {
         }
         let is_same = |file: &(Option<usize>, Option<usize>)| match file {
             (Some(one), Some(other)) => binaries.same_file((first, *one), (second, *other)) == Some(true),
-            // A program loads what its input asks for.
+            // Libraries that a program loads at run time are ignored if only one side has them, because they depend on
+            // its input.
             _ => true,
         };
         let mut causes = OtherCauses { same_data: Some(true), ..OtherCauses::default() };
@@ -71,7 +72,8 @@ impl OtherCauses {
         causes
     }
 
-    /// Whether only the input, or what the programs read otherwise, can be the cause where the code is the same.
+    /// Whether there is no other cause, so that only the input, or whatever else the programs read, can explain a
+    /// difference of equal code.
     pub fn none(&self) -> bool {
         self.same_data == Some(true)
             && self.functions.is_empty()

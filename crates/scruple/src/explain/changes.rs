@@ -1,4 +1,4 @@
-//! Explains the changes of a history: the version that brought each, compared with the one before it.
+//! Explains the changes of a history by comparing the version that brought each change with the version before it.
 
 use super::counted_runs;
 use super::counted_runs::Gathered;
@@ -19,41 +19,41 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// The share of false changes among those that are explained, as in the report.
+/// The false discovery rate for the changes that are explained, the same as in the report.
 const ERROR: f64 = 0.05;
 
-/// Functions that are listed for each change.
+/// The largest number of functions that are listed for each change.
 const ROWS: usize = 5;
 
-/// The most changes that are explained, the largest first.
+/// The largest number of changes that are explained. The largest changes come first.
 const MOST: usize = 20;
 
-/// The source of a history, so that its versions can be built again; kept builds are reused.
+/// What is needed to build the versions of a history again. Kept builds are used if they exist.
 pub struct Of<'a> {
-    /// The repository.
+    /// The path or URL of the repository.
     pub place: &'a str,
     /// How versions are built.
     pub recipe: &'a Recipe,
-    /// What was weighed.
+    /// The subjects that were weighed.
     pub subjects: &'a [Template],
-    /// How long a launch may take.
+    /// The time limit of a launch.
     pub limit: Duration,
-    /// Where trees and explanations are kept.
+    /// The store that receives call trees and explanations, if there is one.
     pub store: Option<&'a Store>,
 }
 
-/// The explanations that are kept with a history.
+/// Returns the explanations that are stored with a history.
 pub fn known(store: &Store, run: &str) -> Result<Vec<ExplainedChange>, Fault> {
     let texts = store.explanations(run)?;
     Ok(texts.iter().filter_map(|(_, text)| serde_json::from_str(text).ok()).collect())
 }
 
-/// Under which name the trees of a command at a version are kept.
+/// Returns the name under which the call trees of a command at a version are stored.
 pub fn name_of(commit: &str, subject: &str) -> String {
     format!("{commit} {subject}")
 }
 
-/// Keeps the trees of both versions, and what they say.
+/// Stores the call trees of both versions, and the explanation.
 fn keep(
     store: &Store,
     run: &str,
@@ -77,7 +77,7 @@ fn keep(
     Ok(store.put_explanation(run, &name_of(at, subject), &text)?)
 }
 
-/// The rows as a report shows them.
+/// Returns the rows of an explanation as a report shows them.
 fn rows(found: &Found) -> Vec<ExplainedRow> {
     let explanation = found.main();
     let delta = explanation.delta();
@@ -95,7 +95,7 @@ fn rows(found: &Found) -> Vec<ExplainedRow> {
     found.telling(explanation).take(ROWS).map(row).collect()
 }
 
-/// A version and the one before it, with the change of one metric, as a logarithm.
+/// A change between two versions: their indices, its size as the logarithm of the ratio, and the metrics that changed.
 struct Changed {
     before: usize,
     at: usize,
@@ -103,7 +103,7 @@ struct Changed {
     metrics: Vec<String>,
 }
 
-/// Explains every change of a history of commands, as text. A failure to explain is reported in its place.
+/// Explains every change of a history of commands, as text. If an explanation fails, the text contains the reason.
 pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
     let mut out = String::new();
     let changes = changes(history, of.subjects);
@@ -154,7 +154,7 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
     Ok(out)
 }
 
-/// Every pair of versions between which a metric of a subject changed, the largest changes first.
+/// Returns every pair of versions between which a metric of a subject changed, the largest changes first.
 fn changes(history: &History, subjects: &[Template]) -> Vec<(usize, Changed)> {
     let mut found: BTreeMap<(usize, usize, usize), Changed> = BTreeMap::new();
     for series in &find_changes(history, ERROR).series {

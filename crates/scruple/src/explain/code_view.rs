@@ -1,4 +1,4 @@
-//! The first row closer by: which source lines and which machine instructions cost more.
+//! A detailed view of the first row: the source lines and machine instructions that cost more.
 
 use super::core_view::{self, CoreLine};
 use scruple_core::explain::FunctionDifference;
@@ -6,66 +6,68 @@ use scruple_measure::calltree::{Binaries, Listed, Side, Symbols};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// What lines and instructions of a function cost in both programs.
+/// The costs of the lines and instructions of a function in both programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CodeView {
-    /// The function.
+    /// The name of the function.
     pub function: String,
-    /// Source lines whose cost differs, the largest difference first.
+    /// The source lines whose cost differs, the largest difference first.
     pub lines: Vec<LineDifference>,
-    /// Machine instructions that only one has, with what stands around them, in order.
+    /// The machine instructions that only one program has, with the instructions around them, in order.
     pub instructions: Vec<InstructionDifference>,
-    /// Of a function of Haskell, lines of the optimised Core that only one has.
+    /// For a Haskell function, the lines of the optimised Core that only one program has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub core: Vec<CoreLine>,
-    /// Why a part of it is not there.
+    /// The reasons why parts of the view are missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lacking: Vec<String>,
 }
 
-/// A source line.
+/// A source line in both programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LineDifference {
-    /// The file, without its folder.
+    /// The name of the file, without its folder.
     pub file: String,
-    /// Its number in either program; none where the line is not there, or was not executed.
+    /// The line number in each program; `None` if the program lacks the line or did not execute it.
     pub number: (Option<u32>, Option<u32>),
-    /// What stands there, where the source can be read.
+    /// The text of the line, if the source can be read.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// Instructions that were executed for it, what is inlined for its own lines.
+    /// The number of executed instructions in each program. Inlined code counts for the lines of its own source.
     pub executed: (u64, u64),
 }
 
-/// A machine instruction.
+/// A machine instruction in one or both programs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InstructionDifference {
-    /// A space where both have it, else `-` for the first and `+` for the second.
+    /// The mark of the instruction: a space if both programs have it, `-` if only the first has it, `+` if only the
+    /// second has it.
     pub mark: char,
-    /// Its place in the function, of the program that has it, or of the second.
+    /// The offset of the instruction in its function, in the second program if that has it.
     pub place: u64,
-    /// As assemblers write it.
+    /// The instruction in assembly language.
     pub text: String,
-    /// How often it was executed in either.
+    /// The number of executions in each program.
     pub executed: (u64, u64),
 }
 
-/// The text of a source file of either side, by its path.
+/// A function that returns the text of a source file of one side, by its path.
 pub type Sources<'a> = dyn Fn(usize, &str) -> Option<String> + 'a;
 
-/// Longer sequences are not compared with each other: time and memory grow with the product of their lengths.
+/// The largest length of sequences that are compared line by line. Time and memory grow with the product of the
+/// lengths.
 const LONGEST: usize = 3000;
 
-/// Instructions or lines around one that differs.
+/// The number of instructions or lines that are shown around one that differs.
 pub(super) const AROUND: usize = 2;
 
-/// Source files as they lie on the disk.
+/// Reads a source file from the disk.
 pub fn on_disk(_side: usize, path: &str) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
 impl CodeView {
-    /// Of this row.
+    /// Creates the view of this row.
     pub fn of(row: &FunctionDifference, sides: [&Side; 2], sources: &Sources<'_>) -> CodeView {
         let mut view = CodeView { function: row.name.clone(), ..CodeView::default() };
         let functions = [&row.functions.0, &row.functions.1];
@@ -98,7 +100,7 @@ impl CodeView {
     }
 }
 
-/// What each source line of these functions cost.
+/// Returns the cost of each source line of these functions.
 fn lines_of(side: &Side, functions: &[usize]) -> BTreeMap<(String, u32), u64> {
     let mut symbols = Symbols::new();
     let mut costs = BTreeMap::new();
@@ -124,7 +126,7 @@ fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The lines of both, those of the same text beside each other.
+/// Aligns the lines of both programs, so that lines with the same text are beside each other.
 fn aligned(
     first: &BTreeMap<(String, u32), u64>,
     second: &BTreeMap<(String, u32), u64>,
@@ -142,7 +144,7 @@ fn aligned(
         let texts = [text(0), text(1)];
         let rows: [Vec<&str>; 2] = [0, 1].map(|side| texts[side].as_deref().unwrap_or("").lines().collect());
         let known = |side: usize, line: u32| rows[side].get(line.saturating_sub(1) as usize).copied();
-        // Where one of the two cannot be read, a line is the one of its number.
+        // If one of the texts cannot be read, lines are matched by their numbers.
         let partner: HashMap<u32, u32> = match texts.iter().all(Option::is_some) {
             true => {
                 let pairs = common(&rows[0], &rows[1]);
@@ -181,7 +183,7 @@ fn aligned(
     lines
 }
 
-/// The function of which most was executed.
+/// Returns the function with the most executed instructions.
 fn dearest(side: &Side, functions: &[usize]) -> Option<usize> {
     let cost = |function: &usize| {
         let contexts = side.tree.contexts.iter().filter(|context| context.function == *function);
@@ -190,7 +192,8 @@ fn dearest(side: &Side, functions: &[usize]) -> Option<usize> {
     functions.iter().copied().max_by_key(cost)
 }
 
-/// What only one has, and what stands around it; where both have the same, what was executed more often.
+/// Returns the instructions that only one program has, with those around them. If both have the same code, returns the
+/// instructions that were executed more often.
 fn differing(first: &[Listed], second: &[Listed]) -> Vec<InstructionDifference> {
     let codes = |listed: &[Listed]| listed.iter().map(|one| one.code).collect::<Vec<u32>>();
     let pairs = common(&codes(first), &codes(second));
@@ -219,8 +222,8 @@ fn differing(first: &[Listed], second: &[Listed]) -> Vec<InstructionDifference> 
     (0..all.len()).filter(near).map(|at| all[at].clone()).collect()
 }
 
-/// A longest common subsequence, as pairs of places (Wagner and Fischer, "The string-to-string correction problem",
-/// 1974); of what is too long only the common beginning and end.
+/// Returns a longest common subsequence as pairs of indices (Wagner and Fischer, "The string-to-string correction
+/// problem", 1974). For sequences that are too long, returns only the common beginning and end.
 pub(super) fn common<T: PartialEq>(first: &[T], second: &[T]) -> Vec<(usize, usize)> {
     let begin = first.iter().zip(second).take_while(|(a, b)| a == b).count();
     let (one, other) = (&first[begin..], &second[begin..]);

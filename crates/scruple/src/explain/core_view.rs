@@ -1,4 +1,4 @@
-//! The optimised Core of a function of Haskell in both programs, where GHC wrote it down.
+//! Compares the optimised Core of a Haskell function in both programs, if GHC wrote it to files.
 
 use super::code_view::{AROUND, common};
 use scruple_core::explain::FunctionDifference;
@@ -9,24 +9,25 @@ use std::path::Path;
 /// A line of Core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CoreLine {
-    /// A space where both have it, else `-` for the first and `+` for the second.
+    /// The mark of the line: a space if both programs have it, `-` if only the first has it, `+` if only the second has
+    /// it.
     pub mark: char,
-    /// As GHC writes it.
+    /// The text of the line, as GHC writes it.
     pub text: String,
 }
 
-/// How GHC is made to write it.
+/// The flags with which GHC writes Core.
 const FLAGS: &str = "-ddump-simpl -dsuppress-all -ddump-to-file";
 
-/// The lines of a row's function that only one of the programs has, with what stands around them.
+/// Returns the lines of a row's function that only one of the programs has, with the lines around them.
 ///
 /// # Errors
-/// Why it is not known, in one sentence.
+/// A sentence that says why the lines are not known.
 pub fn of(row: &FunctionDifference, sides: [&Side; 2]) -> Result<Vec<CoreLine>, String> {
     let (module, function) = split(&row.name);
     let bindings = [(sides[0], &row.functions.0), (sides[1], &row.functions.1)].map(|(side, functions)| {
         let program = functions.iter().find_map(|one| side.functions[*one].object.as_deref());
-        // A function that only one of them has is in the other's program all the same.
+        // If only one side has the function, the other program is still the place to look for its Core.
         let any = || side.functions.iter().find_map(|one| one.object.as_deref());
         let core = core_of(Path::new(program.or_else(any)?), module)?;
         Some(binding(&core, function))
@@ -39,7 +40,7 @@ pub fn of(row: &FunctionDifference, sides: [&Side; 2]) -> Result<Vec<CoreLine>, 
     }
 }
 
-/// Module and function of a name; operators may have dots.
+/// Splits a name into module and function. Operators may contain dots.
 fn split(name: &str) -> (&str, &str) {
     let mut end = 0;
     while let Some(dot) = name[end..].find('.') {
@@ -53,7 +54,7 @@ fn split(name: &str) -> (&str, &str) {
     (name[..end].trim_end_matches('.'), &name[end..])
 }
 
-/// A word without the number that GHC gives it, which is another in each compilation: `ww_s3s1` is `ww`.
+/// Removes the suffix that GHC appends to a word and that differs between compilations: `ww_s3s1` becomes `ww`.
 fn without_number(word: &str) -> &str {
     let is_number = |end: &str| {
         let mut letters = end.bytes();
@@ -66,15 +67,15 @@ fn without_number(word: &str) -> &str {
         .map_or(word, |(name, _)| name)
 }
 
-/// The function that a binding belongs to: `$whash_r3uO` does the work of `hash`.
+/// Returns the function that a binding belongs to: `$whash_r3uO` does the work of `hash`.
 fn base(word: &str) -> &str {
     let word = without_number(word);
     ["$w", "$s", "$l"].iter().find_map(|start| word.strip_prefix(start)).unwrap_or(word)
 }
 
-/// The lines of the bindings of a function.
+/// Returns the lines of the bindings of a function.
 fn binding(core: &str, function: &str) -> Vec<String> {
-    // GHC's notes name a local function below the one that it is in: `hash.go`.
+    // GHC's notes name a local function after the function that contains it: `hash.go`.
     let outer = function.split('.').next().filter(|name| !name.is_empty()).unwrap_or(function);
     let mut lines = Vec::new();
     let mut inside = false;

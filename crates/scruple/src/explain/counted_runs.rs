@@ -1,4 +1,4 @@
-//! Runs of both sides under the call tree, and a few without it.
+//! Runs both sides under the call tree, and a few times without it.
 
 use crate::fault::Fault;
 use crate::inspect::calls::tree_of;
@@ -13,37 +13,38 @@ use scruple_measure::streams::Captured;
 use std::path::Path;
 use std::time::Duration;
 
-/// The results of both programs.
+/// The measurements of both programs.
 pub struct Gathered {
-    /// The trees of each run of the first and of the second.
+    /// The call trees of each run, for the first and for the second program.
     pub sides: [Vec<Side>; 2],
-    /// Processor time of launches side by side, in nanoseconds; empty where it was not requested.
+    /// The processor times of launches in shared blocks, in nanoseconds; empty if they were not requested.
     pub times: [Vec<f64>; 2],
     /// Sentences that the user should read.
     pub remarks: Vec<String>,
-    /// What was counted.
+    /// The meaning of the counts.
     pub kind: Kind,
 }
 
-/// How much is run.
+/// How much to run.
 pub struct Effort {
-    /// Runs of each side where counts do not repeat.
+    /// The number of runs of each side if counts do not repeat.
     pub runs: u32,
-    /// Whether exits with another code than 0 are errors.
+    /// Whether an exit code other than 0 is an error.
     pub strict: bool,
     /// Whether time is measured.
     pub time: bool,
-    /// Whether source lines and machine code are.
+    /// Whether source lines and machine code are shown.
     pub lines: bool,
 }
 
-/// Launches of each side without the call tree: enough for an interval, or fewer where they are long.
+/// The numbers of launches of each side without the call tree: enough for an interval, or fewer for long launches.
 const BLOCKS: u32 = 8;
 const FEW: u32 = 2;
-/// Launches that take longer than this are long.
+/// The time from which a launch is long.
 const LONG: Duration = Duration::from_millis(500);
 
-/// Runs both; their functions are named by these sources, where that is needed. Two launchers let both sides run at the same time: counts do not depend on what else runs.
+/// Runs both programs. `sources` are used to name functions if necessary. Two launchers allow both sides to run at the
+/// same time, because counts do not depend on other load.
 pub fn gather(
     jobs: [&Job; 2],
     launchers: [Launcher; 2],
@@ -96,7 +97,7 @@ pub fn gather(
     Ok(Gathered { sides, times, remarks, kind: Kind::counted(OWN) })
 }
 
-/// Runs one program until it is known whether its counts repeat, and if not, as often as is wanted.
+/// Runs one program until it is known whether its counts repeat. If they do not, runs it as often as the effort says.
 pub fn count(
     job: &Job,
     launcher: Launcher,
@@ -109,7 +110,7 @@ pub fn count(
     until_known(effort.runs, || side(&mut commands, job, &mut trees, effort.strict, &as_built))
 }
 
-/// Takes runs until it is known whether their counts repeat: two, and if they do not, as many as this.
+/// Repeats `run` until it is known whether counts repeat: twice if they do, and otherwise `most` times.
 pub fn until_known(most: u32, mut run: impl FnMut() -> Result<Side, Fault>) -> Result<Vec<Side>, Fault> {
     let mut runs = vec![run()?, run()?];
     while runs.len() < most as usize && !repeats(&runs) {
@@ -118,7 +119,7 @@ pub fn until_known(most: u32, mut run: impl FnMut() -> Result<Side, Fault>) -> R
     Ok(runs)
 }
 
-/// The output of a program, and how long it takes.
+/// Runs a program once without the call tree. Returns its output and its duration.
 fn look(commands: &mut Commands, job: &Job, strict: bool) -> Result<(Option<Captured>, Duration), Fault> {
     let weighed = commands.weigh(job, Pass::Memory, 0, 0);
     let weighing = ended(job, weighed)?;
@@ -128,7 +129,7 @@ fn look(commands: &mut Commands, job: &Job, strict: bool) -> Result<(Option<Capt
     Ok((weighing.captured, weighing.wall))
 }
 
-/// One run under the call tree.
+/// Runs a program once under the call tree.
 fn side(
     commands: &mut Commands,
     job: &Job,

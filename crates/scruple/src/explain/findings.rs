@@ -1,4 +1,4 @@
-//! Conclusions from the runs of both sides: explanations of each count, and their certainty.
+//! Draws conclusions from the runs of both sides: an explanation of each count, and how certain it is.
 
 use super::causes::OtherCauses;
 use super::code_view::{CodeView, Sources};
@@ -12,58 +12,59 @@ use scruple_core::explain::{Count, Explanation, FunctionDifference, PartKind};
 use scruple_core::stats::paired::{self, Effect};
 use scruple_measure::calltree::{Binaries, Side};
 
-/// The conclusions.
+/// The conclusions about two programs.
 pub struct Found {
-    /// The names of the two.
+    /// The names of the two sides.
     pub names: [String; 2],
-    /// Instructions first, then allocations and bytes where they differ.
+    /// The explanation of each count: instructions first, then allocations and bytes if they differ.
     pub explanations: Vec<Explanation>,
-    /// Whether all counts of both repeated.
+    /// Whether all counts of both sides repeated.
     pub repeats: bool,
-    /// Runs of each side; the fewer, where one side has more.
+    /// The number of runs of each side, or the smaller one if they differ.
     pub runs: usize,
-    /// What was counted, and how it came here.
+    /// The meaning of the counts, and their origin.
     pub kind: Kind,
-    /// Functions of the program itself: the number with different code, and the number compared.
+    /// The number of functions of the program itself whose code differs, and the number that could be compared.
     pub changed: (usize, usize),
-    /// What else may be the cause where the code of the first row is the same.
+    /// The other possible causes, for the case that the code of the first row is the same.
     pub other_causes: OtherCauses,
-    /// The share of instructions in code without a name, in either.
+    /// The share of the instructions that is in code without a name, for each side.
     pub nameless: [f64; 2],
-    /// The processor time of the second relative to the first.
+    /// The processor times of both sides, if they were measured.
     pub time: Option<Time>,
-    /// What the revisions changed in the functions of the rows, by the row's number.
+    /// The source changes in the functions of the rows, by the index of the row.
     pub hunks: Vec<(usize, Hunk)>,
-    /// The same for the rows of allocations and bytes, by the function's name.
+    /// The source changes in the functions of the rows for allocations and bytes, by the name of the function.
     pub hunks_of_allocations: Vec<(String, Hunk)>,
-    /// The first row closer by, where that was asked for.
+    /// The detailed view of the first row, if the user requested it.
     pub code: Option<CodeView>,
     /// Sentences that the user should read.
     pub remarks: Vec<String>,
 }
 
-/// Processor time of both.
+/// The processor times of both sides.
 pub struct Time {
-    /// Of each, the median, in nanoseconds.
+    /// The median of each side, in nanoseconds.
     pub medians: (f64, f64),
-    /// The interval of their ratio, where there were enough launches.
+    /// The ratio of the times with its interval, if there were enough launches.
     pub effect: Option<Effect>,
 }
 
-/// Equal code may differ by this share of the whole where paths and environments have different lengths.
+/// The share of all instructions by which the cost of equal code may differ, because paths and environments have
+/// different lengths.
 const OF_NAMES: f64 = 1e-5;
 
-/// With this share of code without names, nothing can be concluded.
+/// The share of code without names from which nothing can be concluded.
 const NAMELESS: f64 = 0.5;
 
-/// From this share on it is said how code gets names.
+/// The share of code without names from which the user is told how code gets names.
 const UNNAMED: f64 = 0.05;
 
 /// The level of the interval of time.
 const LEVEL: f64 = 0.95;
 
 impl Found {
-    /// Explains what was gathered.
+    /// Explains the measurements.
     pub fn of(names: [String; 2], gathered: &Gathered) -> Found {
         let [first, second] = &gathered.sides;
         let binaries = Binaries::new();
@@ -106,14 +107,14 @@ impl Found {
         found
     }
 
-    /// Looks at the first row closer by.
+    /// Adds the detailed view of the first row.
     pub fn look_closer(&mut self, gathered: &Gathered, sources: &Sources<'_>) {
         let [first, second] = &gathered.sides;
         let row = self.telling(self.main()).next();
         self.code = row.map(|row| CodeView::of(row, [&first[0], &second[0]], sources));
     }
 
-    /// What a count is called.
+    /// Returns the name of what a count counts.
     pub fn word(&self, count: Count) -> &str {
         match (count, &self.kind.word) {
             (Count::Instructions, Some(word)) => word,
@@ -121,13 +122,13 @@ impl Found {
         }
     }
 
-    /// Of the first count: instructions, where they were counted.
+    /// Returns the explanation of the first count: instructions, if they were counted.
     pub fn main(&self) -> &Explanation {
         &self.explanations[0]
     }
 
-    /// The rows that are shown: those above the variation between runs, and above a thousandth of all differences. None
-    /// where most of the executed code has no name, so that any row would be a guess.
+    /// Returns the rows that are shown: those above the variation between runs and above a thousandth of all
+    /// differences. There are none if most of the executed code has no name, because any row would be a guess.
     pub fn telling<'a>(&self, explanation: &'a Explanation) -> impl Iterator<Item = &'a FunctionDifference> {
         let least = (explanation.gross() / 1000.0).max(0.5);
         let of_names = explanation.totals.0.max(explanation.totals.1) * OF_NAMES;
@@ -145,7 +146,7 @@ impl Found {
     }
 }
 
-/// What must be known of either profile.
+/// Returns the remarks that a reader of either profile needs.
 fn remarks(first: &Side, second: &Side) -> Vec<String> {
     let mut all: Vec<String> =
         [first, second].into_iter().find_map(interpreters::remark).into_iter().collect();
@@ -172,10 +173,12 @@ fn remarks(first: &Side, second: &Side) -> Vec<String> {
     all
 }
 
-/// How many standard deviations a difference of samples must be from nought: there are many rows.
+/// The number of standard deviations by which a difference of samples must exceed zero. It is large because there are
+/// many rows.
 const DEVIATIONS: f64 = 4.0;
 
-/// Samples are drawn by chance: the number of them in a function has the variance of its mean (Poisson's distribution).
+/// Takes the randomness of samples into account: the variance of a function's number of samples equals its mean
+/// (Poisson distribution).
 fn by_chance(explanation: &mut Explanation) {
     for row in &mut explanation.rows {
         let come_or_gone =

@@ -1,24 +1,25 @@
-//! Finds the part of the difference between two revisions that touches a function.
+//! Finds the part of the source difference between two revisions that touches a function.
 
 use crate::git::Repository;
 use scruple_core::explain::{FunctionDifference, normal};
 use scruple_measure::calltree::{Side, Symbols};
 use std::collections::HashSet;
 
-/// A part of the difference between two revisions.
+/// A hunk: a part of the difference between two revisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hunk {
-    /// The file in the second revision.
+    /// The path of the file in the second revision.
     pub file: String,
-    /// The first and the last line that is new or different; the line after which lines were removed.
+    /// The first and the last line that is new or different. If lines were only removed, the line after which they
+    /// were.
     pub lines: (u32, u32),
-    /// The function that contains them, according to git.
+    /// The function that contains the lines, according to git.
     pub context: String,
-    /// The text, without its head.
+    /// The text of the hunk, without its head.
     text: Vec<String>,
 }
 
-/// The hunks between two revisions.
+/// Returns the hunks between two revisions.
 pub fn between(repository: &Repository, first: &str, second: &str) -> Vec<Hunk> {
     let words = [
         "-c",
@@ -44,7 +45,7 @@ fn parse(text: &str) -> Vec<Hunk> {
         if line.starts_with("diff --git ") {
             open = false;
         } else if let Some(name) = line.strip_prefix("+++ ").filter(|_| !open) {
-            // Git ends a name that has spaces with a tab.
+            // Git appends a tab to a name that contains spaces.
             let name = name.trim_end_matches('\t');
             file = name.strip_prefix("b/").unwrap_or(name).to_owned();
         } else if let Some((place, context)) =
@@ -69,7 +70,7 @@ fn parse(text: &str) -> Vec<Hunk> {
 }
 
 impl Hunk {
-    /// Where it is, as people write it.
+    /// Writes the place of the hunk, as people write it.
     pub fn place(&self) -> String {
         match self.lines {
             (first, last) if last > first => format!("{}:{first}-{last}", self.file),
@@ -77,7 +78,7 @@ impl Hunk {
         }
     }
 
-    /// Whether git puts it into this function.
+    /// Whether git says that the hunk is in this function.
     fn is_in(&self, word: &str) -> bool {
         holds(&self.context, word)
     }
@@ -91,8 +92,9 @@ fn holds(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word)
 }
 
-/// The hunk that belongs to a function by its name alone: one that git puts into it, else the first of the only file
-/// that mentions it. A word such as `main` is in many files, and a wrong line is worse than none.
+/// Finds the hunk that belongs to a function by its name alone: a hunk that is in the function according to git, or
+/// else the first hunk of the only file that mentions the name. A word such as `main` is in many files, and a wrong
+/// line is worse than none.
 fn by_name<'a>(hunks: &[&'a Hunk], word: &str) -> Option<&'a Hunk> {
     if let Some(hunk) = hunks.iter().find(|hunk| hunk.is_in(word)) {
         return Some(hunk);
@@ -102,8 +104,9 @@ fn by_name<'a>(hunks: &[&'a Hunk], word: &str) -> Option<&'a Hunk> {
     mentioned.all(|hunk| hunk.file == first.file).then_some(first)
 }
 
-/// The hunk that touches the function of a row: one with lines of its executed code, by the debugging information of
-/// the second program; else one that names it, in a file that the function's code is from where that is known.
+/// Finds the hunk that touches the function of a row. It contains lines of the executed code, according to the
+/// debugging information of the second program. Otherwise it mentions the function, in a file that contains the
+/// function's code if that is known.
 pub fn touching<'a>(
     hunks: &'a [Hunk],
     row: &FunctionDifference,
@@ -130,7 +133,7 @@ pub fn touching<'a>(
     })
 }
 
-/// The last part of a name with a path, without its arguments.
+/// Returns the last part of a qualified name, without arguments.
 fn last_word(name: &str) -> String {
     let name = normal(name);
     let bare = name.split('(').next().unwrap_or(&name);

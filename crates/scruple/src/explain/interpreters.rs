@@ -1,9 +1,10 @@
-//! Programs that run others, which are written in their own language: their functions are not those of the script.
+//! Recognizes interpreters, which run programs in their own languages. The functions that are counted are not those of
+//! the script.
 
 use scruple_measure::calltree::Side;
 use std::collections::HashMap;
 
-/// What their files begin with, and what tells of the script's own functions.
+/// The beginning of the file name of each interpreter, and the tool that reports the functions of its scripts.
 const INTERPRETERS: [(&str, &str); 8] = [
     ("python", "`python3 -m cProfile`"),
     ("pypy", "`pypy3 -m cProfile`"),
@@ -15,10 +16,10 @@ const INTERPRETERS: [(&str, &str); 8] = [
     ("php", "a sampling profiler"),
 ];
 
-/// An interpreter executes at least this share of what was counted.
+/// The share of the counts from which a program counts as running in an interpreter.
 const SHARE: f64 = 0.5;
 
-/// What must be known of functions where an interpreter executed most of it.
+/// Returns the remark about functions if an interpreter executed most of the instructions.
 pub fn remark(side: &Side) -> Option<String> {
     let mut sums: HashMap<&str, u64> = HashMap::new();
     let mut all = 0_u64;
@@ -39,7 +40,7 @@ pub fn remark(side: &Side) -> Option<String> {
     ))
 }
 
-/// Whether a file is `python3.11`, `libpython3.11.so.1.0` or the like.
+/// Whether a file belongs to an interpreter, such as `python3.11` or `libpython3.11.so.1.0`.
 fn is_of(file: &str, word: &str) -> bool {
     let bare = file.strip_prefix("lib").unwrap_or(file);
     let rest = bare.strip_prefix(word);

@@ -1,4 +1,4 @@
-//! `scruple explain`: where in the code the difference of two programs comes from.
+//! `scruple explain`: says where in the code the difference between two programs comes from.
 
 pub mod args;
 pub mod causes;

@@ -1,25 +1,26 @@
-//! Two runs whose functions are matched with each other once, whatever is asked about them.
+//! Pairs of runs. Their functions are matched only once, for all questions about the pair.
 
 use super::causes::OtherCauses;
 use scruple_core::explain::{self, Code, Count, Explanation, Matched};
 use scruple_measure::calltree::{Binaries, Side};
 
-/// A run, another one, and which functions of them are the same.
+/// Two runs, and which of their functions are the same.
 pub struct Pairing<'a> {
     sides: [&'a Side; 2],
     binaries: &'a Binaries,
     matched: Matched,
 }
 
-/// Pairs of runs of two programs, and pairs of runs of one program.
+/// The pairs of runs of two programs, and the pairs of runs of the same program.
 pub struct Pairings<'a> {
-    /// Of the first program and the second; at least one.
+    /// The pairs of a run of the first program and one of the second; there is at least one.
     between: Vec<Pairing<'a>>,
-    /// Of one program, where its counts vary.
+    /// The pairs of runs of the same program, if its counts vary.
     within: Vec<Pairing<'a>>,
 }
 
-/// The share of the whole from which on the code of a function counts: what the compiler adds at the start is always the
+/// The share of all instructions from which the code of a function matters. It excludes the code that compilers add at
+/// the start of a program, which is always the same.
 /// same.
 const COSTS: f64 = 1e-4;
 
@@ -31,19 +32,19 @@ impl<'a> Pairing<'a> {
         Pairing { sides: [first, second], binaries, matched }
     }
 
-    /// Where the difference of a count comes from.
+    /// Explains where the difference of a count comes from.
     pub fn explained(&self, count: Count) -> Explanation {
         let [first, second] = self.sides.map(|side| &side.tree);
         self.with_code(|code| explain::explain(first, second, &self.matched, code, count))
     }
 
-    /// What may be the cause besides the code of functions in which a difference shows.
+    /// Returns the possible causes other than the code of functions that show a difference.
     pub fn other_causes(&self) -> OtherCauses {
         let [first, second] = self.sides;
         self.with_code(|code| OtherCauses::between(first, second, &self.matched, self.binaries, code))
     }
 
-    /// How many functions of the program itself differ, and how many could be compared.
+    /// Returns how many functions of the program itself differ, and how many could be compared.
     pub fn changed(&self) -> (usize, usize) {
         let costs = [0, 1].map(|which| {
             let side = self.sides[which];
@@ -55,11 +56,11 @@ impl<'a> Pairing<'a> {
             let least = side.tree.total(Count::Instructions) as f64 * COSTS;
             own.into_iter().map(|own| own as f64 > least).collect::<Vec<bool>>()
         });
-        // GHC's optimisation decides which procedures there are; C's functions among them are its runtime's.
+        // In Haskell, the optimiser decides which procedures exist. C functions in the program belong to the runtime.
         let of_haskell = self.sides.iter().all(|side| side.is_haskell());
         self.with_code(|code| {
             let of_program = self.matched.keys.iter().enumerate().filter(|(at, key)| {
-                // The language’s own library was compiled before, with other flags.
+                // The library of the language was compiled separately, with other flags.
                 let own = key.module == "program" && !key.library && !key.name.is_empty();
                 own && (costs[0][*at] || of_haskell && costs[1][*at])
                     && (!of_haskell || key.name.contains('.'))
@@ -86,7 +87,7 @@ fn with_code<T>([first, second]: [&Side; 2], binaries: &Binaries, then: impl FnO
 }
 
 impl<'a> Pairings<'a> {
-    /// Pairs the runs of both programs. Where all repeat, one pair says everything.
+    /// Pairs the runs of both programs. If all counts repeat, a single pair suffices.
     pub fn of(runs: [&'a [Side]; 2], repeats: bool, binaries: &'a Binaries) -> Pairings<'a> {
         let [first, second] = runs;
         let pairs = first.iter().zip(second).take(if repeats { 1 } else { usize::MAX });
@@ -96,12 +97,12 @@ impl<'a> Pairings<'a> {
         Pairings { between, within }
     }
 
-    /// The first runs of both.
+    /// Returns the pair of the first runs.
     pub fn first(&self) -> &Pairing<'a> {
         &self.between[0]
     }
 
-    /// Where the difference of a count comes from, over all pairs.
+    /// Explains where the difference of a count comes from, using all pairs.
     pub fn explained(&self, count: Count) -> Explanation {
         let of = |pairings: &[Pairing]| pairings.iter().map(|one| one.explained(count)).collect::<Vec<_>>();
         match self.between.as_slice() {

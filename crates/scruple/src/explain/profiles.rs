@@ -1,4 +1,4 @@
-//! The explanation of profiles that were written before.
+//! Explains the difference between profiles that were written earlier.
 
 use super::counted_runs::Gathered;
 use super::findings::Found;
@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::profile::read::{self, Imported, Kind};
 use std::path::Path;
 
-/// Reads both, and says where their difference comes from.
+/// Reads both profiles, and explains where their difference comes from.
 pub fn explained(paths: [&str; 2]) -> Result<(Found, Gathered), Fault> {
     let [first, second] = [read::read(Path::new(paths[0]))?, read::read(Path::new(paths[1]))?];
     let kind = common(paths, &first, &second)?;
@@ -24,7 +24,7 @@ pub fn explained(paths: [&str; 2]) -> Result<(Found, Gathered), Fault> {
     Ok((Found::of(names, &gathered), gathered))
 }
 
-/// What both profiles count.
+/// Returns the properties that both profiles have in common, or an error if they count different things.
 pub fn common(names: [&str; 2], first: &Imported, second: &Imported) -> Result<Kind, Fault> {
     let (one, other) = (&first.kind, &second.kind);
     let word = |kind: &Kind| kind.word.clone().unwrap_or_else(|| "allocations".to_owned());

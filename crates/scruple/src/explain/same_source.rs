@@ -1,12 +1,12 @@
-//! Functions whose code changed though their source did not: compilers and flags decide about code as well.
+//! Recognizes functions whose code changed although their source did not, because of compilers or flags.
 
 use scruple_core::explain::FunctionDifference;
 use scruple_measure::calltree::{Side, Symbols, as_built};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What must be known of a row whose code changed, if all files that its code is from are the same in both, as far as
-/// they are on the disk as they were when the programs were built.
+/// Returns a remark on a row whose code changed, if all source files of its code are the same on both sides. The files
+/// must be on the disk as they were when the programs were built.
 pub fn remark(row: &FunctionDifference, sides: [&Side; 2]) -> Option<String> {
     if row.same_code != Some(false) || row.only_in.is_some() {
         return None;
@@ -21,7 +21,7 @@ pub fn remark(row: &FunctionDifference, sides: [&Side; 2]) -> Option<String> {
     })
 }
 
-/// The texts of the files that the executed code of functions is from; none where one of them is not known.
+/// Returns the texts of the source files of the executed code of functions, or `None` if one of them is not known.
 fn texts(side: &Side, functions: &[usize]) -> Option<BTreeSet<String>> {
     let mut symbols = Symbols::new();
     let mut files: BTreeSet<(&str, String)> = BTreeSet::new();
@@ -33,7 +33,7 @@ fn texts(side: &Side, functions: &[usize]) -> Option<BTreeSet<String>> {
             files.extend(location.frames.into_iter().filter_map(|frame| Some((program, frame.file?))));
         }
     }
-    // Of the language's own library there is no source here, and the compiler brings it.
+    // The source of the language's own library is not available here; it comes with the compiler.
     let of_compiler = |path: &str| path.starts_with("/rustc/") || path.starts_with("/usr/");
     files.retain(|(_, path)| !of_compiler(path));
     let texts: Option<BTreeSet<String>> =

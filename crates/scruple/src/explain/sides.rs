@@ -1,4 +1,4 @@
-//! What A and B are, and how each comes to its call trees.
+//! The two sides A and B of a comparison, and how their call trees are obtained.
 
 use super::args::ExplainArgs;
 use super::counted_runs::{self, Effort, Gathered};
@@ -17,58 +17,58 @@ use scruple_measure::load::{Pace, Plan, Request, Target, run};
 use std::path::Path;
 use std::time::Duration;
 
-/// One of two that are compared.
+/// One of the two sides that are compared.
 pub enum Source {
-    /// A command.
+    /// A command that is run.
     Command(Box<Job>),
     /// A case of a bench program.
     Case {
-        /// The program's launch.
+        /// The launch of the bench program.
         job: Box<Job>,
         /// The path of the case.
         name: String,
     },
-    /// A server.
+    /// A server that is loaded.
     Server {
-        /// How it is started.
+        /// The command that starts the server.
         command: ServerCommand,
-        /// What it is asked for.
+        /// The URL of the requests.
         url: String,
     },
-    /// Trees that were counted before.
+    /// Call trees that were counted earlier.
     Kept {
-        /// What they are of.
+        /// The name of what was counted.
         name: String,
-        /// Each run.
+        /// The call tree of each run.
         runs: Vec<Side>,
     },
 }
 
-/// What sources are counted with.
+/// What is needed to count the sides.
 pub struct Means<'a> {
-    /// The call tree; none where nothing has to be counted.
+    /// The counter of call trees; `None` if nothing has to be counted.
     pub counter: Option<&'a Counter>,
-    /// Files are here meanwhile.
+    /// The folder for temporary files.
     pub work: &'a Path,
-    /// How much is run.
+    /// How much to run.
     pub effort: Effort,
-    /// Requests that a server answers in each run.
+    /// The number of requests that a server answers in each run.
     pub requests: u64,
 }
 
-/// A case is run so often that it executes about so many instructions, but not more often than this. The number of
-/// iterations is a power of ten.
+/// The number of instructions that the iterations of a case should execute, and the largest number of iterations. The
+/// number of iterations is a power of ten.
 const CLEAR: u64 = 30_000_000;
 const MOST: u64 = 1_000_000;
 
-/// A simulated server may take so long to answer.
+/// The time that a server under simulation may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs of a server, in one life of it.
+/// The number of runs of a server, all in one process.
 const SERVED: usize = 3;
 
 impl Source {
-    /// What it is called.
+    /// Returns the name of the side.
     pub fn name(&self) -> String {
         match self {
             Source::Command(job) => job.name.clone(),
@@ -82,7 +82,7 @@ impl Source {
     }
 }
 
-/// Counts both where that is to be done, and says where their difference comes from.
+/// Counts both sides if necessary, and explains where their difference comes from.
 pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Found, Gathered), Fault> {
     let names = [sources[0].name(), sources[1].name()];
     if let [Source::Command(first), Source::Command(second)] = &sources {
@@ -114,7 +114,7 @@ fn needed(counter: Option<&Counter>) -> Result<&Counter, Fault> {
     counter.ok_or_else(|| Fault::internal("nothing counts"))
 }
 
-/// The trees of one of the two.
+/// Returns the call trees of one side.
 pub fn runs_of(source: Source, means: &Means<'_>, iterations: &mut Option<u64>) -> Result<Vec<Side>, Fault> {
     match source {
         Source::Kept { runs, .. } => Ok(runs),
@@ -127,7 +127,7 @@ pub fn runs_of(source: Source, means: &Means<'_>, iterations: &mut Option<u64>) 
     }
 }
 
-/// A case of a bench program; both sides run as many iterations.
+/// Counts a case of a bench program. Both sides run the same number of iterations.
 fn of_case(job: &Job, name: &str, means: &Means<'_>, known: &mut Option<u64>) -> Result<Vec<Side>, Fault> {
     let counter = needed(means.counter)?;
     let interrupted = new_run::interruption_flag()?;
@@ -162,7 +162,7 @@ fn of_case(job: &Job, name: &str, means: &Means<'_>, known: &mut Option<u64>) ->
     counted_runs::until_known(means.effort.runs, || Ok(Side::of(&count(iterations)?)))
 }
 
-/// A server, over equal batches of requests on one connection.
+/// Counts a server over equal batches of requests on one connection.
 fn of_server(command: &ServerCommand, url: &str, means: &Means<'_>) -> Result<Vec<Side>, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let (target, path) = Target::parse(url).map_err(Fault::usage)?;
@@ -194,7 +194,7 @@ fn of_server(command: &ServerCommand, url: &str, means: &Means<'_>) -> Result<Ve
     Ok(profiles.iter().map(Side::of).collect())
 }
 
-/// The sources that the words of the command line name, where they are no profiles, stored runs or revisions.
+/// Returns the sources that the words of the command line name, if these are not profiles, stored runs or revisions.
 pub fn named(args: &ExplainArgs, second: &str) -> Result<[Source; 2], Fault> {
     let of = |text: &str| -> Result<Source, Fault> {
         let words = crate::command::shell::words(text)?;

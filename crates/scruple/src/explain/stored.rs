@@ -1,4 +1,4 @@
-//! Stored runs: their commands are counted now, unless their trees were kept.
+//! Explains stored runs. Their commands are counted now, unless their call trees are stored.
 
 use super::args::ExplainArgs;
 use super::sides::{self, Means, Source};
@@ -13,13 +13,13 @@ use scruple_measure::host;
 use scruple_measure::load::cost::start::ServerCommand;
 use std::path::Path;
 
-/// Whether the store has what a word names: a run, or as RUN@COMMIT a version of a history.
+/// Whether the store has what a word names: a run, or in the form RUN@COMMIT a version of a history.
 pub fn is_known(store: &Store, word: &str) -> bool {
     let run = word.split_once('@').map_or(word, |(run, _)| run);
     !run.is_empty() && store.find_id(run).is_ok()
 }
 
-/// What of both runs is to be explained: the subject of that name, or the only one that both have.
+/// Returns the subjects of both runs to compare: those with the requested name, or the only one that both runs have.
 pub fn sources(args: &ExplainArgs, store: &Store, names: [&str; 2]) -> Result<[Source; 2], Fault> {
     if let [Some(first), Some(second)] = names.map(|name| name.split_once('@')) {
         return Ok([version(args, store, first)?, version(args, store, second)?]);
@@ -30,7 +30,7 @@ pub fn sources(args: &ExplainArgs, store: &Store, names: [&str; 2]) -> Result<[S
     Ok([source(store, &runs[0], first, names[0])?, second_source])
 }
 
-/// Counts the subjects of a run now, and keeps their trees with it. Gives their names.
+/// Counts the subjects of a run now, and stores their call trees with it. Returns their names.
 pub fn keep(args: &ExplainArgs, store: &Store, name: &str, means: &Means<'_>) -> Result<Vec<String>, Fault> {
     let run = store.find(name)?;
     let wanted = |arm: &&Arm| args.name.as_ref().is_none_or(|name| arm.name == *name);
@@ -48,7 +48,7 @@ pub fn keep(args: &ExplainArgs, store: &Store, name: &str, means: &Means<'_>) ->
     }
 }
 
-/// A version of a history, whose trees were kept when its changes were explained.
+/// Returns the call trees of a version of a history, which were stored when its changes were explained.
 fn version(args: &ExplainArgs, store: &Store, (run, commit): (&str, &str)) -> Result<Source, Fault> {
     let id = store.find_id(run)?;
     let all = store.names_of_calls(&id)?;
@@ -120,7 +120,7 @@ fn source(store: &Store, run: &Run, arm: &Arm, name: &str) -> Result<Source, Fau
     })
 }
 
-/// What was weighed, if it is still there.
+/// Returns the source that launches a weighed subject again, if its program still exists.
 fn launched(run: &Run, arm: &Arm, name: &str) -> Result<Source, Fault> {
     let folder = Path::new(&run.provenance.folder);
     let job = |words: &[String]| {

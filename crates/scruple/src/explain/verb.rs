@@ -1,4 +1,4 @@
-//! `scruple explain`: two commands, or one command at two revisions.
+//! `scruple explain`: compares two commands, or one command at two revisions.
 
 use super::args::ExplainArgs;
 use super::code_view;
@@ -27,7 +27,7 @@ use scruple_measure::calltree::{Counter, Symbols};
 use std::path::Path;
 use std::time::Duration;
 
-/// Runs both, and reports the origin of their difference.
+/// Runs both sides, and reports the origin of their difference.
 pub fn explain(args: &ExplainArgs) -> Result<Code, Fault> {
     args.results.export.checked(&names(&FORMATS))?;
     if let Some(run) = &args.keep {
@@ -54,7 +54,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Code, Fault> {
     }
 }
 
-/// What two words name in the store, if both are runs there.
+/// Returns what two words name in the store, if both are runs there.
 fn stored_runs(args: &ExplainArgs, names: [&str; 2]) -> Result<Option<[Source; 2]>, Fault> {
     let Ok(store) = paths::existing_store(args.store.as_deref()) else { return Ok(None) };
     match names.iter().all(|name| stored::is_known(&store, name)) {
@@ -63,7 +63,7 @@ fn stored_runs(args: &ExplainArgs, names: [&str; 2]) -> Result<Option<[Source; 2
     }
 }
 
-/// Counts what has to be counted, and shows where the difference comes from.
+/// Counts the sides if necessary, and shows where the difference comes from.
 fn compared(args: &ExplainArgs, sources: [Source; 2]) -> Result<Code, Fault> {
     let kept = |source: &Source| matches!(source, Source::Kept { .. });
     let counter = match sources.iter().all(kept) {
@@ -120,21 +120,21 @@ fn revisions(args: &ExplainArgs, first: &str) -> Result<Code, Fault> {
 
 /// A command at two revisions.
 pub struct At<'a> {
-    /// The repository.
+    /// The path or URL of the repository.
     pub place: &'a str,
     /// The first revision.
     pub first: &'a str,
-    /// The other one; none for the working tree.
+    /// The second revision; `None` means the working tree.
     pub second: Option<&'a str>,
-    /// How they are built.
+    /// How the revisions are built.
     pub recipe: Recipe,
-    /// The command.
+    /// The command that is run.
     pub subject: &'a Template,
-    /// How long a launch may take.
+    /// The time limit of a launch.
     pub limit: Duration,
 }
 
-/// Builds both revisions, and explains the difference of the command at them.
+/// Builds both revisions, and explains how the command differs between them.
 pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(Found, Gathered), Fault> {
     let launchers = [launch::launcher()?, launch::launcher()?];
     let revisions =
@@ -149,7 +149,8 @@ pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(
     let work = WorkFolder::make()?;
     let tree = Repository::at(&built.objects);
     let at_commit = |side: usize, path: &str| {
-        // Both were built in the same folder, where only one of them can be now.
+        // Both were built in the same folder, which can contain only one of them now. Therefore the sources are read
+        // from git.
         let inside = Path::new(path).strip_prefix(&built.objects).unwrap_or(Path::new(path));
         let commit = &built.commits[side];
         let shown = tree.ask(["show", "--no-textconv", &format!("{commit}:{}", inside.display())]).ok();

@@ -1,4 +1,4 @@
-//! The explanation as JSON.
+//! Writes the explanation as JSON.
 
 use super::words;
 use crate::explain::code_view::CodeView;
@@ -61,7 +61,7 @@ struct TimedDifference {
     interval: Option<[f64; 2]>,
 }
 
-/// Writes everything, all rows of every count among it.
+/// Writes the whole explanation, including all rows of every count.
 pub fn text(found: &Found) -> String {
     let explain = Explained {
         a: &found.names[0],

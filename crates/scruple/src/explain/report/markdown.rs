@@ -1,4 +1,4 @@
-//! The explanation as Markdown, for a message.
+//! Writes the explanation as Markdown, for a message.
 
 use super::words;
 use crate::explain::findings::Found;
@@ -6,7 +6,7 @@ use crate::show::markup::escaped;
 use scruple_core::unit::share;
 use std::fmt::Write as _;
 
-/// Writes the sentences and a table.
+/// Writes the sentences and a table with this many rows.
 pub fn text(found: &Found, rows: usize) -> String {
     let mut out = format!("A: `{}`  \nB: `{}`\n\n", bare(&found.names[0]), bare(&found.names[1]));
     for line in words::answer(found) {
@@ -29,7 +29,7 @@ pub fn text(found: &Found, rows: usize) -> String {
     out
 }
 
-/// Text between backticks.
+/// Removes backticks and line ends from a text, so that it can be written between backticks.
 fn bare(text: &str) -> String {
     text.replace(['`', '\n', '\r'], " ")
 }

@@ -1,4 +1,4 @@
-//! Findings, for people and for programs.
+//! Writes findings for people and for programs.
 
 pub mod json;
 pub mod markdown;
@@ -10,10 +10,10 @@ use super::counted_runs::Gathered;
 use super::findings::Found;
 use crate::show::export::Formats;
 
-/// The functions that are listed; JSON has all of them.
+/// The number of functions that are listed. JSON contains all of them.
 pub const ROWS: usize = 10;
 
-/// The formats of an explanation, by the endings of their files.
+/// The formats of an explanation, by the endings of their file names.
 pub const FORMATS: Formats<fn(&Found, &Gathered) -> String, 3> = [
     ("md", |found, _| markdown::text(found, ROWS)),
     ("html", |found, gathered| page::text(found, ROWS, &gathered.sides[0][0], &gathered.sides[1][0])),

@@ -1,4 +1,4 @@
-//! The explanation as a page: the text, and a flame graph of increases and decreases.
+//! Writes the explanation as a page: the text, and a flame graph of increases and decreases.
 
 use super::terminal;
 use crate::explain::findings::Found;
@@ -8,7 +8,7 @@ use scruple_core::explain::{Difference, differences};
 use scruple_measure::calltree::Side;
 use std::fmt::Write as _;
 
-/// Writes the page, which loads nothing.
+/// Writes the page, which loads no other files.
 pub fn text(found: &Found, rows: usize, first: &Side, second: &Side) -> String {
     let plain = anstream::adapter::strip_str(&terminal::text(found, rows, 120)).to_string();
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! The explanation as text.
+//! Writes the explanation as text for a terminal.
 
 use super::words;
 use crate::explain::code_view::CodeView;
@@ -10,7 +10,7 @@ use scruple_core::harmless_text::plain;
 use scruple_core::unit::share;
 use std::fmt::Write as _;
 
-/// The number of allocation rows after the others.
+/// The number of rows for allocations, which follow those of the main count.
 const FEW: usize = 3;
 
 /// The number of rows that are shown although they vary from run to run.
@@ -51,7 +51,7 @@ pub fn text(found: &Found, rows: usize, width: usize) -> String {
     out
 }
 
-/// Source lines and instructions that are shown.
+/// The numbers of source lines and instructions that are shown.
 const LINES: usize = 12;
 const INSTRUCTIONS: usize = 40;
 

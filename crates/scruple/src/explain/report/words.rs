@@ -1,39 +1,40 @@
-//! The sentences: what differs, where it originates, and how certain that is.
+//! Writes the sentences: what differs, where the difference originates, and how certain that is.
 
 use crate::explain::causes::OtherCauses;
 use crate::explain::findings::Found;
 use scruple_core::explain::{Count, Explanation, FunctionDifference, Part, PartKind, Which};
 use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
 
-/// The least share of the difference at which a function is called the cause, or a part of it.
+/// The shares of the difference from which a function is called the cause, or a part of the cause.
 const CAUSE: f64 = 0.5;
 const PART: f64 = 0.2;
 
-/// Smaller differences in time are not compared with instructions.
+/// The difference in time from which times are compared with instructions.
 const DISAGREES: f64 = 0.03;
 
-/// A smaller share of code without names is not mentioned.
+/// The share of code without names from which it is mentioned.
 const NAMELESS: f64 = 0.1;
 
-/// If this share of the functions changed, the cause is hardly the source.
+/// The share of changed functions from which the source is probably not the cause, and the smallest number of functions
+/// for this conclusion.
 const ALL: f64 = 0.7;
 const SEVERAL: usize = 3;
 
-/// At most so many functions or variables are named that may be the cause.
+/// The largest number of functions or variables that are named as possible causes.
 const NAMED: usize = 3;
 
-/// A count in full.
+/// Writes a count with all its digits.
 pub fn count(value: f64) -> String {
     exact(value.round(), &Unit::Count)
 }
 
-/// A difference in full, with its sign.
+/// Writes a difference with all its digits and its sign.
 pub fn signed(value: f64) -> String {
     let value = value.round();
     if value > 0.0 { format!("+{}", count(value)) } else { count(value) }
 }
 
-/// The name of a function, with its file where that is not the program itself.
+/// Writes the name of a function, with its file if that is not the program itself.
 pub fn function(row: &FunctionDifference) -> String {
     let name = match (row.name.as_str(), row.module.as_str()) {
         ("", "") => "code without a name".to_owned(),
@@ -47,7 +48,7 @@ pub fn function(row: &FunctionDifference) -> String {
     }
 }
 
-/// The state of a function's code, in a word.
+/// Writes the state of a function's code, as one word.
 pub fn code(row: &FunctionDifference) -> &'static str {
     match (row.only_in, row.same_code) {
         (Some(Which::First), _) => "gone",
@@ -58,7 +59,7 @@ pub fn code(row: &FunctionDifference) -> &'static str {
     }
 }
 
-/// The first sentences: whether anything differs, by how much, and where it originates.
+/// Writes the first sentences: whether anything differs, by how much, and where the difference originates.
 pub fn answer(found: &Found) -> Vec<String> {
     let main = found.main();
     let mut lines = vec![whole(found, main)];
@@ -66,7 +67,7 @@ pub fn answer(found: &Found) -> Vec<String> {
     lines
 }
 
-/// How much the two differ in a count.
+/// Writes how much the two sides differ in a count.
 pub fn whole(found: &Found, explanation: &Explanation) -> String {
     let (first, second) = explanation.totals;
     let what = found.word(explanation.count);
@@ -98,7 +99,7 @@ fn executes(found: &Found, explanation: &Explanation) -> bool {
     explanation.count == Count::Instructions && found.word(Count::Instructions) == Count::Instructions.word()
 }
 
-/// The origin of a difference in one sentence; none where there is nothing to explain.
+/// Writes the origin of a difference in one sentence. Returns `None` if there is nothing to explain.
 pub fn cause(found: &Found, explanation: &Explanation) -> Option<String> {
     let delta = explanation.delta();
     let Some(row) = found.telling(explanation).next() else {
@@ -140,7 +141,7 @@ pub fn cause(found: &Found, explanation: &Explanation) -> Option<String> {
     Some(format!("{surely} {}{told} ({how_much}); {code}{besides}{hunk}.", function(row)))
 }
 
-/// What may be the cause besides the input, where the code is the same.
+/// Writes which causes other than the input are possible if the code is the same.
 fn besides(causes: &OtherCauses) -> String {
     let some = |names: &[String]| {
         let first = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
@@ -168,7 +169,7 @@ fn besides(causes: &OtherCauses) -> String {
     if all.is_empty() { String::new() } else { format!(", but {}", all.join("; ")) }
 }
 
-/// Why a difference is attributed to nothing.
+/// Writes why a difference is not attributed to any function.
 fn nothing(found: &Found) -> String {
     let nameless = found.nameless.iter().copied().fold(0.0, f64::max);
     match () {
@@ -185,7 +186,7 @@ fn nothing(found: &Found) -> String {
     }
 }
 
-/// A part of a row, as a clause.
+/// Writes a part of a row as a clause.
 pub fn tell(row: &FunctionDifference, part: &Part) -> String {
     let callee = part.callee.as_deref().unwrap_or("");
     let site = part.site.as_ref().map_or(String::new(), |site| format!("in {site}, "));
@@ -200,7 +201,7 @@ pub fn tell(row: &FunctionDifference, part: &Part) -> String {
             let each = |own: u64, calls: u64| quantity(own as f64 / calls.max(1) as f64, &Unit::Count);
             let (a, b) = (each(row.own.0, row.calls.0), each(row.own.1, row.calls.1));
             match row.calls {
-                // A profile without calls.
+                // The profile contains no numbers of calls.
                 (0, 0) => format!("own code, {} → {}", count(row.own.0 as f64), count(row.own.1 as f64)),
                 both => format!("own code, {a} → {b} for each call, {}", calls(both)),
             }
@@ -215,7 +216,7 @@ pub fn tell(row: &FunctionDifference, part: &Part) -> String {
             };
             let numbers =
                 format!("{} → {} times{times}", count(part.calls.0 as f64), count(part.calls.1 as f64));
-            // Where nobody is known to call it.
+            // No caller of the function is known.
             if callee == row.name {
                 format!("is called {numbers}")
             } else {
@@ -227,7 +228,7 @@ pub fn tell(row: &FunctionDifference, part: &Part) -> String {
     }
 }
 
-/// Other remarks on an explanation.
+/// Writes further remarks on an explanation.
 pub fn remarks(found: &Found) -> Vec<String> {
     let mut lines = found.remarks.clone();
     if !found.kind.has_contexts {
@@ -262,7 +263,7 @@ pub fn remarks(found: &Found) -> Vec<String> {
     lines
 }
 
-/// The sentence about time, where it was measured.
+/// Writes the sentence about time, if time was measured.
 fn time(found: &Found) -> Option<String> {
     let time = found.time.as_ref()?;
     let (first, second) = found.main().totals;
