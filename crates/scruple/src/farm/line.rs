@@ -1,4 +1,4 @@
-//! A command line done on this node.
+//! Runs a command line on this node.
 
 use super::folder::Folder;
 use super::lines::configuration;
@@ -15,7 +15,7 @@ use scruple_core::run::Run;
 use std::fs::{File, TryLockError};
 use std::time::Duration;
 
-/// Does the command line, and hands back what was read; nothing where there is a result meanwhile.
+/// Runs the command line. Returns its readings, or `None` if a result exists in the meantime.
 pub fn weighed(line: &Line, folder: &Folder, name: &str) -> Result<Option<Found>, Fault> {
     let Some(_alone) = alone(folder, name)? else { return Ok(None) };
     std::env::set_current_dir(&line.folder).map_err(|error| {
@@ -44,7 +44,7 @@ pub fn weighed(line: &Line, folder: &Folder, name: &str) -> Result<Option<Found>
         }
         Verb::Bench(mut args) => {
             (args.store.no_store, args.seed, args.results.json) = (true, Some(line.seed), true);
-            // Runs of other nodes are compared with it, too.
+            // The comparison with a stored run is made later, for the runs of all nodes together.
             args.baseline = None;
             let taken = bench::verb::take(&args)?;
             taken.result.map_err(|stop| match stop {
@@ -61,7 +61,8 @@ pub fn weighed(line: &Line, folder: &Folder, name: &str) -> Result<Option<Found>
     Ok(Some(Found::Weighed { run: Box::new(run), failures }))
 }
 
-/// Waits until no other unit measures on this node, such as one whose node was taken for lost.
+/// Waits until no other unit measures on this node, for example one whose node was considered lost. Returns `None` if a
+/// result exists in the meantime.
 fn alone(folder: &Folder, name: &str) -> Result<Option<File>, Fault> {
     let path = paths::nodes_folder()?.join("unit.lock");
     if let Some(parent) = path.parent() {
@@ -81,7 +82,7 @@ fn alone(folder: &Folder, name: &str) -> Result<Option<File>, Fault> {
     }
 }
 
-/// All nodes are to weigh the programs that were there when the command was typed.
+/// Checks that the programs on this node are those that existed when the user typed the command.
 fn check_programs(line: &Line, run: &Run) -> Result<(), Fault> {
     let here = &run.provenance.programs;
     let other = |(path, digest): &(&String, &String)| here.get(*path).is_none_or(|own| own != *digest);

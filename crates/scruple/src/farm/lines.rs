@@ -1,5 +1,5 @@
-//! Command lines of `scruple run` and `scruple bench` on a farm: each node does the whole line, so that both sides of every
-//! comparison are on one node, and what the nodes have read becomes one run.
+//! Runs command lines of `scruple run` and `scruple bench` on a farm. Each node runs the whole line, so that both sides
+//! of every comparison are on one node, and the readings of the nodes are merged into one run.
 
 use super::dispatch::{Farm, Order};
 use super::folder::Folder;
@@ -21,19 +21,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What nodes have done of a command line.
+/// The results of the nodes for a command line.
 pub struct Lines {
-    /// The run, which is complete.
+    /// The merged run, which is complete.
     pub run: Run,
-    /// The cases that failed somewhere, with the node and the reason.
+    /// The cases that failed on some node, each with the node and the reason.
     pub failed: Vec<(String, String)>,
     folder: Folder,
     _lock: File,
 }
 
 impl Lines {
-    /// Puts the run into the store, where there is one, and removes the units and their results; a store that does not take
-    /// it leaves them, so that the same command line tries again.
+    /// Stores the run, if there is a store, and removes the units and their results. If the store refuses the run, the
+    /// results stay, so that the same command line tries again.
     pub fn store_in(self, store: Option<Store>) -> Result<(Run, Ledger), Fault> {
         let mut ledger = Ledger::begin(store, &self.run)?;
         ledger.finish(&self.run);
@@ -44,8 +44,8 @@ impl Lines {
     }
 }
 
-/// Has every node of a farm do the command line of this process. `head` is the run without arms: where the same line was
-/// sent before and is not in the store yet, that one is taken up.
+/// Has every node of a farm run the command line of this process. `head` is the run without arms. If the same line was
+/// sent before and its run is not in the store yet, that run is continued.
 pub fn hand_out(
     farm: &mut Farm,
     config: &Config,
@@ -111,13 +111,14 @@ pub fn hand_out(
     if !farm.entry.mixed {
         check_classes(&told)?;
     }
-    // Blocks of one node follow each other, whichever units it did.
+    // The blocks of one node are consecutive, whichever units it did.
     told.sort_by(|left, right| left.0.cmp(&right.0));
     let run = merged(head, told.into_iter().map(|(node, machine, run, _)| (node, machine, run)));
     Ok(Lines { run, failed, folder, _lock: lock })
 }
 
-/// The words of this process behind the name of the program, but for the store: nodes have none.
+/// Returns the words of this process after the name of the program, without the options of the store, which nodes do
+/// not have.
 fn words() -> Result<Vec<String>, Fault> {
     let mut kept = Vec::new();
     let mut words = std::env::args_os().skip(1);
@@ -136,7 +137,7 @@ fn words() -> Result<Vec<String>, Fault> {
     Ok(kept)
 }
 
-/// The digest of the configuration file; none where there is none.
+/// Returns the digest of the configuration file, or `None` if there is no file.
 pub fn configuration(config: &Config) -> Result<Option<String>, Fault> {
     let Some(path) = config.file_path() else { return Ok(None) };
     let text = std::fs::read_to_string(path)
@@ -144,7 +145,7 @@ pub fn configuration(config: &Config) -> Result<Option<String>, Fault> {
     Ok(Some(digest(&text)))
 }
 
-/// Keeps a second process from waiting for the same results, which would then count twice.
+/// Locks the folder, so that no second process waits for the same results. They would then count twice.
 fn locked(path: &Path) -> Result<File, Fault> {
     std::fs::create_dir_all(path).map_err(|error| unwritable(path, error))?;
     let path = path.with_extension("lock");
@@ -163,7 +164,7 @@ fn locked(path: &Path) -> Result<File, Fault> {
     }
 }
 
-/// The head of the run that was begun with this command line; this one where none was.
+/// Returns the head of the run that was begun with this command line, or `head` if none was begun.
 fn taken_up(folder: &Folder, head: &Run) -> Result<Run, Fault> {
     let path = folder.path().join("run");
     match std::fs::read_to_string(&path) {
@@ -175,7 +176,8 @@ fn taken_up(folder: &Folder, head: &Run) -> Result<Run, Fault> {
     }
 }
 
-/// A run never crosses machine classes unless that was asked for. The class of most units is the one that counts.
+/// Returns an error if nodes are of different machine classes, unless the user has allowed that. The class of most
+/// units is considered the right one.
 fn check_classes(told: &[(String, Provenance, Run, PathBuf)]) -> Result<(), Fault> {
     let alike = |class: &str| told.iter().filter(|one| one.1.machine_class == class).count();
     let most = told.iter().rev().max_by_key(|one| alike(&one.1.machine_class));

@@ -1,12 +1,12 @@
-//! What several nodes have read, put together as one run.
+//! Merges the readings of several nodes into one run.
 
 use scruple_core::provenance::{Node, Provenance};
 use scruple_core::run::{Run, State};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Sample};
 use scruple_core::subject::Arm;
 
-/// The runs of units, in the order of their nodes, as one run with this head. The blocks of each unit are numbered from
-/// another multiple of the blocks of a process.
+/// Merges the runs of units, given in the order of their nodes, into one run with this head. The block numbers of each
+/// unit start at another multiple of the number of blocks of a process.
 pub fn merged(head: Run, told: impl Iterator<Item = (String, Provenance, Run)>) -> Run {
     let mut whole = Run { state: State::Complete, ..head };
     let mut first: u32 = 0;
@@ -34,7 +34,7 @@ pub fn merged(head: Run, told: impl Iterator<Item = (String, Provenance, Run)>) 
     whole
 }
 
-/// Adds the readings of one unit to the arm that they are of, which is made where it is seen for the first time.
+/// Adds the readings of one unit to the corresponding arm. Creates the arm if it is new.
 fn add(whole: &mut Run, arm: Arm, node: &str, first: u32) {
     let is_it = |other: &Arm| {
         other.name == arm.name
@@ -82,7 +82,7 @@ fn add(whole: &mut Run, arm: Arm, node: &str, first: u32) {
     }
 }
 
-/// What a node says of itself takes the place of what was noted of the machine that sends the work, with the first node.
+/// Replaces the provenance of the machine that sends the work by that of the first node, which has measured.
 pub fn settle(provenance: &mut Provenance, node: &Provenance) {
     if provenance.nodes.is_empty() {
         *provenance = Provenance {

@@ -51,7 +51,7 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
     }
 }
 
-/// Does work of a history.
+/// Does the work of a unit of a history.
 fn version(unit: &Unit, folder: &Folder, (name, node): (&str, &str)) -> Result<Code, Fault> {
     // Launchers are forked first, while the process is small and has one thread.
     let builds = start_launcher()?;
@@ -80,7 +80,8 @@ fn version(unit: &Unit, folder: &Folder, (name, node): (&str, &str)) -> Result<C
     })
 }
 
-/// Does the work, and publishes what it found or why it cannot be done; nothing where the result is there meanwhile.
+/// Does the work, and publishes the result or the reason why the unit cannot be done. Publishes nothing if `work` finds
+/// that the result already exists.
 fn publish(
     folder: &Folder,
     (name, node): (&str, &str),

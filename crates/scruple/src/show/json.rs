@@ -151,7 +151,7 @@ struct ComparisonResult<'a> {
     nodes: Option<NodesResult<'a>>,
 }
 
-/// How far the nodes of a farm agree.
+/// How far the nodes of a farm agree about a comparison.
 #[derive(Serialize)]
 struct NodesResult<'a> {
     of_class: bool,

@@ -70,7 +70,8 @@ pub struct Report<'a> {
     pub loads: Option<&'a Loads>,
     /// How the environments of two stored runs are related; `None` within one run.
     pub environments: Option<Environments>,
-    /// How far the nodes of a farm agree, for each comparison that several have taken, by its place in `judged`.
+    /// How far the nodes of a farm agree about each comparison that several nodes have measured, by its index in
+    /// `judged`.
     pub over_nodes: BTreeMap<usize, OverNodes>,
 }
 

@@ -1,9 +1,10 @@
-//! How far the nodes of a farm agree, in words.
+//! Describes how far the nodes of a farm agree.
 
 use scruple_core::stats::nodes::Joined;
 use scruple_core::unit::change;
 
-/// By how much nodes differ, from which to which, and how much of that is no noise: what stands behind ‘nodes differ’.
+/// Describes how much the nodes differ, between which extremes, and how much of that is not noise. The text continues
+/// ‘nodes differ’.
 pub fn differ(joined: &Joined, names: &[String]) -> String {
     let extreme = |sign: f64| {
         let by = |place: &usize| sign * joined.each[*place];

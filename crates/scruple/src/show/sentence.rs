@@ -47,7 +47,7 @@ fn sentence(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
     format!("{statement}{}.{over_nodes}", carried_by(report, arm, judged))
 }
 
-/// How far the nodes of a farm agree.
+/// Describes how far the nodes of a farm agree about a comparison, if several nodes have measured it.
 fn agreement(report: &Report<'_>, judged: &Judged) -> Option<String> {
     let at = report.judged.iter().position(|one| std::ptr::eq(one, judged))?;
     let found = report.over_nodes.get(&at)?;
