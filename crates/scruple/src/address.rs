@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 /// The address of a store, as `--store`, `SCRUPLE_STORE` and `[store] url` give it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// A file.
+    /// The path of an SQLite file.
     File(PathBuf),
-    /// A database of a server.
+    /// The URL of a database on a PostgreSQL server.
     Server(ServerUrl),
 }
 
@@ -16,7 +16,7 @@ pub enum Address {
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerUrl {
     text: String,
-    /// Whether the user named it. An address from a project's configuration is not combined with a password of the
+    /// Whether the user named the URL. A URL from a project's configuration is not combined with a password of the
     /// environment.
     pub by_user: bool,
 }
@@ -25,7 +25,7 @@ impl Address {
     /// Parses a path, `sqlite:PATH` or `postgres://…`.
     ///
     /// # Errors
-    /// What is wrong with it, for a message.
+    /// A message that says what is wrong with the text.
     pub fn parse(text: &str, by_user: bool) -> Result<Address, String> {
         match text.split_once("://") {
             Some(("postgres" | "postgresql", _)) => {
@@ -39,7 +39,7 @@ impl Address {
         }
     }
 
-    /// The same address, with a relative file resolved against a folder.
+    /// Returns the same address, with a relative path resolved against a folder.
     pub fn below(self, folder: &Path) -> Address {
         match self {
             Address::File(path) => Address::File(folder.join(path)),
@@ -49,7 +49,7 @@ impl Address {
 }
 
 impl ServerUrl {
-    /// The URL as it was given, including the password.
+    /// Returns the URL as it was given, including the password.
     pub fn secret(&self) -> &str {
         &self.text
     }
@@ -76,7 +76,7 @@ impl fmt::Debug for ServerUrl {
     }
 }
 
-/// A text without the password, if it contains the URL of a database, as words of a command line may.
+/// Removes the password from a text that contains the URL of a database, such as a word of a command line.
 pub fn without_password(text: &str) -> String {
     let Some((before, rest)) = text.split_once("://") else { return text.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

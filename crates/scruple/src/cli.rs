@@ -20,7 +20,7 @@ use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, Va
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// The last line of the help.
+/// The last line of the help text.
 const EVERY_VERB: &str = "Every verb takes --color auto, always or never; NO_COLOR is obeyed as well.";
 
 /// Weighs programs: time, allocations and memory, side by side, with honest intervals.
@@ -87,7 +87,7 @@ pub enum Verb {
     },
 }
 
-/// The groups in which `scruple --help` lists the verbs.
+/// The groups in which `scruple --help` lists the commands.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Weigh", &["run", "bench", "load", "history"]),
     ("Judge", &["compare", "explain", "check"]),
@@ -96,7 +96,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Machine", &["doctor", "inspect", "completions"]),
 ];
 
-/// Verbs that had another name, each with the one that it has now.
+/// Former names of commands, each with the present name.
 const RENAMED: [(&str, &str); 6] = [
     ("list", "store list"),
     ("import", "store import"),
@@ -106,7 +106,7 @@ const RENAMED: [(&str, &str); 6] = [
     ("metrics", "inspect metrics"),
 ];
 
-/// The description of the command line, with the verbs in groups.
+/// Returns the description of the command line, with the commands in groups.
 pub fn description() -> Command {
     let command = Cli::command();
     let mut verbs = String::new();
@@ -123,13 +123,13 @@ pub fn description() -> Command {
     ))
 }
 
-/// Parses the command line; help, versions and usage errors are printed and end the process.
+/// Parses the command line. For help, the version and usage errors, it prints a text and ends the process.
 pub fn parse() -> Cli {
     let matches = description().get_matches();
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// The replacement of the first word, where that is a verb's former name.
+/// Returns the present name of a command, if the word is a former name.
 pub fn renamed(verb: &str) -> Option<&'static str> {
     RENAMED.iter().find(|(old, _)| *old == verb).map(|(_, new)| *new)
 }

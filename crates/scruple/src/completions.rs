@@ -1,11 +1,11 @@
-//! `scruple completions`: completion scripts for shells, and manual pages.
+//! `scruple completions`: prints completion scripts for shells, and writes manual pages.
 
 use crate::cli;
 use crate::fault::{Code, Fault};
 use crate::show::output;
 use std::path::Path;
 
-/// Prints the script, or writes the pages.
+/// Prints the completion script, or writes the manual pages.
 pub fn completions(shell: Option<clap_complete::Shell>, man: Option<&Path>) -> Result<Code, Fault> {
     if let Some(folder) = man {
         return pages(folder).map(|()| Code::Fine).map_err(|error| {
@@ -22,7 +22,7 @@ pub fn completions(shell: Option<clap_complete::Shell>, man: Option<&Path>) -> R
     Ok(Code::Fine)
 }
 
-/// One page for the program and one for each verb: `scruple.1`, `scruple-run.1` and so on.
+/// Writes one page for the program and one for each command: `scruple.1`, `scruple-run.1` and so on.
 fn pages(folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     clap_mangen::generate_to(cli::description(), folder)

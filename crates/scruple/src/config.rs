@@ -1,4 +1,4 @@
-//! `scruple.toml`: commands, bench programs and budgets of a project.
+//! `scruple.toml`: the commands, bench programs and budgets of a project.
 
 use crate::farm::FarmEntry;
 use crate::fault::Fault;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The file, with everything optional.
+/// The content of the file. Every part is optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
@@ -23,15 +23,15 @@ pub struct File {
     #[serde(default)]
     store: StoreEntry,
     #[serde(default)]
-    /// How versions are built.
+    /// The settings for building versions.
     pub build: BuildEntry,
     #[serde(default)]
-    /// Which versions are weighed.
+    /// The settings that select versions.
     pub history: HistoryEntry,
     #[serde(default)]
-    /// Which machines measure.
+    /// The settings for the machines that measure.
     pub farm: FarmEntry,
-    /// What other programs keep in the file.
+    /// A table that other programs may use; Scruple ignores it.
     #[serde(default, rename = "metadata")]
     _metadata: serde::de::IgnoredAny,
 }
@@ -65,29 +65,29 @@ struct StoreEntry {
     url: Option<String>,
 }
 
-/// The configuration of the project that the working folder is in; empty where there is none.
+/// The configuration of the project around the working folder; empty if there is no file.
 #[derive(Debug, Default)]
 pub struct Config {
-    /// The path of the file; empty where there is none.
+    /// The path of the file; empty if there is none.
     pub path: PathBuf,
-    /// Its content.
+    /// The content of the file.
     pub file: File,
 }
 
-/// A command of the configuration.
+/// A command in the configuration.
 #[derive(Clone, Debug)]
 pub struct ConfiguredCommand {
-    /// Its name.
+    /// The name of the command.
     pub name: String,
-    /// Its words, with parameters in braces.
+    /// The command line, with parameters in braces.
     pub run: String,
-    /// The values of its parameters.
+    /// The values of each parameter.
     pub params: Vec<(String, Vec<String>)>,
-    /// What to run before each run.
+    /// The shell command that runs before each launch.
     pub prepare: Option<String>,
 }
 
-/// The keys that a table of the file may have, for messages about mistyped ones.
+/// The keys that the tables of the file may have, for messages about mistyped ones.
 const KEYS: [&str; 41] = [
     "command",
     "bench",
@@ -133,7 +133,7 @@ const KEYS: [&str; 41] = [
 ];
 
 impl Config {
-    /// Searches the file from the working folder upwards.
+    /// Searches for the file in the working folder and its parents, and reads it.
     pub fn find() -> Result<Config, Fault> {
         let here = std::env::current_dir()
             .map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
@@ -162,7 +162,7 @@ impl Config {
         Ok(Config { path: path.to_owned(), file })
     }
 
-    /// The commands.
+    /// Returns the commands.
     pub fn commands(&self) -> Vec<ConfiguredCommand> {
         let values = |list: &[toml::Value]| list.iter().map(plain).collect();
         self.file
@@ -177,7 +177,7 @@ impl Config {
             .collect()
     }
 
-    /// The words of the first bench program.
+    /// Returns the words of the first bench program.
     pub fn bench_program(&self) -> Result<Vec<String>, Fault> {
         match self.file.bench.first() {
             Some(entry) => shell_words::split(&entry.program).map_err(|_| {
@@ -191,27 +191,28 @@ impl Config {
         }
     }
 
-    /// The bench programs, by name.
+    /// Returns the names of the bench programs, each with its command line.
     pub fn benches(&self) -> Vec<(&str, &str)> {
         self.file.bench.iter().map(|entry| (entry.name.as_str(), entry.program.as_str())).collect()
     }
 
-    /// The folder of the file, to which its paths are relative.
+    /// Returns the folder of the file, which relative paths in the file refer to.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
     }
 
-    /// The file itself, where there is one.
+    /// Returns the path of the file, if there is one.
     pub fn file_path(&self) -> Option<&Path> {
         Some(self.path.as_path()).filter(|path| !path.as_os_str().is_empty())
     }
 
-    /// The store, where one is named.
+    /// Returns the URL of the store, if the file names one.
     pub fn store(&self) -> Option<&str> {
         self.file.store.url.as_deref()
     }
 
-    /// The budgets: keys are `ARM.METRIC`, where the metric has two words and the arm may hold a `*`.
+    /// Returns the budgets. Keys have the form `ARM.METRIC`; the metric consists of two words, and the arm may contain
+    /// a `*`.
     pub fn budgets(&self, brought: &[Metric]) -> Result<Vec<Budget>, Fault> {
         self.file
             .budgets
@@ -226,14 +227,14 @@ impl Config {
             .collect()
     }
 
-    /// The names of commands that a budget is for.
+    /// Returns the names of the commands that a budget applies to.
     pub fn commands_of<'a>(&'a self, budget: &'a Budget) -> impl Iterator<Item = &'a str> {
         let names = self.file.command.iter().map(|command| command.name.as_str());
         names.filter(|name| budget.applies_to(name) || budget.arm.starts_with(name))
     }
 }
 
-/// A value as it would be written on the command line.
+/// Writes a value as on the command line.
 pub fn plain(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
@@ -241,14 +242,14 @@ pub fn plain(value: &toml::Value) -> String {
     }
 }
 
-/// `parse.malloc.bytes` is the metric `malloc.bytes` of `parse`.
+/// Splits the key of a budget: `parse.malloc.bytes` is the metric `malloc.bytes` of `parse`.
 fn split_key(key: &str) -> Option<(&str, &str)> {
     let second = key.rfind('.')?;
     let first = key[..second].rfind('.')?;
     Some((&key[..first], &key[first + 1..]))
 }
 
-/// The known key nearest to the unknown one that a message of the parser quotes.
+/// Returns the known key that is most similar to the unknown one, which the message of the parser quotes.
 fn unknown_key(message: &str) -> Option<&'static str> {
     let name = message.strip_prefix("unknown field `")?.split('`').next()?;
     KEYS.into_iter().min_by_key(|key| edit_distance(name, key))

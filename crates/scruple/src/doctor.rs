@@ -1,4 +1,5 @@
-//! `scruple doctor`: what this machine can and cannot measure and why, how noisy it is now, and what to change.
+//! `scruple doctor`: says what this machine can measure, what it cannot and why, how noisy it is now, and what to
+//! change.
 
 use crate::cli::DoctorArgs;
 use crate::fault::{Code, Fault};
@@ -27,10 +28,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long identical programs are compared.
+/// The time for which identical programs are compared.
 const LISTEN: Duration = Duration::from_secs(5);
 
-/// The rounds of the program that is compared with itself: a few milliseconds of arithmetic.
+/// The number of rounds of the program that is compared with itself. They take a few milliseconds of arithmetic.
 const ROUNDS: &str = "8000000";
 
 /// Prints the findings.
@@ -61,7 +62,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<Code, Fault> {
     Ok(Code::Fine)
 }
 
-/// The arithmetic of doctor's own comparison: the compiler cannot predict its result.
+/// Runs the arithmetic for doctor's own comparison. The compiler cannot predict its result.
 pub fn burn(rounds: u64) -> Code {
     let mut state = std::hint::black_box(1_u64);
     for round in 0..rounds {
@@ -133,8 +134,8 @@ fn instruments(weigher: &mut Commands, job: &Job) -> String {
     let shielded =
         Job { shield: Some(Shield { cores: Vec::new(), cap: Duration::from_secs(10) }), ..job.clone() };
     let fixed = Job { fixed_addresses: true, ..job.clone() };
-    // Scruple traces others, and such programs are not traced, and it may be linked statically, which hides its
-    // allocations: another program tests what this machine permits.
+    // The memory pass is tested with another program. Scruple itself is a tracer, which cannot be traced, and it may be
+    // linked statically, which hides its allocations.
     let plain = Program::find("true".as_ref(), &job.folder)
         .map_or_else(|_| job.clone(), |program| Job { program, argv: vec!["true".into()], ..job.clone() });
     let timing = weigher.weigh(job, Pass::Timing, 0, 0);
@@ -159,7 +160,7 @@ fn instruments(weigher: &mut Commands, job: &Job) -> String {
     text
 }
 
-/// Other programs and counters that some options need.
+/// Lists the programs and counters that some options need, and whether they are available.
 fn tools() -> String {
     let mut text = String::from("What some options need\n");
     let mut tool = |what: &str, found: Result<(), String>, gives: &str| match found {
@@ -188,7 +189,7 @@ fn finding(text: &mut String, what: &str, weighed: &Weighed, key: &str) {
     line(text, what, &found);
 }
 
-/// The available figures of one program.
+/// Lists which metrics of a program are available.
 fn program(words: &[String]) -> Result<String, Fault> {
     let here = std::env::current_dir().unwrap_or_default();
     let program = Program::find(words[0].as_ref(), &here).map_err(Fault::usage)?;
@@ -235,7 +236,7 @@ fn program(words: &[String]) -> Result<String, Fault> {
     Ok(text)
 }
 
-/// Which profiles for `scruple inspect ghc` the program can produce.
+/// Lists which profiles for `scruple inspect ghc` the program can write.
 fn haskell_profiles(text: &mut String, program: &Program) {
     let profiles = ghc::profiles(program);
     let heap = match profiles.heap_by_type {

@@ -3,7 +3,7 @@
 use scruple_core::budget::Kept;
 use std::fmt;
 
-/// The meaning of the exit code.
+/// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// Success.
@@ -12,17 +12,17 @@ pub enum Code {
     GateFailed = 1,
     /// The command line, the configuration or the store is not usable.
     Usage = 2,
-    /// A decision was requested and the readings do not decide.
+    /// A decision was requested, but the readings are not sufficient for it.
     Unknown = 3,
     /// A measured program failed.
     ProgramFailed = 4,
     /// Scruple itself failed.
     Internal = 5,
-    /// The user interrupted; this is the code that shells use for it.
+    /// The user interrupted the run. Shells use the same code for an interrupted program.
     Interrupted = 130,
 }
 
-/// The exit code of limits that were all checked.
+/// Converts the outcome of all limits into an exit code.
 impl From<Kept> for Code {
     fn from(kept: Kept) -> Code {
         match kept {
@@ -33,7 +33,7 @@ impl From<Kept> for Code {
     }
 }
 
-/// An error with its exit code: what was tried, what failed, what to do.
+/// An error with its exit code. The message says what was tried, what failed, and what to do.
 #[derive(Debug)]
 pub struct Fault {
     /// The exit code.
@@ -43,22 +43,22 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// An error of the user's request.
+    /// Creates the error for an invalid request of the user.
     pub fn usage(message: impl fmt::Display) -> Fault {
         Fault { code: Code::Usage, message: message.to_string() }
     }
 
-    /// A failure of a measured program.
+    /// Creates the error for a measured program that failed.
     pub fn program(message: impl fmt::Display) -> Fault {
         Fault { code: Code::ProgramFailed, message: message.to_string() }
     }
 
-    /// A run that was measured but could not be stored completely.
+    /// Creates the error for a run that was measured but could not be stored completely.
     pub fn not_stored(error: &crate::store::StoreError) -> Fault {
         Fault::usage(format!("the run was measured but could not be stored: {error}"))
     }
 
-    /// An internal error.
+    /// Creates the error for a failure of Scruple itself.
     pub fn internal(message: impl fmt::Display) -> Fault {
         Fault { code: Code::Internal, message: message.to_string() }
     }

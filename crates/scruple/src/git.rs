@@ -1,4 +1,4 @@
-//! Calls the git program.
+//! Runs the git program.
 
 use crate::fault::Fault;
 use std::ffi::{OsStr, OsString};
@@ -9,14 +9,14 @@ use std::process::{Command, Stdio};
 /// The state of a working tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeState {
-    /// The commit that is checked out.
+    /// The id of the commit that is checked out.
     pub commit: String,
-    /// Whether the tree differs from it.
+    /// Whether the tree differs from the commit.
     pub dirty: bool,
 }
 
-/// The state of the repository a folder is in; none outside one, without commits, or without git.
-///
+/// Returns the state of the repository that contains a folder. Returns `None` if the folder is in no repository, or if
+/// there are no commits or no git program.
 pub fn state(folder: &Path) -> Option<TreeState> {
     let repository = Repository::at(folder);
     let commit = repository.ask(["rev-parse", "HEAD"]).ok()?;
@@ -25,7 +25,7 @@ pub fn state(folder: &Path) -> Option<TreeState> {
     Some(TreeState { commit, dirty })
 }
 
-/// Variables by which a caller, such as a git hook, would make git use another repository than the intended one.
+/// The variables with which a caller, such as a git hook, would make git use another repository than the intended one.
 pub const MISLEADING: [&str; 9] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -38,30 +38,30 @@ pub const MISLEADING: [&str; 9] = [
     "GIT_CONFIG_COUNT",
 ];
 
-/// Settings that prevent git from running programs named by the configuration, and hooks.
+/// The settings that prevent git from running hooks and programs that the configuration names.
 const TAME: [&str; 6] =
     ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false"];
 
-/// A repository that is queried.
+/// A repository in which git runs.
 ///
-/// The folder, including its configuration, may belong to anybody: no program that it names is run, whether for
-/// watching files, as a hook, as a content filter, to check signatures, or to fetch missing objects.
+/// The folder and its configuration may come from anybody. Therefore git runs no program that they name, whether to
+/// watch files, as a hook, as a content filter, to check signatures, or to fetch missing objects.
 #[derive(Clone, Debug)]
 pub struct Repository {
     folder: PathBuf,
 }
 
-/// An error of git, in its own words.
+/// Why git gave no answer.
 #[derive(Debug)]
 pub enum Refused {
-    /// Git reported an error.
+    /// Git reported this error.
     Said(String),
-    /// Git could not be run.
+    /// Git could not be started.
     NoGit(Fault),
 }
 
 impl Refused {
-    /// The error for the user: what was tried, and git's message.
+    /// Creates the error for the user, with what was tried and git's message.
     pub fn fault(self, tried: &str) -> Fault {
         match self {
             Refused::Said(said) => Fault::usage(format!("{tried}: {said}")),
@@ -71,23 +71,23 @@ impl Refused {
 }
 
 impl Repository {
-    /// The repository of this folder; an error appears only with the first query.
+    /// Refers to the repository of this folder. An error appears only with the first command.
     pub fn at(folder: &Path) -> Repository {
         Repository { folder: folder.to_owned() }
     }
 
-    /// The folder.
+    /// Returns the folder of the repository.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The output of git for these arguments.
+    /// Returns the output of git for these arguments.
     pub fn ask<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Result<String, Refused> {
         self.ask_with(words, &[], None)
     }
 
-    /// The same where git reads files of the working tree, with variables set: content filters that the repository's
-    /// own configuration names are disabled. Those of the user stay.
+    /// Returns the output of git for a command that reads files of the working tree, with variables set. Content
+    /// filters that the repository's own configuration names are disabled; those of the user stay.
     pub fn ask_of_tree<S: AsRef<OsStr>>(
         &self,
         words: impl IntoIterator<Item = S>,
@@ -97,7 +97,7 @@ impl Repository {
             true => (name, "false"),
             false => (name, ""),
         });
-        // A name may contain anything, so it cannot be among the arguments.
+        // A name may contain any characters, so it cannot be an argument of git.
         let mut variables: Vec<(String, OsString)> = Vec::new();
         for (index, (name, value)) in off.enumerate() {
             variables.push((format!("GIT_CONFIG_KEY_{index}"), name.into()));
@@ -109,12 +109,12 @@ impl Repository {
         self.ask_with(words, &env, None)
     }
 
-    /// The filter settings in the repository's own configuration.
+    /// Returns the names of the filter settings in the repository's own configuration.
     fn own_filters(&self) -> Result<Vec<String>, Refused> {
         let words = ["config", "--show-scope", "--name-only", "-z", "--get-regexp", r"^filter\."];
         let answer = match self.ask(words) {
             Ok(answer) => answer,
-            // There are none.
+            // Git reports an error if there are no such settings.
             Err(Refused::Said(_)) => return Ok(Vec::new()),
             Err(refused) => return Err(refused),
         };
@@ -123,7 +123,7 @@ impl Repository {
         Ok(pairs.map(|pair| pair[1].to_owned()).collect())
     }
 
-    /// The same, with variables set and lines on standard input.
+    /// Returns the output of git for these arguments, with variables set and a text on standard input.
     pub fn ask_with<S: AsRef<OsStr>>(
         &self,
         words: impl IntoIterator<Item = S>,
@@ -152,12 +152,12 @@ impl Repository {
             .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(no_git)?;
         let writer = child.stdin.take().zip(input.map(str::to_owned)).map(|(mut stdin, text)| {
-            // Git may write while it still reads, so that the two must not wait for each other.
+            // Git may write before it has read its whole input. A separate thread avoids a deadlock.
             std::thread::spawn(move || stdin.write_all(text.as_bytes()))
         });
         let output = child.wait_with_output().map_err(no_git)?;
         if let Some(writer) = writer {
-            // If git does not read everything, it reports why itself.
+            // A failure is ignored: if git does not read everything, it reports the reason itself.
             let _ = writer.join();
         }
         match output.status.success() {
@@ -167,7 +167,7 @@ impl Repository {
     }
 }
 
-/// The first informative line that git wrote before it ended, without git's own prefixes.
+/// Returns the first informative line of git's error output, without git's own prefixes.
 fn said(text: &str) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("git gave no reason");
     let line = line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")).unwrap_or(line);

@@ -67,7 +67,8 @@ fn carry_out(verb: Verb) -> Result<Code, Fault> {
     }
 }
 
-/// Lets a defect, in whatever thread, end the program with the exit code for defects, after it has printed where it is.
+/// Installs a panic hook: a defect in any thread ends the program with the exit code for defects, after its location
+/// was printed.
 fn end_at_defects() {
     let print_where = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |defect| {
@@ -80,7 +81,7 @@ fn end_at_defects() {
     }));
 }
 
-/// Prints an error and hands back its exit code. A closed standard error changes nothing about the code.
+/// Prints an error and returns its exit code. A closed standard error does not change the code.
 fn complain(fault: &Fault) -> Code {
     let _ = writeln!(anstream::stderr(), "{}", for_terminal(&show::terminal::fault(fault)));
     fault.code

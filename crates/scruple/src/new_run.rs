@@ -1,4 +1,4 @@
-//! The start of every run: an identity, provenance, and an interruption flag.
+//! What every run needs at its start: an id, the provenance, and an interruption flag.
 
 use crate::address::without_password;
 use crate::fault::Fault;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A run without arms, of the programs at these paths.
+/// Creates a run without arms. Its provenance contains the digests of the programs at these paths.
 pub fn empty_run(seed: Option<u64>, label: Option<&str>, terms: Terms, programs: &[&Path]) -> Run {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let entropy = entropy();
@@ -32,13 +32,13 @@ pub fn empty_run(seed: Option<u64>, label: Option<&str>, terms: Terms, programs:
     }
 }
 
-/// A number that is unique among processes and times.
+/// Returns a number that differs between processes and times.
 fn entropy() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     now.as_nanos() as u64 ^ (u64::from(std::process::id()) << 32)
 }
 
-/// A run whose readings come from a script: the same on every machine at every time.
+/// Creates a run for readings from a script. It is the same on every machine at every time.
 pub fn scripted_run(seed: Option<u64>, label: Option<&str>, terms: Terms) -> Run {
     let seed = seed.unwrap_or(1);
     Run {
@@ -55,7 +55,7 @@ pub fn scripted_run(seed: Option<u64>, label: Option<&str>, terms: Terms) -> Run
     }
 }
 
-/// A new identifier for a run that began earlier; `position` distinguishes runs that began at the same time.
+/// Creates a new id for a run that began at an earlier time. `position` distinguishes runs that began at the same time.
 pub fn identifier_of(milliseconds: u64, position: usize) -> String {
     identifier(milliseconds, entropy() ^ position as u64)
 }
@@ -80,7 +80,7 @@ fn provenance(programs: &[&Path]) -> Provenance {
     provenance
 }
 
-/// An identifier that sorts by time: ten characters of milliseconds and four random ones, in Crockford's base 32.
+/// Creates an id that sorts by time: ten characters for milliseconds and four random ones, in Crockford's base 32.
 fn identifier(milliseconds: u64, entropy: u64) -> String {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let chance = Pcg::new(entropy).next_u64();
@@ -89,10 +89,10 @@ fn identifier(milliseconds: u64, entropy: u64) -> String {
     time.chain((0..4).map(|place| digit(chance, place))).collect()
 }
 
-/// Set by the first SIGINT, SIGTERM or SIGHUP; a second one ends Scruple at once.
+/// Returns a flag that the first SIGINT, SIGTERM or SIGHUP sets. A second signal ends Scruple at once.
 pub fn interruption_flag() -> Result<Arc<AtomicBool>, Fault> {
     let flag = Arc::new(AtomicBool::new(false));
-    // A process started by nohup continues when the terminal is closed.
+    // A process that nohup has started must continue when the terminal is closed.
     let hangup = (!ignores_hangup()).then_some(SIGHUP);
     for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
         signal_hook::flag::register_conditional_default(signal, flag.clone())
@@ -102,7 +102,7 @@ pub fn interruption_flag() -> Result<Arc<AtomicBool>, Fault> {
     Ok(flag)
 }
 
-/// Whether this process was started with SIGHUP, the first of the signals in the mask, ignored.
+/// Whether this process was started with SIGHUP ignored. SIGHUP is the lowest bit of the mask.
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! Paths: the project, the store, the work folder.
+//! The paths of the project, the store, and the work folder.
 
 use crate::address::Address;
 use crate::cli::StoreArgs;
@@ -8,7 +8,8 @@ use crate::store::Store;
 use scruple_core::harmless_text::{plain, steers};
 use std::path::{Path, PathBuf};
 
-/// The store's place: the one named, the configuration's, the project's, or the user's.
+/// Returns the address of the store: that of the command line, of the configuration, of the project, or of the user, in
+/// this order.
 pub fn store_address(named: Option<&Path>) -> Result<Address, Fault> {
     if let Some(path) = named {
         return address(&path.to_string_lossy());
@@ -25,17 +26,17 @@ pub fn store_address(named: Option<&Path>) -> Result<Address, Fault> {
     }))
 }
 
-/// An address that the user gave: a path, or the URL of a database.
+/// Parses an address that the user gave: a path, or the URL of a database.
 pub fn address(text: &str) -> Result<Address, Fault> {
     Address::parse(text, true).map_err(Fault::usage)
 }
 
-/// A file among the user's data.
+/// Returns the path of a file in the user's data folder.
 pub fn data_file(name: &str) -> Result<PathBuf, Fault> {
     Ok(user_folder("XDG_DATA_HOME", ".local/share")?.join("scruple").join(name))
 }
 
-/// The store to write to, unless none is wanted.
+/// Opens the store for a new run, unless the user wants none.
 pub fn open_store(args: &StoreArgs) -> Result<Option<Store>, Fault> {
     check_label(args.label.as_deref())?;
     match args.no_store {
@@ -56,13 +57,13 @@ pub fn check_label(label: Option<&str>) -> Result<(), Fault> {
     Err(Fault::usage(format!("the label ‘{}’ {why}: give another --label", plain(label))))
 }
 
-/// The store to read from.
+/// Opens the store for reading.
 pub fn existing_store(named: Option<&Path>) -> Result<Store, Fault> {
     Ok(Store::open_existing(&store_address(named)?)?)
 }
 
-/// Where histories keep their clones and builds: below the user's cache, or the temporary folder where that is not
-/// writable.
+/// Returns the folder for the clones and builds of histories. It is in the user's cache, or in the temporary folder if
+/// the cache is not writable.
 pub fn history_folder() -> Result<PathBuf, Fault> {
     let cache = user_folder("XDG_CACHE_HOME", ".cache").ok().map(|cache| cache.join("scruple/history"));
     let mut problem = String::new();
@@ -77,30 +78,31 @@ pub fn history_folder() -> Result<PathBuf, Fault> {
     )))
 }
 
-/// Where the nodes of a farm keep builds and artefacts, each in a folder of its own.
+/// Returns the folder in which the nodes of a farm keep builds and artefacts, each in a subfolder of its own.
 pub fn nodes_folder() -> Result<PathBuf, Fault> {
     Ok(user_folder("XDG_CACHE_HOME", ".cache")?.join("scruple/nodes"))
 }
 
-/// Where units of command lines and their results are, unless the configuration names a folder.
+/// Returns the folder for the units of command lines and their results, which is used unless the configuration names
+/// one.
 pub fn farm_folder() -> Result<PathBuf, Fault> {
     Ok(user_folder("XDG_CACHE_HOME", ".cache")?.join("scruple/farm"))
 }
 
-/// Where the compiled call tree is kept for each version of valgrind.
+/// Returns the folder that caches the compiled call-tree tool for each version of Valgrind.
 pub fn calltree_folder() -> PathBuf {
     let cache = user_folder("XDG_CACHE_HOME", ".cache").unwrap_or_else(|_| std::env::temp_dir());
     cache.join("scruple/calltree")
 }
 
-/// A folder of this process for files that measured programs execute or map; removed when dropped.
+/// A folder of this process for files that measured programs execute or map. It is removed when the value is dropped.
 pub struct WorkFolder {
     path: PathBuf,
 }
 
 impl WorkFolder {
-    /// Makes the folder below the user's cache, or the temporary folder where that is not writable, and removes
-    /// folders whose process was killed.
+    /// Creates the folder in the user's cache, or in the temporary folder if the cache is not writable. Removes the
+    /// folders of processes that were killed.
     pub fn make() -> Result<WorkFolder, Fault> {
         let cache = user_folder("XDG_CACHE_HOME", ".cache").ok().map(|cache| cache.join("scruple"));
         let mut problem = String::new();
@@ -119,7 +121,7 @@ impl WorkFolder {
         )))
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -127,7 +129,7 @@ impl WorkFolder {
 
 impl Drop for WorkFolder {
     fn drop(&mut self) {
-        // A later run removes what cannot be removed now.
+        // A failure is ignored, because a later run removes what cannot be removed now.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
@@ -135,7 +137,8 @@ impl Drop for WorkFolder {
 fn sweep(base: &Path) {
     for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        // The names have equal lengths, since programs may copy an environment that contains them.
+        // The names of all work folders have the same length, since programs may copy an environment that contains
+        // them.
         let owner =
             name.to_str().and_then(|name| name.strip_prefix("work-")).map(|pid| pid.trim_start_matches('0'));
         if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
@@ -144,7 +147,7 @@ fn sweep(base: &Path) {
     }
 }
 
-/// The nearest folder upwards that is a project: it has a store, a configuration or a repository.
+/// Returns the nearest parent folder that is a project, because it has a store, a configuration or a repository.
 fn project_folder(from: &Path) -> Option<&Path> {
     from.ancestors()
         .find(|folder| [".scruple", "scruple.toml", ".git"].iter().any(|sign| folder.join(sign).exists()))

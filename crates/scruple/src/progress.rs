@@ -1,18 +1,18 @@
-//! Progress on a terminal, drawn between launches and never while one runs.
+//! Shows progress on a terminal. It is drawn between launches, and never during one.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use scruple_core::harmless_text::{for_terminal, plain};
 use scruple_core::metric::Pass;
 use std::io::{IsTerminal, Write, stderr};
 
-/// A line of progress; nothing where standard error is not a terminal.
+/// A line that shows progress. It is hidden if standard error is not a terminal.
 pub struct Progress {
     bar: ProgressBar,
     silent: bool,
 }
 
 impl Progress {
-    /// Progress on standard error.
+    /// Creates a line of progress on standard error.
     pub fn new() -> Progress {
         let progress = Progress {
             bar: ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(8)),
@@ -28,15 +28,15 @@ impl Progress {
         }
     }
 
-    /// No progress at all.
+    /// Creates a value that shows no progress.
     pub fn hidden() -> Progress {
         Progress { bar: ProgressBar::hidden(), silent: true }
     }
 
-    /// Prints a line, also where standard error is no terminal.
+    /// Prints a line, even if standard error is not a terminal.
     pub fn say(&self, text: &str) {
         if !self.silent {
-            // A closed standard error ends no measurement.
+            // A failure to write is ignored, because a closed standard error must not end a measurement.
             self.bar.suspend(|| _ = writeln!(anstream::stderr(), "{}", for_terminal(text)));
         }
     }
@@ -48,7 +48,7 @@ impl Progress {
         self.message(format!("{} · block {} of at most {blocks} · {name}", pass.word(), block + 1));
     }
 
-    /// Shows that a launch does not count yet.
+    /// Shows that a launch is a warm-up and does not count.
     pub fn warm_up(&self, name: &str) {
         self.message(format!("warming up · {name}"));
     }
@@ -71,7 +71,7 @@ impl Progress {
         self.message(format!("{doing} · process {} · {name}", process + 1));
     }
 
-    /// The columns and rows for results so far; none where progress is not shown.
+    /// Returns the numbers of columns and rows for the results so far, or `None` if progress is not shown.
     pub fn room(&self) -> Option<(usize, usize)> {
         if self.bar.is_hidden() {
             return None;
@@ -81,13 +81,13 @@ impl Progress {
         Some((usize::from(columns.0), usize::from(rows.0).saturating_sub(2)))
     }
 
-    /// Shows the results so far above the line of progress, replacing the earlier ones.
+    /// Shows the results so far above the line of progress. They replace the earlier ones.
     pub fn so_far(&self, text: &str) {
         self.lay_out("{prefix}\n{bar:20} {wide_msg}");
         self.bar.set_prefix(for_terminal(text.trim_end()));
     }
 
-    /// Prints what was done on standard error, where that is no terminal.
+    /// Prints what was done, if standard error is not a terminal.
     pub fn done(&self, what: &str) {
         if !stderr().is_terminal() {
             self.say(&plain(what));
@@ -103,8 +103,8 @@ impl Progress {
 }
 
 impl Progress {
-    /// Shows the progress of a load: its turn of how many, and its seconds of how many. The message comes first, since
-    /// a narrow terminal cuts off the name.
+    /// Shows the progress of a load: the index of its turn and the number of turns, and the elapsed and total seconds
+    /// of the turn. The time comes first, since a narrow terminal cuts off the name.
     pub fn load(&self, name: &str, turn: (u32, u32), seconds: (f64, f64), doing: &str) {
         let ((turn, turns), (elapsed, whole)) = (turn, seconds);
         self.bar.set_length((f64::from(turns) * whole * 10.0) as u64);
@@ -114,7 +114,7 @@ impl Progress {
         self.message(format!("{left} · {doing} · {name}"));
     }
 
-    /// Prints a line that stays, where progress is shown.
+    /// Prints a line that stays, if progress is shown.
     pub fn note(&self, text: &str) {
         self.bar.println(text);
     }

@@ -1,10 +1,10 @@
-//! Values on the command line that several verbs take: durations, ages, margins.
+//! Parses values that several commands take on the command line: durations, ages, margins.
 
 use crate::fault::Fault;
 use scruple_core::unit::{Unit, parse_quantity};
 use std::time::Duration;
 
-/// Parses a duration such as `60s`, `1.5 min` or `200ms`; a number alone is seconds.
+/// Parses a duration such as `60s`, `1.5 min` or `200ms`. A number without a unit means seconds.
 pub fn duration(text: &str) -> Result<Duration, Fault> {
     let with_unit = match text.trim().parse::<f64>() {
         Ok(_) => format!("{}s", text.trim()),
@@ -29,7 +29,8 @@ pub fn margin(text: &str) -> Result<f64, Fault> {
     }
 }
 
-/// Parses an age such as `30d`, `12h` or `10min`; 0 is allowed, and a number alone has no unit.
+/// Parses an age such as `30d`, `12h` or `10min`. Zero is allowed; a number without a unit is an error unless it is
+/// zero.
 pub fn age(text: &str) -> Result<Duration, Fault> {
     let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u32>().ok());
     if let Some(days) = days {
