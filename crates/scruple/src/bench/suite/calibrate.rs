@@ -85,7 +85,7 @@ impl Suite {
         self.check(index, program)?;
         let first = self.find_iterations(index, program, LoopKind::Case, 1)?;
         self.weighed[index].iterations = first;
-        // The warm-up needs enough iterations of the tare as well, so that the tare is warm when its number is determined.
+        // The warm-up must run enough iterations of the tare, so that it is warm when its number is determined.
         self.weighed[index].tare_iterations = self.find_iterations(index, program, LoopKind::Tare, first)?;
         self.warm_up(index, program)?;
         let iterations = self.find_iterations(index, program, LoopKind::Case, first)?;
@@ -171,7 +171,7 @@ impl Suite {
                 true => most.min((iterations as f64 * room).max(1.0) as u64),
                 false => most,
             };
-            // A batch that is far too long was interrupted, or ran before its loop was compiled, so a shorter one is tried.
+            // A batch that is far too long was interrupted, or ran before its loop was compiled. A shorter one is tried.
             let too_long = least > 2.0 * target && iterations > 1;
             let fits = !too_long && (least >= 0.5 * target || iterations >= most);
             if fits || attempt == ATTEMPTS {
