@@ -195,7 +195,7 @@ fn check_configured(budgets: &[Budget], config: &Config, cases: &[String]) -> Re
     }
 }
 
-/// Judges each case against the case of the same name in a stored run.
+/// Compares each case with the case of the same name in a stored run.
 fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], budgets: &[Budget]) -> Report<'a> {
     let subjects: BTreeMap<&str, &Arm> =
         baseline.arms_of(Role::Subject).map(|arm| (arm.name.as_str(), arm)).collect();

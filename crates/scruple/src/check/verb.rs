@@ -91,7 +91,7 @@ pub fn stopped(result: Result<(), Stop>, unstored: &Option<crate::store::StoreEr
     }
 }
 
-/// What a summary needs in addition to the runs.
+/// The information that a summary needs in addition to the runs.
 #[derive(Default)]
 pub struct Context {
     /// The names of the versions, the reference first.

@@ -17,7 +17,7 @@ pub struct Batch {
     pub measures: Vec<Planned>,
 }
 
-/// A unit that weighs.
+/// A planned unit that weighs versions.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
     /// The name of the unit.

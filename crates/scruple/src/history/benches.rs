@@ -44,7 +44,7 @@ pub struct Visit<'a> {
     pub folder: &'a Path,
     /// The environment of the processes of the counting pass.
     pub environment: &'a [(OsString, OsString)],
-    /// The history's run.
+    /// The run of the history.
     pub run: &'a Run,
     /// The pass, which says which figures are read.
     pub pass: Pass,

@@ -3,10 +3,10 @@
 //! ```text
 //! tree/              the tree that versions are built in, a clone that borrows the repository's objects
 //! tree.second/       the tree of the second of two versions that are compared, with files of its own for build systems
-//! built/DIGEST/      artefacts; all DIGESTs have one length, and so do the paths of all versions
-//! lists/DIGEST       the names of their files
-//! recipes/DIGEST     the result of a tree with a recipe and tools
-//! logs/COMMIT.log    what the build, the check or a measured program wrote
+//! built/DIGEST/      artefacts; all digests have the same length, so that the paths of all versions do as well
+//! lists/DIGEST       the names of the files among these artefacts
+//! recipes/DIGEST     the result of building a tree with a recipe and tools
+//! logs/COMMIT.log    the output of the build, the check or a measured program
 //! ```
 
 use super::artefacts::{self, Artefacts};

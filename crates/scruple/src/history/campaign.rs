@@ -77,7 +77,7 @@ pub struct Campaign {
     /// The environment of counting launches.
     environment: Vec<(OsString, OsString)>,
     forecast: Forecast,
-    /// Versions that could not be built a second time.
+    /// The indices of the versions that could not be built a second time.
     built_once: BTreeSet<usize>,
     /// How many builds failed since the last success.
     failures: u32,

@@ -1,6 +1,6 @@
 //! The history of a repository: every version of a range is built once, and then weighed beside the others.
 //!
-//! [`take`] runs one history from its current state until nothing is left to do.
+//! [`take`] runs one history from its current state until no work is left.
 
 pub mod accepted_changes;
 pub mod across_nodes;

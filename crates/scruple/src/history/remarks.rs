@@ -96,7 +96,7 @@ pub fn end(history: &mut StoredHistory) {
     }
 }
 
-/// The most cases that one remark names.
+/// The largest number of cases that one remark names.
 const NAMED: usize = 5;
 
 /// Names the cases of bench programs that a version has and the version before it lacks, or the other way round.

@@ -1,4 +1,4 @@
-//! Stores what belongs to a run in addition to its readings: call trees, explanations, sections of pages.
+//! Stores the data of a run other than its readings: call trees, explanations, sections of pages.
 
 use super::database::{Failure, StoredRow, Value};
 use super::{Store, StoreError, damaged, parse};

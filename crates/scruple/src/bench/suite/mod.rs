@@ -310,7 +310,7 @@ impl Suite {
         self.look = Some(look);
     }
 
-    /// Shows the results so far, if standard error is a terminal.
+    /// Shows the results so far, if standard error is a terminal with enough rows for them.
     fn show_so_far(&self) {
         if let (Some(look), Some(room)) = (&self.look, self.progress.room())
             && self.weighed.len() <= room.1

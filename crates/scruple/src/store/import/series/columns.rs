@@ -47,7 +47,7 @@ pub fn read(text: &str, name: &str) -> Result<Values, ImportError> {
     values(&Table { head, rows }, name)
 }
 
-/// The values of a table.
+/// Returns the values of a table.
 pub(super) fn values(table: &Table, name: &str) -> Result<Values, ImportError> {
     let head = &table.head;
     let [commit, moment, number] = [COMMIT, TIME, NUMBER].map(|names| position(head, names));
