@@ -3,7 +3,6 @@
 //! Counts of one program are the same on every machine of one architecture, as long as compilers and libraries are the
 //! same. Times are not: a time on another machine says nothing about the program.
 
-use crate::compare::Comparison;
 use crate::evidence::Evidence;
 use crate::judge::Judged;
 use crate::metric::{Better, Metric, Quality};
@@ -11,6 +10,7 @@ use crate::provenance::Provenance;
 use crate::run::Run;
 use crate::stats::paired::Why;
 use crate::unit::Unit;
+use crate::verdict::Comparison;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,7 +4,6 @@
 //! gate is never more certain than the verdicts that it rests on: where a comparison can't tell, neither can the gate.
 
 use crate::budget::{Budget, Checked, Kept};
-use crate::compare::{Comparison, Direction, Verdict};
 use crate::history::Acceptance;
 use crate::judge::{Judged, declaration};
 use crate::metric::{Better, DEFAULT_METRICS, Metric, Pass, Quality, metric};
@@ -12,6 +11,7 @@ use crate::run::Run;
 use crate::sample::Sample;
 use crate::subject::{Arm, Role};
 use crate::unit::Unit;
+use crate::verdict::{Comparison, Direction, Verdict};
 use crate::words::words;
 
 /// The settings of a gate.

@@ -14,7 +14,6 @@ pub use fits::{Fit, fits, trailing_number};
 pub use on_nodes::{Nodes, over_nodes};
 pub use rows::compare_pairs;
 
-use crate::compare::{Comparison, Verdict};
 use crate::metric::{Metric, Quality, metric};
 use crate::run::Run;
 use crate::sample::{Figure, Sample};
@@ -24,6 +23,7 @@ use crate::stats::processes;
 use crate::stats::quantile::{Interval, median, median_interval};
 use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
+use crate::verdict::{Comparison, Verdict};
 use std::collections::HashMap;
 
 /// The resident size varies by up to this many bytes between identical runs, because at a page fault the kernel also

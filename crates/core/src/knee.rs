@@ -102,12 +102,12 @@ pub enum Next {
     /// Measure at this rate, in requests per second, and pass the result to [`Knee::report`].
     Measure(f64),
     /// The search is over, with this result.
-    Found(Found),
+    KneeInterval(KneeInterval),
 }
 
 /// The highest sustainable rate, in requests per second, as an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct KneeInterval {
     /// The most likely rate; absent where it could not be estimated.
     pub estimate: Option<f64>,
     /// The lower end of the interval; absent where even the lowest rate tried was bad.
@@ -156,7 +156,7 @@ impl Knee {
     }
 
     /// The result if the search ends now.
-    pub fn so_far(&self) -> Found {
+    pub fn so_far(&self) -> KneeInterval {
         let (good, bad) = self.sure();
         let smooth = self.crossing(self.guess());
         let interval = smooth.and_then(|crossing| crossing.interval);
@@ -164,7 +164,7 @@ impl Knee {
             Some(interval) => (Some(interval.low), Some(interval.high)),
             None => (good, bad),
         };
-        Found {
+        KneeInterval {
             estimate: smooth
                 .map(|crossing| crossing.rate)
                 .filter(|rate| low.is_none_or(|low| *rate >= low) && high.is_none_or(|high| *rate <= high)),
@@ -177,7 +177,7 @@ impl Knee {
 
     /// The next action; it stays the same until a measurement is reported.
     pub fn next(&self) -> Next {
-        let over = |settled| Next::Found(Found { settled, ..self.so_far() });
+        let over = |settled| Next::KneeInterval(KneeInterval { settled, ..self.so_far() });
         if self.measurements.len() as u32 >= self.search.steps || self.void_in_a_row >= MOST_VOID {
             return over(false);
         }
@@ -185,8 +185,8 @@ impl Knee {
             (None, None) => return Next::Measure(self.search.from.min(self.search.most)),
             (Some(good), None) if good >= self.search.most => {
                 let settled = self.measured(good) >= self.search.repeats;
-                let found = Found { low: Some(good), high: None, settled, ..self.so_far() };
-                return if settled { Next::Found(found) } else { Next::Measure(good) };
+                let found = KneeInterval { low: Some(good), high: None, settled, ..self.so_far() };
+                return if settled { Next::KneeInterval(found) } else { Next::Measure(good) };
             }
             (Some(good), None) => return Next::Measure((good * 2.0).min(self.search.most)),
             (None, Some(bad)) if bad <= self.search.from * LOWEST => return over(true),
@@ -236,14 +236,14 @@ impl Knee {
         let (of_good, of_bad) = (self.measured(good), self.measured(bad));
         let clear = |rate: f64| self.tallies.iter().any(|t| t.rate == rate && (t.good == 0 || t.bad == 0));
         if of_good.min(of_bad) >= self.search.repeats && clear(good) && clear(bad) {
-            let settled = Found { low: Some(good), high: Some(bad), settled: true, ..self.so_far() };
-            return Next::Found(settled);
+            let settled = KneeInterval { low: Some(good), high: Some(bad), settled: true, ..self.so_far() };
+            return Next::KneeInterval(settled);
         }
         // Both ends are measured in turn, so that a lasting disturbance does not affect only one of them.
         Next::Measure(if of_good <= of_bad { good } else { bad })
     }
 
-    fn narrow(&self, found: Found) -> bool {
+    fn narrow(&self, found: KneeInterval) -> bool {
         found.low.zip(found.high).is_some_and(|(low, high)| high / low <= self.search.precision)
     }
 

@@ -6,7 +6,6 @@
 
 pub mod budget;
 pub mod changepoint;
-pub mod compare;
 pub mod environment;
 pub mod evidence;
 pub mod explain;
@@ -18,7 +17,6 @@ pub mod knee;
 pub mod memory_map;
 pub mod metric;
 pub mod per_request;
-pub mod plan;
 pub mod protocol;
 pub mod provenance;
 pub mod run;
@@ -26,5 +24,7 @@ pub mod sample;
 pub mod stats;
 pub mod subject;
 pub mod unit;
+pub mod verdict;
+pub mod visit_order;
 pub mod warm_up;
 mod words;

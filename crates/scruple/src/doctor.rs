@@ -7,11 +7,11 @@ use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::show::output;
-use scruple_core::compare::{Comparison, compare_noisy};
 use scruple_core::metric::Pass;
-use scruple_core::plan::Plan;
 use scruple_core::sample::Reading;
 use scruple_core::unit::{Unit, quantity, share};
+use scruple_core::verdict::{Comparison, compare_noisy};
+use scruple_core::visit_order::VisitOrder;
 use scruple_measure::command::{Commands, Job, Weigher, Weighing};
 use scruple_measure::heap::{self, HeapInstrument};
 use scruple_measure::host;
@@ -253,7 +253,7 @@ fn haskell_profiles(text: &mut String, program: &Program) {
 
 /// Weighs one program against itself, and reports which differences could be detected now.
 fn noise(weigher: &mut Commands, job: &Job, interrupted: &Arc<AtomicBool>) -> Result<String, Fault> {
-    let plan = Plan::new(2, 1);
+    let plan = VisitOrder::new(2, 1);
     let mut wall = [Vec::new(), Vec::new()];
     let mut cpu = [Vec::new(), Vec::new()];
     let began = Instant::now();

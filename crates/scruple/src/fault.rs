@@ -1,37 +1,7 @@
-//! Errors that end Scruple, and the exit code each of them has.
+//! Errors that end Scruple.
 
-use scruple_core::budget::Kept;
+pub use crate::exit_code::Code;
 use std::fmt;
-
-/// The exit codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    /// Success.
-    Fine = 0,
-    /// A gate failed.
-    GateFailed = 1,
-    /// The command line, the configuration or the store is not usable.
-    Usage = 2,
-    /// A decision was requested, but the readings are not sufficient for it.
-    Unknown = 3,
-    /// A measured program failed.
-    ProgramFailed = 4,
-    /// Scruple itself failed.
-    Internal = 5,
-    /// The user interrupted the run. Shells use the same code for an interrupted program.
-    Interrupted = 130,
-}
-
-/// Converts the outcome of all limits into an exit code.
-impl From<Kept> for Code {
-    fn from(kept: Kept) -> Code {
-        match kept {
-            Kept::Yes => Code::Fine,
-            Kept::No => Code::GateFailed,
-            Kept::CantTell => Code::Unknown,
-        }
-    }
-}
 
 /// An error with its exit code. The message says what was tried, what failed, and what to do.
 #[derive(Debug)]

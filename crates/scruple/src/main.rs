@@ -11,6 +11,7 @@ mod completions;
 mod config;
 mod digest;
 mod doctor;
+mod exit_code;
 mod explain;
 mod farm;
 mod fault;

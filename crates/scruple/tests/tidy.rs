@@ -1,9 +1,9 @@
 //! Rules of this project that no compiler keeps: lengths, walls, edges between modules, and documents that are true.
 
-use scruple_core::compare::Verdict;
 use scruple_core::metric::{METRICS, Pass, Quality};
 use scruple_core::run::State;
 use scruple_core::subject::Role;
+use scruple_core::verdict::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

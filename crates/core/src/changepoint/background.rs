@@ -56,7 +56,7 @@ struct BackgroundForm {
 }
 
 /// The fit of one form of background beside cuts, with the gain of each remaining cut.
-struct Found {
+struct BackgroundFit {
     regression: Regression,
     gains: Vec<f64>,
     curve: Vec<f64>,
@@ -171,12 +171,12 @@ impl Trial<'_> {
     }
 
     /// Fits the background again, with outliers measured from the first fit instead of from the flat levels.
-    fn closely(&self, kind: &BackgroundForm, rough: &Regression) -> Found {
+    fn closely(&self, kind: &BackgroundForm, rough: &Regression) -> BackgroundFit {
         let sums = self.sums(&rough.cuts, &rough.levels(), &self.curve(&rough.coefficients));
         let mut regression = Regression::new(&sums, &self.ridges(kind));
         let gains = regression.weed(self.needed, self.inflation);
         let curve = self.curve(&regression.coefficients);
-        Found { regression, gains, curve }
+        BackgroundFit { regression, gains, curve }
     }
 
     fn curve(&self, coefficients: &[f64]) -> Vec<f64> {

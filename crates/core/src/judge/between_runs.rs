@@ -1,9 +1,9 @@
 //! How much the machine alone may change the figures between two runs that were not taken side by side.
 
 use super::Pair;
-use crate::compare;
 use crate::stats::paired::Why;
 use crate::subject::{Arm, Subject};
+use crate::verdict;
 
 /// Figures that depend more on other programs on the machine than on the subject.
 const OF_OTHERS: [&str; 3] = ["time.wait", "time.contended", "switches.involuntary"];
@@ -28,8 +28,8 @@ pub(super) fn reach(key: &str, pair: &Pair<'_>, level: f64) -> Result<f64, Why> 
     let of_tare = if scheduled { "time.wall" } else { key };
     let tares = pair.tares.and_then(|(left, right)| left.sample(of_tare).zip(right.sample(of_tare)));
     let tare = tares.map_or(0.0, |(left, right)| {
-        let found = compare::compare_unpaired(&left.readings, &right.readings, true, 0.0, level);
-        compare::honest_margin(0.0, Some(&found))
+        let found = verdict::compare_unpaired(&left.readings, &right.readings, true, 0.0, level);
+        verdict::honest_margin(0.0, Some(&found))
     });
     let most = match key {
         _ if scheduled => |arm: &Arm| waiting_share(arm).or_else(|| share_of_wall(arm, "time.contended")),
@@ -64,7 +64,6 @@ fn share_of_wall(arm: &Arm, key: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::Verdict;
     use crate::judge::Nodes;
     use crate::judge::compare_pairs;
     use crate::metric::{Metric, Pass, Quality, metric};
@@ -72,6 +71,7 @@ mod tests {
     use crate::sample::{Figure, Reading};
     use crate::subject::Role;
     use crate::unit::Unit;
+    use crate::verdict::Verdict;
 
     /// Ten launches that take about `wall` milliseconds, with what is known about their waiting.
     fn command(wall: f64, known: &[(&str, Option<f64>)]) -> Arm {

@@ -129,12 +129,12 @@ fn in_common(key: &str, pair: &Pair<'_>, level: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{Comparison, Verdict};
     use crate::judge::Nodes;
     use crate::metric::Pass;
     use crate::sample::{BLOCKS_OF_A_TURN, Figure, Reading};
     use crate::stats::{Pcg, pooled};
     use crate::subject::{Role, Subject};
+    use crate::verdict::{Comparison, Verdict};
 
     type Requests = Vec<Vec<(u64, u64)>>;
 

@@ -3,7 +3,6 @@
 use super::{
     Judged, POOLED, Pair, between_runs, cases, declaration, floor_of, on_nodes, pooled, waiting_share,
 };
-use crate::compare::{self, Comparison, Entry};
 use crate::evidence::{Evidence, Replicate};
 use crate::metric::{Better, Pass, Quality};
 use crate::run::Terms;
@@ -11,6 +10,7 @@ use crate::sample::Sample;
 use crate::stats::quantile::median;
 use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
+use crate::verdict::{self, Comparison, Entry};
 
 /// Compares these pairs in every metric that both arms of a pair have, metric by metric.
 ///
@@ -81,7 +81,7 @@ impl Row<'_> {
 /// Judges a family of rows, so that their verdicts hold together.
 fn judged(family: &[Row<'_>]) -> Vec<Judged> {
     let level = family.iter().map(|row| row.level).fold(0.0, f64::max);
-    let compared = compare::hold_together(family.len(), level, |row, level| family[row].at(level));
+    let compared = verdict::hold_together(family.len(), level, |row, level| family[row].at(level));
     let judged = family.iter().zip(compared).map(|(row, comparison)| {
         let Pair { reference, arm, .. } = row.pair;
         let waiting = if row.key == "time.wall" { more_waiting(reference, arm) } else { 0.0 };
@@ -107,7 +107,7 @@ fn rows_of<'a>(key: &'a str, pairs: &'a [Pair<'a>], terms: &'a Terms, level: f64
     let mut rows: Vec<Row<'_>> = pairs.iter().filter_map(row).collect();
     let is_twin = |row: &Row<'_>| row.pair.arm.role == Role::Twin;
     let twin = rows.iter().find(|row| is_twin(row) && matches!(row.compared, Compared::Noisy(_)));
-    let honest = compare::honest_margin(terms.margin, twin.map(|twin| twin.at(level)).as_ref());
+    let honest = verdict::honest_margin(terms.margin, twin.map(|twin| twin.at(level)).as_ref());
     // The twin itself is judged by the requested margin: a wider one would hide what it shows.
     for row in rows.iter_mut().filter(|row| honest > row.margin && !is_twin(row)) {
         if let Compared::Noisy(readings) = &mut row.compared {

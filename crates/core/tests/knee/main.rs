@@ -5,16 +5,16 @@
 mod queue;
 
 use queue::Server;
-use scruple_core::knee::{Count, Found, Knee, Measurement, Next, Outcome, Search, Slo};
+use scruple_core::knee::{Count, Knee, KneeInterval, Measurement, Next, Outcome, Search, Slo};
 use scruple_core::stats::Pcg;
 
-fn search(server: &Server, slo: &Slo, search: Search, seed: u64) -> (Found, usize) {
+fn search(server: &Server, slo: &Slo, search: Search, seed: u64) -> (KneeInterval, usize) {
     let mut random = Pcg::new(seed);
     let mut knee = Knee::new(search, slo);
     let mut steps = 0;
     loop {
         match knee.next() {
-            Next::Found(found) => return (found, steps),
+            Next::KneeInterval(found) => return (found, steps),
             Next::Measure(rate) => {
                 steps += 1;
                 knee.report(server.measure(slo, rate, 2000, &mut random));
@@ -95,12 +95,12 @@ fn sharp(rate: f64, capacity: f64) -> Measurement {
     Measurement { rate, outcome, kept_up, counts: vec![vec![Count { requests: 250.0, beyond: 0.0 }; 8]] }
 }
 
-fn find(search: Search, mut server: impl FnMut(f64) -> Measurement) -> (Found, usize) {
+fn find(search: Search, mut server: impl FnMut(f64) -> Measurement) -> (KneeInterval, usize) {
     let mut knee = Knee::new(search, &Slo::parse("errors<1%").expect("valid"));
     let mut steps = 0;
     loop {
         match knee.next() {
-            Next::Found(found) => return (found, steps),
+            Next::KneeInterval(found) => return (found, steps),
             Next::Measure(rate) => knee.report(server(rate)),
         }
         steps += 1;

@@ -4,7 +4,6 @@
 
 use crate::noise::{Noise, blocks, normal, processes};
 use crate::range::{range, weigh};
-use scruple_core::compare::{Comparison, Verdict};
 use scruple_core::history::find_changes;
 use scruple_core::judge::{Nodes, Pair, compare_pairs};
 use scruple_core::metric::{Pass, metric};
@@ -13,6 +12,7 @@ use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
 use scruple_core::stats::power;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::subject::{Arm, Role, Subject};
+use scruple_core::verdict::{Comparison, Verdict};
 
 /// How the readings of a metric vary.
 #[derive(Clone, Copy)]

@@ -4,7 +4,6 @@
 //! the figures.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
-use scruple_core::compare::{Direction, Entry, Verdict, compare_many, compare_noisy};
 use scruple_core::evidence::Replicate;
 use scruple_core::judge::cases;
 use scruple_core::metric::{Pass, metric};
@@ -13,6 +12,7 @@ use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::summary::mean;
 use scruple_core::stats::{bootstrap, growth, ols, paired, power, quantile, tare};
 use scruple_core::subject::{Arm, Role, Subject};
+use scruple_core::verdict::{Direction, Entry, Verdict, compare_many, compare_noisy};
 
 use crate::noise::{NOISES, Noise, blocks, normal, processes};
 

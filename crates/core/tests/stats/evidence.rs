@@ -1,10 +1,10 @@
 //! How often verdicts and limits are wrong about two arms that do not differ, for every kind of evidence.
 
 use crate::noise::processes;
-use scruple_core::compare::{Comparison, Entry, Verdict, compare_many};
 use scruple_core::evidence::{Evidence, Replicate};
 use scruple_core::stats::quantile::median;
 use scruple_core::stats::rng::Pcg;
+use scruple_core::verdict::{Comparison, Entry, Verdict, compare_many};
 
 const TRIES: usize = 2000;
 

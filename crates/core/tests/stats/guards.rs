@@ -1,7 +1,6 @@
 //! What single constants and corrections guard against, each by a case in which it decides.
 
 use scruple_core::budget::{self, Amount, Budget, Kept};
-use scruple_core::compare::Verdict;
 use scruple_core::history::find_changes;
 use scruple_core::judge::{Nodes, Pair, compare_pairs};
 use scruple_core::metric::metric;
@@ -9,6 +8,7 @@ use scruple_core::run::Terms;
 use scruple_core::stats::paired;
 use scruple_core::stats::quantile::median_interval;
 use scruple_core::stats::rng::Pcg;
+use scruple_core::verdict::Verdict;
 
 use crate::noise::normal;
 use crate::range::{range, read, same};

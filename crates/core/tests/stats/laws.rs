@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use scruple_core::changepoint::{Options, noisy};
-use scruple_core::compare::{Comparison, Verdict, compare_exact, compare_noisy, compare_unpaired};
 use scruple_core::stats::paired::Why;
 use scruple_core::stats::quantile::{median, median_interval, quantile, sorted};
 use scruple_core::stats::ranks::{hodges_lehmann, mann_whitney, signed_rank_interval};
+use scruple_core::verdict::{Comparison, Verdict, compare_exact, compare_noisy, compare_unpaired};
 
 fn blocks() -> impl Strategy<Value = Vec<(f64, f64)>> {
     prop::collection::vec((50.0..200.0_f64, 50.0..200.0_f64), 6..40)

@@ -4,13 +4,13 @@
 
 use crate::aa::Wrong;
 use crate::noise::{normal, processes};
-use scruple_core::compare::Verdict;
 use scruple_core::judge::{Judged, Nodes, Pair, compare_pairs};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Terms;
 use scruple_core::sample::{BLOCKS_OF_A_TURN, Figure, Reading};
 use scruple_core::stats::rng::Pcg;
 use scruple_core::subject::{Arm, Role, Subject};
+use scruple_core::verdict::Verdict;
 
 fn arm_of(name: &str) -> Arm {
     let subject = Subject::Request { url: String::new(), server: Vec::new(), rate: None, connections: 1 };

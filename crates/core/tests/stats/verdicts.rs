@@ -1,14 +1,14 @@
 //! Verdicts, margins and what keeps them from being given.
 
-use scruple_core::compare::{
-    Comparison, Direction, Entry, Verdict, compare_exact, compare_many, compare_noisy, compare_unpaired,
-    honest_margin,
-};
 use scruple_core::evidence::Replicate;
 use scruple_core::judge::{Judged, headline};
 use scruple_core::stats::paired::{self, Why};
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::{power, tare};
+use scruple_core::verdict::{
+    Comparison, Direction, Entry, Verdict, compare_exact, compare_many, compare_noisy, compare_unpaired,
+    honest_margin,
+};
 
 /// Pairs whose log ratios are `centre` plus the given offsets.
 fn pairs(centre: f64, offsets: &[f64]) -> (Vec<f64>, Vec<f64>) {

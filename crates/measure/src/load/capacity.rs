@@ -4,7 +4,7 @@ use super::{
     Arrivals, LATE, LoadError, LoadResult, Moment, Pace, Part, Plan, Progress, Session, Target, WarmUp,
 };
 use scruple_core::knee::{
-    Count, Found, Knee, Limit, Measure, Measurement, Next, Outcome, Search, Seen, Slo, Tally,
+    Count, Knee, KneeInterval, Limit, Measure, Measurement, Next, Outcome, Search, Seen, Slo, Tally,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
     /// The interval of the highest sustainable rate.
-    pub found: Found,
+    pub found: KneeInterval,
     /// The tallies, by rate.
     pub tallies: Vec<Tally>,
     /// Every measurement, in the order in which they were taken.
@@ -79,7 +79,7 @@ pub fn capacity(
     let mut points: Vec<Point> = Vec::new();
     let found = loop {
         let rate = match knee.next() {
-            Next::Found(found) => break found,
+            Next::KneeInterval(found) => break found,
             Next::Measure(rate) => rate,
         };
         let seconds = plan.duration.as_secs_f64();

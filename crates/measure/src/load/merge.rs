@@ -8,7 +8,7 @@ use super::record::{KindPart, KindRecord, PartRecord, Recorder, Slow};
 use super::result::{GeneratorCost, Kind, LoadResult, Part, PartRow};
 use super::shared::Ended;
 use super::stalls::{self, Stall};
-use super::{backlog, verdict};
+use super::{backlog, find_doubts};
 use scruple_core::warm_up;
 
 /// The record of one thread.
@@ -86,7 +86,7 @@ pub(crate) fn merge(
         result.behind = if (stood as u64) < behind { behind } else { 0 };
     }
     let refused = threads.iter().any(|thread| thread.priority_refused);
-    result.doubts = verdict::doubts(plan, &result);
+    result.doubts = find_doubts::doubts(plan, &result);
     result.doubts.extend(refused.then(Doubt::priority_refused));
     result.doubts.extend(used_up.then(Doubt::used_up));
     result.doubts.extend(aborted.map(|why| Doubt::aborted(&why)));

@@ -1,7 +1,7 @@
 //! Plans: how a server is loaded.
 
-use super::each::Listeners;
 use super::request::Request;
+use super::request_sink::Listeners;
 use super::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::target::{Protocol, Target, Trust};
-use super::trust::{self, Verifier};
+use super::tls_verifier::{self, Verifier};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use std::io::{Read, Write};
@@ -39,7 +39,7 @@ fn configuration(trust: &Trust) -> Result<ClientConfig, String> {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Verifier::of_anyone(provider)))
             .with_no_client_auth(),
-        Trust::System => builder.with_root_certificates(trust::system_roots()?).with_no_client_auth(),
+        Trust::System => builder.with_root_certificates(tls_verifier::system_roots()?).with_no_client_auth(),
         Trust::File(path) => builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Verifier::of_file(path, provider)?))
@@ -100,7 +100,7 @@ impl Tls {
     pub(crate) fn open(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), String> {
         while !bytes.is_empty() {
             let taken = self.session.read_tls(&mut bytes).map_err(|error| error.to_string())?;
-            let state = self.session.process_new_packets().map_err(|error| trust::words(&error))?;
+            let state = self.session.process_new_packets().map_err(|error| tls_verifier::words(&error))?;
             let before = plain.len();
             plain.resize(before + state.plaintext_bytes_to_read(), 0);
             self.session.reader().read_exact(&mut plain[before..]).map_err(|error| error.to_string())?;

@@ -71,7 +71,7 @@ impl Figure {
 
 /// The outcome for one process of a runtime.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct RuntimeReport {
     /// The runtime.
     pub runtime: Runtime,
     /// The process.
@@ -103,7 +103,7 @@ const TIMES: [&str; 2] = ["gc.time", "gc.pause_max"];
 pub const LIVE: &str = "heap.live";
 
 /// The reading of [`LIVE`] for the whole tree.
-pub(super) fn live(told: &[Told], nothing: &str) -> Reading {
+pub(super) fn live(told: &[RuntimeReport], nothing: &str) -> Reading {
     let metric = Metric::custom(LIVE, Unit::Bytes, Quality::Near, Pass::Counting);
     match total(told, LIVE) {
         Ok(total) => Reading::of(&metric, total.value, &total.source).with_quality(total.quality),
@@ -112,7 +112,7 @@ pub(super) fn live(told: &[Told], nothing: &str) -> Reading {
 }
 
 /// The readings of a whole tree. `nothing` is the reason to give where no process reported a runtime.
-pub(super) fn readings(told: &[Told], nothing: &str) -> Vec<Reading> {
+pub(super) fn readings(told: &[RuntimeReport], nothing: &str) -> Vec<Reading> {
     let mut readings: Vec<Reading> = COMMON
         .iter()
         .filter_map(|key| metric(key))
@@ -146,7 +146,7 @@ struct Total {
 }
 
 /// The total of one metric, or why there is none if that is the fault of a recognised runtime.
-fn total(told: &[Told], key: &str) -> Result<Total, Option<String>> {
+fn total(told: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
     if let Some(why) = partial(told, key) {
         return Err(Some(why));
     }
@@ -183,16 +183,16 @@ fn total(told: &[Told], key: &str) -> Result<Total, Option<String>> {
     }
 }
 
-fn never_collected(told: &[Told]) -> bool {
+fn never_collected(told: &[RuntimeReport]) -> bool {
     told.iter().all(|process| collections(process).is_none_or(|count| count == 0.0))
 }
 
 /// Partial sums are never shown as totals: one process that does not report what its runtime counts makes the total
 /// absent.
-fn partial(told: &[Told], key: &str) -> Option<String> {
-    let has = |process: &&Told| process.figures.iter().flatten().any(|figure| figure.key == key);
+fn partial(told: &[RuntimeReport], key: &str) -> Option<String> {
+    let has = |process: &&RuntimeReport| process.figures.iter().flatten().any(|figure| figure.key == key);
     let any = told.iter().any(|process| has(&process));
-    let silent: Vec<&Told> = told
+    let silent: Vec<&RuntimeReport> = told
         .iter()
         .filter(|process| process.runtime.counts(key) || key == LIVE)
         .filter(|process| match &process.figures {
@@ -215,7 +215,7 @@ fn partial(told: &[Told], key: &str) -> Option<String> {
     })
 }
 
-fn collections(process: &Told) -> Option<f64> {
+fn collections(process: &RuntimeReport) -> Option<f64> {
     process.figures.iter().flatten().find(|figure| figure.key == "gc.count").map(|figure| figure.value)
 }
 
@@ -234,14 +234,14 @@ fn source(sources: &[(Runtime, usize)]) -> String {
 mod tests {
     use super::*;
 
-    fn process(runtime: Runtime, bytes: Option<f64>) -> Told {
+    fn process(runtime: Runtime, bytes: Option<f64>) -> RuntimeReport {
         let figures = match bytes {
             Some(bytes) => {
                 Ok(vec![Figure::exact("alloc.bytes", bytes), Figure::noisy("gc.pause_max", bytes)])
             }
             None => Err("it was killed".to_owned()),
         };
-        Told { runtime, pid: 1, figures, missing: None }
+        RuntimeReport { runtime, pid: 1, figures, missing: None }
     }
 
     fn value(readings: &[Reading], key: &str) -> Result<f64, String> {
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn collections_below_the_tick_of_a_clock_took_an_unknown_time() {
         let mut one = process(Runtime::Racket, Some(0.0));
-        let pause = |one: &Told| value(&readings(std::slice::from_ref(one), "none"), "gc.pause_max");
+        let pause = |one: &RuntimeReport| value(&readings(std::slice::from_ref(one), "none"), "gc.pause_max");
         assert_eq!(pause(&one), Ok(0.0), "without a collection nothing paused");
         one.figures.as_mut().expect("figures").push(Figure::exact("gc.count", 3.0));
         let why = "racket: the collections took less than its clock can tell";

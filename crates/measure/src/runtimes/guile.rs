@@ -3,7 +3,7 @@
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "guile",
@@ -18,13 +18,14 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let asked = "the collector's own counters and events, from inside the process";
     if let Some(library) = elf.needs("libguile-") {
         let version = library.strip_prefix("libguile-").and_then(|rest| rest.split(".so").next());
-        return Found::new(version.map(str::to_owned), "the library it needs", asked);
+        return Recognition::new(version.map(str::to_owned), "the library it needs", asked);
     }
-    elf.needs("libgc.so").and_then(|_| Found::new(None, "the collector's library, which it needs", asked))
+    elf.needs("libgc.so")
+        .and_then(|_| Recognition::new(None, "the collector's library, which it needs", asked))
 }
 
 fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {

@@ -4,7 +4,7 @@ use super::Runtime;
 use super::agent_folder::{Mark, Place};
 use super::agent_records::{self, Answer, Left, Record};
 use super::elf::Elf;
-use super::figures::{self, COMMON, Told};
+use super::figures::{self, COMMON, RuntimeReport};
 use super::stderr_report::Cut;
 use super::{ghc, go, ocaml, recognise, sbcl};
 use crate::instrument::Instrument;
@@ -22,7 +22,7 @@ pub struct Runtimes {
     expects_exit: bool,
     log_collections: bool,
     collect_fully: bool,
-    told: Vec<Told>,
+    told: Vec<RuntimeReport>,
     logs: Vec<(i32, ghc::log::Log)>,
     pauses: Vec<(u64, u64)>,
 }
@@ -48,7 +48,7 @@ impl Runtimes {
     }
 
     /// The outcome for each process of the last launch.
-    pub fn told(&self) -> &[Told] {
+    pub fn told(&self) -> &[RuntimeReport] {
         &self.told
     }
 
@@ -58,7 +58,7 @@ impl Runtimes {
     /// # Errors
     /// Which runtime collected without recording when.
     pub fn pauses(&self) -> Result<&[(u64, u64)], String> {
-        let collected = |told: &&Told| {
+        let collected = |told: &&RuntimeReport| {
             told.figures
                 .as_ref()
                 .is_ok_and(|all| all.iter().any(|one| one.key == "gc.count" && one.value > 0.0))
@@ -189,7 +189,7 @@ impl Instrument for Runtimes {
     }
 }
 
-fn told(record: &Record, left: &Left) -> Told {
+fn told(record: &Record, left: &Left) -> RuntimeReport {
     let mine = |answer: &&Answer| answer.runtime == record.runtime && answer.pid == record.pid;
     let answers: Vec<&Answer> = left.answers.iter().filter(mine).collect();
     let figures = match record.forked() && record.runtime.adapter().counts_from_its_parent {
@@ -201,7 +201,7 @@ fn told(record: &Record, left: &Left) -> Told {
         false => (record.runtime.adapter().tell)(record, &answers),
     };
     let from_memory = record.runtime == Runtime::Ghc && record.refused();
-    Told {
+    RuntimeReport {
         runtime: record.runtime,
         pid: record.pid,
         figures,
@@ -210,20 +210,20 @@ fn told(record: &Record, left: &Left) -> Told {
 }
 
 /// Hooks also answer in forked children, of which the agent keeps no record.
-fn of_forks(left: &Left) -> Vec<Told> {
+fn of_forks(left: &Left) -> Vec<RuntimeReport> {
     let known = |answer: &Answer| {
         left.records.iter().any(|record| (record.runtime, record.pid) == (answer.runtime, answer.pid))
     };
-    let mut told: Vec<Told> = Vec::new();
+    let mut told: Vec<RuntimeReport> = Vec::new();
     for answer in left.answers.iter().filter(|answer| !known(answer)) {
         let (runtime, pid) = (answer.runtime, answer.pid);
         let figures = (runtime.adapter().tell)(&Record::of_fork(runtime, pid), &[answer]);
-        told.push(Told { runtime, pid, figures, missing: None });
+        told.push(RuntimeReport { runtime, pid, figures, missing: None });
     }
     told
 }
 
-fn of_cut(cut: Cut) -> Told {
+fn of_cut(cut: Cut) -> RuntimeReport {
     let (runtime, text) = cut.finish();
     let missing = (runtime == Runtime::Go).then_some(go::STRIPPED);
     let reports = match runtime {
@@ -237,7 +237,7 @@ fn of_cut(cut: Cut) -> Told {
              from what its parent had: link it dynamically",
             runtime.word()
         );
-        return Told { runtime, pid: 0, figures: Err(why), missing };
+        return RuntimeReport { runtime, pid: 0, figures: Err(why), missing };
     }
     let figures = match runtime {
         Runtime::Ghc => ghc::report::one_line(&text).map(|report| report.figures()),
@@ -245,7 +245,7 @@ fn of_cut(cut: Cut) -> Told {
         _ => ocaml::summary(&text),
     };
     let silent = || format!("the {} program ended without its report: it was killed", runtime.word());
-    Told { runtime, pid: 0, figures: figures.ok_or_else(silent), missing }
+    RuntimeReport { runtime, pid: 0, figures: figures.ok_or_else(silent), missing }
 }
 
 /// Appends words to a variable after the user's own, unless those already set the same.

@@ -3,7 +3,7 @@
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "lua",
@@ -24,10 +24,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let lua = elf.needs("liblua5.4").is_some() || elf.exports("lua_newstate") && elf.holds("LUA_INIT_5_4");
-    lua.then(|| Found::new(Some("5.4".to_owned()), "the symbols of its library", "a hook through LUA_INIT"))
-        .flatten()
+    lua.then(|| {
+        Recognition::new(Some("5.4".to_owned()), "the symbols of its library", "a hook through LUA_INIT")
+    })
+    .flatten()
 }
 
 pub(super) fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {

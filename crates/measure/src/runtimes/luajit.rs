@@ -2,7 +2,7 @@
 
 use super::elf::Elf;
 use super::lua::tell;
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 
 const NO_TOTAL: &str =
     "LuaJIT keeps no total, and its allocator takes memory from the kernel, which malloc.* does not see";
@@ -28,7 +28,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let luajit = elf.needs("libluajit").is_some() || elf.exports("luaJIT_setmode");
-    luajit.then(|| Found::new(None, "the symbols it exports", "a hook through LUA_INIT")).flatten()
+    luajit.then(|| Recognition::new(None, "the symbols it exports", "a hook through LUA_INIT")).flatten()
 }

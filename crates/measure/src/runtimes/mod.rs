@@ -33,7 +33,7 @@ pub mod sbcl;
 mod stderr_report;
 mod table;
 
-pub use figures::{COMMON, Figure, LIVE, Merge, Told};
+pub use figures::{COMMON, Figure, LIVE, Merge, RuntimeReport};
 pub use instrument::Runtimes;
 pub use recognise::{Recognised, recognise};
 

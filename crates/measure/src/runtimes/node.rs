@@ -3,7 +3,7 @@
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let asked = "v8.GCProfiler, by a hook through NODE_OPTIONS";
     let node = elf.exports("_ZN4node5StartEiPPc") || elf.needs("libnode.so").is_some();
-    node.then(|| Found::new(None, "the symbols it exports", asked)).flatten()
+    node.then(|| Recognition::new(None, "the symbols it exports", asked)).flatten()
 }
 
 /// The record of the hook, one for each thread that ran to its end.

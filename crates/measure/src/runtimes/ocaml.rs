@@ -3,7 +3,7 @@
 use super::agent_records::{Answer, Record};
 use super::elf::{Elf, word_after};
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "ocaml",
@@ -21,7 +21,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
 
 const WORD: f64 = 8.0;
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let by = if elf.has("caml_startup__code_begin") || elf.has("caml_startup_code") {
         "the symbols of its start"
     } else if elf.holds("OCAMLRUNPARAM") && elf.holds("caml_startup") || elf.section(".caml_names") {
@@ -35,7 +35,7 @@ fn find(elf: &Elf) -> Option<Found> {
         true => "its summary at exit, through OCAMLRUNPARAM",
         false => "its summary at exit, through OCAMLRUNPARAM, cut out of standard error",
     };
-    Found::new(word_after(&elf.comment, "OCaml "), by, asked)
+    Recognition::new(word_after(&elf.comment, "OCaml "), by, asked)
 }
 
 fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {

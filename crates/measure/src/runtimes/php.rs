@@ -3,7 +3,7 @@
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "php",
@@ -19,10 +19,10 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let php = elf.exports("zend_mm_set_custom_handlers") && elf.exports("sapi_module");
     let asked = "its memory manager's own handlers, from inside the process";
-    php.then(|| Found::new(None, "the symbols it exports", asked)).flatten()
+    php.then(|| Recognition::new(None, "the symbols it exports", asked)).flatten()
 }
 
 fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {

@@ -3,7 +3,7 @@
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 
 const NO_BYTES: &str = "the log has collections, not allocations; see heap.peak and gc.count";
 const NO_TIMES: &str = "the log's times are ticks of the processor, whose length it does not say";
@@ -23,9 +23,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let asked = "its log of collections, through PYPYLOG";
-    elf.needs("libpypy").and_then(|_| Found::new(None, "the library it needs", asked))
+    elf.needs("libpypy").and_then(|_| Recognition::new(None, "the library it needs", asked))
 }
 
 fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {

@@ -4,7 +4,7 @@
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "python",
@@ -30,13 +30,15 @@ const HAVE_COLLECTIONS: usize = 11;
 const AT_LOOKS: usize = 12;
 const HAVE_LOOKED: usize = 13;
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let asked = "its allocators are wrapped, and gc.callbacks joined, from inside the process";
     if let Some(library) = elf.needs("libpython") {
         let version = library.strip_prefix("libpython").and_then(|rest| rest.split(".so").next());
-        return Found::new(version.map(str::to_owned), "the library it needs", asked);
+        return Recognition::new(version.map(str::to_owned), "the library it needs", asked);
     }
-    elf.exports("PyMem_SetAllocator").then(|| Found::new(None, "the symbols it exports", asked)).flatten()
+    elf.exports("PyMem_SetAllocator")
+        .then(|| Recognition::new(None, "the symbols it exports", asked))
+        .flatten()
 }
 
 fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {

@@ -3,7 +3,7 @@
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "r",
@@ -22,9 +22,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let asked = "gc() at the end, by a profile through R_PROFILE_USER";
-    elf.needs("libR.so").and_then(|_| Found::new(None, "the library it needs", asked))
+    elf.needs("libR.so").and_then(|_| Recognition::new(None, "the library it needs", asked))
 }
 
 fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {

@@ -3,7 +3,7 @@
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "racket",
@@ -14,10 +14,10 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let racket = elf.section(".rackboot") || elf.section(".rackprog") || elf.holds("PLTSTDERR");
     racket
-        .then(|| Found::new(None, "its boot sections", "the log of its collections, through PLTSTDERR"))
+        .then(|| Recognition::new(None, "its boot sections", "the log of its collections, through PLTSTDERR"))
         .flatten()
 }
 

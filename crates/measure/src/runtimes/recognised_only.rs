@@ -3,7 +3,7 @@
 
 use super::elf::Elf;
 use super::figures::COMMON;
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 
 const NO_COLLECTOR: &str = "it counts references and has no collector";
 const PERL_MEMORY: &str = "it counts references and keeps no figures; malloc.bytes has what it takes from malloc, \
@@ -31,7 +31,7 @@ const fn all(why: &'static str) -> [(&'static str, &'static str); COMMON.len()] 
 const fn adapter(
     word: &'static str,
     lacks: &'static [(&'static str, &'static str)],
-    find: fn(&Elf) -> Option<Found>,
+    find: fn(&Elf) -> Option<Recognition>,
 ) -> Adapter {
     Adapter { word, lacks, find, ..Adapter::SILENT }
 }
@@ -71,6 +71,6 @@ pub(super) const DOTNET_VM: Adapter = adapter("dotnet", &all(DOTNET), |elf| {
 
 const BY_SYMBOLS: &str = "the symbols it exports";
 
-fn found(is: bool, by: &'static str) -> Option<Found> {
-    is.then(|| Found::new(None, by, "not at all")).flatten()
+fn found(is: bool, by: &'static str) -> Option<Recognition> {
+    is.then(|| Recognition::new(None, by, "not at all")).flatten()
 }

@@ -3,7 +3,7 @@
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "ruby",
@@ -14,13 +14,13 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let asked = "GC.stat at exit, by a hook through RUBYOPT";
     if let Some(library) = elf.needs("libruby") {
         let version = library.strip_prefix("libruby-").and_then(|rest| rest.split(".so").next());
-        return Found::new(version.map(str::to_owned), "the library it needs", asked);
+        return Recognition::new(version.map(str::to_owned), "the library it needs", asked);
     }
-    elf.exports("ruby_init").then(|| Found::new(None, "the symbols it exports", asked)).flatten()
+    elf.exports("ruby_init").then(|| Recognition::new(None, "the symbols it exports", asked)).flatten()
 }
 
 fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {

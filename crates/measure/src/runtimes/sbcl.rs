@@ -3,7 +3,7 @@
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 use crate::program::Program;
 use std::ffi::OsString;
 use std::path::Path;
@@ -24,10 +24,10 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let asked = "a file loaded first, by the command line; not for saved images";
     let sbcl = elf.exports("lisp_startup_options");
-    sbcl.then(|| Found::new(None, "the symbols it exports", asked)).flatten()
+    sbcl.then(|| Recognition::new(None, "the symbols it exports", asked)).flatten()
 }
 
 fn tell(_record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {

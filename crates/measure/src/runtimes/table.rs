@@ -12,7 +12,7 @@ pub(super) struct Adapter {
     /// The common metrics that it cannot report, why not, and an alternative.
     pub(super) lacks: &'static [(&'static str, &'static str)],
     /// Recognises it in a file.
-    pub(super) find: fn(&Elf) -> Option<Found>,
+    pub(super) find: fn(&Elf) -> Option<Recognition>,
     /// Reads the record of one of its processes; `answers` are those of the same process.
     pub(super) tell: fn(&Record, &[&Answer]) -> Result<Vec<Figure>, String>,
     /// Whether a forked process of it reports totals that contain its parent's, or nothing: for the others the agent
@@ -39,7 +39,7 @@ impl Adapter {
 
 /// How a file was recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct Recognition {
     pub(super) version: Option<String>,
     /// The mark by which it was recognised.
     pub(super) by: &'static str,
@@ -49,9 +49,9 @@ pub(super) struct Found {
     pub(super) not: Vec<(&'static str, &'static str)>,
 }
 
-impl Found {
-    pub(super) fn new(version: Option<String>, by: &'static str, asked: &'static str) -> Option<Found> {
-        Some(Found { version, by, asked, not: Vec::new() })
+impl Recognition {
+    pub(super) fn new(version: Option<String>, by: &'static str, asked: &'static str) -> Option<Recognition> {
+        Some(Recognition { version, by, asked, not: Vec::new() })
     }
 }
 

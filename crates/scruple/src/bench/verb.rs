@@ -7,7 +7,7 @@ use super::suite::{Alike, Selection, Side, Stop, Suite, SuiteEffort};
 use crate::cli::values;
 use crate::command::verb::Asked;
 use crate::config::Config;
-use crate::farm::{Farm, lines};
+use crate::farm::{Farm, send_command_line};
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -105,7 +105,8 @@ fn taken(
     };
     if let Some(mut farm) = farm {
         let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
-        let lines = lines::hand_out(&mut farm, config, &suite.run, &progress, suite.interrupted())?;
+        let lines =
+            send_command_line::hand_out(&mut farm, config, &suite.run, &progress, suite.interrupted())?;
         suite.adopt(lines, store)?;
         return Ok(Taken { suite, result: Ok(()), budgets, baseline });
     }
@@ -169,7 +170,7 @@ pub fn ended(suite: &Suite, result: Result<(), Stop>) -> Option<Fault> {
         }
         Ok(()) => {}
     }
-    if let Some(error) = &suite.ledger.fault {
+    if let Some(error) = &suite.writer.fault {
         return Some(Fault::not_stored(error));
     }
     let failures = suite.failures();

@@ -2,7 +2,7 @@
 
 use super::summary::Weighed;
 use crate::explain::counted_runs::Effort;
-use crate::explain::findings::Found;
+use crate::explain::findings::Findings;
 use crate::explain::hunks::Hunk;
 use crate::explain::verb::{self, at_revisions};
 use crate::history::{Recipe, Template};
@@ -106,7 +106,7 @@ fn explains(explanation: &Explanation, metric: &str) -> bool {
 }
 
 /// Returns the part of the source change that touches the function of a row.
-fn hunk_of(found: &Found, explanation: &Explanation, row: &FunctionDifference) -> Option<Hunk> {
+fn hunk_of(found: &Findings, explanation: &Explanation, row: &FunctionDifference) -> Option<Hunk> {
     if explanation.count != Count::Instructions {
         return found
             .hunks_of_allocations

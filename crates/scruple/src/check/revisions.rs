@@ -17,7 +17,7 @@ use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history;
 use crate::history::resolve::recipe;
-use crate::history::resolve::{Wanted, put_here};
+use crate::history::resolve::{RequestedSubjects, put_here};
 use crate::history::two_revisions::{self, Revisions};
 use crate::history::verb::start_launcher;
 use crate::history::{Starter, Template};
@@ -49,7 +49,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let config = Config::find()?;
     let mut recipe = recipe(&args.build, config.history()?.recipe()?)?;
     put_here(&mut recipe, &config)?;
-    let wanted = Wanted { command: &args.command, bench: args.bench, names: &args.names };
+    let wanted = RequestedSubjects { command: &args.command, bench: args.bench, names: &args.names };
     let subjects = wanted.subjects(&config)?;
     let limits = output::budgets(&args.limit, &[]).ok();
     let place = history::place_of(args.build.repo.as_deref())?;
@@ -93,7 +93,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
             clean,
         };
         let (passes, result) = weighing.weigh(commands, remarks)?;
-        let fault = stopped(result, &passes.ledger.fault);
+        let fault = stopped(result, &passes.writer.fault);
         weighed.push(Weighed { run: passes.run, budgets: Vec::new(), fault });
     }
     check_limits(&own, &weighed)?;

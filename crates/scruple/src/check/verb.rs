@@ -42,7 +42,7 @@ fn commands(mut of: OfCommands) -> Result<Code, Fault> {
     before(&of.run.results, &of.gate.gate)?;
     of.run.sampling.metrics = asked(&of.gate.gate, &of.run.sampling.metrics);
     let taken = command::verb::take(&of.run)?;
-    let fault = stopped(taken.result, &taken.ledger.fault);
+    let fault = stopped(taken.result, &taken.writer.fault);
     let weighed = Weighed { run: taken.run, budgets: taken.budgets, fault };
     conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.run.store), &of.run.results)
 }
@@ -64,7 +64,7 @@ fn suites(mut of: OfSuites) -> Result<Code, Fault> {
 fn servers(of: OfServers) -> Result<Code, Fault> {
     before(&of.load.results, &of.gate.gate)?;
     let taken = load::verb::take(&of.load)?;
-    let fault = taken.stop.or(taken.loading.ledger.fault.as_ref().map(Fault::not_stored));
+    let fault = taken.stop.or(taken.loading.writer.fault.as_ref().map(Fault::not_stored));
     let weighed = Weighed { run: taken.loading.run, budgets: taken.budgets, fault };
     conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.load.store), &of.load.results)
 }

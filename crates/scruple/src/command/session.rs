@@ -7,15 +7,15 @@ mod remarks;
 use super::arms::{Hooks, Prepared};
 use crate::fault::Fault;
 use crate::progress::Progress;
-use crate::store::{Ledger, Store, add_readings};
-use scruple_core::compare::Verdict;
+use crate::store::{RunWriter, Store, add_readings};
 use scruple_core::judge;
 use scruple_core::metric::Pass;
-use scruple_core::plan::Plan;
 use scruple_core::run::{Run, State};
 use scruple_core::stats::power;
 use scruple_core::stats::quantile::{median, median_interval};
 use scruple_core::subject::{Arm, Role};
+use scruple_core::verdict::Verdict;
+use scruple_core::visit_order::VisitOrder;
 use scruple_measure::command::{Job, WeighError, Weigher, Weighing};
 use scruple_measure::launch::Ending;
 use scruple_measure::launcher::LaunchError;
@@ -86,8 +86,8 @@ pub struct CommandPasses {
     jobs: Vec<(Job, Hooks)>,
     /// The run, with the readings so far.
     pub run: Run,
-    /// The ledger to which readings are written.
-    pub ledger: Ledger,
+    /// The writer to which readings are written.
+    pub writer: RunWriter,
     ignored: Ignored,
     interrupted: Arc<AtomicBool>,
     progress: Progress,
@@ -111,12 +111,12 @@ impl CommandPasses {
             run.arms.push(one.arm);
             jobs.push((one.job, one.hooks));
         }
-        let ledger = Ledger::begin(store, &run)?;
+        let writer = RunWriter::begin(store, &run)?;
         Ok(CommandPasses {
             weigher,
             jobs,
             run,
-            ledger,
+            writer,
             ignored,
             interrupted,
             progress,
@@ -137,7 +137,7 @@ impl CommandPasses {
         self.remark_on_outputs();
         self.remark_on_waiting();
         self.remark_on_cold_start(effort.warmup);
-        self.ledger.finish(&self.run);
+        self.writer.finish(&self.run);
         result
     }
 
@@ -179,7 +179,7 @@ impl CommandPasses {
     /// Runs the interleaved pass: blocks until the verdicts are clear, the budget is spent, or the requested number is
     /// reached.
     fn timing_pass(&mut self, effort: &Effort, block_time: Option<Duration>) -> Result<(), Stop> {
-        let plan = Plan::new(self.jobs.len(), self.run.seed);
+        let plan = VisitOrder::new(self.jobs.len(), self.run.seed);
         for block in 0..effort.warmup {
             self.block(&plan, u32::MAX - block, None)?;
         }
@@ -222,7 +222,7 @@ impl CommandPasses {
         affordable.max(FIRST_LOOK).min(effort.at_most).max(effort.at_least.unwrap_or(0))
     }
 
-    fn block(&mut self, plan: &Plan, block: u32, of: Option<u32>) -> Result<(), Stop> {
+    fn block(&mut self, plan: &VisitOrder, block: u32, of: Option<u32>) -> Result<(), Stop> {
         let arms = self.jobs.len();
         for (visited, index) in plan.order(block).into_iter().enumerate() {
             let name = self.run.arms[index].name.clone();
@@ -303,7 +303,7 @@ impl CommandPasses {
 
     /// Keeps the readings of one launch in memory, and writes them to the journal.
     fn keep(&mut self, index: usize, pass: Pass, block: u32, weighing: Weighing) {
-        self.ledger.journal(&self.run, index, pass, block, &weighing.readings);
+        self.writer.journal(&self.run, index, pass, block, &weighing.readings);
         add_readings(&mut self.run.arms[index], weighing.readings, pass, block);
         if let Some(captured) = weighing.captured {
             self.outputs.entry(index).or_default().push(captured);

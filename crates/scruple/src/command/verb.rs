@@ -8,7 +8,7 @@ use super::shell::Shell;
 use crate::cli::ResultArgs;
 use crate::cli::values;
 use crate::config::Config;
-use crate::farm::{Farm, lines};
+use crate::farm::{Farm, send_command_line};
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -18,7 +18,7 @@ use crate::show::FORMATS;
 use crate::show::export::names;
 use crate::show::output;
 use crate::show::{Report, declared, terminal};
-use crate::store::Ledger;
+use crate::store::RunWriter;
 use scruple_core::budget::Budget;
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::Role;
@@ -48,8 +48,8 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
 pub struct Taken {
     /// The run with its readings.
     pub run: Run,
-    /// The ledger to which the run was written.
-    pub ledger: Ledger,
+    /// The writer to which the run was written.
+    pub writer: RunWriter,
     /// How the measurement ended.
     pub result: Result<(), Stop>,
     /// The limits of the command line and of the configuration.
@@ -96,9 +96,9 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, F
     let interrupted = new_run::interruption_flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     if let Some(mut farm) = farm {
-        let lines = lines::hand_out(&mut farm, config, &run, &progress, &interrupted)?;
-        let (run, ledger) = lines.store_in(store)?;
-        return Ok(Taken { run, ledger, result: Ok(()), budgets });
+        let lines = send_command_line::hand_out(&mut farm, config, &run, &progress, &interrupted)?;
+        let (run, writer) = lines.store_in(store)?;
+        return Ok(Taken { run, writer, result: Ok(()), budgets });
     }
     let mut asked = Asked::by(&args.sampling.metrics, &budgets);
     asked.requested |= args.sampling.requested_peak;
@@ -107,14 +107,14 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, F
     let mut session = CommandPasses::new(weigher, prepared, run, store, interrupted, ignored, progress)?;
     let result = session.take(&effort);
     drop(work);
-    let CommandPasses { run, ledger, .. } = session;
-    Ok(Taken { run, ledger, result, budgets })
+    let CommandPasses { run, writer, .. } = session;
+    Ok(Taken { run, writer, result, budgets })
 }
 
 /// Prints the results, and returns the exit code.
 pub fn conclude(taken: Taken, results: &ResultArgs, metrics: &[String]) -> Result<Code, Fault> {
-    let Taken { run, ledger, result, budgets } = taken;
-    let footer = ledger.address(&run).map(|place| terminal::stored(&run.id, &place));
+    let Taken { run, writer, result, budgets } = taken;
+    let footer = writer.address(&run).map(|place| terminal::stored(&run.id, &place));
     let anything = run.arms_of(Role::Subject).any(|arm| !arm.figures.is_empty());
     let mut code = Code::Fine;
     if anything || result.is_ok() {
@@ -129,7 +129,7 @@ pub fn conclude(taken: Taken, results: &ResultArgs, metrics: &[String]) -> Resul
         }
         Ok(()) => {}
     }
-    match &ledger.fault {
+    match &writer.fault {
         Some(error) => Err(Fault::not_stored(error)),
         None => Ok(code),
     }

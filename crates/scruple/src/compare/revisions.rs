@@ -16,7 +16,7 @@ use crate::git::Repository;
 use crate::history;
 use crate::history::Starter;
 use crate::history::report::is_it_a_win;
-use crate::history::resolve::Wanted;
+use crate::history::resolve::RequestedSubjects;
 use crate::history::resolve::recipe;
 use crate::history::two_revisions;
 use crate::history::two_revisions::Revisions;
@@ -28,12 +28,12 @@ use crate::progress::Progress;
 use crate::show::FORMATS;
 use crate::show::export::names;
 use crate::show::output;
-use scruple_core::compare::Verdict;
 use scruple_core::history::{BreakEven, Costs};
 use scruple_core::judge::{self, Judged};
 use scruple_core::run::{Run, Terms};
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
+use scruple_core::verdict::Verdict;
 use scruple_measure::empty_program;
 use std::path::Path;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let config = Config::find()?;
     let recipe = recipe(&args.build, config.history()?.recipe()?)?;
     let clean = recipe.clean;
-    let wanted = Wanted { command: &args.command, bench: false, names: &args.names };
+    let wanted = RequestedSubjects { command: &args.command, bench: false, names: &args.names };
     let subjects: Vec<_> = wanted.subjects(&config)?.into_iter().filter(|one| !one.bench).collect();
     if subjects.is_empty() {
         return Err(Fault::usage(
@@ -95,8 +95,8 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         clean,
     };
     let (session, result) = weighing.weigh(built.prepared, built.remarks)?;
-    let CommandPasses { run, ledger, .. } = session;
-    verb::conclude(Taken { run, ledger, result, budgets }, &args.results, &args.metrics)
+    let CommandPasses { run, writer, .. } = session;
+    verb::conclude(Taken { run, writer, result, budgets }, &args.results, &args.metrics)
 }
 
 /// The settings for weighing commands of two versions.

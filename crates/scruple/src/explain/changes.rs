@@ -2,7 +2,7 @@
 
 use super::counted_runs;
 use super::counted_runs::Gathered;
-use super::findings::Found;
+use super::findings::Findings;
 use super::report::{terminal, words};
 use super::verb::{At, at_revisions};
 use crate::fault::Fault;
@@ -59,7 +59,7 @@ fn keep(
     run: &str,
     (before, at): (&str, &str),
     subject: &str,
-    (found, gathered): (&Found, &Gathered),
+    (found, gathered): (&Findings, &Gathered),
 ) -> Result<(), Fault> {
     for (commit, sides) in [before, at].into_iter().zip(&gathered.sides) {
         let name = name_of(commit, subject);
@@ -78,7 +78,7 @@ fn keep(
 }
 
 /// Returns the rows of an explanation as a report shows them.
-fn rows(found: &Found) -> Vec<ExplainedRow> {
+fn rows(found: &Findings) -> Vec<ExplainedRow> {
     let explanation = found.main();
     let delta = explanation.delta();
     let row = |row: &FunctionDifference| {

@@ -13,7 +13,7 @@ use scruple_core::stats::paired::{self, Effect};
 use scruple_measure::calltree::{Binaries, Side};
 
 /// The conclusions about two programs.
-pub struct Found {
+pub struct Findings {
     /// The names of the two sides.
     pub names: [String; 2],
     /// The explanation of each count: instructions first, then allocations and bytes if they differ.
@@ -63,9 +63,9 @@ const UNNAMED: f64 = 0.05;
 /// The level of the interval of time.
 const LEVEL: f64 = 0.95;
 
-impl Found {
+impl Findings {
     /// Explains the measurements.
-    pub fn of(names: [String; 2], gathered: &Gathered) -> Found {
+    pub fn of(names: [String; 2], gathered: &Gathered) -> Findings {
         let [first, second] = &gathered.sides;
         let binaries = Binaries::new();
         let repeat = repeats(first) && repeats(second);
@@ -86,7 +86,7 @@ impl Found {
                 explanations.push(explain(count));
             }
         }
-        let mut found = Found {
+        let mut found = Findings {
             names,
             explanations,
             repeats: repeat,

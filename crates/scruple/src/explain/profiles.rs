@@ -1,13 +1,13 @@
 //! Explains the difference between profiles that were written earlier.
 
 use super::counted_runs::Gathered;
-use super::findings::Found;
+use super::findings::Findings;
 use crate::fault::Fault;
 use crate::profile::read::{self, Imported, Kind};
 use std::path::Path;
 
 /// Reads both profiles, and explains where their difference comes from.
-pub fn explained(paths: [&str; 2]) -> Result<(Found, Gathered), Fault> {
+pub fn explained(paths: [&str; 2]) -> Result<(Findings, Gathered), Fault> {
     let [first, second] = [read::read(Path::new(paths[0]))?, read::read(Path::new(paths[1]))?];
     let kind = common(paths, &first, &second)?;
     let gathered = Gathered {
@@ -21,7 +21,7 @@ pub fn explained(paths: [&str; 2]) -> Result<(Found, Gathered), Fault> {
         None => path.to_owned(),
     };
     let names = [name(first.title, paths[0]), name(second.title, paths[1])];
-    Ok((Found::of(names, &gathered), gathered))
+    Ok((Findings::of(names, &gathered), gathered))
 }
 
 /// Returns the properties that both profiles have in common, or an error if they count different things.

@@ -2,7 +2,7 @@
 
 use super::args::ExplainArgs;
 use super::counted_runs::{self, Effort, Gathered};
-use super::findings::Found;
+use super::findings::Findings;
 use crate::fault::{Code, Fault};
 use crate::inspect::launch;
 use crate::new_run;
@@ -83,14 +83,14 @@ impl Source {
 }
 
 /// Counts both sides if necessary, and explains where their difference comes from.
-pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Found, Gathered), Fault> {
+pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, Gathered), Fault> {
     let names = [sources[0].name(), sources[1].name()];
     if let [Source::Command(first), Source::Command(second)] = &sources {
         let launchers = [launch::launcher()?, launch::launcher()?];
         let counter = needed(means.counter)?;
         let (jobs, sources): ([&Job; 2], [&SourceText<'_>; 2]) = ([first, second], [&as_built, &as_built]);
         let gathered = counted_runs::gather(jobs, launchers, counter, means.work, &means.effort, sources)?;
-        return Ok((Found::of(names, &gathered), gathered));
+        return Ok((Findings::of(names, &gathered), gathered));
     }
     let mut remarks = Vec::new();
     let mut iterations = None;
@@ -107,7 +107,7 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Found, Gath
         remarks,
         kind: Kind::counted(OWN),
     };
-    Ok((Found::of(names, &gathered), gathered))
+    Ok((Findings::of(names, &gathered), gathered))
 }
 
 fn needed(counter: Option<&Counter>) -> Result<&Counter, Fault> {

@@ -3,7 +3,7 @@
 use super::args::ExplainArgs;
 use super::code_view;
 use super::counted_runs::{self, Effort, Gathered};
-use super::findings::Found;
+use super::findings::Findings;
 use super::hunks;
 use super::profiles;
 use super::report::{FORMATS, ROWS, json, terminal};
@@ -77,7 +77,7 @@ fn compared(args: &ExplainArgs, sources: [Source; 2]) -> Result<Code, Fault> {
     show(args, &found, &gathered)
 }
 
-fn closer(args: &ExplainArgs, found: &mut Found, gathered: &Gathered) {
+fn closer(args: &ExplainArgs, found: &mut Findings, gathered: &Gathered) {
     if args.lines {
         found.look_closer(gathered, &code_view::on_disk);
     }
@@ -135,7 +135,7 @@ pub struct At<'a> {
 }
 
 /// Builds both revisions, and explains how the command differs between them.
-pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(Found, Gathered), Fault> {
+pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(Findings, Gathered), Fault> {
     let launchers = [launch::launcher()?, launch::launcher()?];
     let revisions =
         Revisions { reference: at.first.to_owned(), base: false, other: at.second.map(str::to_owned) };
@@ -159,7 +159,7 @@ pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(
     let old = |_: &Path, source: &Path| at_commit(0, source.to_str()?);
     let new = |_: &Path, source: &Path| at_commit(1, source.to_str()?);
     let gathered = counted_runs::gather(jobs, launchers, counter, work.path(), effort, [&old, &new])?;
-    let mut found = Found::of([jobs[0].name.clone(), jobs[1].name.clone()], &gathered);
+    let mut found = Findings::of([jobs[0].name.clone(), jobs[1].name.clone()], &gathered);
     found.remarks.extend(built.remarks.iter().map(|(_, text)| text.clone()));
     let [first, second] = &built.commits;
     let all = hunks::between(&Repository::at(&built.objects), first, second);
@@ -181,7 +181,7 @@ pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(
     Ok((found, gathered))
 }
 
-fn show(args: &ExplainArgs, found: &Found, gathered: &Gathered) -> Result<Code, Fault> {
+fn show(args: &ExplainArgs, found: &Findings, gathered: &Gathered) -> Result<Code, Fault> {
     let exports = args.results.export.checked(&names(&FORMATS))?;
     let aside = exports.iter().any(|export| export.path == Path::new("-"));
     let files = exports.iter().filter_map(|export| {

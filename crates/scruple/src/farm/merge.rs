@@ -11,7 +11,7 @@ pub fn merged(head: Run, told: impl Iterator<Item = (String, Provenance, Run)>) 
     let mut whole = Run { state: State::Complete, ..head };
     let mut first: u32 = 0;
     for (node, machine, run) in told {
-        settle(&mut whole.provenance, &machine);
+        use_provenance_of_node(&mut whole.provenance, &machine);
         let blocks = run.arms.iter().flat_map(|arm| arm.figures.values()).filter_map(|figure| match figure {
             Figure::Sample(sample) => sample.blocks.iter().max().copied(),
             Figure::Absent { .. } => None,
@@ -83,7 +83,7 @@ fn add(whole: &mut Run, arm: Arm, node: &str, first: u32) {
 }
 
 /// Replaces the provenance of the machine that sends the work by that of the first node, which has measured.
-pub fn settle(provenance: &mut Provenance, node: &Provenance) {
+pub fn use_provenance_of_node(provenance: &mut Provenance, node: &Provenance) {
     if provenance.nodes.is_empty() {
         *provenance = Provenance {
             environment: provenance.environment.clone(),

@@ -8,10 +8,10 @@ pub mod args;
 pub mod batch;
 pub mod config;
 pub mod dispatch;
+mod do_command_line;
 pub mod folder;
-mod line;
-pub mod lines;
 pub mod merge;
+pub mod send_command_line;
 #[cfg(test)]
 mod simulation;
 pub mod unit;

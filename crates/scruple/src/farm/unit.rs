@@ -20,15 +20,15 @@ use std::time::Duration;
 #[derive(Clone, Serialize, Deserialize)]
 pub enum Written {
     /// The work of one unit of a history.
-    Version(Box<Unit>),
+    Version(Box<WorkUnit>),
     /// The command line of `scruple run` or `scruple bench` that a node runs.
-    Line(Box<Line>),
+    CommandLine(Box<CommandLine>),
 }
 
 /// A command line that a node runs as a whole.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Line {
+pub struct CommandLine {
     /// The version of Scruple that wrote the unit.
     pub scruple: String,
     /// The words of the command line after the name of the program.
@@ -48,7 +48,7 @@ pub struct Line {
 /// One piece of work of a history.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Unit {
+pub struct WorkUnit {
     /// The version of Scruple that wrote the unit.
     pub scruple: String,
     /// The absolute path or the URL of the repository.
@@ -123,18 +123,18 @@ pub struct Measure {
 /// The result of a unit.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Told {
+pub struct UnitResult {
     /// The name of the node in the farm.
     pub node: String,
     /// The provenance of the node.
     pub machine: Provenance,
     /// The outcome of the work.
-    pub found: Found,
+    pub found: UnitOutcome,
 }
 
 /// The outcome of a unit's work.
 #[derive(Serialize, Deserialize)]
-pub enum Found {
+pub enum UnitOutcome {
     /// The version was built.
     Built(Artefacts),
     /// The version could not be built.

@@ -2,7 +2,7 @@
 
 use super::args::UnitArgs;
 use super::folder::Folder;
-use super::unit::{Found, Measure, Told, Unit, UnitFailure, Work, Written, parse, text};
+use super::unit::{Measure, UnitFailure, UnitOutcome, UnitResult, Work, WorkUnit, Written, parse, text};
 use crate::command::verb::{Asked, Source};
 use crate::digest::digest;
 use crate::fault::{Code, Fault};
@@ -45,14 +45,14 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
     let node = args.node.clone().unwrap_or_else(host_name);
     match parse(&content, &args.file)? {
         Written::Version(unit) => version(&unit, &folder, (&name, &node)),
-        Written::Line(line) => {
-            publish(&folder, (&name, &node), || super::line::weighed(&line, &folder, &name))
+        Written::CommandLine(line) => {
+            publish(&folder, (&name, &node), || super::do_command_line::weighed(&line, &folder, &name))
         }
     }
 }
 
 /// Does the work of a unit of a history.
-fn version(unit: &Unit, folder: &Folder, (name, node): (&str, &str)) -> Result<Code, Fault> {
+fn version(unit: &WorkUnit, folder: &Folder, (name, node): (&str, &str)) -> Result<Code, Fault> {
     // Launchers are forked first, while the process is small and has one thread.
     let builds = start_launcher()?;
     let source = Source::open(None)?;
@@ -85,13 +85,13 @@ fn version(unit: &Unit, folder: &Folder, (name, node): (&str, &str)) -> Result<C
 fn publish(
     folder: &Folder,
     (name, node): (&str, &str),
-    work: impl FnOnce() -> Result<Option<Found>, Fault>,
+    work: impl FnOnce() -> Result<Option<UnitOutcome>, Fault>,
 ) -> Result<Code, Fault> {
     match work() {
         Ok(None) => Ok(Code::Fine),
         Ok(Some(found)) => {
             let machine = new_run::empty_run(None, None, scruple_core::run::Terms::default(), &[]).provenance;
-            let told = Told { node: node.to_owned(), machine, found };
+            let told = UnitResult { node: node.to_owned(), machine, found };
             if !folder.publish(name, &text(&told)?)? {
                 output::warn("another copy of this unit was done first, and its result stands");
             }
@@ -137,14 +137,14 @@ fn take(
     }
 }
 
-fn build(mut builder: Builder, shared: &Path, commit: &str, tree: &str) -> Result<Found, Fault> {
+fn build(mut builder: Builder, shared: &Path, commit: &str, tree: &str) -> Result<UnitOutcome, Fault> {
     match builder.build(commit, tree)? {
         Outcome::Ready(artefacts) => {
             builder.cache.share(shared, &artefacts.digest)?;
-            Ok(Found::Built(artefacts))
+            Ok(UnitOutcome::Built(artefacts))
         }
         Outcome::Failed(state, why) => {
-            Ok(Found::NotBuilt { state, why, log: last_words(&builder.cache.log(commit)) })
+            Ok(UnitOutcome::NotBuilt { state, why, log: last_words(&builder.cache.log(commit)) })
         }
     }
 }
@@ -157,11 +157,11 @@ fn last_words(log: &Path) -> String {
 fn measure(
     builder: Builder,
     source: Source,
-    unit: &Unit,
+    unit: &WorkUnit,
     measure: &Measure,
     folder: &Folder,
     flag: &Arc<AtomicBool>,
-) -> Result<Found, Fault> {
+) -> Result<UnitOutcome, Fault> {
     let work = WorkFolder::make()?;
     let store = Store::open(&crate::address::Address::File(work.path().join("unit.db")))?;
     let mut run: Run = new_run::empty_run(Some(measure.seed), None, measure.terms.clone(), &[]);
@@ -221,7 +221,7 @@ fn measure(
             let result = folder.result(build)?.ok_or_else(|| {
                 Fault::internal(format!("the unit ‘{build}’, which builds {commit}, has no result yet"))
             })?;
-            Ok(Some(parse::<Told>(&result, folder.path())?.found))
+            Ok(Some(parse::<UnitResult>(&result, folder.path())?.found))
         }
     })?;
     campaign.perform(measure)?;
@@ -229,5 +229,5 @@ fn measure(
     let logs: BTreeMap<String, String> =
         logs.into_iter().map(|(commit, path)| (commit, last_words(&path))).collect();
     let entries = entries.into_iter().filter(|entry| entry.version.state != State::Queued).collect();
-    Ok(Found::Measured { entries, arms: run.arms, warnings: run.warnings, logs })
+    Ok(UnitOutcome::Measured { entries, arms: run.arms, warnings: run.warnings, logs })
 }

@@ -1,11 +1,11 @@
 //! A history under way: builds versions, weighs them, and stores the result of each step before the next one begins.
 
+mod do_unit;
 mod forecast;
 mod known;
 mod rebuilding;
 mod refinement;
-mod unit;
-mod units;
+mod split_into_units;
 mod visits;
 
 use super::arms::Arms;
@@ -23,11 +23,11 @@ use forecast::Forecast;
 use refinement::Suspected;
 use scruple_core::history::{Graph, History, READINGS, State, Version, find_changes};
 use scruple_core::metric::{Pass, metric};
-use scruple_core::plan::Plan;
 use scruple_core::run;
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
 use scruple_core::subject::Arm;
 use scruple_core::unit::{Unit, quantity};
+use scruple_core::visit_order::VisitOrder;
 use scruple_measure::command::Weigher;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -467,7 +467,7 @@ impl Campaign {
             .flat_map(|index| self.launches(*index).into_iter().map(move |launch| (*index, launch)))
             .collect();
         self.foretell_rounds(visits.len());
-        let plan = Plan::new(visits.len(), self.history.run.seed);
+        let plan = VisitOrder::new(visits.len(), self.history.run.seed);
         let block = self.block;
         self.block += 1;
         for (visited, place) in plan.order(block).into_iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Converts the command line and the configuration into the request of a history. Every check is made here.
 
-mod wanted;
+mod requested_subjects;
 
-pub use wanted::{Wanted, put_here};
+pub use requested_subjects::{RequestedSubjects, put_here};
 
 use super::args::{BUILD_LIMIT, BuildArgs, SelectArgs, TIME_LIMIT, TakeArgs};
 use super::build_process::SHARED;
@@ -14,9 +14,9 @@ use crate::config::Config;
 use crate::fault::Fault;
 use crate::history;
 use crate::paths;
+use requested_subjects::{check_size, named, yardstick};
 use scruple_core::run::Terms;
 use std::path::Path;
-use wanted::{check_size, named, yardstick};
 
 /// The default numbers of rounds, for histories that are not adaptive and for adaptive ones.
 const ROUNDS: u32 = 20;
@@ -41,7 +41,7 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(Request, Terms), Fault> {
             Definition { subjects: named(past.subjects, &args.names)?, ..past }
         }
         None => {
-            let wanted = Wanted { command: &args.command, bench: args.bench, names: &args.names };
+            let wanted = RequestedSubjects { command: &args.command, bench: args.bench, names: &args.names };
             Definition {
                 recipe: configured.recipe()?,
                 subjects: wanted.subjects(&config)?,

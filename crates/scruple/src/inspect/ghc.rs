@@ -12,7 +12,7 @@ use crate::show::output;
 use scruple_measure::command::Job;
 use scruple_measure::runtimes::ghc::log::{self, Log};
 use scruple_measure::runtimes::ghc::{cost_centres, heap_profile};
-use scruple_measure::runtimes::{self, Runtime, Runtimes, Told};
+use scruple_measure::runtimes::{self, Runtime, RuntimeReport, Runtimes};
 use std::path::Path;
 
 /// Runs one of the subcommands.
@@ -67,12 +67,12 @@ fn logged(args: &PausesArgs) -> Result<(Pauses, Option<Fault>), Fault> {
 }
 
 /// Says why a program has logged nothing.
-fn why_not(job: &Job, told: &[Told]) -> String {
+fn why_not(job: &Job, told: &[RuntimeReport]) -> String {
     let recognised = runtimes::recognise(&job.program);
     let forbidden = recognised.iter().filter(|found| found.runtime == Runtime::Ghc).find_map(|found| {
         found.lacking.iter().find(|(key, _)| *key == "gc.pause_max").map(|(_, why)| why.clone())
     });
-    let of_ghc: Vec<&Told> = told.iter().filter(|told| told.runtime == Runtime::Ghc).collect();
+    let of_ghc: Vec<&RuntimeReport> = told.iter().filter(|told| told.runtime == Runtime::Ghc).collect();
     match (forbidden, of_ghc.first().map(|told| &told.figures)) {
         (Some(why), _) => why,
         (None, None) => "no Haskell runtime showed itself in any of its processes".to_owned(),

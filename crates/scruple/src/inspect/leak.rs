@@ -11,7 +11,7 @@ use crate::paths::WorkFolder;
 use crate::show::json;
 use crate::show::output;
 use crate::store::add_readings;
-use crate::store::ledger::Ledger;
+use crate::store::run_writer::RunWriter;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::run::{State, Terms};
 use scruple_core::sample::Reading;
@@ -120,10 +120,10 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
         }
         run.arms.push(arm);
     }
-    let mut ledger = Ledger::begin(Some(store), &run)?;
+    let mut writer = RunWriter::begin(Some(store), &run)?;
     run.state = State::Complete;
-    ledger.finish(&run);
-    ledger.fault.as_ref().map_or(Ok(()), |error| Err(Fault::not_stored(error)))
+    writer.finish(&run);
+    writer.fault.as_ref().map_or(Ok(()), |error| Err(Fault::not_stored(error)))
 }
 
 /// Returns the words of the command, with the size in place of the placeholders.

@@ -54,7 +54,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     if let Some(fault) = stop {
         return Err(fault);
     }
-    match &loading.ledger.fault {
+    match &loading.writer.fault {
         Some(error) => Err(Fault::not_stored(error)),
         None => {
             let errors_limited = budgets.iter().any(|budget| budget.metric == "load.errors");

@@ -8,10 +8,10 @@ use crate::show::page::chart::slug;
 use crate::show::page::{
     Axis, Cell, Chart, Drawn, Fold, Head, Part, Row, Rows, Section, Shade, Table, Tone, name, tone,
 };
-use scruple_core::compare::Verdict;
 use scruple_core::judge::{self, Judged};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::share;
+use scruple_core::verdict::Verdict;
 
 /// The largest number of panels on a page. More would make it too large to read.
 const MOST_PANELS: usize = 30;

@@ -4,11 +4,11 @@ use super::{capital, what};
 use crate::show::page::{Span, Tone, name, sentence, tone};
 use crate::show::sentence as words;
 use crate::show::{Report, effect_text, verdict_words};
-use scruple_core::compare::Verdict;
 use scruple_core::judge::{self, Judged};
 use scruple_core::stats::growth::Form;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::quantity;
+use scruple_core::verdict::Verdict;
 
 /// The largest number of verdicts that are listed. More are only counted.
 const MOST: usize = 4;

@@ -1,10 +1,10 @@
 //! CSV: one row for each metric of each arm, with its comparison.
 
 use super::Report;
-use scruple_core::compare::Verdict;
 use scruple_core::harmless_text::plain_lines;
 use scruple_core::judge::keys_of;
 use scruple_core::subject::Arm;
+use scruple_core::verdict::Verdict;
 use std::collections::BTreeSet;
 
 const HEAD: &[&str] = &[

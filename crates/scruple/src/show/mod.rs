@@ -25,7 +25,6 @@ use crate::load::windows::Loads;
 use export::Formats;
 use markup::Markup;
 use scruple_core::budget::{Amount, Budget, Checked, Kept, check};
-use scruple_core::compare::{Comparison, Direction, Verdict};
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
 use scruple_core::judge::{self, Estimate, Fit, Judged, Nodes, Pair};
@@ -35,6 +34,7 @@ use scruple_core::sample::Sample;
 use scruple_core::stats::nodes::OverNodes;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, change, change_between, exact, share};
+use scruple_core::verdict::{Comparison, Direction, Verdict};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

@@ -1,7 +1,6 @@
 //! Writes the verdict as a sentence that a person can quote.
 
 use super::{Report, nodes};
-use scruple_core::compare::{Comparison, Direction, Verdict, WIDEST_MARGIN};
 use scruple_core::evidence::{Evidence, MOST_OF_FEW, Replicate};
 use scruple_core::judge::{self, Judged};
 use scruple_core::metric::{Pass, metric};
@@ -10,6 +9,7 @@ use scruple_core::stats::paired::Why;
 use scruple_core::stats::tare;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, change_bounds, quantity, share};
+use scruple_core::verdict::{Comparison, Direction, Verdict, WIDEST_MARGIN};
 
 /// Writes one sentence for each arm that was compared.
 pub(crate) fn verdicts(report: &Report<'_>) -> Vec<String> {

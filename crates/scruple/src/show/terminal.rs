@@ -9,12 +9,12 @@ use crate::inspect::report::memory;
 use crate::load::report::terminal;
 use anstyle::{AnsiColor, Style};
 use scruple_core::budget::Kept;
-use scruple_core::compare::{Direction, Verdict};
 use scruple_core::judge::{Estimate, declaration};
 use scruple_core::metric::Quality;
 use scruple_core::sample::Sample;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Scale, Unit, exact};
+use scruple_core::verdict::{Direction, Verdict};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 

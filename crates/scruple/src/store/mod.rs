@@ -14,26 +14,26 @@ pub mod error;
 pub mod export;
 pub mod histories;
 pub mod import;
-pub mod journal;
-pub mod ledger;
+pub mod journal_entry;
 pub mod list;
 pub mod newest;
 mod outbox;
 mod owner;
 pub mod points;
 mod profiles;
-pub mod reading;
+pub mod read_runs;
 pub mod remove;
+pub mod run_writer;
 pub mod verb;
 
 pub use error::StoreError;
 pub use histories::{Entry, StoredHistory};
-pub use ledger::Ledger;
 pub use points::Point;
+pub use run_writer::RunWriter;
 
 use crate::address::{Address, ServerUrl};
 use database::{Database, Failure, Refusal, Value};
-use journal::Journalled;
+use journal_entry::JournalEntry;
 use scruple_core::metric::Pass;
 use scruple_core::run::{Run, State};
 use scruple_core::sample::{Figure, Reading};
@@ -245,7 +245,7 @@ impl Store {
         block: u32,
         readings: &[Reading],
     ) -> Result<(), StoreError> {
-        let readings: Vec<Journalled> = readings.iter().map(Journalled::from).collect();
+        let readings: Vec<JournalEntry> = readings.iter().map(JournalEntry::from).collect();
         self.database
             .execute(
                 "INSERT INTO journal (run_id, sequence, position, pass, block, readings, taken) \

@@ -3,7 +3,7 @@
 
 use super::Store;
 use super::database::{Failure, StoredRow};
-use super::reading::damaged_state;
+use super::read_runs::damaged_state;
 use jiff::Timestamp;
 use scruple_core::run::State;
 use std::fs;

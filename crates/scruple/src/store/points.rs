@@ -1,7 +1,7 @@
 //! Returns the readings of one subject in every run.
 
 use super::database::{Failure, StoredRow};
-use super::reading::sample_of;
+use super::read_runs::sample_of;
 use super::{Store, StoreError, parse};
 use scruple_core::provenance::Provenance;
 use scruple_core::sample::Sample;

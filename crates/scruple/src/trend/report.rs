@@ -1,6 +1,6 @@
 //! Writes the trend as lines and as JSON.
 
-use super::series::{Found, Trend, is_worse};
+use super::series::{SeriesChanges, Trend, is_worse};
 use super::verb::Chosen;
 use crate::history::report::sparkline::{self, Cell};
 use crate::show::align::wrap;
@@ -72,7 +72,14 @@ fn one(points: &[Point], trend: &Trend, width: usize, out: &mut String) {
     }
 }
 
-fn changes(points: &[Point], trend: &Trend, found: &Found, columns: usize, width: usize, out: &mut String) {
+fn changes(
+    points: &[Point],
+    trend: &Trend,
+    found: &SeriesChanges,
+    columns: usize,
+    width: usize,
+    out: &mut String,
+) {
     let place = |at: usize| trend.values[at].0;
     let events: Vec<(usize, usize)> =
         found.changes.iter().enumerate().map(|(index, one)| (index + 1, place(one.at))).collect();
@@ -114,7 +121,7 @@ fn changes(points: &[Point], trend: &Trend, found: &Found, columns: usize, width
 }
 
 /// Writes remarks on a series other than its changes.
-fn remark(trend: &Trend, found: &Found) -> Option<String> {
+fn remark(trend: &Trend, found: &SeriesChanges) -> Option<String> {
     let unit = &trend.metric.unit;
     let Some(series) = &found.noisy else {
         return found.changes.is_empty().then(|| "The same in every run.".to_owned());

@@ -17,11 +17,11 @@ pub struct Trend {
     /// Whether the metric is a count and the readings of every run repeat.
     pub exact: bool,
     /// The result of the search for changes, or why there is none.
-    pub found: Result<Found, Why>,
+    pub found: Result<SeriesChanges, Why>,
 }
 
 /// The result of the search for changes.
-pub struct Found {
+pub struct SeriesChanges {
     /// The change points. Their positions are indices of `values`.
     pub changes: Vec<ChangePoint>,
     /// The series with its noise, if the metric is noisy.
@@ -62,11 +62,11 @@ fn trend(points: &[Point], key: &str, asked: &[String]) -> Option<Trend> {
     let exact = samples.iter().all(|(_, sample)| sample.quality <= Quality::Near && sample.repeats());
     let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
     let found = match exact {
-        true => Ok(Found { changes: changepoint::exact(&plain), noisy: None }),
+        true => Ok(SeriesChanges { changes: changepoint::exact(&plain), noisy: None }),
         false => {
             let options = Options { error: ERROR, ..Options::default() };
             changepoint::noisy(&plain, &options)
-                .map(|series| Found { changes: series.changes.clone(), noisy: Some(series) })
+                .map(|series| SeriesChanges { changes: series.changes.clone(), noisy: Some(series) })
         }
     };
     Some(Trend { metric: declared, values, exact, found })

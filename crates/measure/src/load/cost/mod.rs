@@ -15,7 +15,7 @@ pub mod start;
 pub mod syscalls;
 pub mod threads;
 pub mod tree;
-mod unseen;
+mod unseen_threads;
 
 use std::process::{Command, Stdio};
 

@@ -3,7 +3,7 @@
 use super::growth::{Growth, growth};
 use super::threads::LivingThreads;
 use super::tree::{Accounts, Memory, Tree};
-use super::unseen::Unseen;
+use super::unseen_threads::UnseenThreads;
 use crate::load::{LoadError, LoadResult, Plan};
 use crate::memory_map::MemoryMap;
 use scruple_core::metric::Quality;
@@ -132,7 +132,7 @@ pub struct Watch {
     windows: Vec<Window>,
     before: Option<Before>,
     known: Vec<Reading>,
-    unseen: Unseen,
+    unseen: UnseenThreads,
 }
 
 impl Watch {
@@ -149,7 +149,7 @@ impl Watch {
             windows: Vec::new(),
             before: None,
             known: Vec::new(),
-            unseen: Unseen::default(),
+            unseen: UnseenThreads::default(),
         })
     }
 

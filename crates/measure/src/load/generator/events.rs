@@ -153,7 +153,7 @@ impl Generator {
     /// Records requests of HTTP/2 that have ended.
     fn end_streams(&mut self, index: usize, done: &mut Vec<Done>) {
         let now = clock::now();
-        let part = self.stretch.part_now(now);
+        let part = self.time.part_now(now);
         for Done { exchange, status, outcome, kept: (head, body) } in done.drain(..) {
             self.in_flight -= 1;
             self.connections.list[index].freed = Some(now);
@@ -220,7 +220,7 @@ impl Generator {
 
     fn finish(&mut self, index: usize, head: http1::Head) {
         let now = clock::now();
-        let part = self.stretch.part_now(now);
+        let part = self.time.part_now(now);
         let connection = &mut self.connections.list[index];
         let Some(exchange) = connection.exchange.take() else { return };
         self.in_flight -= 1;
@@ -267,7 +267,7 @@ impl Generator {
     fn reconnect(&mut self, index: usize) {
         self.connections.close(index, clock::now());
         self.recorder.reconnects += 1;
-        if !self.stretch.is_under_way() || !self.done_sending(clock::now()) || !self.queue.is_empty() {
+        if !self.time.is_under_way() || !self.done_sending(clock::now()) || !self.queue.is_empty() {
             self.connect(index);
         }
     }
@@ -284,15 +284,15 @@ impl Generator {
         let now = clock::now();
         self.connections.failed_to_open(index, class, now);
         let freed = self.connections.list[index].freed.replace(now);
-        if !self.stretch.is_under_way() {
+        if !self.time.is_under_way() {
             return;
         }
         let due = if self.schedule.is_some() {
-            self.queue.pop().map(|due| (due, self.stretch.part(due.at)))
+            self.queue.pop().map(|due| (due, self.time.part(due.at)))
         } else if !self.done_sending(now) {
-            let part = self.stretch.part(now);
+            let part = self.time.part(now);
             self.recorder.due(part, now, now, 0);
-            self.stretch.count(part);
+            self.time.count(part);
             Some((Due { at: freed.unwrap_or(now), user: NOBODY }, part))
         } else {
             None

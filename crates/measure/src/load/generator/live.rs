@@ -25,7 +25,7 @@ impl Generator {
                 .each()
                 .for_each(|(class, count)| live.failures[class as usize].store(count, Ordering::Relaxed));
         }
-        let part = usize::from(self.stretch.part(now));
+        let part = usize::from(self.time.part(now));
         let latest = self.recorder.parts[..=part].iter().rev().find(|part| !part.response.is_empty());
         if let Some(part) = latest {
             live.p50.store(part.response.value_at_quantile(0.5), Ordering::Relaxed);

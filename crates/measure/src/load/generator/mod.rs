@@ -7,28 +7,28 @@ mod choice;
 mod connections;
 mod events;
 mod live;
-mod patience;
+mod poll_or_sleep;
 mod queue;
 mod sending;
-mod stretch;
+mod turn_time;
 mod users;
 
 use super::clock;
 use super::connection::Link;
-use super::each::Telling;
 use super::failure::Failure;
 use super::http2::Done;
 use super::pace::{Schedule, Shape, Share};
 use super::plan::{POLLED, Pace, Plan};
 use super::record::{Exchange, NOBODY, Recorder};
+use super::request_sink::RequestSink;
 use super::shared::{Ended, Shared};
 use choice::Choice;
 use connections::Connections;
-use patience::Patience;
+use poll_or_sleep::PollOrSleep;
 use queue::Queue;
 use std::io;
 use std::sync::Arc;
-use stretch::Stretch;
+use turn_time::TurnTime;
 use users::Users;
 
 /// After this time without any connection the server counts as gone.
@@ -62,13 +62,13 @@ pub(crate) struct Generator {
     choice: Choice,
     pub(crate) recorder: Recorder,
     /// Passes on every request, where that was asked for.
-    telling: Option<Telling>,
-    stretch: Stretch,
+    sink: Option<RequestSink>,
+    time: TurnTime,
     in_flight: usize,
     /// Whether there were more time-outs than the plan allows.
     pub(crate) gave_up: bool,
     memory: Memory,
-    patience: Patience,
+    polling: PollOrSleep,
 }
 
 /// Memory that is used again and again.
@@ -88,12 +88,12 @@ impl Generator {
             users: None,
             choice: Choice::of(plan, thread),
             recorder: Recorder::empty(),
-            telling: None,
-            stretch: Stretch::of(plan, thread),
+            sink: None,
+            time: TurnTime::of(plan, thread),
             in_flight: 0,
             gave_up: false,
             memory: Memory { received: vec![0; 64 * 1024], plain: Vec::new(), done: Vec::new() },
-            patience: Patience::new(plan.looks(shared.cores)),
+            polling: PollOrSleep::new(plan.looks(shared.cores)),
             shared: Arc::clone(shared),
             plan: Arc::clone(plan),
             thread,
@@ -102,9 +102,9 @@ impl Generator {
 
     /// Prepares a turn. Connections stay open.
     pub(crate) fn begin(&mut self, plan: &Arc<Plan>) {
-        (self.stretch, self.choice) = (Stretch::of(plan, self.thread), Choice::of(plan, self.thread));
+        (self.time, self.choice) = (TurnTime::of(plan, self.thread), Choice::of(plan, self.thread));
         self.recorder = Recorder::new(plan);
-        self.telling = plan.each.as_ref().map(Telling::of);
+        self.sink = plan.each.as_ref().map(RequestSink::of);
         (self.schedule, self.gave_up) = (None, false);
         self.queue.begin();
         self.connections.begin();
@@ -192,7 +192,7 @@ impl Generator {
             {
                 return Ended::ServerGone;
             }
-            if self.done_sending(now) && now > self.stretch.last_due.saturating_add(timeout) {
+            if self.done_sending(now) && now > self.time.last_due.saturating_add(timeout) {
                 return Ended::Planned;
             }
             if now >= sweep_at {
@@ -210,8 +210,8 @@ impl Generator {
             }
             self.retry(now);
             let mut until = self.connections.next_retry(sweep_at.min(publish_at));
-            if self.schedule.is_none() && now < self.stretch.end {
-                until = until.min(self.stretch.end);
+            if self.schedule.is_none() && now < self.time.end {
+                until = until.min(self.time.end);
             }
             let mut wait = until.saturating_sub(now);
             if let Some(due) = self.next_due() {
@@ -229,11 +229,11 @@ impl Generator {
     fn await_events(&mut self, wait: u64) -> io::Result<()> {
         // With a single request in flight the server sleeps in between as well, and polling would last for a whole
         // answer.
-        let looks = if self.in_flight > 1 { self.patience.looks() } else { 0 };
+        let looks = if self.in_flight > 1 { self.polling.looks() } else { 0 };
         let begun = clock::now();
         if looks > 0 {
             let found = self.connections.poller.look(looks)?;
-            self.patience.learn(found > 0);
+            self.polling.learn(found > 0);
             if found > 0 {
                 self.recorder.listener.looked(begun, begun, begun);
                 self.act_on(found);
@@ -249,15 +249,15 @@ impl Generator {
 
     /// Passes on a request that has ended.
     fn tell(&mut self, exchange: &Exchange, done: u64, status: Option<u16>, outcome: Result<u64, Failure>) {
-        if let Some(telling) = &mut self.telling {
-            telling.tell(exchange, done, status, outcome);
+        if let Some(sink) = &mut self.sink {
+            sink.tell(exchange, done, status, outcome);
         }
     }
 
     fn set_clock(&mut self, start: u64) {
-        self.stretch.begin(start, &self.plan);
-        if let Some(telling) = &mut self.telling {
-            telling.begin(start);
+        self.time.begin(start, &self.plan);
+        if let Some(sink) = &mut self.sink {
+            sink.begin(start);
         }
         self.connections.none_open_since = start;
         if self.plan.scenario.is_some() {
@@ -274,12 +274,12 @@ impl Generator {
                 threads: self.plan.threads,
                 seed: self.plan.seed,
                 start: begin,
-                end: self.stretch.end,
-                limit: self.stretch.limit.saturating_add(warm),
+                end: self.time.end,
+                limit: self.time.limit.saturating_add(warm),
                 shape: Shape::Constant,
             }));
         } else {
-            self.stretch.end_parts_by_count();
+            self.time.end_parts_by_count();
         }
     }
 
@@ -308,11 +308,11 @@ impl Generator {
         for _ in 0..BURST {
             let now = clock::now();
             let Some(due) = self.take_due(now) else { return now };
-            self.stretch.last_due = due.at;
-            let part = self.stretch.part(due.at);
+            self.time.last_due = due.at;
+            let part = self.time.part(due.at);
             self.recorder.due(part, due.at, now, self.queue.len() as u64);
             if due.user != NOBODY {
-                self.stretch.count(part);
+                self.time.count(part);
                 self.note_beginning(due, part);
             }
             match self.queue.take_idle(&mut self.connections.list) {
@@ -334,10 +334,10 @@ impl Generator {
     fn done_sending(&self, now: u64) -> bool {
         match &self.schedule {
             Some(schedule) => {
-                let ended = self.stretch.is_over(now);
+                let ended = self.time.is_over(now);
                 schedule.next().is_none() && self.users.as_ref().is_none_or(|users| users.gone(ended))
             }
-            None => self.stretch.is_over(now),
+            None => self.time.is_over(now),
         }
     }
 
@@ -347,12 +347,12 @@ impl Generator {
 
     /// A connection can take requests: gives it the next that wait.
     fn ready(&mut self, index: usize, now: u64) {
-        if !self.stretch.is_under_way() {
+        if !self.time.is_under_way() {
             return;
         }
         while self.connections.list[index].is_free() && self.schedule.is_some() {
             let Some(due) = self.queue.pop() else { break };
-            self.start(index, due, now, self.stretch.part(due.at));
+            self.start(index, due, now, self.time.part(due.at));
         }
         self.offer(index);
     }
@@ -401,17 +401,17 @@ impl Generator {
             }
         }
         while let Some(due) = self.queue.pop().filter(|_| ended != Ended::Interrupted) {
-            let (request, part) = (self.request_of(due), self.stretch.part(due.at));
+            let (request, part) = (self.request_of(due), self.time.part(due.at));
             let exchange = Exchange { request, part, intended: due.at, sent: now, user: due.user };
             self.recorder.failed(&exchange, now, Failure::Unsent);
             self.tell(&exchange, now, None, Err(Failure::Unsent));
         }
-        if let Some(telling) = &mut self.telling {
-            telling.flush();
+        if let Some(sink) = &mut self.sink {
+            sink.flush();
         }
         self.publish_counts();
         self.publish(now);
         self.queue.clear();
-        self.stretch.finish();
+        self.time.finish();
     }
 }

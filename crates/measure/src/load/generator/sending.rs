@@ -16,10 +16,10 @@ impl Generator {
             self.connections.list[index].gathers = self.connections.list[index].http2.is_some();
             while self.connections.list[index].is_free() && !self.done_sending(now) {
                 let intended = self.connections.list[index].freed.take().unwrap_or(now);
-                let part = self.stretch.part(now);
+                let part = self.time.part(now);
                 self.recorder.due(part, now, now, 0);
-                self.stretch.last_due = now;
-                self.stretch.count(part);
+                self.time.last_due = now;
+                self.time.count(part);
                 self.start(index, Due { at: intended, user: NOBODY }, now, part);
             }
             if std::mem::take(&mut self.connections.list[index].gathers)

@@ -13,7 +13,7 @@ pub mod report;
 use super::agent_records::{Answer, Record, State};
 use super::elf::{Elf, word_after};
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 use scruple_core::metric::Quality;
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -53,7 +53,7 @@ mod value {
     pub(super) const FULL: usize = 10;
 }
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let version = word_after(&elf.comment, "GHC ");
     let by = if version.is_some() {
         "the compiler's mark in the file"
@@ -69,7 +69,7 @@ fn find(elf: &Elf) -> Option<Found> {
     let note = elf.link_note().unwrap_or("");
     let closed = note.contains("RtsOptsNone") || note.contains("RtsOptsIgnoreAll");
     let structure = elf.has("stats") && elf.has("GC_coll_max_pause");
-    let mut found = Found { version, by, asked: "its report, through GHCRTS", not: Vec::new() };
+    let mut found = Recognition { version, by, asked: "its report, through GHCRTS", not: Vec::new() };
     if !elf.dynamic {
         found.asked = "its one-line report, through GHCRTS, cut out of standard error";
         for key in ["gc.minor", "gc.major", "gc.pause_max"] {

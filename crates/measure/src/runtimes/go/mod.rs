@@ -8,8 +8,8 @@ pub(super) mod trace;
 use super::Runtime;
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
-use super::figures::{Figure, LIVE, Told};
-use super::table::{Adapter, Found};
+use super::figures::{Figure, LIVE, RuntimeReport};
+use super::table::{Adapter, Recognition};
 pub use counters::{Counters, Exit};
 pub(super) use layout::STRIPPED;
 pub(crate) use layout::{GoFiles, Layouts};
@@ -30,12 +30,13 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     if !elf.section(".go.buildinfo") && !elf.section(".note.go.buildid") && !elf.section(".gopclntab") {
         return None;
     }
     let asked = "its counters are read from its memory, stopped at its exit";
-    let mut found = Found { version: None, by: "the linker's build information", asked, not: Vec::new() };
+    let mut found =
+        Recognition { version: None, by: "the linker's build information", asked, not: Vec::new() };
     if is_stripped(elf) {
         found.asked = "the log of its collections, through GODEBUG, cut out of standard error";
         found.not.extend(["alloc.bytes", "alloc.objects", "heap.peak"].map(|key| (key, STRIPPED)));
@@ -61,21 +62,21 @@ pub(crate) const EXECUTED: &str = "a Go process became another program, and its 
 pub(crate) const TRACES: &str = "a Go program that traces others itself cannot be stopped at its exit";
 
 /// The figures of one process.
-pub(super) fn told(exit: &Exit, fully: bool) -> Told {
+pub(super) fn told(exit: &Exit, fully: bool) -> RuntimeReport {
     let mut figures = exit.counters.as_ref().map(figures).map_err(Clone::clone);
     if let (true, Ok(counters), Ok(figures)) = (fully, &exit.counters, &mut figures)
         && counters.collections > 0
     {
         figures.push(Figure::near(LIVE, counters.live as f64));
     }
-    Told { runtime: Runtime::Go, pid: exit.pid, figures, missing: None }
+    RuntimeReport { runtime: Runtime::Go, pid: exit.pid, figures, missing: None }
 }
 
 /// The message where no exit was seen.
-pub(super) fn not_stopped() -> Told {
+pub(super) fn not_stopped() -> RuntimeReport {
     let why = "the Go program could not be stopped at its exit: it was killed, or tracing is refused here (in a \
                container, allow SYS_PTRACE)";
-    Told { runtime: Runtime::Go, pid: 0, figures: Err(why.to_owned()), missing: None }
+    RuntimeReport { runtime: Runtime::Go, pid: 0, figures: Err(why.to_owned()), missing: None }
 }
 
 fn figures(counters: &Counters) -> Vec<Figure> {

@@ -8,7 +8,7 @@ pub mod perf_data;
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Found};
+use super::table::{Adapter, Recognition};
 use beans::Beans;
 use perf_data::PerfData;
 
@@ -33,11 +33,11 @@ mod value {
     pub(super) const HAVE_LIVE: usize = 7;
 }
 
-fn find(elf: &Elf) -> Option<Found> {
+fn find(elf: &Elf) -> Option<Recognition> {
     let asked = "the agent as a JVMTI agent, through JAVA_TOOL_OPTIONS, and the machine's counter file";
     let by = "the launcher's library, which it needs";
     let java = elf.needs("libjli.so").or(elf.needs("libjvm.so")).is_some() || elf.exports("JLI_Launch");
-    java.then(|| Found::new(None, by, asked)).flatten()
+    java.then(|| Recognition::new(None, by, asked)).flatten()
 }
 
 fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {

@@ -3,10 +3,10 @@
 use crate::show::Report;
 use crate::show::align::{fit, right};
 use crate::show::terminal::{DIM, OPEN};
-use scruple_core::compare::Verdict;
 use scruple_core::judge::{Judged, headline};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::times;
+use scruple_core::verdict::Verdict;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 

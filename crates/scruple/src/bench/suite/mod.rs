@@ -20,7 +20,7 @@ use crate::address::Address;
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::progress::Progress;
-use crate::store::{Ledger, Store, add_readings};
+use crate::store::{RunWriter, Store, add_readings};
 use scruple_core::budget::Budget;
 use scruple_core::judge;
 use scruple_core::metric::{Metric, Pass};
@@ -126,8 +126,8 @@ pub struct Suite {
     pub declared: Vec<String>,
     /// Whether `declared` is complete. A list that takes longer than the budget is not read to its end.
     pub declared_all: bool,
-    /// The ledger to which readings are written.
-    pub ledger: Ledger,
+    /// The writer to which readings are written.
+    pub writer: RunWriter,
     store: Option<Store>,
     interrupted: Arc<AtomicBool>,
     progress: Progress,
@@ -271,7 +271,7 @@ impl Suite {
             budgets,
             declared,
             declared_all,
-            ledger: Ledger::default(),
+            writer: RunWriter::default(),
             store: None,
             interrupted,
             progress: Progress::hidden(),
@@ -293,8 +293,8 @@ impl Suite {
 
     fn begin_ledger(&mut self) -> Result<(), Stop> {
         if let Some(store) = self.store.take() {
-            self.ledger =
-                Ledger::begin(Some(store), &self.run).map_err(|error| Stop::Failed(Fault::from(error)))?;
+            self.writer =
+                RunWriter::begin(Some(store), &self.run).map_err(|error| Stop::Failed(Fault::from(error)))?;
         }
         Ok(())
     }
@@ -339,7 +339,7 @@ impl Suite {
         if matches!(result, Err(Stop::Interrupted)) && !self.effort.count_only {
             self.leave_out_unweighed();
         }
-        // The ledger may not exist yet if the suite was stopped early.
+        // The writer may not exist yet if the suite was stopped early.
         if let Err(fault) = self.begin_ledger() {
             result = Err(fault);
         }
@@ -348,7 +348,7 @@ impl Suite {
             Err(Stop::Interrupted) => State::Interrupted,
             Err(Stop::Failed(_)) => State::Failed,
         };
-        self.ledger.finish(&self.run);
+        self.writer.finish(&self.run);
         result
     }
 
@@ -359,7 +359,7 @@ impl Suite {
 
     /// Returns the address of the stored run, if it is stored.
     pub fn stored_at(&self) -> Option<Address> {
-        self.ledger.address(&self.run)
+        self.writer.address(&self.run)
     }
 
     /// Returns the cases that failed, each with the reason.
@@ -409,7 +409,7 @@ impl Suite {
     }
 
     fn keep(&mut self, position: usize, pass: Pass, block: u32, readings: Vec<Reading>) {
-        self.ledger.journal(&self.run, position, pass, block, &readings);
+        self.writer.journal(&self.run, position, pass, block, &readings);
         add_readings(&mut self.run.arms[position], readings, pass, block);
     }
 }

@@ -2,11 +2,9 @@
 
 use super::{Stop, Suite, Weighed};
 use crate::fault::Fault;
-use scruple_core::compare::Verdict;
 use scruple_core::judge;
 use scruple_core::judge::cases::MOST_WAITED;
 use scruple_core::metric::Pass;
-use scruple_core::plan::Plan;
 use scruple_core::protocol::LoopKind;
 use scruple_core::sample::BLOCKS_OF_A_PROCESS;
 use scruple_core::stats::power;
@@ -14,6 +12,8 @@ use scruple_core::stats::quantile::median;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::tare::RESOLUTION;
 use scruple_core::subject::{Arm, Subject};
+use scruple_core::verdict::Verdict;
+use scruple_core::visit_order::VisitOrder;
 use scruple_measure::bench::BenchProgram;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -100,7 +100,7 @@ impl Suite {
 
     pub(crate) fn one_process(&mut self, process: u32, began: Instant) -> Result<(), Stop> {
         let mut programs = Vec::new();
-        let padding = Plan::new(1, self.run.seed).padding(process);
+        let padding = VisitOrder::new(1, self.run.seed).padding(process);
         let alone = self.weighed.iter().filter(|weighed| weighed.place >= self.sides.len());
         let sides: Vec<usize> = (0..self.sides.len()).chain(alone.map(|weighed| weighed.side)).collect();
         for side in sides {
@@ -141,7 +141,7 @@ impl Suite {
             self.calibrated = true;
             self.begin_ledger()?;
         }
-        let plan = Plan::new(self.weighed.len(), self.run.seed.wrapping_add(u64::from(process)));
+        let plan = VisitOrder::new(self.weighed.len(), self.run.seed.wrapping_add(u64::from(process)));
         // A suite that spends most of its time outside the timed parts ends its processes early, because three short
         // processes are worth more than one long one.
         let due = self.effort.budget / self.effort.processes.0.clamp(1, FEW) * (process + 1);

@@ -3,9 +3,9 @@
 use crate::check::summary::Summary;
 use crate::show::json::document;
 use scruple_core::budget::Kept;
-use scruple_core::compare::Verdict;
 use scruple_core::gate::Outcome;
 use scruple_core::run::Warning;
+use scruple_core::verdict::Verdict;
 use serde::Serialize;
 
 #[derive(Serialize)]

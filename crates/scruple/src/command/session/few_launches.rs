@@ -5,12 +5,12 @@
 //! would stop as soon as one is favourable.
 
 use super::{CommandPasses, Effort, Stop};
-use scruple_core::compare::Verdict;
 use scruple_core::evidence::{DIFFER, MOST_OF_FEW};
 use scruple_core::judge;
 use scruple_core::metric::{METRICS, Metric, Pass};
 use scruple_core::sample::{Figure, Reading};
 use scruple_core::subject::{Arm, Role};
+use scruple_core::verdict::Verdict;
 use std::collections::HashSet;
 use std::time::Duration;
 

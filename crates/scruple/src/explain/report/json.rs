@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::explain::code_view::CodeView;
-use crate::explain::findings::Found;
+use crate::explain::findings::Findings;
 use crate::show::json;
 use scruple_core::explain::{Count, Explanation, FunctionDifference};
 use serde::Serialize;
@@ -62,7 +62,7 @@ struct TimedDifference {
 }
 
 /// Writes the whole explanation, including all rows of every count.
-pub fn text(found: &Found) -> String {
+pub fn text(found: &Findings) -> String {
     let explain = Explained {
         a: &found.names[0],
         b: &found.names[1],
@@ -85,7 +85,7 @@ pub fn text(found: &Found) -> String {
     json::document(&Document { explain })
 }
 
-fn count<'a>(found: &'a Found, explanation: &'a Explanation) -> CountedDifference<'a> {
+fn count<'a>(found: &'a Findings, explanation: &'a Explanation) -> CountedDifference<'a> {
     let hunk = |index: usize| found.hunks.iter().find(|(row, _)| *row == index).map(|(_, hunk)| hunk.place());
     let is_main = std::ptr::eq(explanation, found.main());
     let rows = explanation.rows.iter().enumerate();

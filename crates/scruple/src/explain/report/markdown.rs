@@ -1,13 +1,13 @@
 //! Writes the explanation as Markdown, for a message.
 
 use super::words;
-use crate::explain::findings::Found;
+use crate::explain::findings::Findings;
 use crate::show::markup::escaped;
 use scruple_core::unit::share;
 use std::fmt::Write as _;
 
 /// Writes the sentences and a table with this many rows.
-pub fn text(found: &Found, rows: usize) -> String {
+pub fn text(found: &Findings, rows: usize) -> String {
     let mut out = format!("A: `{}`  \nB: `{}`\n\n", bare(&found.names[0]), bare(&found.names[1]));
     for line in words::answer(found) {
         let _ = writeln!(out, "{}\n", escaped(&line));

@@ -7,14 +7,14 @@ pub mod terminal;
 pub mod words;
 
 use super::counted_runs::Gathered;
-use super::findings::Found;
+use super::findings::Findings;
 use crate::show::export::Formats;
 
 /// The number of functions that are listed. JSON contains all of them.
 pub const ROWS: usize = 10;
 
 /// The formats of an explanation, by the endings of their file names.
-pub const FORMATS: Formats<fn(&Found, &Gathered) -> String, 3> = [
+pub const FORMATS: Formats<fn(&Findings, &Gathered) -> String, 3> = [
     ("md", |found, _| markdown::text(found, ROWS)),
     ("html", |found, gathered| page::text(found, ROWS, &gathered.sides[0][0], &gathered.sides[1][0])),
     ("json", |found, _| json::text(found)),

@@ -1,7 +1,7 @@
 //! Writes the explanation as a page: the text, and a flame graph of increases and decreases.
 
 use super::terminal;
-use crate::explain::findings::Found;
+use crate::explain::findings::Findings;
 use crate::show::flame::{self, Frame};
 use crate::show::svg::escape;
 use scruple_core::explain::{Difference, differences};
@@ -9,7 +9,7 @@ use scruple_measure::calltree::Side;
 use std::fmt::Write as _;
 
 /// Writes the page, which loads no other files.
-pub fn text(found: &Found, rows: usize, first: &Side, second: &Side) -> String {
+pub fn text(found: &Findings, rows: usize, first: &Side, second: &Side) -> String {
     let plain = anstream::adapter::strip_str(&terminal::text(found, rows, 120)).to_string();
     let mut out = String::new();
     let title = format!("{} → {}", found.names[0], found.names[1]);

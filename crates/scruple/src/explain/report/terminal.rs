@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::explain::code_view::CodeView;
-use crate::explain::findings::Found;
+use crate::explain::findings::Findings;
 use crate::show::align::{fit, right, wrap};
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::explain::{Count, Explanation, FunctionDifference};
@@ -17,7 +17,7 @@ const FEW: usize = 3;
 const GREY: usize = 3;
 
 /// Writes the explanation.
-pub fn text(found: &Found, rows: usize, width: usize) -> String {
+pub fn text(found: &Findings, rows: usize, width: usize) -> String {
     let mut out = format!("A: {}\nB: {}\n\n", found.names[0], found.names[1]);
     for (index, line) in words::answer(found).into_iter().enumerate() {
         let line = wrap(&line, width);
@@ -109,7 +109,7 @@ fn more(all: usize, shown: usize, what: &str, out: &mut String) {
     }
 }
 
-fn table(found: &Found, explanation: &Explanation, rows: usize, width: usize, out: &mut String) {
+fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize, out: &mut String) {
     let telling: Vec<&FunctionDifference> = found.telling(explanation).take(rows).collect();
     let grey: Vec<&FunctionDifference> =
         explanation.rows.iter().filter(|row| row.is_within_spread()).take(GREY).collect();

@@ -1,7 +1,7 @@
 //! Writes the sentences: what differs, where the difference originates, and how certain that is.
 
 use crate::explain::causes::OtherCauses;
-use crate::explain::findings::Found;
+use crate::explain::findings::Findings;
 use scruple_core::explain::{Count, Explanation, FunctionDifference, Part, PartKind, Which};
 use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
 
@@ -60,7 +60,7 @@ pub fn code(row: &FunctionDifference) -> &'static str {
 }
 
 /// Writes the first sentences: whether anything differs, by how much, and where the difference originates.
-pub fn answer(found: &Found) -> Vec<String> {
+pub fn answer(found: &Findings) -> Vec<String> {
     let main = found.main();
     let mut lines = vec![whole(found, main)];
     lines.extend(cause(found, main));
@@ -68,7 +68,7 @@ pub fn answer(found: &Found) -> Vec<String> {
 }
 
 /// Writes how much the two sides differ in a count.
-pub fn whole(found: &Found, explanation: &Explanation) -> String {
+pub fn whole(found: &Findings, explanation: &Explanation) -> String {
     let (first, second) = explanation.totals;
     let what = found.word(explanation.count);
     let repeats = match () {
@@ -95,12 +95,12 @@ pub fn whole(found: &Found, explanation: &Explanation) -> String {
     format!("B {verb} {by}: {} → {} ({}; {repeats}).", count(first), count(second), signed(second - first))
 }
 
-fn executes(found: &Found, explanation: &Explanation) -> bool {
+fn executes(found: &Findings, explanation: &Explanation) -> bool {
     explanation.count == Count::Instructions && found.word(Count::Instructions) == Count::Instructions.word()
 }
 
 /// Writes the origin of a difference in one sentence. Returns `None` if there is nothing to explain.
-pub fn cause(found: &Found, explanation: &Explanation) -> Option<String> {
+pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
     let delta = explanation.delta();
     let Some(row) = found.telling(explanation).next() else {
         let differs = explanation.rows.iter().any(|row| row.delta.abs() >= 0.5);
@@ -170,7 +170,7 @@ fn besides(causes: &OtherCauses) -> String {
 }
 
 /// Writes why a difference is not attributed to any function.
-fn nothing(found: &Found) -> String {
+fn nothing(found: &Findings) -> String {
     let nameless = found.nameless.iter().copied().fold(0.0, f64::max);
     match () {
         () if found.is_nameless() => format!(
@@ -229,7 +229,7 @@ pub fn tell(row: &FunctionDifference, part: &Part) -> String {
 }
 
 /// Writes further remarks on an explanation.
-pub fn remarks(found: &Found) -> Vec<String> {
+pub fn remarks(found: &Findings) -> Vec<String> {
     let mut lines = found.remarks.clone();
     if !found.kind.has_contexts {
         lines.push(format!(
@@ -264,7 +264,7 @@ pub fn remarks(found: &Found) -> Vec<String> {
 }
 
 /// Writes the sentence about time, if time was measured.
-fn time(found: &Found) -> Option<String> {
+fn time(found: &Findings) -> Option<String> {
     let time = found.time.as_ref()?;
     let (first, second) = found.main().totals;
     let counted = second / first.max(1.0);

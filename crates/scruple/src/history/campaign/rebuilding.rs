@@ -4,8 +4,8 @@ use super::Campaign;
 use crate::fault::Fault;
 use crate::history::build_process::interrupted;
 use scruple_core::metric::{Pass, metric};
-use scruple_core::plan::Plan;
 use scruple_core::sample::{Reading, Sample};
+use scruple_core::visit_order::VisitOrder;
 use std::sync::atomic::Ordering;
 
 impl Campaign {
@@ -35,7 +35,7 @@ impl Campaign {
             .filter_map(|index| self.build_times(index)?.blocks.iter().max().copied());
         let block = blocks.max().map_or(0, |last| last + 1);
         self.foretell_rebuilds(set);
-        let order = Plan::new(set.len(), self.history.run.seed).order(block);
+        let order = VisitOrder::new(set.len(), self.history.run.seed).order(block);
         for (done, place) in order.into_iter().enumerate() {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(interrupted());

@@ -4,10 +4,10 @@
 use super::{Campaign, ERROR};
 use crate::history::schedule::{Seen, neighbours};
 use crate::history::view;
-use scruple_core::compare::{Verdict, compare_noisy};
 use scruple_core::history::{Graph, State, find_changes};
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::subject::Arm;
+use scruple_core::verdict::{Verdict, compare_noisy};
 
 /// The versions, weighed or not, that may have caused a change of one metric of one subject.
 pub(super) struct Suspected {

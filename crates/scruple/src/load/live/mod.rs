@@ -32,7 +32,7 @@ enum Place {
 
 /// The counts of one server so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ServerFigures {
     pub(super) server: String,
     /// The counts of earlier turns.
     before: Counts,
@@ -62,7 +62,7 @@ impl Counts {
     }
 }
 
-impl Told {
+impl ServerFigures {
     /// Returns the counts since the load started.
     pub(super) fn counts(&self) -> Counts {
         self.before.add(&self.now)
@@ -86,14 +86,14 @@ impl Told {
 
 #[derive(Default)]
 struct Shared {
-    told: Mutex<Vec<Told>>,
+    told: Mutex<Vec<ServerFigures>>,
     over: AtomicBool,
     /// The last error of a report.
     trouble: Mutex<Option<String>>,
 }
 
 impl Shared {
-    fn told(&self) -> MutexGuard<'_, Vec<Told>> {
+    fn told(&self) -> MutexGuard<'_, Vec<ServerFigures>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -151,7 +151,7 @@ impl Live {
         let mut told = self.shared.told();
         let place = told.iter().position(|one| one.server == server);
         let place = place.unwrap_or_else(|| {
-            told.push(Told { server: server.to_owned(), ..Told::default() });
+            told.push(ServerFigures { server: server.to_owned(), ..ServerFigures::default() });
             told.len() - 1
         });
         told[place].tell(seen);
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn counts_go_on_from_turn_to_turn() {
-        let mut told = Told::default();
+        let mut told = ServerFigures::default();
         let seen = |answered: u64| Progress { answered, sum: answered * 10, ..Progress::default() };
         for answered in [5, 9, 2, 4] {
             told.tell(&seen(answered));

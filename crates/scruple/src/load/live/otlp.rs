@@ -1,6 +1,6 @@
 //! Writes the JSON form of OpenTelemetry's metrics (OTLP 1).
 
-use super::Told;
+use super::ServerFigures;
 use scruple_measure::load::LIVE_BOUNDS;
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 const CUMULATIVE: u8 = 2;
 
 /// Writes all reports. The counts began at `began` and were read at `now`, both in nanoseconds since 1970.
-pub(super) fn json(all: &[Told], began: u128, now: u128) -> String {
+pub(super) fn json(all: &[ServerFigures], began: u128, now: u128) -> String {
     // In this format, 64-bit numbers are strings.
     let times = json!({"startTimeUnixNano": began.to_string(), "timeUnixNano": now.to_string()});
     let point = |attributes: &[(&str, &str)], more: Value| {

@@ -1,19 +1,20 @@
 //! Writes the text format of Prometheus, version 0.0.4.
 
-use super::Told;
+use super::ServerFigures;
 use scruple_measure::load::LIVE_BOUNDS;
 use std::fmt::Write as _;
 
 /// Writes all reports.
-pub(super) fn text(all: &[Told]) -> String {
+pub(super) fn text(all: &[ServerFigures]) -> String {
     let mut out = String::new();
-    let mut family = |name: &str, kind: &str, help: &str, write: &mut dyn FnMut(&mut String, &str, &Told)| {
-        // Writing to a String cannot fail.
-        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        for told in all {
-            write(&mut out, &format!("server=\"{}\"", escaped(&told.server)), told);
-        }
-    };
+    let mut family =
+        |name: &str, kind: &str, help: &str, write: &mut dyn FnMut(&mut String, &str, &ServerFigures)| {
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+            for told in all {
+                write(&mut out, &format!("server=\"{}\"", escaped(&told.server)), told);
+            }
+        };
     let requests = "scruple_load_requests_total";
     family(requests, "counter", "Requests by how they ended.", &mut |out, server, told| {
         let counts = told.counts();
@@ -57,7 +58,7 @@ mod tests {
         let mut seen = Progress { answered: 3, backlog: 7, sum: 2_500_000, ..Progress::default() };
         (seen.response[0], seen.response[LIVE_BOUNDS.len()]) = (2, 1);
         seen.failures.record(Failure::TimedOut, 4);
-        let mut told = Told { server: "a\"}\n1 \\".to_owned(), ..Told::default() };
+        let mut told = ServerFigures { server: "a\"}\n1 \\".to_owned(), ..ServerFigures::default() };
         told.tell(&seen);
         let text = text(&[told]);
         let server = "server=\"a\\\"}\\n1 \\\\\"";

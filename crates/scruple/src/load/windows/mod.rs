@@ -17,12 +17,12 @@ use crate::address::Address;
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::show::page::Section;
-use crate::store::{Ledger, Store, add_readings};
+use crate::store::{RunWriter, Store, add_readings};
 use scruple_core::metric::Pass;
-use scruple_core::plan::Plan as Visits;
 use scruple_core::run::{Run, State};
 use scruple_core::sample::{BLOCKS_OF_A_TURN, Reading};
 use scruple_core::subject::{Arm, Role};
+use scruple_core::visit_order::VisitOrder;
 use scruple_measure::load::cost::collections::{Collections, Untold};
 use scruple_measure::load::cost::instructions::Instructions;
 use scruple_measure::load::cost::sampled::Sampled;
@@ -220,8 +220,8 @@ pub struct Loading {
     loader: Option<Box<dyn Loader>>,
     /// The run, with the readings so far.
     pub run: Run,
-    /// The ledger to which readings are written.
-    pub ledger: Ledger,
+    /// The writer to which readings are written.
+    pub writer: RunWriter,
     progress: Progress,
     division: Division,
     taken: Vec<Vec<(u32, Turn)>>,
@@ -239,18 +239,18 @@ impl Loading {
         let servers = arms.iter().filter(|arm| arm.role != Role::Part);
         let taken = servers.map(|_| Vec::new()).collect();
         run.arms = arms;
-        let ledger = Ledger::begin(store, &run)?;
+        let writer = RunWriter::begin(store, &run)?;
         let division = Division { windows: 1, turns: 1, weighed: false };
-        Ok(Loading { loader: Some(loader), run, ledger, progress, division, taken })
+        Ok(Loading { loader: Some(loader), run, writer, progress, division, taken })
     }
 
     /// Creates a load of arms that already have their readings, which are to be stored.
     pub fn taken(arms: Vec<Arm>, mut run: Run, store: Option<Store>) -> Result<Loading, Fault> {
         run.arms = arms;
-        let ledger = Ledger::begin(store, &run)?;
+        let writer = RunWriter::begin(store, &run)?;
         let (progress, taken) = (Progress::hidden(), Vec::new());
         let division = Division { windows: 1, turns: 1, weighed: false };
-        Ok(Loading { loader: None, run, ledger, progress, division, taken })
+        Ok(Loading { loader: None, run, writer, progress, division, taken })
     }
 
     /// Whether there was no turn at all.
@@ -277,7 +277,7 @@ impl Loading {
     fn take_turns(&mut self, plan: &Plan, watchers: &Watchers) -> Result<bool, Fault> {
         let Some(loader) = &mut self.loader else { return Ok(false) };
         let division = self.division;
-        let visits = Visits::new(self.taken.len(), self.run.seed);
+        let visits = VisitOrder::new(self.taken.len(), self.run.seed);
         for number in 0..division.turns {
             for arm in visits.order(number) {
                 let plan = watchers.watch(division.plan(plan, number), arm, number);
@@ -291,7 +291,7 @@ impl Loading {
                 let (ended, answered) = (turn.load.ended, turn.load.answered);
                 let first = number * BLOCKS_OF_A_TURN;
                 for (window, readings) in readings_of(division, &turn) {
-                    self.ledger.journal(&self.run, arm, Pass::Timing, first + window, &readings);
+                    self.writer.journal(&self.run, arm, Pass::Timing, first + window, &readings);
                 }
                 self.taken[arm].push((first, turn));
                 match ended {
@@ -386,19 +386,19 @@ impl Loading {
     /// Stores the run with these sections of its page, if the user requested that.
     pub fn keep_with(&mut self, sections: &[Section]) {
         if !sections.is_empty() {
-            self.ledger.keep_sections(&self.run, sections);
+            self.writer.keep_sections(&self.run, sections);
         }
         self.keep();
     }
 
     /// Stores the run, if the user requested that.
     pub fn keep(&mut self) {
-        self.ledger.finish(&self.run);
+        self.writer.finish(&self.run);
     }
 
     /// Returns the address of the stored run, if it is stored.
     pub fn stored_at(&self) -> Option<Address> {
-        self.ledger.address(&self.run)
+        self.writer.address(&self.run)
     }
 }
 

@@ -13,8 +13,8 @@ pub use chart::{
 };
 
 use super::export::Formats;
-use scruple_core::compare::{Comparison, Direction, Verdict};
 use scruple_core::harmless_text::plain;
+use scruple_core::verdict::{Comparison, Direction, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The formats of a page, by the endings of their file names.

@@ -18,11 +18,11 @@ impl Generator {
     pub(in super::super) fn due_of_users(&mut self, now: u64) -> Option<Due> {
         loop {
             let users = self.users.as_mut()?;
-            if self.stretch.is_used_up() || users.used_up {
+            if self.time.is_used_up() || users.used_up {
                 if let Some(schedule) = &mut self.schedule {
                     schedule.stop();
                 }
-                if self.stretch.is_used_up() {
+                if self.time.is_used_up() {
                     users.stop();
                     return None;
                 }
@@ -69,7 +69,7 @@ impl Generator {
             threads,
             seed: self.plan.seed,
             start,
-            end: self.stretch.end,
+            end: self.time.end,
             limit: u64::MAX,
             shape: Shape::Constant,
         };
@@ -198,7 +198,7 @@ impl Generator {
         }
         let at = now + users.think(exchange.user);
         users.users[exchange.user as usize].step += 1;
-        if !self.stretch.is_over(at) {
+        if !self.time.is_over(at) {
             users.wakes.push(Reverse((at, exchange.user)));
         } else {
             users.unfinished += 1;
@@ -215,9 +215,9 @@ impl Generator {
         }
         let number = f64::from(users.users[user as usize].number);
         let stages = &users.scenario.stages;
-        let wanted = stages.is_empty() || level(stages, now.saturating_sub(self.stretch.start)) > number;
+        let wanted = stages.is_empty() || level(stages, now.saturating_sub(self.time.start)) > number;
         let at = now + users.think(user);
-        let over = self.stretch.is_over(at) || users.used_up;
+        let over = self.time.is_over(at) || users.used_up;
         if users.closed && wanted && !over && users.begin(user) {
             users.wakes.push(Reverse((at, user)));
         } else {

@@ -56,15 +56,15 @@ impl PartialEq for Listeners {
 const BATCH: usize = 4096;
 
 /// The batch of one thread.
-pub(crate) struct Telling {
+pub(crate) struct RequestSink {
     to: Listeners,
     start: u64,
     requests: Vec<EachRequest>,
 }
 
-impl Telling {
-    pub(crate) fn of(to: &Listeners) -> Telling {
-        Telling { to: to.clone(), start: 0, requests: Vec::with_capacity(BATCH) }
+impl RequestSink {
+    pub(crate) fn of(to: &Listeners) -> RequestSink {
+        RequestSink { to: to.clone(), start: 0, requests: Vec::with_capacity(BATCH) }
     }
 
     /// The turn starts at a time.

@@ -1,7 +1,7 @@
 //! Runs a campaign inside a farm unit, which weighs only the versions that the unit names.
 
 use super::Campaign;
-use crate::farm::unit::{Found, Measure};
+use crate::farm::unit::{Measure, UnitOutcome};
 use crate::fault::Fault;
 use crate::store::Entry;
 use scruple_core::history::State;
@@ -15,7 +15,7 @@ impl Campaign {
     pub fn begin_unit(
         &mut self,
         shared: &Path,
-        built: impl Fn(&str) -> Result<Option<Found>, Fault>,
+        built: impl Fn(&str) -> Result<Option<UnitOutcome>, Fault>,
     ) -> Result<(), Fault> {
         for index in 0..self.history.entries.len() {
             let commit = self.history.entries[index].version.commit.clone();
@@ -35,11 +35,11 @@ impl Campaign {
     }
 
     /// Records the result of a build that another process did.
-    pub(super) fn note_build(&mut self, index: usize, found: Found) -> Result<(), Fault> {
+    pub(super) fn note_build(&mut self, index: usize, found: UnitOutcome) -> Result<(), Fault> {
         let commit = self.history.entries[index].version.commit.clone();
         match found {
-            Found::Built(artefacts) => self.built(index, &commit, &artefacts),
-            Found::NotBuilt { state, why, log } => {
+            UnitOutcome::Built(artefacts) => self.built(index, &commit, &artefacts),
+            UnitOutcome::NotBuilt { state, why, log } => {
                 let path = self.builder.cache.log(&commit);
                 std::fs::write(&path, log)
                     .map_err(|error| crate::history::build_process::unwritable(&path, error))?;
@@ -48,7 +48,7 @@ impl Campaign {
                 version.log = Some(path.display().to_string());
                 self.put(index, &[])
             }
-            Found::Measured { .. } | Found::Weighed { .. } => {
+            UnitOutcome::Measured { .. } | UnitOutcome::Weighed { .. } => {
                 Err(Fault::internal("a unit that was to build a version has weighed some".to_owned()))
             }
         }

@@ -1,8 +1,8 @@
 //! Runs a command line on this node.
 
 use super::folder::Folder;
-use super::lines::configuration;
-use super::unit::{Found, Line};
+use super::send_command_line::configuration;
+use super::unit::{CommandLine, UnitOutcome};
 use crate::bench;
 use crate::cli::{Cli, Verb};
 use crate::command;
@@ -16,7 +16,7 @@ use std::fs::{File, TryLockError};
 use std::time::Duration;
 
 /// Runs the command line. Returns its readings, or `None` if a result exists in the meantime.
-pub fn weighed(line: &Line, folder: &Folder, name: &str) -> Result<Option<Found>, Fault> {
+pub fn weighed(line: &CommandLine, folder: &Folder, name: &str) -> Result<Option<UnitOutcome>, Fault> {
     let Some(_alone) = alone(folder, name)? else { return Ok(None) };
     std::env::set_current_dir(&line.folder).map_err(|error| {
         Fault::usage(format!(
@@ -58,7 +58,7 @@ pub fn weighed(line: &Line, folder: &Folder, name: &str) -> Result<Option<Found>
         _ => return Err(Fault::internal("a unit holds a command line that no farm does".to_owned())),
     };
     check_programs(line, &run)?;
-    Ok(Some(Found::Weighed { run: Box::new(run), failures }))
+    Ok(Some(UnitOutcome::Weighed { run: Box::new(run), failures }))
 }
 
 /// Waits until no other unit measures on this node, for example one whose node was considered lost. Returns `None` if a
@@ -83,7 +83,7 @@ fn alone(folder: &Folder, name: &str) -> Result<Option<File>, Fault> {
 }
 
 /// Checks that the programs on this node are those that existed when the user typed the command.
-fn check_programs(line: &Line, run: &Run) -> Result<(), Fault> {
+fn check_programs(line: &CommandLine, run: &Run) -> Result<(), Fault> {
     let here = &run.provenance.programs;
     let other = |(path, digest): &(&String, &String)| here.get(*path).is_none_or(|own| own != *digest);
     match line.programs.iter().find(other) {

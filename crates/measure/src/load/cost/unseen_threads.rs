@@ -10,13 +10,13 @@ const MOST: (f64, f64) = (0.05, 100_000.0);
 
 /// The processor time of threads that were never seen, window by window.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Unseen {
+pub(super) struct UnseenThreads {
     requests: Vec<f64>,
     unseen: Vec<f64>,
     all: Vec<f64>,
 }
 
-impl Unseen {
+impl UnseenThreads {
     /// Adds a window: its requests, and nanoseconds of unseen threads and of all.
     pub(super) fn add(&mut self, requests: u64, unseen: u64, all: u64) {
         self.requests.push(requests as f64);
@@ -52,7 +52,7 @@ mod tests {
     const LENGTHS: [u64; 6] = [100, 400, 200, 400, 100, 200];
 
     fn of(unseen: impl Fn(u64) -> u64) -> Option<String> {
-        let mut sum = Unseen::default();
+        let mut sum = UnseenThreads::default();
         for (window, requests) in LENGTHS.into_iter().enumerate() {
             // Neither is the same in each window.
             sum.add(requests, unseen(requests) + 20_000 * (window as u64 % 2), 25_000 * requests + 500_000);
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn little_is_not_too_much_and_windows_of_one_length_cannot_excuse_much() {
         assert_eq!(of(|_| 0), None);
-        let mut same = Unseen::default();
+        let mut same = UnseenThreads::default();
         (0..4).for_each(|_| same.add(100, 500_000, 2_500_000));
         assert!(same.too_much().is_some());
     }

@@ -4,15 +4,15 @@ use crate::stats::rng::Pcg;
 
 /// The order of visits of an interleaved measurement; the same seed gives the same order on every machine.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct VisitOrder {
     arms: usize,
     seed: u64,
 }
 
-impl Plan {
+impl VisitOrder {
     /// Makes a plan over this number of arms.
-    pub fn new(arms: usize, seed: u64) -> Plan {
-        Plan { arms, seed }
+    pub fn new(arms: usize, seed: u64) -> VisitOrder {
+        VisitOrder { arms, seed }
     }
 
     /// The arms in the order in which this block visits them.
@@ -21,9 +21,9 @@ impl Plan {
     /// by one place per block, so that within a group every arm stands once in every place (a cyclic Latin square).
     ///
     /// ```
-    /// use scruple_core::plan::Plan;
+    /// use scruple_core::visit_order::VisitOrder;
     ///
-    /// let plan = Plan::new(3, 42);
+    /// let plan = VisitOrder::new(3, 42);
     /// // In three blocks each arm stands once in each place.
     /// for place in 0..3 {
     ///     let mut arms: Vec<usize> = (0..3).map(|block| plan.order(block)[place]).collect();
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn every_arm_stands_once_in_every_place_of_a_group() {
         for arms in 1..6 {
-            let plan = Plan::new(arms, 7);
+            let plan = VisitOrder::new(arms, 7);
             for place in 0..arms {
                 let mut seen: Vec<usize> = (0..arms as u32).map(|block| plan.order(block)[place]).collect();
                 seen.sort_unstable();
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_order_depends_on_the_seed_and_is_repeatable() {
-        let orders = |seed| (0..40).map(|block| Plan::new(4, seed).order(block)).collect::<Vec<_>>();
+        let orders = |seed| (0..40).map(|block| VisitOrder::new(4, seed).order(block)).collect::<Vec<_>>();
         assert_eq!(orders(1), orders(1));
         assert_ne!(orders(1), orders(2));
     }

@@ -9,7 +9,7 @@
 /// The most sleeps between two attempts.
 const LONGEST_REST: u32 = 64;
 
-pub(super) struct Patience {
+pub(super) struct PollOrSleep {
     looks: u32,
     /// Sleeps after the last attempt, if that failed.
     rest: u32,
@@ -17,10 +17,10 @@ pub(super) struct Patience {
     resting: u32,
 }
 
-impl Patience {
+impl PollOrSleep {
     /// With this many polls in an attempt.
-    pub(super) fn new(looks: u32) -> Patience {
-        Patience { looks, rest: 0, resting: 0 }
+    pub(super) fn new(looks: u32) -> PollOrSleep {
+        PollOrSleep { looks, rest: 0, resting: 0 }
     }
 
     /// How often to poll before the next sleep.
@@ -45,17 +45,17 @@ mod tests {
 
     #[test]
     fn looking_in_vain_becomes_rare_and_success_brings_it_back() {
-        let mut patience = Patience::new(10);
+        let mut polling = PollOrSleep::new(10);
         let mut attempts = 0;
         for _ in 0..1000 {
-            if patience.looks() > 0 {
+            if polling.looks() > 0 {
                 attempts += 1;
-                patience.learn(false);
+                polling.learn(false);
             }
         }
         assert!((15..30).contains(&attempts), "{attempts}");
-        while patience.looks() == 0 {}
-        patience.learn(true);
-        assert_eq!(patience.looks(), 10);
+        while polling.looks() == 0 {}
+        polling.learn(true);
+        assert_eq!(polling.looks(), 10);
     }
 }

@@ -3,7 +3,7 @@
 use super::super::plan::Plan;
 
 /// When a turn begins and ends, how many requests it may have, and how many have begun.
-pub(super) struct Stretch {
+pub(super) struct TurnTime {
     /// `u64::MAX` until it begins, and again once it is over.
     pub(super) start: u64,
     /// From here on nothing new is sent.
@@ -21,12 +21,12 @@ pub(super) struct Stretch {
     pub(super) last_due: u64,
 }
 
-impl Stretch {
+impl TurnTime {
     /// The share of a thread in a turn that has not begun.
-    pub(super) fn of(plan: &Plan, thread: u32) -> Stretch {
+    pub(super) fn of(plan: &Plan, thread: u32) -> TurnTime {
         let (thread, threads) = (u64::from(thread), u64::from(plan.threads));
         let share = |most: u64| most / threads + u64::from(thread < most % threads);
-        Stretch {
+        TurnTime {
             start: u64::MAX,
             end: u64::MAX,
             span: plan.span(),

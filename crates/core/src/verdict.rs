@@ -106,7 +106,7 @@ impl Comparison {
 /// Never fails: where there is no effect, the verdict is can't tell, and the evidence gives the reason.
 ///
 /// ```
-/// use scruple_core::compare::{Direction, Verdict, compare_noisy};
+/// use scruple_core::verdict::{Direction, Verdict, compare_noisy};
 ///
 /// // Times of twelve blocks, in nanoseconds: the arm takes about 10 % longer in each.
 /// let reference = [100.0, 104.0, 99.0, 107.0, 101.0, 98.0, 103.0, 100.0, 105.0, 102.0, 99.0, 101.0];
@@ -142,7 +142,7 @@ pub fn compare_unpaired(
 /// and are compared as noisy ones. Else the margin does not matter: one byte more is a difference.
 ///
 /// ```
-/// use scruple_core::compare::{Verdict, compare_exact};
+/// use scruple_core::verdict::{Verdict, compare_exact};
 ///
 /// let same = compare_exact(&[4096.0; 3], &[4096.0; 3], true, 0.02, 0.95);
 /// assert_eq!(same.verdict, Verdict::Same);

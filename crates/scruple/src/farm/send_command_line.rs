@@ -4,7 +4,7 @@
 use super::dispatch::{Farm, Order};
 use super::folder::Folder;
 use super::merge::merged;
-use super::unit::{Found, Line, Told, Written, parse, text};
+use super::unit::{CommandLine, UnitOutcome, UnitResult, Written, parse, text};
 use crate::config::Config;
 use crate::digest::digest;
 use crate::fault::Fault;
@@ -12,7 +12,7 @@ use crate::history::build_process::unwritable;
 use crate::history::environment;
 use crate::paths;
 use crate::progress::Progress;
-use crate::store::{Ledger, Store};
+use crate::store::{RunWriter, Store};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The results of the nodes for a command line.
-pub struct Lines {
+pub struct NodesResult {
     /// The merged run, which is complete.
     pub run: Run,
     /// The cases that failed on some node, each with the node and the reason.
@@ -31,16 +31,16 @@ pub struct Lines {
     _lock: File,
 }
 
-impl Lines {
+impl NodesResult {
     /// Stores the run, if there is a store, and removes the units and their results. If the store refuses the run, the
     /// results stay, so that the same command line tries again.
-    pub fn store_in(self, store: Option<Store>) -> Result<(Run, Ledger), Fault> {
-        let mut ledger = Ledger::begin(store, &self.run)?;
-        ledger.finish(&self.run);
-        if ledger.fault.is_none() {
+    pub fn store_in(self, store: Option<Store>) -> Result<(Run, RunWriter), Fault> {
+        let mut writer = RunWriter::begin(store, &self.run)?;
+        writer.finish(&self.run);
+        if writer.fault.is_none() {
             self.folder.remove();
         }
-        Ok((self.run, ledger))
+        Ok((self.run, writer))
     }
 }
 
@@ -52,7 +52,7 @@ pub fn hand_out(
     head: &Run,
     progress: &Progress,
     interrupted: &Arc<AtomicBool>,
-) -> Result<Lines, Fault> {
+) -> Result<NodesResult, Fault> {
     let words = words()?;
     let configuration = configuration(config)?;
     let mut provenance = head.provenance.clone();
@@ -75,7 +75,7 @@ pub fn hand_out(
     let places = farm.places()?.max(1);
     let units = (0..places as u32)
         .map(|number| {
-            let line = Line {
+            let line = CommandLine {
                 scruple: env!("CARGO_PKG_VERSION").to_owned(),
                 words: words.clone(),
                 folder: here.clone(),
@@ -84,7 +84,7 @@ pub fn hand_out(
                 seed: head.seed.wrapping_add(u64::from(number)),
                 number,
             };
-            folder.write_unit(&text(&Written::Line(Box::new(line)))?)
+            folder.write_unit(&text(&Written::CommandLine(Box::new(line)))?)
         })
         .collect::<Result<Vec<String>, Fault>>()?;
     folder.forgive(&units);
@@ -101,8 +101,8 @@ pub fn hand_out(
     let (mut told, mut failed) = (Vec::new(), Vec::new());
     for name in &units {
         let path = folder.path().join("results").join(name);
-        let Told { node, machine, found } = parse(&folder.result(name)?.unwrap_or_default(), &path)?;
-        let Found::Weighed { run, failures } = found else {
+        let UnitResult { node, machine, found } = parse(&folder.result(name)?.unwrap_or_default(), &path)?;
+        let UnitOutcome::Weighed { run, failures } = found else {
             return Err(Fault::internal(format!("the unit ‘{name}’ has weighed nothing")));
         };
         failed.extend(failures.into_iter().map(|(case, why)| (case, format!("{node}: {why}"))));
@@ -114,7 +114,7 @@ pub fn hand_out(
     // The blocks of one node are consecutive, whichever units it did.
     told.sort_by(|left, right| left.0.cmp(&right.0));
     let run = merged(head, told.into_iter().map(|(node, machine, run, _)| (node, machine, run)));
-    Ok(Lines { run, failed, folder, _lock: lock })
+    Ok(NodesResult { run, failed, folder, _lock: lock })
 }
 
 /// Returns the words of this process after the name of the program, without the options of the store, which nodes do

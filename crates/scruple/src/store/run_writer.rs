@@ -1,4 +1,4 @@
-//! The ledger of a run: writes the run to the store while the run is under way.
+//! The writer of a run: writes the run to the store while the run is under way.
 
 use super::{Store, StoreError};
 use crate::address::Address;
@@ -10,20 +10,20 @@ use scruple_core::sample::Reading;
 /// The connection of one run to its store, if it has one. An error of the store ends the writing, but never the
 /// measuring.
 #[derive(Default)]
-pub struct Ledger {
+pub struct RunWriter {
     store: Option<Store>,
     sequence: u64,
     /// The error after which the store received no more readings, if there was one.
     pub fault: Option<StoreError>,
 }
 
-impl Ledger {
+impl RunWriter {
     /// Begins the run in the store, if there is one.
-    pub fn begin(store: Option<Store>, run: &Run) -> Result<Ledger, StoreError> {
+    pub fn begin(store: Option<Store>, run: &Run) -> Result<RunWriter, StoreError> {
         if let Some(store) = &store {
             store.begin(run)?;
         }
-        Ok(Ledger { store, ..Ledger::default() })
+        Ok(RunWriter { store, ..RunWriter::default() })
     }
 
     /// Writes the readings of one launch or window of an arm to the journal.

@@ -6,8 +6,8 @@ use crate::digest::digest;
 use crate::farm::batch::{Batch, Planned};
 use crate::farm::dispatch::{Farm, Order};
 use crate::farm::folder::Folder;
-use crate::farm::merge::settle;
-use crate::farm::unit::{Found, Measure, Told, Unit, Work, Written, parse, text};
+use crate::farm::merge::use_provenance_of_node;
+use crate::farm::unit::{Measure, UnitOutcome, UnitResult, Work, WorkUnit, Written, parse, text};
 use crate::fault::Fault;
 use crate::history::arms::Arms;
 use crate::history::build_process::unwritable;
@@ -103,16 +103,16 @@ impl Campaign {
             progress: &self.progress,
             interrupted: &self.interrupted,
         })?;
-        let told = |name: &String| -> Result<Told, Fault> {
+        let told = |name: &String| -> Result<UnitResult, Fault> {
             let text = folder.result(name)?.unwrap_or_default();
             parse(&text, &folder.path().join("results").join(name))
         };
-        let builds: Vec<(String, Told)> = batch
+        let builds: Vec<(String, UnitResult)> = batch
             .builds
             .iter()
             .map(|(commit, unit)| Ok((commit.clone(), told(unit)?)))
             .collect::<Result<_, Fault>>()?;
-        let measures: Vec<(&Planned, Told)> = batch
+        let measures: Vec<(&Planned, UnitResult)> = batch
             .measures
             .iter()
             .map(|planned| Ok((planned, told(&planned.unit)?)))
@@ -176,15 +176,15 @@ impl Campaign {
         let places = farm.places()?.max(1) as u32;
         let mut chunks = Vec::new();
         if !count.is_empty() {
-            for part in self.groups(places as usize) {
+            for part in self.group_subjects(places as usize) {
                 chunks.push((part, count.clone(), Vec::new(), self.block, 0));
             }
         }
         // A unit contains every version of its rounds, so that they run on one node; rounds and subjects are divided
         // among units.
-        let rows = rows(places, ahead.rounds);
+        let rows = node_count(places, ahead.rounds);
         let mut first = self.block;
-        for part in self.groups(places.div_ceil(rows) as usize) {
+        for part in self.group_subjects(places.div_ceil(rows) as usize) {
             for row in 0..rows {
                 let rounds = ahead.rounds / rows + u32::from(row < ahead.rounds % rows);
                 if rounds > 0 && !beside.is_empty() {
@@ -212,16 +212,16 @@ impl Campaign {
     }
 
     /// Divides the subjects into at most this many groups. Each group contains the yardsticks.
-    fn groups(&self, most: usize) -> Vec<Vec<usize>> {
+    fn group_subjects(&self, most: usize) -> Vec<Vec<usize>> {
         let (beside, weighed): (Vec<usize>, Vec<usize>) =
             (0..self.subjects.len()).partition(|subject| self.subjects[*subject].yardstick);
         let length = weighed.len().div_ceil(most.clamp(1, weighed.len().max(1))).max(1);
         weighed.chunks(length).map(|part| part.iter().chain(&beside).copied().collect()).collect()
     }
 
-    fn unit(&self, commits: &[String], shared: &Path, work: Work) -> Unit {
+    fn unit(&self, commits: &[String], shared: &Path, work: Work) -> WorkUnit {
         let commits: HashSet<String> = commits.iter().cloned().collect();
-        Unit {
+        WorkUnit {
             scruple: env!("CARGO_PKG_VERSION").to_owned(),
             place: self.history.source.clone(),
             origin: self.builder.origin().clone(),
@@ -283,11 +283,11 @@ impl Campaign {
     }
 
     /// Returns an error if nodes are of different machine classes, unless the user has allowed that.
-    fn check_classes(&self, folder: &Folder, measures: &[(&Planned, Told)]) -> Result<(), Fault> {
+    fn check_classes(&self, folder: &Folder, measures: &[(&Planned, UnitResult)]) -> Result<(), Fault> {
         let provenance = &self.history.run.provenance;
         let before = (!provenance.nodes.is_empty()).then_some(&provenance.machine_class);
         let class = before.or(measures.first().map(|(_, told)| &told.machine.machine_class));
-        let odd: Vec<&(&Planned, Told)> =
+        let odd: Vec<&(&Planned, UnitResult)> =
             measures.iter().filter(|(_, told)| Some(&told.machine.machine_class) != class).collect();
         let (Some((_, told)), Some(class)) = (odd.first(), class) else { return Ok(()) };
         for (planned, _) in &odd {
@@ -302,14 +302,18 @@ impl Campaign {
     }
 
     /// Adopts the results of units, in the order in which the units were planned.
-    fn adopt(&mut self, builds: Vec<(String, Told)>, measures: Vec<(&Planned, Told)>) -> Result<(), Fault> {
+    fn adopt(
+        &mut self,
+        builds: Vec<(String, UnitResult)>,
+        measures: Vec<(&Planned, UnitResult)>,
+    ) -> Result<(), Fault> {
         let place = |this: &Campaign, commit: &str| {
             this.history.entries.iter().position(|entry| entry.version.commit == commit)
         };
         let (mut ready, mut failed) = (0, 0);
         for (commit, told) in builds {
             let Some(index) = place(self, &commit) else { continue };
-            if let Found::Built(artefacts) = &told.found {
+            if let UnitOutcome::Built(artefacts) = &told.found {
                 ready += 1;
                 let tree = self.trees.get(&commit).cloned().unwrap_or_default();
                 let essence = self.builder.essence(&commit, &tree);
@@ -323,10 +327,10 @@ impl Campaign {
             self.progress.done(&format!("{ready} versions built on nodes, {failed} failed"));
         }
         for (planned, told) in measures {
-            let Found::Measured { entries, arms, warnings, logs } = told.found else {
+            let UnitOutcome::Measured { entries, arms, warnings, logs } = told.found else {
                 return Err(Fault::internal(format!("the unit ‘{}’ has weighed nothing", planned.unit)));
             };
-            settle(&mut self.history.run.provenance, &told.machine);
+            use_provenance_of_node(&mut self.history.run.provenance, &told.machine);
             let provenance = &mut self.history.run.provenance;
             provenance.took(&told.node, &told.machine.machine_class, planned.first, planned.rounds);
             for theirs in &entries {
@@ -440,7 +444,7 @@ impl Campaign {
 
 /// Returns among how many nodes the rounds are divided. With fewer nodes than can represent their machine class, each
 /// node gets enough rounds for an interval of its own.
-fn rows(places: u32, rounds: u32) -> u32 {
+fn node_count(places: u32, rounds: u32) -> u32 {
     let rows = places.min(rounds.div_ceil(FEWEST)).max(1);
     if rows >= nodes::CLASS as u32 { rows } else { rows.min(rounds / nodes::PAIRS as u32).max(1) }
 }
@@ -451,9 +455,9 @@ mod tests {
 
     #[test]
     fn rounds_are_dealt_out_to_four_nodes_or_more_or_to_so_few_that_each_has_an_interval() {
-        assert_eq!(rows(8, 20), 8);
-        assert_eq!(rows(8, 8), 4);
-        assert_eq!(rows(8, 4), 1);
-        assert_eq!([24, 23, 36, 8, 0].map(|rounds| rows(3, rounds)), [2, 1, 3, 1, 1]);
+        assert_eq!(node_count(8, 20), 8);
+        assert_eq!(node_count(8, 8), 4);
+        assert_eq!(node_count(8, 4), 1);
+        assert_eq!([24, 23, 36, 8, 0].map(|rounds| node_count(3, rounds)), [2, 1, 3, 1, 1]);
     }
 }

@@ -7,7 +7,7 @@ use crate::history::{Recipe, Template, smaller_size};
 use std::collections::BTreeMap;
 
 /// The subjects on the command line.
-pub struct Wanted<'a> {
+pub struct RequestedSubjects<'a> {
     /// The words after `--`.
     pub command: &'a [String],
     /// Whether the words after `--` are a bench program.
@@ -16,7 +16,7 @@ pub struct Wanted<'a> {
     pub names: &'a [String],
 }
 
-impl Wanted<'_> {
+impl RequestedSubjects<'_> {
     /// Returns the command after `--`, or the configured commands and bench programs, each with its parameters.
     pub fn subjects(&self, config: &Config) -> Result<Vec<Template>, Fault> {
         let here = BTreeMap::from([("here".to_owned(), here(config)?)]);

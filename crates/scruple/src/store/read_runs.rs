@@ -1,7 +1,7 @@
 //! Reads runs from the store: finds them by name, lists them, and loads their samples or their journal.
 
 use super::database::{Failure, StoredRow, Value};
-use super::journal::Journalled;
+use super::journal_entry::JournalEntry;
 use super::owner::state;
 use super::{Listed, Store, StoreError, add_readings, damaged, parse};
 use scruple_core::metric::{Pass, Quality};
@@ -200,7 +200,7 @@ impl Store {
             let arm = arm_at(arms, row)?;
             let pass =
                 Pass::from_word(row.text(1)?).ok_or_else(|| damaged("the journal has an unknown pass"))?;
-            let readings: Vec<Journalled> = parse(row.text(3)?, "journal")?;
+            let readings: Vec<JournalEntry> = parse(row.text(3)?, "journal")?;
             add_readings(arm, readings.into_iter().map(Reading::from), pass, row.count(2)?);
         }
         Ok(())

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A reading in the journal. Its keys are short, because a run may have a million readings.
 #[derive(Serialize, Deserialize)]
-pub struct Journalled {
+pub struct JournalEntry {
     k: String,
     u: Unit,
     q: Quality,
@@ -18,9 +18,9 @@ pub struct Journalled {
     why: Option<String>,
 }
 
-impl From<&Reading> for Journalled {
-    fn from(reading: &Reading) -> Journalled {
-        Journalled {
+impl From<&Reading> for JournalEntry {
+    fn from(reading: &Reading) -> JournalEntry {
+        JournalEntry {
             k: reading.key.clone(),
             u: reading.unit.clone(),
             q: reading.quality,
@@ -31,8 +31,8 @@ impl From<&Reading> for Journalled {
     }
 }
 
-impl From<Journalled> for Reading {
-    fn from(line: Journalled) -> Reading {
+impl From<JournalEntry> for Reading {
+    fn from(line: JournalEntry) -> Reading {
         let value = line.v.ok_or_else(|| line.why.unwrap_or_default());
         Reading { key: line.k, unit: line.u, quality: line.q, source: line.s, value }
     }
