@@ -115,7 +115,9 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, F
 pub fn conclude(taken: Taken, results: &ResultArgs, metrics: &[String]) -> Result<Code, Fault> {
     let Taken { run, writer, result, budgets } = taken;
     let footer = writer.address(&run).map(|place| terminal::stored(&run.id, &place));
-    let anything = run.arms_of(Role::Subject).any(|arm| !arm.figures.is_empty());
+    // A command that fails at its first launch leaves nothing to compare the others with: the error says enough.
+    let anything = run.arms_of(Role::Subject).any(|arm| arm.sample("time.wall").is_some())
+        || run.arms_of(Role::Subject).all(|arm| !arm.figures.is_empty());
     let mut code = Code::Fine;
     if anything || result.is_ok() {
         let report = Report::of(&run, metrics, &budgets);
