@@ -156,7 +156,7 @@ mod tests {
         let recorded = read.scenario.expect("times").recorded;
         assert_eq!(recorded, [(0, 0), (500_000_000, 1), (1_000_000_000, 1)]);
         assert_eq!(read.notes.len(), 1, "{:?}", read.notes);
-        assert!(read.notes[0].starts_with("1 request of the recording went to other servers"));
+        assert!(read.notes[0].starts_with("left out of the recording: 1 request to other servers"));
     }
 
     #[test]
