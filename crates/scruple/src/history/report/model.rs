@@ -63,6 +63,8 @@ fn verdict(page: &Page<'_>) -> Vec<Span> {
     let told = page.told();
     let Some(first) = told.first() else { return vec![Span::plain(minor_changes::no_change(page))] };
     let of = |tone: Tone| told.iter().filter(|event| chart::tone(event) == tone).count();
+    let alike = told.iter().filter(|event| chart::tone(event) == chart::tone(first));
+    let first = alike.max_by(|one, other| one.size().total_cmp(&other.size())).unwrap_or(first);
     let mut spans = Vec::new();
     for (tone, word) in
         [(Tone::Worse, "regression"), (Tone::Better, "improvement"), (Tone::Plain, "other change")]
@@ -74,7 +76,12 @@ fn verdict(page: &Page<'_>) -> Vec<Span> {
     }
     spans.push(Span::plain(format!(" in {}", words::number(page.history.versions.len(), "version"))));
     if let Some((series, change)) = first.changes.first() {
-        let most = if told.len() > 1 { "the weightiest" } else { "it" };
+        let most = match (told.len(), chart::tone(first)) {
+            (1, _) => "it",
+            (_, Tone::Worse) => "the largest regression",
+            (_, Tone::Better) => "the largest improvement",
+            _ => "the largest change",
+        };
         let what = format!("{} {}", words::series(series), words::change_text(series, change));
         spans.push(Span::plain(format!("; {most} is #{}, ", first.number)));
         spans.push(Span::new(sentence(&what), chart::tone(first)));
