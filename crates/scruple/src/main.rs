@@ -77,7 +77,7 @@ fn end_at_defects() {
         let code = complain(&Fault::internal(
             "this is a defect of Scruple; what was measured is in the store: `scruple store list`",
         ));
-        #[expect(clippy::exit, reason = "released programs abort where a panic begins")]
+        #[expect(clippy::exit, reason = "a panic of any thread ends the program")]
         std::process::exit(code as i32);
     }));
 }
