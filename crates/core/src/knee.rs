@@ -102,7 +102,7 @@ pub enum Next {
     /// Measure at this rate, in requests per second, and pass the result to [`Knee::report`].
     Measure(f64),
     /// The search is over, with this result.
-    KneeInterval(KneeInterval),
+    Found(KneeInterval),
 }
 
 /// The highest sustainable rate, in requests per second, as an interval.
@@ -177,7 +177,7 @@ impl Knee {
 
     /// The next action; it stays the same until a measurement is reported.
     pub fn next(&self) -> Next {
-        let over = |settled| Next::KneeInterval(KneeInterval { settled, ..self.so_far() });
+        let over = |settled| Next::Found(KneeInterval { settled, ..self.so_far() });
         if self.measurements.len() as u32 >= self.search.steps || self.void_in_a_row >= MOST_VOID {
             return over(false);
         }
@@ -186,7 +186,7 @@ impl Knee {
             (Some(good), None) if good >= self.search.most => {
                 let settled = self.measured(good) >= self.search.repeats;
                 let found = KneeInterval { low: Some(good), high: None, settled, ..self.so_far() };
-                return if settled { Next::KneeInterval(found) } else { Next::Measure(good) };
+                return if settled { Next::Found(found) } else { Next::Measure(good) };
             }
             (Some(good), None) => return Next::Measure((good * 2.0).min(self.search.most)),
             (None, Some(bad)) if bad <= self.search.from * LOWEST => return over(true),
@@ -237,7 +237,7 @@ impl Knee {
         let clear = |rate: f64| self.tallies.iter().any(|t| t.rate == rate && (t.good == 0 || t.bad == 0));
         if of_good.min(of_bad) >= self.search.repeats && clear(good) && clear(bad) {
             let settled = KneeInterval { low: Some(good), high: Some(bad), settled: true, ..self.so_far() };
-            return Next::KneeInterval(settled);
+            return Next::Found(settled);
         }
         // Both ends are measured in turn, so that a lasting disturbance does not affect only one of them.
         Next::Measure(if of_good <= of_bad { good } else { bad })

@@ -14,7 +14,7 @@ fn search(server: &Server, slo: &Slo, search: Search, seed: u64) -> (KneeInterva
     let mut steps = 0;
     loop {
         match knee.next() {
-            Next::KneeInterval(found) => return (found, steps),
+            Next::Found(found) => return (found, steps),
             Next::Measure(rate) => {
                 steps += 1;
                 knee.report(server.measure(slo, rate, 2000, &mut random));
@@ -100,7 +100,7 @@ fn find(search: Search, mut server: impl FnMut(f64) -> Measurement) -> (KneeInte
     let mut steps = 0;
     loop {
         match knee.next() {
-            Next::KneeInterval(found) => return (found, steps),
+            Next::Found(found) => return (found, steps),
             Next::Measure(rate) => knee.report(server(rate)),
         }
         steps += 1;

@@ -79,7 +79,7 @@ pub fn capacity(
     let mut points: Vec<Point> = Vec::new();
     let found = loop {
         let rate = match knee.next() {
-            Next::KneeInterval(found) => break found,
+            Next::Found(found) => break found,
             Next::Measure(rate) => rate,
         };
         let seconds = plan.duration.as_secs_f64();

@@ -105,9 +105,9 @@ fn taken(
     };
     if let Some(mut farm) = farm {
         let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
-        let lines =
+        let measured =
             send_command_line::hand_out(&mut farm, config, &suite.run, &progress, suite.interrupted())?;
-        suite.adopt(lines, store)?;
+        suite.adopt(measured, store)?;
         return Ok(Taken { suite, result: Ok(()), budgets, baseline });
     }
     if let Some(store) = store {

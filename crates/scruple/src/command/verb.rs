@@ -96,8 +96,8 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, F
     let interrupted = new_run::interruption_flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     if let Some(mut farm) = farm {
-        let lines = send_command_line::hand_out(&mut farm, config, &run, &progress, &interrupted)?;
-        let (run, writer) = lines.store_in(store)?;
+        let measured = send_command_line::hand_out(&mut farm, config, &run, &progress, &interrupted)?;
+        let (run, writer) = measured.store_in(store)?;
         return Ok(Taken { run, writer, result: Ok(()), budgets });
     }
     let mut asked = Asked::by(&args.sampling.metrics, &budgets);

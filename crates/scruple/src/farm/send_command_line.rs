@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// The results of the nodes for a command line.
-pub struct NodesResult {
+pub struct MeasuredByNodes {
     /// The merged run, which is complete.
     pub run: Run,
     /// The cases that failed on some node, each with the node and the reason.
@@ -31,7 +31,7 @@ pub struct NodesResult {
     _lock: File,
 }
 
-impl NodesResult {
+impl MeasuredByNodes {
     /// Stores the run, if there is a store, and removes the units and their results. If the store refuses the run, the
     /// results stay, so that the same command line tries again.
     pub fn store_in(self, store: Option<Store>) -> Result<(Run, RunWriter), Fault> {
@@ -52,7 +52,7 @@ pub fn hand_out(
     head: &Run,
     progress: &Progress,
     interrupted: &Arc<AtomicBool>,
-) -> Result<NodesResult, Fault> {
+) -> Result<MeasuredByNodes, Fault> {
     let words = words()?;
     let configuration = configuration(config)?;
     let mut provenance = head.provenance.clone();
@@ -114,7 +114,7 @@ pub fn hand_out(
     // The blocks of one node are consecutive, whichever units it did.
     told.sort_by(|left, right| left.0.cmp(&right.0));
     let run = merged(head, told.into_iter().map(|(node, machine, run, _)| (node, machine, run)));
-    Ok(NodesResult { run, failed, folder, _lock: lock })
+    Ok(MeasuredByNodes { run, failed, folder, _lock: lock })
 }
 
 /// Returns the words of this process after the name of the program, without the options of the store, which nodes do

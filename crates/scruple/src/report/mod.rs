@@ -177,7 +177,7 @@ fn limits(report: &Report<'_>) -> Vec<Part> {
     });
     vec![Part::Table(Table {
         label: "Limits and whether they were kept".to_owned(),
-        head: ["Limit", "Arm", "Result", "Findings"].map(Head::text).into(),
+        head: ["Limit", "Arm", "Result", "Found"].map(Head::text).into(),
         rows: rows.collect(),
         ..Table::default()
     })]

@@ -291,7 +291,7 @@ impl Suite {
         self.store = Some(store);
     }
 
-    fn begin_ledger(&mut self) -> Result<(), Stop> {
+    fn begin_writing(&mut self) -> Result<(), Stop> {
         if let Some(store) = self.store.take() {
             self.writer =
                 RunWriter::begin(Some(store), &self.run).map_err(|error| Stop::Failed(Fault::from(error)))?;
@@ -340,7 +340,7 @@ impl Suite {
             self.leave_out_unweighed();
         }
         // The writer may not exist yet if the suite was stopped early.
-        if let Err(fault) = self.begin_ledger() {
+        if let Err(fault) = self.begin_writing() {
             result = Err(fault);
         }
         self.run.state = match &result {

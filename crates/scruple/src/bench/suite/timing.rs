@@ -139,7 +139,7 @@ impl Suite {
             }
             self.make_alike();
             self.calibrated = true;
-            self.begin_ledger()?;
+            self.begin_writing()?;
         }
         let plan = VisitOrder::new(self.weighed.len(), self.run.seed.wrapping_add(u64::from(process)));
         // A suite that spends most of its time outside the timed parts ends its processes early, because three short

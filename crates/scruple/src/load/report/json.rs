@@ -165,7 +165,7 @@ struct FunctionInstructions<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Part<T> {
-    KneeInterval(T),
+    Found(T),
     Absent { absent: String },
 }
 
@@ -261,7 +261,7 @@ fn server(server: &Loaded) -> Server<'_> {
         memory: server.sheet.iter().flat_map(growths).collect(),
         memory_map: server.sheet.as_ref().and_then(|sheet| memory_map::before_and_after(&sheet.maps)),
         runtime: server.runtime.as_ref().map(|told| match told {
-            Ok(told) => Part::KneeInterval(told.each.iter().filter_map(counted).collect()),
+            Ok(told) => Part::Found(told.each.iter().filter_map(counted).collect()),
             Err(why) => Part::Absent { absent: why.to_string() },
         }),
         pauses: server
@@ -298,7 +298,7 @@ fn server(server: &Loaded) -> Server<'_> {
 
 fn part<'a, T, U>(found: &'a Result<T, String>, view: impl Fn(&'a T) -> U) -> Part<U> {
     match found {
-        Ok(found) => Part::KneeInterval(view(found)),
+        Ok(found) => Part::Found(view(found)),
         Err(why) => Part::Absent { absent: why.clone() },
     }
 }
@@ -355,7 +355,7 @@ fn costs(sheet: &Sheet) -> impl Iterator<Item = Cost<'_>> {
         source: &row.source,
         idle_per_second: row.idle,
         found: match &row.cost {
-            Ok(cost) => Part::KneeInterval(*cost),
+            Ok(cost) => Part::Found(*cost),
             Err(why) => Part::Absent { absent: why.clone() },
         },
     })
