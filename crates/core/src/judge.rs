@@ -78,6 +78,18 @@ pub struct Pair<'a> {
     pub nodes: Nodes<'a>,
 }
 
+impl<'a> Pair<'a> {
+    /// A pair without tares, whose readings were taken on one machine.
+    pub fn new(reference: &'a Arm, arm: &'a Arm, paired: bool) -> Pair<'a> {
+        Pair { reference, arm, paired, tares: None, nodes: Nodes::default() }
+    }
+
+    /// The same for two arms of one run, which are paired if they share blocks.
+    fn of_one_run(reference: &'a Arm, arm: &'a Arm) -> Pair<'a> {
+        Pair::new(reference, arm, side_by_side(reference, arm))
+    }
+}
+
 /// The declaration of the metric of a sample: Scruple's own, or one that a bench program declared.
 pub fn declaration(key: &str, sample: &Sample) -> Metric {
     metric(key)
@@ -148,13 +160,7 @@ fn pairs_of(run: &Run) -> Vec<Pair<'_>> {
         return at_versions;
     }
     let Some(reference) = run.reference() else { return Vec::new() };
-    let with_reference = |arm| Pair {
-        reference,
-        arm,
-        paired: side_by_side(reference, arm),
-        tares: None,
-        nodes: Nodes::default(),
-    };
+    let with_reference = |arm| Pair::of_one_run(reference, arm);
     let mut pairs = equal_parameters::pairs(run);
     if pairs.is_empty() {
         pairs.extend(run.arms_of(Role::Subject).filter(|arm| arm.name != reference.name).map(with_reference));

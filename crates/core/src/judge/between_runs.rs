@@ -64,7 +64,7 @@ fn share_of_wall(arm: &Arm, key: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::Nodes;
+
     use crate::judge::compare_pairs;
     use crate::metric::{Metric, Pass, Quality, metric};
     use crate::run::Terms;
@@ -95,7 +95,7 @@ mod tests {
     }
 
     fn judged(reference: &Arm, arm: &Arm, key: &str) -> (Verdict, Option<Why>) {
-        let pair = Pair { reference, arm, paired: false, tares: None, nodes: Nodes::default() };
+        let pair = Pair::new(reference, arm, false);
         let found = compare_pairs(&[pair], &Terms::default());
         let one = found.iter().find(|one| one.metric == key).expect("judged");
         (one.comparison.verdict, one.comparison.evidence.why())

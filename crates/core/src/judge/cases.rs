@@ -1,6 +1,6 @@
 //! Judges cases of bench programs: their tares, their nets, and comparisons across fresh processes.
 
-use super::{Nodes, Pair, RESAMPLING_SEED, estimate};
+use super::{Pair, RESAMPLING_SEED, estimate};
 use crate::evidence::Replicate;
 use crate::metric::Pass;
 use crate::run::Run;
@@ -17,13 +17,7 @@ pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
     let subjects = || run.arms.iter().enumerate().filter(|(_, arm)| arm.role == Role::Subject);
     let pair = |left: usize, right: usize| {
         let tares = tare_at(run, left).zip(tare_at(run, right));
-        Pair {
-            reference: &run.arms[left],
-            arm: &run.arms[right],
-            paired: true,
-            tares,
-            nodes: Nodes::default(),
-        }
+        Pair { tares, ..Pair::new(&run.arms[left], &run.arms[right], true) }
     };
     let Some(first) = subjects().next().and_then(|(_, arm)| arm.version.as_ref()) else {
         let Some(name) = run.terms.reference.as_ref() else { return Vec::new() };
@@ -52,9 +46,7 @@ pub(super) fn at_versions(run: &Run) -> Vec<Pair<'_>> {
     let mut pairs = Vec::new();
     for arm in subjects.iter().filter(|arm| arm.version.is_some()) {
         match first.get(unversioned(arm)) {
-            Some(&reference) => {
-                pairs.push(Pair { reference, arm, paired: true, tares: None, nodes: Nodes::default() })
-            }
+            Some(&reference) => pairs.push(Pair::new(reference, arm, true)),
             None => _ = first.insert(unversioned(arm), arm),
         }
     }

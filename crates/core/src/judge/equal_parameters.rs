@@ -1,6 +1,6 @@
 //! Which arms of a scan are compared: arms whose parameters are equal, except the one that distinguishes old from new.
 
-use super::{Nodes, Pair, side_by_side};
+use super::Pair;
 use crate::run::Run;
 use crate::subject::{Arm, Parameter, Role};
 
@@ -39,14 +39,10 @@ fn grouped<'a>(subjects: &[&'a Arm], but: Option<&String>) -> Vec<Vec<&'a Arm>> 
 }
 
 fn within<'a>(groups: &[Vec<&'a Arm>]) -> Vec<Pair<'a>> {
-    let pair = |reference, arm| Pair {
-        reference,
-        arm,
-        paired: side_by_side(reference, arm),
-        tares: None,
-        nodes: Nodes::default(),
+    let with_first = |group: &Vec<&'a Arm>| -> Vec<Pair<'a>> {
+        group[1..].iter().map(|arm| Pair::of_one_run(group[0], arm)).collect()
     };
-    groups.iter().flat_map(|group| group[1..].iter().map(|arm| pair(group[0], *arm))).collect()
+    groups.iter().flat_map(with_first).collect()
 }
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ fn in_common(key: &str, pair: &Pair<'_>, level: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::Nodes;
+
     use crate::metric::Pass;
     use crate::sample::{BLOCKS_OF_A_TURN, Figure, Reading};
     use crate::stats::{Pcg, pooled};
@@ -182,8 +182,7 @@ mod tests {
 
     fn compared(left: &Requests, right: &Requests) -> Comparison {
         let (reference, arm) = (arm("a", left), arm("b", right));
-        let pair =
-            Pair { reference: &reference, arm: &arm, paired: true, tares: None, nodes: Nodes::default() };
+        let pair = Pair::new(&reference, &arm, true);
         Comparison::of(Figures::of("load.p90", &pair, 0.95).expect("both").evidence(0.95), true, 0.05)
     }
 
@@ -218,8 +217,7 @@ mod tests {
         };
         let (reference, arm) = (one_turn(1), one_turn(2));
         let why = |paired| {
-            let pair =
-                Pair { reference: &reference, arm: &arm, paired, tares: None, nodes: Nodes::default() };
+            let pair = Pair::new(&reference, &arm, paired);
             Figures::of("load.p90", &pair, 0.95).expect("both").evidence(0.95).why()
         };
         assert_eq!(why(true), Some(Why::TooFew { have: 1, need: 3 }));

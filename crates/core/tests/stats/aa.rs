@@ -131,7 +131,7 @@ fn arm(name: &str, key: &str, readings: &[f64]) -> Arm {
 
 fn compared(key: &str, (reference, other): (&[f64], &[f64]), paired: bool, looks: usize) -> Comparison {
     let (reference, arm) = (arm("old", key, reference), arm("new", key, other));
-    let pair = Pair { reference: &reference, arm: &arm, paired, tares: None, nodes: Nodes::default() };
+    let pair = Pair::new(&reference, &arm, paired);
     let terms = Terms { looks: looks as u32, ..Terms::default() };
     compare_pairs(&[pair], &terms).remove(0).comparison
 }

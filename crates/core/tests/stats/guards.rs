@@ -2,7 +2,7 @@
 
 use scruple_core::budget::{self, Amount, Budget, Kept};
 use scruple_core::history::find_changes;
-use scruple_core::judge::{Nodes, Pair, compare_pairs};
+use scruple_core::judge::{Pair, compare_pairs};
 use scruple_core::metric::metric;
 use scruple_core::run::Terms;
 use scruple_core::stats::paired;
@@ -38,7 +38,7 @@ fn what_was_looked_at_several_times_is_judged_at_the_level_of_one_look() {
     let level = |looks: u32| {
         let terms = Terms { looks, ..Terms::default() };
         let [reference, arm] = &history.run.arms[..] else { panic!("two versions") };
-        let pair = Pair { reference, arm, paired: true, tares: None, nodes: Nodes::default() };
+        let pair = Pair::new(reference, arm, true);
         let judged = compare_pairs(&[pair], &terms);
         judged[0].comparison.interval().expect("forty blocks").level
     };
@@ -53,7 +53,7 @@ fn looks_that_end_the_timing_pass_do_not_widen_intervals_of_peak_memory() {
         read(&mut history, "app", "memory.peak", version, peaks, &[0, 1, 2]);
     }
     let [reference, arm] = &history.run.arms[..] else { panic!("two versions") };
-    let pair = Pair { reference, arm, paired: true, tares: None, nodes: Nodes::default() };
+    let pair = Pair::new(reference, arm, true);
     let judged = compare_pairs(&[pair], &Terms { looks: 9, ..Terms::default() });
     assert_eq!(judged[0].comparison.verdict, Verdict::Different, "{judged:?}");
 }
@@ -115,7 +115,7 @@ fn peak_memory_that_differs_by_less_than_page_faults_move_it_is_not_different() 
         &blocks,
     );
     let [reference, arm] = &history.run.arms[..] else { panic!("two versions") };
-    let pair = Pair { reference, arm, paired: true, tares: None, nodes: Nodes::default() };
+    let pair = Pair::new(reference, arm, true);
     let judged = compare_pairs(&[pair], &Terms { margin: 0.01, ..Terms::default() });
     assert_eq!(judged[0].comparison.verdict, Verdict::Same, "{judged:?}");
     assert!(judged[0].comparison.margin > 0.03, "{judged:?}");

@@ -4,7 +4,7 @@
 
 use crate::aa::Wrong;
 use crate::noise::{normal, processes};
-use scruple_core::judge::{Judged, Nodes, Pair, compare_pairs};
+use scruple_core::judge::{Judged, Pair, compare_pairs};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Terms;
 use scruple_core::sample::{BLOCKS_OF_A_TURN, Figure, Reading};
@@ -31,7 +31,7 @@ fn read(arm: &mut Arm, key: &str, turns: &[Vec<f64>]) {
 }
 
 fn compared(reference: &Arm, arm: &Arm, paired: bool) -> Vec<Judged> {
-    compare_pairs(&[Pair { reference, arm, paired, tares: None, nodes: Nodes::default() }], &Terms::default())
+    compare_pairs(&[Pair::new(reference, arm, paired)], &Terms::default())
 }
 
 /// A server's processor time per request, in windows of so many turns that differ by 5 %.

@@ -27,7 +27,7 @@ pub(crate) fn line(report: &Report<'_>) -> Option<String> {
     let pairs: Vec<Pair<'_>> = arms
         .iter()
         .filter(|arm| arm.name != best.name)
-        .map(|arm| Pair { reference: best, arm, paired: true, tares: None, nodes: Nodes::of(report.run) })
+        .map(|arm| Pair { nodes: Nodes::of(report.run), ..Pair::new(best, arm, true) })
         .collect();
     let mut found: Vec<Judged> = judge::compare_pairs(&pairs, &report.run.terms);
     found.retain(|judged| judged.metric == key);
