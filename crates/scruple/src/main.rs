@@ -19,6 +19,7 @@ mod git;
 mod history;
 mod inspect;
 mod load;
+mod lock;
 mod new_run;
 mod paths;
 mod profile;

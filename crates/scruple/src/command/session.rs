@@ -5,7 +5,7 @@ mod memory_map;
 mod remarks;
 
 use super::arms::{Hooks, Prepared};
-use crate::fault::Fault;
+use crate::fault::{Code, Fault};
 use crate::progress::Progress;
 use crate::store::{RunWriter, Store, add_readings};
 use scruple_core::judge;
@@ -72,12 +72,21 @@ impl Ignored {
     }
 }
 
-/// Why a session ended before all passes were complete.
+/// Why a measurement ended before all passes were complete.
 pub enum Stop {
     /// The user interrupted.
     Interrupted,
-    /// A measured program or a hook failed.
+    /// A measured program or a hook failed, or the communication with it did.
     Failed(Fault),
+}
+
+impl From<Stop> for Fault {
+    fn from(stop: Stop) -> Fault {
+        match stop {
+            Stop::Interrupted => Fault { code: Code::Interrupted, message: "interrupted".to_owned() },
+            Stop::Failed(fault) => fault,
+        }
+    }
 }
 
 /// A measurement under way.

@@ -8,16 +8,16 @@ use crate::cli::{Cli, Verb};
 use crate::command;
 use crate::config::Config;
 use crate::fault::Fault;
-use crate::history::build_process::{interrupted, unwritable};
+use crate::lock::Lock;
 use crate::paths;
 use clap::Parser;
 use scruple_core::run::Run;
-use std::fs::{File, TryLockError};
-use std::time::Duration;
 
 /// Runs the command line. Returns its readings, or `None` if a result exists in the meantime.
 pub fn weighed(line: &CommandLine, folder: &Folder, name: &str) -> Result<Option<UnitOutcome>, Fault> {
-    let Some(_alone) = alone(folder, name)? else { return Ok(None) };
+    // Another unit may still measure on this node, for example one whose node was considered lost.
+    let lock = paths::nodes_folder()?.join("unit.lock");
+    let Some(_alone) = Lock::wait(&lock, || Ok(folder.result(name)?.is_some()))? else { return Ok(None) };
     std::env::set_current_dir(&line.folder).map_err(|error| {
         Fault::usage(format!(
             "cannot enter ‘{}’: {error}; all nodes must see the folder in which the command was typed",
@@ -36,10 +36,7 @@ pub fn weighed(line: &CommandLine, folder: &Folder, name: &str) -> Result<Option
         Verb::Run(mut args) => {
             (args.store.no_store, args.sampling.seed, args.results.json) = (true, Some(line.seed), true);
             let taken = command::verb::take(&args)?;
-            taken.result.map_err(|stop| match stop {
-                command::session::Stop::Interrupted => interrupted(),
-                command::session::Stop::Failed(fault) => fault,
-            })?;
+            taken.result?;
             (taken.run, Vec::new())
         }
         Verb::Bench(mut args) => {
@@ -47,10 +44,7 @@ pub fn weighed(line: &CommandLine, folder: &Folder, name: &str) -> Result<Option
             // The comparison with a stored run is made later, for the runs of all nodes together.
             args.baseline = None;
             let taken = bench::verb::take(&args)?;
-            taken.result.map_err(|stop| match stop {
-                bench::suite::Stop::Interrupted => interrupted(),
-                bench::suite::Stop::Failed(fault) => fault,
-            })?;
+            taken.result?;
             let failures = taken.suite.failures().into_iter();
             let failures = failures.map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
             (taken.suite.run, failures)
@@ -59,27 +53,6 @@ pub fn weighed(line: &CommandLine, folder: &Folder, name: &str) -> Result<Option
     };
     check_programs(line, &run)?;
     Ok(Some(UnitOutcome::Weighed { run: Box::new(run), failures }))
-}
-
-/// Waits until no other unit measures on this node, for example one whose node was considered lost. Returns `None` if a
-/// result exists in the meantime.
-fn alone(folder: &Folder, name: &str) -> Result<Option<File>, Fault> {
-    let path = paths::nodes_folder()?.join("unit.lock");
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(|error| unwritable(parent, error))?;
-    }
-    let failed = |error| unwritable(&path, error);
-    let file = File::options().write(true).create(true).truncate(false).open(&path).map_err(failed)?;
-    loop {
-        if folder.result(name)?.is_some() {
-            return Ok(None);
-        }
-        match file.try_lock() {
-            Ok(()) => return Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(200)),
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
-    }
 }
 
 /// Checks that the programs on this node are those that existed when the user typed the command.

@@ -16,10 +16,12 @@ use crate::digest::digest;
 use crate::fault::Fault;
 use crate::history::artefacts::publish;
 use crate::history::build_process::unwritable;
+use crate::lock::Lock;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The names of the subfolders.
 const PARTS: [&str; 8] = ["units", "results", "failed", "lists", "pids", "begun", "logs", "tmp"];
@@ -144,6 +146,25 @@ impl Folder {
         self.path.join("begun").join(job).exists()
     }
 
+    /// Removes the folders of command lines in `lines` that no process waits for and that nothing was added to since
+    /// `age` ago. Their command lines were interrupted, and never typed again.
+    pub fn sweep(lines: &Path, age: Duration) -> Result<(), Fault> {
+        let names = fs::read_dir(lines).into_iter().flatten().flatten();
+        let names: BTreeSet<PathBuf> = names.map(|entry| entry.path().with_extension("")).collect();
+        for path in names {
+            let changed = path.join("results").metadata().and_then(|data| data.modified());
+            let recent = changed.is_ok_and(|time| time.elapsed().is_ok_and(|since| since < age));
+            if recent {
+                continue;
+            }
+            if let Some(lock) = Lock::take(&path.with_extension("lock"))? {
+                Folder { path }.remove();
+                lock.remove();
+            }
+        }
+        Ok(())
+    }
+
     /// Removes the folder, once all results are in the store.
     pub fn remove(&self) {
         // A failure is ignored, because remaining files are used again or do no harm.
@@ -162,6 +183,28 @@ fn read(path: &Path) -> Result<Option<String>, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn units_of_a_command_line_that_was_given_up_are_removed_and_those_in_use_stay() {
+        let place = tempfile::tempdir().expect("a folder");
+        let lines = place.path().join("lines");
+        for name in ["old", "recent", "waits"] {
+            Folder::make(lines.join(name)).expect("made");
+        }
+        let long_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
+        for name in ["old", "waits"] {
+            let results = fs::File::open(lines.join(name).join("results")).expect("a folder");
+            results.set_modified(long_ago).expect("a time");
+        }
+        fs::write(lines.join("ended.lock"), "").expect("a file");
+        let held = Lock::take(&lines.join("waits.lock")).expect("writable").expect("free");
+        Folder::sweep(&lines, Duration::from_secs(1800)).expect("swept");
+        let left = fs::read_dir(&lines).expect("a folder").flatten();
+        let mut left: Vec<String> = left.map(|entry| entry.file_name().to_string_lossy().into()).collect();
+        left.sort();
+        assert_eq!(left, ["recent", "waits", "waits.lock"]);
+        drop(held);
+    }
 
     #[test]
     fn the_first_result_of_a_unit_stands_and_a_late_copy_changes_nothing() {

@@ -6,6 +6,7 @@
 
 pub mod args;
 pub mod batch;
+pub mod classes;
 pub mod config;
 pub mod dispatch;
 mod do_command_line;

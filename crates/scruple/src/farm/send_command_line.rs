@@ -1,6 +1,7 @@
 //! Runs command lines of `scruple run` and `scruple bench` on a farm. Each node runs the whole line, so that both sides
 //! of every comparison are on one node, and the readings of the nodes are merged into one run.
 
+use super::classes::{OfNode, check_classes};
 use super::dispatch::{Farm, Order};
 use super::folder::Folder;
 use super::merge::merged;
@@ -8,18 +9,24 @@ use super::unit::{CommandLine, UnitOutcome, UnitResult, Written, parse, text};
 use crate::config::Config;
 use crate::digest::digest;
 use crate::fault::Fault;
-use crate::history::build_process::unwritable;
 use crate::history::environment;
+use crate::lock::Lock;
 use crate::paths;
 use crate::progress::Progress;
 use crate::store::{RunWriter, Store};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// The time after which the units of a command line that nobody waits for are removed.
+const GIVEN_UP: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// How long the lock of a command line may be held by a process that does not wait for its results.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// The results of the nodes for a command line.
 pub struct MeasuredByNodes {
@@ -28,7 +35,7 @@ pub struct MeasuredByNodes {
     /// The cases that failed on some node, each with the node and the reason.
     pub failed: Vec<(String, String)>,
     folder: Folder,
-    _lock: File,
+    lock: Lock,
 }
 
 impl MeasuredByNodes {
@@ -39,6 +46,10 @@ impl MeasuredByNodes {
         writer.finish(&self.run);
         if writer.fault.is_none() {
             self.folder.remove();
+            self.lock.remove();
+            if let Some(lines) = self.folder.path().parent() {
+                Folder::sweep(lines, GIVEN_UP)?;
+            }
         }
         Ok((self.run, writer))
     }
@@ -69,7 +80,15 @@ pub fn hand_out(
     };
     let key = digest(&format!("{words:?} {here:?} {configuration:?} {programs:?} {environment:?}"));
     let path = shared.join("lines").join(&key);
-    let lock = locked(&path)?;
+    // A second process that waited for the same results would count them again. A process that removes old units holds
+    // the lock for a moment.
+    let began = Instant::now();
+    let over = || Ok(began.elapsed() > MOMENT);
+    let Some(lock) = Lock::wait(&path.with_extension("lock"), over)? else {
+        return Err(Fault::usage(
+            "another scruple waits for the results of the same command line: wait for it to end",
+        ));
+    };
     let folder = Folder::make(path)?;
     let head = taken_up(&folder, head)?;
     let places = farm.places()?.max(1);
@@ -109,12 +128,17 @@ pub fn hand_out(
         told.push((node, machine, *run, path));
     }
     if !farm.entry.mixed {
-        check_classes(&told)?;
+        let of = |(node, machine, _, path): &(String, Provenance, Run, PathBuf)| OfNode {
+            node: node.clone(),
+            class: machine.machine_class.clone(),
+            result: path.clone(),
+        };
+        check_classes(&told.iter().map(of).collect::<Vec<OfNode>>(), None)?;
     }
     // The blocks of one node are consecutive, whichever units it did.
     told.sort_by(|left, right| left.0.cmp(&right.0));
     let run = merged(head, told.into_iter().map(|(node, machine, run, _)| (node, machine, run)));
-    Ok(MeasuredByNodes { run, failed, folder, _lock: lock })
+    Ok(MeasuredByNodes { run, failed, folder, lock })
 }
 
 /// Returns the words of this process after the name of the program, without the options of the store, which nodes do
@@ -145,25 +169,6 @@ pub fn configuration(config: &Config) -> Result<Option<String>, Fault> {
     Ok(Some(digest(&text)))
 }
 
-/// Locks the folder, so that no second process waits for the same results. They would then count twice.
-fn locked(path: &Path) -> Result<File, Fault> {
-    std::fs::create_dir_all(path).map_err(|error| unwritable(path, error))?;
-    let path = path.with_extension("lock");
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(|error| unwritable(&path, error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(Fault::usage(
-            "another scruple waits for the results of the same command line: wait for it to end",
-        )),
-        Err(std::fs::TryLockError::Error(error)) => Err(unwritable(&path, error)),
-    }
-}
-
 /// Returns the head of the run that was begun with this command line, or `head` if none was begun.
 fn taken_up(folder: &Folder, head: &Run) -> Result<Run, Fault> {
     let path = folder.path().join("run");
@@ -174,22 +179,4 @@ fn taken_up(folder: &Folder, head: &Run) -> Result<Run, Fault> {
             Ok(head.clone())
         }
     }
-}
-
-/// Returns an error if nodes are of different machine classes, unless the user has allowed that. The class of most
-/// units is considered the right one.
-fn check_classes(told: &[(String, Provenance, Run, PathBuf)]) -> Result<(), Fault> {
-    let alike = |class: &str| told.iter().filter(|one| one.1.machine_class == class).count();
-    let most = told.iter().rev().max_by_key(|one| alike(&one.1.machine_class));
-    let Some((first, class)) = most.map(|one| (&one.0, &one.1.machine_class)) else { return Ok(()) };
-    let odd: Vec<_> = told.iter().filter(|one| one.1.machine_class != *class).collect();
-    let Some((node, machine, ..)) = odd.first() else { return Ok(()) };
-    for (.., path) in &odd {
-        std::fs::remove_file(path).map_err(|error| unwritable(path, error))?;
-    }
-    Err(Fault::usage(format!(
-        "‘{node}’ is a machine of the class ‘{}’, and ‘{first}’ of the class ‘{class}’: name nodes of one class with constraint in \
-         [farm], or let a run cross classes with mixed = true. The same command then measures this part again",
-        machine.machine_class
-    )))
 }

@@ -13,11 +13,12 @@ use super::artefacts::{self, Artefacts};
 use super::build_process::unwritable;
 use crate::digest::digest;
 use crate::fault::Fault;
+use crate::lock::Lock;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File, TryLockError};
-use std::io::{Read, Write};
+use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -25,7 +26,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// The folder of builds. This process holds its lock while the value exists.
 pub struct Cache {
     folder: PathBuf,
-    _lock: File,
+    _lock: Lock,
     /// The digests of the artefacts that this process has verified.
     verified: RefCell<BTreeSet<String>>,
 }
@@ -40,25 +41,14 @@ impl Cache {
         }
         let path = folder.join("lock");
         let failed = |error| unwritable(&path, error);
-        let mut lock = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(failed)?;
-        let mut holders = String::new();
-        lock.read_to_string(&mut holders).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Fault::usage(format!(
-                    "another scruple is building or weighing versions of this repository (process {}): wait for it to end",
-                    holders.split_whitespace().next().unwrap_or("unknown")
-                )));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
+        // The file names the process that holds the lock, and its launchers.
+        let holders = fs::read_to_string(&path).unwrap_or_default();
+        let Some(lock) = Lock::take(&path)? else {
+            return Err(Fault::usage(format!(
+                "another scruple is building or weighing versions of this repository (process {}): wait for it to end",
+                holders.split_whitespace().next().unwrap_or("unknown")
+            )));
+        };
         let began = Instant::now();
         while holders.split_whitespace().skip(1).any(is_launcher) && began.elapsed() < Duration::from_secs(5)
         {
@@ -168,8 +158,7 @@ impl Cache {
 
     /// Whether another process holds the lock of the folder.
     pub fn is_held(folder: &Path) -> bool {
-        let lock = File::options().read(true).write(true).open(folder.join("lock"));
-        lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
+        Lock::is_held(&folder.join("lock"))
     }
 
     /// Copies artefacts from another folder of builds, unless this one has them. Returns false if they are incomplete

@@ -37,6 +37,23 @@ fn names(folder: PathBuf) -> Vec<String> {
     names
 }
 
+/// A history of two versions whose units were written and not done: the folder of the units, and the names of those that
+/// build and of those that weigh.
+fn written_units() -> (Place, PathBuf, Vec<String>, Vec<String>) {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1000, 2000]);
+    // A program that does nothing leaves the units to the test.
+    place.write("scruple.toml", "[farm]\nkind = \"here\"\nprogram = \"/bin/true\"\n");
+    let answer = place.run(words("4"));
+    assert!(answer.code == 2 && answer.stderr.contains("without a result"), "{}", answer.exchange());
+    let folder = units(&place);
+    let builds = |name: &String| {
+        std::fs::read_to_string(folder.join("units").join(name)).expect("a unit").contains("\"Build\"")
+    };
+    let (builds, measures) = names(folder.join("units")).into_iter().partition(builds);
+    (place, folder, builds, measures)
+}
+
 #[test]
 fn a_history_by_units_is_that_of_one_without() {
     let (plain, place) = (Place::new(), Place::new());
@@ -74,20 +91,8 @@ fn a_history_by_units_is_that_of_one_without() {
 
 #[test]
 fn a_unit_that_is_done_again_or_twice_at_once_has_one_result_that_is_counted_once() {
-    let place = Place::new();
-    let repository = Repository::new(&place, "repo");
-    repository.commit_allocations([1000, 2000]);
-    // A program that does nothing leaves the units to us.
-    place.write("scruple.toml", "[farm]\nkind = \"here\"\nprogram = \"/bin/true\"\n");
-    let answer = place.run(words("4"));
-    assert!(answer.code == 2 && answer.stderr.contains("without a result"), "{}", answer.exchange());
-    let folder = units(&place);
-    let builds = |text: &str| text.contains("\"Build\"");
-    let all = names(folder.join("units"));
-    let (first, second): (Vec<&String>, Vec<&String>) = all
-        .iter()
-        .partition(|name| builds(&std::fs::read_to_string(folder.join("units").join(name)).expect("a unit")));
-    assert_eq!((first.len(), second.len()), (2, 2), "two builds, one for counting, one for rounds: {all:?}");
+    let (place, folder, first, second) = written_units();
+    assert_eq!((first.len(), second.len()), (2, 2), "two builds, one for counting, one for rounds");
     let unit = |name: &str, node: &str| {
         let file = folder.join("units").join(name);
         let mut command = place.command(["unit", "--node", node]);
@@ -172,17 +177,7 @@ fn where_only_this_machine_has_a_compiler_units_weigh_what_was_built_here() {
 
 #[test]
 fn a_history_takes_no_part_of_another_class_or_of_builds_that_are_not_there() {
-    let place = Place::new();
-    let repository = Repository::new(&place, "repo");
-    repository.commit_allocations([1000, 2000]);
-    place.write("scruple.toml", "[farm]\nkind = \"here\"\nprogram = \"/bin/true\"\n");
-    assert_eq!(place.run(words("4")).code, 2);
-    let folder = units(&place);
-    let is_build = |name: &String| {
-        std::fs::read_to_string(folder.join("units").join(name)).expect("a unit").contains("\"Build\"")
-    };
-    let (builds, measures): (Vec<String>, Vec<String>) =
-        names(folder.join("units")).into_iter().partition(is_build);
+    let (place, folder, builds, measures) = written_units();
     let unit = |name: &String| {
         let mut command = place.command(["unit", "--node", "one"]);
         command.arg(folder.join("units").join(name)).env("XDG_CACHE_HOME", place.file("one"));

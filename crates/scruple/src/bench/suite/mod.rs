@@ -16,6 +16,8 @@ pub mod timing;
 pub use same_iterations::Alike;
 pub use single_process::OfCase;
 
+pub use crate::command::session::Stop;
+
 use crate::address::Address;
 use crate::fault::{Code, Fault};
 use crate::paths;
@@ -141,14 +143,6 @@ pub struct Suite {
     instructions: Option<Instructions>,
     /// The length of a core cycle in earlier runs on this machine, in nanoseconds.
     earlier_cycles: Vec<f64>,
-}
-
-/// Why a suite ended before all passes were complete.
-pub enum Stop {
-    /// The user interrupted.
-    Interrupted,
-    /// The communication with the program failed.
-    Failed(Fault),
 }
 
 impl Side {

@@ -4,6 +4,7 @@
 use super::Campaign;
 use crate::digest::digest;
 use crate::farm::batch::{Batch, Planned};
+use crate::farm::classes::{OfNode, check_classes};
 use crate::farm::dispatch::{Farm, Order};
 use crate::farm::folder::Folder;
 use crate::farm::merge::use_provenance_of_node;
@@ -282,23 +283,16 @@ impl Campaign {
         }
     }
 
-    /// Returns an error if nodes are of different machine classes, unless the user has allowed that.
+    /// Returns an error if nodes are of different machine classes. The class of the earlier readings is the right one.
     fn check_classes(&self, folder: &Folder, measures: &[(&Planned, UnitResult)]) -> Result<(), Fault> {
+        let of = |(planned, told): &(&Planned, UnitResult)| OfNode {
+            node: told.node.clone(),
+            class: told.machine.machine_class.clone(),
+            result: folder.path().join("results").join(&planned.unit),
+        };
         let provenance = &self.history.run.provenance;
-        let before = (!provenance.nodes.is_empty()).then_some(&provenance.machine_class);
-        let class = before.or(measures.first().map(|(_, told)| &told.machine.machine_class));
-        let odd: Vec<&(&Planned, UnitResult)> =
-            measures.iter().filter(|(_, told)| Some(&told.machine.machine_class) != class).collect();
-        let (Some((_, told)), Some(class)) = (odd.first(), class) else { return Ok(()) };
-        for (planned, _) in &odd {
-            let path = folder.path().join("results").join(&planned.unit);
-            std::fs::remove_file(&path).map_err(|error| unwritable(&path, error))?;
-        }
-        Err(Fault::usage(format!(
-            "‘{}’ is a machine of the class ‘{}’, and the others are of the class ‘{class}’: name nodes of one class with \
-             constraint in [farm], or let a series cross classes with mixed = true. The same command then weighs this part again",
-            told.node, told.machine.machine_class
-        )))
+        let before = provenance.nodes.first().map(|node| (&*node.name, &*provenance.machine_class));
+        check_classes(&measures.iter().map(of).collect::<Vec<OfNode>>(), before)
     }
 
     /// Adopts the results of units, in the order in which the units were planned.
