@@ -209,7 +209,8 @@ fn check_absolute(limit: &Limit, metric: &Metric, amount: Amount) -> (Kept, Stri
     let kept = limit.holds(low, high);
     let text = |value: f64| unit::quantity(value, &metric.unit);
     let (value, least) = (text(amount.value), text(low));
-    let found = match low == high {
+    let same = low == high || metric.quality == Quality::Noisy && least == text(high);
+    let found = match same {
         // A noisy figure that is known exactly, such as the longest response, has digits that say nothing.
         true if metric.quality == Quality::Noisy => value,
         true => unit::exact(amount.value, &metric.unit),

@@ -76,7 +76,7 @@ impl<'a> Figures<'a> {
         let fact = |figure: &Pooled| figure.high == Some(figure.low);
         let (most_of_reference, most_of_arm) = match (reference.high, arm.high) {
             _ if reference.low <= 0.0 || arm.low <= 0.0 => return absent(Why::NotPositive),
-            _ if fact(reference) || fact(arm) => return absent(LONGEST),
+            _ if fact(reference) || fact(arm) || *key == "load.max" => return absent(LONGEST),
             (Some(reference), Some(arm)) => (reference, arm),
             _ => return absent(Why::Unbounded),
         };

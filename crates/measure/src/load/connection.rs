@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::http1;
 use super::http2::Http2;
 use super::record::Exchange;
-use super::socket;
+use super::socket::{self, Connecting};
 use super::tls::Tls;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -43,6 +43,8 @@ pub(crate) struct Connection {
     /// Whether frames wait until all that are to be sent now are there.
     pub(crate) gathers: bool,
     socket: Option<OwnedFd>,
+    /// Whether the kernel notes when bytes arrive on the socket.
+    notes_arrivals: bool,
     interest: Interest,
     /// Bytes that are still to be sent.
     outgoing: Outgoing,
@@ -70,6 +72,7 @@ impl Connection {
             http2: None,
             gathers: false,
             socket: None,
+            notes_arrivals: false,
             interest: Interest::Read,
             outgoing: Outgoing::default(),
         }
@@ -78,11 +81,13 @@ impl Connection {
     /// Watches a socket that is connecting.
     pub(crate) fn begin(
         &mut self,
-        socket: OwnedFd,
+        connecting: Connecting,
         index: usize,
         poller: &Poller,
         now: u64,
     ) -> io::Result<()> {
+        let Connecting { socket, notes_arrivals } = connecting;
+        self.notes_arrivals = notes_arrivals;
         self.generation = self.generation.wrapping_add(1);
         self.interest = Interest::ReadWrite;
         poller.add(socket.as_raw_fd(), self.token(index), self.interest)?;
@@ -148,8 +153,14 @@ impl Connection {
         self.outgoing.at == self.outgoing.bytes.len()
     }
 
-    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.socket.as_ref().map_or(Ok(0), |socket| socket::receive(socket, buffer))
+    /// Receives what is available, and when the last of it arrived, as far as the kernel has noted that (nanoseconds
+    /// since 1970).
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+        match &self.socket {
+            None => Ok((0, None)),
+            Some(socket) if self.notes_arrivals => socket::receive_with_arrival(socket, buffer),
+            Some(socket) => Ok((socket::receive(socket, buffer)?, None)),
+        }
     }
 
     /// Sends bytes of the application, through TLS where it is used; what the socket does not accept is kept.

@@ -241,6 +241,17 @@ impl Buckets {
         self.0[first..].iter().map(|(_, count)| count).sum()
     }
 
+    /// All but those of another distribution, which are some of them.
+    pub fn without(&self, some: &Buckets) -> Buckets {
+        let mut gone = some.0.iter().peekable();
+        let left = self.0.iter().filter_map(|(value, count)| {
+            while gone.next_if(|(other, _)| other < value).is_some() {}
+            let fewer = gone.next_if(|(other, _)| other == value).map_or(0, |(_, count)| *count);
+            (*count > fewer).then(|| (*value, count - fewer))
+        });
+        Buckets(left.collect())
+    }
+
     /// Adds those of another distribution.
     pub fn add(&mut self, other: &Buckets) {
         if self.0.is_empty() {

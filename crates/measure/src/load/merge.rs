@@ -1,5 +1,6 @@
 //! Merges the records of the threads into the result of the run.
 
+use super::delayed::DelayedRecord;
 use super::doubt::Doubt;
 use super::failure::Failures;
 use super::latencies::{Buckets, Latencies};
@@ -62,6 +63,7 @@ pub(crate) fn merge(
         service: whole(|part| &part.service),
         lag: whole(|part| &part.lag),
         lateness: whole(|part| &part.lateness),
+        delayed: counted.delayed,
         connect: Latencies::new(),
         backlog: threads.iter().map(|thread| thread.backlog_most).sum(),
         reconnects: recorders.iter().map(|recorder| recorder.reconnects).sum(),
@@ -131,6 +133,7 @@ fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
         ..Part::default()
     };
     let [mut response, mut service, mut lag, mut lateness] = [(); 4].map(|()| Latencies::new());
+    let mut delayed = DelayedRecord::default();
     for record in records {
         part.due += record.due;
         part.answered += record.answered;
@@ -139,6 +142,7 @@ fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
         part.failures.add(&record.failures);
         part.bytes += record.bytes;
         response.add_slice(&record.response);
+        delayed.add(&record.delayed);
         service.add_slice(&record.service);
         if let Some(open) = &record.open {
             lag.add_slice(&open.lag);
@@ -146,6 +150,7 @@ fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
         }
     }
     part.rows = rows(index, recorders);
+    part.delayed = delayed.buckets();
     [part.response, part.service, part.lag, part.lateness] =
         [response, service, lag, lateness].map(|latencies| latencies.buckets());
     part
@@ -161,8 +166,14 @@ fn rows(index: usize, recorders: &[&Recorder]) -> Vec<PartRow> {
             sum.answered += part.answered;
             sum.failures.add(&part.failures);
             sum.response.add(&part.response);
+            sum.delayed.add(&part.delayed);
         }
-        Some(PartRow { answered: sum.answered, failures: sum.failures, response: sum.response.buckets() })
+        Some(PartRow {
+            answered: sum.answered,
+            failures: sum.failures,
+            response: sum.response.buckets(),
+            delayed: sum.delayed.buckets(),
+        })
     };
     (0..all).map_while(row).collect()
 }

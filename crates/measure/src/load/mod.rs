@@ -11,11 +11,13 @@
 //! also reports how late the generator was itself, and declares figures void that it spoilt.
 
 mod abort;
+mod arrival;
 mod backlog;
 mod capacity;
 mod clock;
 mod connection;
 pub mod cost;
+mod delayed;
 mod doubt;
 mod failure;
 mod find_doubts;
@@ -45,6 +47,7 @@ mod tls;
 mod tls_verifier;
 
 pub use capacity::{Capacity, LONGEST_MEASUREMENT, Point, capacity};
+pub use delayed::Delayed;
 pub use doubt::Doubt;
 pub use failure::{Failure, Failures};
 pub use hdr_log::hdr_log;

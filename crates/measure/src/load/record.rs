@@ -1,11 +1,12 @@
 //! The record of one generator thread, request by request, without allocating.
 
+use super::delayed::DelayedRecord;
 use super::failure::{Failure, Failures};
 use super::latencies::{Sparse, histogram};
 use super::plan::{Plan, RowOf};
 use super::request::Request;
 use super::shared::LIVE_BOUNDS;
-use super::stalls::Listener;
+use super::stalls::{Listener, Reading};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -18,6 +19,8 @@ pub(crate) struct Exchange {
     pub(crate) part: u16,
     pub(crate) intended: u64,
     pub(crate) sent: u64,
+    /// How much of the time from due to sent the generator itself was late.
+    pub(crate) late: u64,
     /// The user who sent it, or [`NOBODY`].
     pub(crate) user: u32,
 }
@@ -47,6 +50,7 @@ pub(crate) const NAMED: usize = 64;
 pub(crate) struct PartRecord {
     pub(crate) response: Histogram<u32>,
     pub(crate) service: Histogram<u32>,
+    pub(crate) delayed: DelayedRecord,
     pub(crate) open: Option<OpenRecord>,
     pub(crate) due: u64,
     pub(crate) answered: u64,
@@ -82,10 +86,11 @@ pub(crate) struct KindPart {
     pub(crate) answered: u64,
     pub(crate) failures: Failures,
     pub(crate) response: Sparse,
+    pub(crate) delayed: DelayedRecord,
 }
 
 impl KindRecord {
-    fn answered(&mut self, part: u16, response: u64, service: u64) {
+    fn answered(&mut self, part: u16, response: u64, late: u64, service: u64) {
         self.answered += 1;
         if let Some(own) = &mut self.service {
             own.saturating_record(service);
@@ -93,14 +98,18 @@ impl KindRecord {
         if let Some(part) = self.parts.get_mut(usize::from(part)) {
             part.answered += 1;
             part.response.record(response);
+            part.delayed.note(response, late);
         }
     }
 
-    fn failed(&mut self, part: u16, response: Option<u64>, class: Failure) {
+    fn failed(&mut self, part: u16, response: Option<(u64, u64)>, class: Failure) {
         self.failures.count(class);
         if let Some(part) = self.parts.get_mut(usize::from(part)) {
             part.failures.count(class);
-            response.into_iter().for_each(|response| part.response.record(response));
+            if let Some((response, late)) = response {
+                part.response.record(response);
+                part.delayed.note(response, late);
+            }
         }
     }
 }
@@ -164,6 +173,7 @@ impl Recorder {
         let part = || PartRecord {
             response: histogram(),
             service: histogram(),
+            delayed: DelayedRecord::default(),
             open: open.then(|| OpenRecord { lag: histogram(), lateness: histogram() }),
             due: 0,
             answered: 0,
@@ -200,7 +210,7 @@ impl Recorder {
     pub(crate) fn due(&mut self, part: u16, intended: u64, noticed: u64, backlog: u64) {
         let record = &mut self.parts[usize::from(part)];
         record.due += 1;
-        self.listener.due(intended);
+        self.listener.due(noticed);
         record.backlog = record.backlog.max(backlog);
         let first = record.span.map_or(intended, |(first, _)| first);
         record.span = Some((first, intended));
@@ -216,9 +226,9 @@ impl Recorder {
         }
     }
 
-    /// A good answer has arrived completely; `now` is the current part.
-    pub(crate) fn answered(&mut self, exchange: &Exchange, done: u64, now: Option<u16>, bytes: u64) {
-        self.listener.answer(done);
+    /// A good answer was read completely; `now` is the current part.
+    pub(crate) fn answered(&mut self, exchange: &Exchange, read: Reading, now: Option<u16>, bytes: u64) {
+        self.listener.answer(read);
         if let Some(record) = now.and_then(|part| self.parts.get_mut(usize::from(part))) {
             record.came += 1;
         }
@@ -226,12 +236,14 @@ impl Recorder {
         record.answered += 1;
         self.totals.0 += 1;
         record.bytes += bytes;
+        let done = read.latest.max(exchange.sent);
         let (response, service) = (done.saturating_sub(exchange.intended), done - exchange.sent);
-        self.kinds[exchange.request as usize].answered(exchange.part, response, service);
+        let late = exchange.late + read.uncertain();
+        self.kinds[exchange.request as usize].answered(exchange.part, response, late, service);
         if let Some(group) = self.groups.get(exchange.request as usize).copied().flatten() {
-            self.kinds[group as usize].answered(exchange.part, response, service);
+            self.kinds[group as usize].answered(exchange.part, response, late, service);
         }
-        self.latency(exchange, done, true);
+        self.latency(exchange, done, late, true);
     }
 
     /// A session has ended that started at a time in a part, successfully or because a request of it failed.
@@ -246,7 +258,7 @@ impl Recorder {
         let row = &mut self.kinds[row as usize];
         let length = done.saturating_sub(began);
         match outcome {
-            Ok(()) => row.answered(part, length, length),
+            Ok(()) => row.answered(part, length, 0, length),
             Err(class) => row.failed(part, None, class),
         }
     }
@@ -256,11 +268,11 @@ impl Recorder {
     pub(crate) fn failed(&mut self, exchange: &Exchange, done: u64, class: Failure) {
         match class {
             Failure::TimedOut | Failure::Unsent => self.listener.give_up(done),
-            _ => self.listener.answer(done),
+            _ => self.listener.answer(self.listener.reading(done, None)),
         }
         self.parts[usize::from(exchange.part)].failures.count(class);
         let waited = matches!(class, Failure::TimedOut | Failure::Unsent);
-        let response = waited.then(|| done.saturating_sub(exchange.intended));
+        let response = waited.then(|| (done.saturating_sub(exchange.intended), exchange.late));
         self.kinds[exchange.request as usize].failed(exchange.part, response, class);
         if let Some(group) = self.groups.get(exchange.request as usize).copied().flatten() {
             self.kinds[group as usize].failed(exchange.part, response, class);
@@ -270,16 +282,17 @@ impl Recorder {
             live.failures.count(class);
         }
         match class {
-            Failure::TimedOut => self.latency(exchange, done, true),
-            Failure::Unsent => self.latency(exchange, done, false),
+            Failure::TimedOut => self.latency(exchange, done, exchange.late, true),
+            Failure::Unsent => self.latency(exchange, done, exchange.late, false),
             _ => {}
         }
     }
 
-    fn latency(&mut self, exchange: &Exchange, done: u64, was_sent: bool) {
+    fn latency(&mut self, exchange: &Exchange, done: u64, late: u64, was_sent: bool) {
         let record = &mut self.parts[usize::from(exchange.part)];
         let response = done.saturating_sub(exchange.intended);
         record.response.saturating_record(response);
+        record.delayed.note(response, late);
         if let Some(live) = &mut self.live {
             live.response[LIVE_BOUNDS.partition_point(|bound| *bound < response)] += 1;
             live.sum += response;
@@ -319,7 +332,7 @@ mod tests {
     #[test]
     fn giving_up_counts_as_slow_and_failing_at_once_does_not_count_as_fast() {
         let mut recorder = Recorder::with(1, 4, true);
-        let exchange = Exchange { request: 0, part: 1, intended: 1_000, sent: 2_000, user: NOBODY };
+        let exchange = Exchange { request: 0, part: 1, intended: 1_000, sent: 2_000, late: 0, user: NOBODY };
         recorder.failed(&exchange, 5_001_000, Failure::TimedOut);
         recorder.failed(&exchange, 3_000, Failure::Reset);
         let slice = &recorder.parts[1];
@@ -333,8 +346,8 @@ mod tests {
     fn the_slowest_are_kept() {
         let mut recorder = Recorder::with(1, 4, false);
         for i in 0..5_000_u64 {
-            let exchange = Exchange { request: 0, part: 1, intended: 10, sent: 10, user: NOBODY };
-            recorder.answered(&exchange, 10 + (i * 7919) % 5_000, Some(1), 1);
+            let exchange = Exchange { request: 0, part: 1, intended: 10, sent: 10, late: 0, user: NOBODY };
+            recorder.answered(&exchange, Reading::at(10 + (i * 7919) % 5_000), Some(1), 1);
         }
         let fastest = recorder.slowest.iter().map(|Reverse(slow)| slow.response).min();
         assert_eq!((recorder.slowest.len(), fastest), (SLOWEST, Some(5_000 - SLOWEST as u64)));

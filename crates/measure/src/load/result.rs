@@ -1,5 +1,6 @@
 //! The result of a run.
 
+use super::delayed::Delayed;
 use super::doubt::Doubt;
 use super::failure::Failures;
 use super::latencies::{Buckets, Latencies};
@@ -38,6 +39,8 @@ pub struct LoadResult {
     pub lag: Latencies,
     /// The part of the lag that the generator caused: from due to noticed; empty in a closed loop.
     pub lateness: Latencies,
+    /// The responses that contain a delay of the generator.
+    pub delayed: Delayed,
     /// From the start of a connection until it could be used, including TLS; all connections of the run.
     pub connect: Latencies,
     /// The most requests that waited for a free connection at one time.
@@ -89,6 +92,8 @@ pub struct Part {
     pub lag: Buckets,
     /// From due to noticed.
     pub lateness: Buckets,
+    /// The responses that contain a delay of the generator.
+    pub delayed: Delayed,
     /// The share of each row of the plan; empty where there is only one row, or more than 64.
     pub rows: Vec<PartRow>,
 }
@@ -102,6 +107,8 @@ pub struct PartRow {
     pub failures: Failures,
     /// From due to answered; for a session, from when its first request was due to its last answer.
     pub response: Buckets,
+    /// The responses that contain a delay of the generator.
+    pub delayed: Delayed,
 }
 
 impl PartRow {
@@ -109,6 +116,7 @@ impl PartRow {
         self.answered += other.answered;
         self.failures.add(&other.failures);
         self.response.add(&other.response);
+        self.delayed.add(&other.delayed);
     }
 }
 
@@ -124,8 +132,14 @@ impl Part {
             came: row.answered,
             failures: row.failures,
             response: row.response,
+            delayed: row.delayed,
             ..Part::default()
         }
+    }
+
+    /// The responses without the delays of the generator: the least that they can have been.
+    pub fn least(&self) -> Buckets {
+        self.delayed.least_of(&self.response)
     }
 
     /// Several parts as one, from the start of the first to the end of the last.
@@ -147,6 +161,7 @@ impl Part {
             sum.service.add(&part.service);
             sum.lag.add(&part.lag);
             sum.lateness.add(&part.lateness);
+            sum.delayed.add(&part.delayed);
             sum.rows.iter_mut().zip(&part.rows).for_each(|(sum, more)| sum.add(more));
         }
         whole.unwrap_or_default()
@@ -225,6 +240,11 @@ impl LoadResult {
     /// The warm-up.
     pub fn cut(&self) -> &[Part] {
         &self.parts[..self.warm_up.min(self.parts.len())]
+    }
+
+    /// The responses without the delays of the generator: the least that they can have been.
+    pub fn least(&self) -> Buckets {
+        self.delayed.least_of(&self.response.buckets())
     }
 
     /// The share of the finished requests that failed, 0 to 1.

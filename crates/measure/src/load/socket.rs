@@ -4,15 +4,22 @@ use super::target::Address;
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
+
+/// A socket that is connecting.
+pub(crate) struct Connecting {
+    pub(crate) socket: OwnedFd,
+    /// Whether the kernel notes when bytes arrive. It does so for TCP, and not for Unix sockets.
+    pub(crate) notes_arrivals: bool,
+}
 
 /// Starts to connect a non-blocking socket; when it becomes writable, [`outcome`] gives the result.
 ///
 /// # Errors
 /// The kernel's immediate error: refused, no route, no descriptors left, or (`WouldBlock`) a full queue at a Unix
 /// socket, for which only trying again later helps.
-pub(crate) fn connect(address: &Address) -> io::Result<OwnedFd> {
+pub(crate) fn connect(address: &Address) -> io::Result<Connecting> {
     let (domain, name) = match address {
         Address::Tcp(to) => (Domain::for_address(*to), SockAddr::from(*to)),
         Address::Unix(path) => (Domain::UNIX, SockAddr::unix(path)?),
@@ -24,7 +31,10 @@ pub(crate) fn connect(address: &Address) -> io::Result<OwnedFd> {
     }
     match socket.connect(&name) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
-        _ => Ok(socket.into()),
+        _ => {
+            let notes_arrivals = domain != Domain::UNIX && note_arrivals(&socket);
+            Ok(Connecting { socket: socket.into(), notes_arrivals })
+        }
     }
 }
 
@@ -38,9 +48,56 @@ pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
     SockRef::from(socket).send_with_flags(bytes, libc::MSG_NOSIGNAL)
 }
 
+/// Asks the kernel to note when bytes arrive. False where it does not.
+fn note_arrivals(socket: &Socket) -> bool {
+    let on: libc::c_int = 1;
+    // SAFETY: plain system call; the kernel copies the number.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            (&raw const on).cast(),
+            size_of_val(&on) as libc::socklen_t,
+        )
+    };
+    result == 0
+}
+
 /// Receives what is available; 0 is the end of the stream.
 pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     (&*SockRef::from(socket)).read(buffer)
+}
+
+/// The same, with the time at which the last of the bytes arrived: nanoseconds since 1970 on the kernel's clock. There
+/// is none where the kernel did not note it.
+pub(crate) fn receive_with_arrival(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+    // Room for one message with a time, aligned as the kernel writes it.
+    let mut control = [0_u64; 8];
+    let mut bytes = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: the message consists of plain data and points to buffers that outlive the call, with their lengths. The
+    // kernel fills in the control messages, which are read with the macros made for that, and only within the length
+    // that it returns.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_iov = &raw mut bytes;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control);
+        let length = libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0);
+        if length < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let first = libc::CMSG_FIRSTHDR(&raw const message);
+        let is_time = !first.is_null()
+            && (*first).cmsg_level == libc::SOL_SOCKET
+            && (*first).cmsg_type == libc::SCM_TIMESTAMPNS;
+        let arrived = is_time.then(|| {
+            let time: libc::timespec = std::ptr::read_unaligned(libc::CMSG_DATA(first).cast());
+            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+        });
+        Ok((length as usize, arrived))
+    }
 }
 
 /// Closes a socket so that the other end sees a reset: thousands of closed connections would otherwise keep their ports

@@ -33,6 +33,34 @@ pub(crate) struct Quiet {
     waiting: u64,
 }
 
+/// When the generator read something, and when that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// When it was read.
+    pub(crate) now: u64,
+    /// It arrived no earlier than this,
+    pub(crate) earliest: u64,
+    /// and no later than this.
+    pub(crate) latest: u64,
+}
+
+impl Reading {
+    /// Something that was read as it arrived.
+    pub(crate) fn at(now: u64) -> Reading {
+        Reading { now, earliest: now, latest: now }
+    }
+
+    /// How late it may have been read.
+    pub(crate) fn late(self) -> u64 {
+        self.now.saturating_sub(self.earliest)
+    }
+
+    /// How much of the time until it arrived may have been the generator's.
+    pub(crate) fn uncertain(self) -> u64 {
+        self.latest.saturating_sub(self.earliest)
+    }
+}
+
 /// The state from which one thread detects stalls.
 #[derive(Debug, Default)]
 pub(crate) struct Listener {
@@ -52,10 +80,23 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    pub(crate) fn due(&mut self, at: u64) {
+    /// A request is due, as noticed at a time. What was due before that could not be answered.
+    pub(crate) fn due(&mut self, noticed: u64) {
         self.waiting += 1;
         self.most = self.most.max(self.waiting);
-        self.since.get_or_insert(at);
+        self.since.get_or_insert(noticed);
+    }
+
+    /// Something was read at `now` that arrived at a time, if that is known. Otherwise it may have arrived since the
+    /// generator last polled.
+    pub(crate) fn reading(&self, now: u64, arrived: Option<u64>) -> Reading {
+        match arrived {
+            Some(arrived) => Reading { now, earliest: arrived, latest: arrived },
+            None => {
+                let earliest = self.blind.map_or(now, |blind| blind.min(now));
+                Reading { now, earliest, latest: now }
+            }
+        }
     }
 
     /// The generator has started to poll for answers, meant to wait for them until a time, and now has the available
@@ -70,9 +111,10 @@ impl Listener {
     }
 
     /// The server has reacted to a request.
-    pub(crate) fn answer(&mut self, now: u64) {
-        self.note(now);
-        self.between.0 += now - self.since.unwrap_or(now).min(now);
+    pub(crate) fn answer(&mut self, read: Reading) {
+        let Reading { now, earliest, .. } = read;
+        self.note(earliest);
+        self.between.0 += earliest.saturating_sub(self.since.unwrap_or(now));
         self.between.1 += 1;
         self.waiting = self.waiting.saturating_sub(1);
         self.most = self.waiting;
@@ -83,14 +125,13 @@ impl Listener {
     /// A request is given up, which is no answer.
     pub(crate) fn give_up(&mut self, now: u64) {
         if self.waiting <= 1 {
-            self.note(now);
+            self.note(self.reading(now, None).earliest);
             (self.since, self.last, self.most) = (None, now, 0);
         }
         self.waiting = self.waiting.saturating_sub(1);
     }
 
-    fn note(&mut self, now: u64) {
-        let to = self.blind.map_or(now, |blind| blind.min(now));
+    fn note(&mut self, to: u64) {
         if let Some(due) = self.since
             && to.saturating_sub(self.last) >= SHORTEST
         {
@@ -147,7 +188,7 @@ mod tests {
         events.sort_unstable_by_key(|(at, due)| (*at, !due));
         let mut listener = Listener::default();
         for (at, due) in events {
-            if due { listener.due(at * MS) } else { listener.answer(at * MS) }
+            if due { listener.due(at * MS) } else { listener.answer(Reading::at(at * MS)) }
         }
         listener
     }
@@ -179,7 +220,7 @@ mod tests {
             let mut listener = heard(&(0..50).map(|i| (i, i + 1)).collect::<Vec<_>>());
             (0..9).for_each(|_| listener.due(60 * MS));
             looks.iter().for_each(|(begun, until, now)| listener.looked(begun * MS, until * MS, now * MS));
-            (0..9).for_each(|_| listener.answer(160 * MS));
+            (0..9).for_each(|_| listener.answer(listener.reading(160 * MS, None)));
             shown(&[&listener]).len()
         };
         assert_eq!(waiting(&[(60, 160, 61), (61, 161, 160)]), 1, "it looked all the time");

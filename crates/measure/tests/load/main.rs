@@ -8,6 +8,7 @@ mod http2;
 mod servers;
 mod sessions;
 mod stalls;
+mod stopped;
 
 use scruple_core::knee::{Search, Slo};
 use scruple_measure::load::cost::collections;

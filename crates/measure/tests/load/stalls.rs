@@ -23,14 +23,15 @@ fn program() -> &'static Result<PathBuf, String> {
     })
 }
 
-struct Planted {
+pub(super) struct Planted {
     child: Child,
+    address: String,
     target: Target,
     log: PathBuf,
 }
 
 impl Planted {
-    fn start(words: &str) -> Option<Planted> {
+    pub(super) fn start(words: &str) -> Option<Planted> {
         let program = match program() {
             Ok(program) => program,
             Err(why) => {
@@ -50,12 +51,17 @@ impl Planted {
             .expect("it starts");
         let mut port = String::new();
         BufReader::new(child.stdout.take().expect("piped")).read_line(&mut port).expect("its port");
-        let target = Target::parse(&format!("http://127.0.0.1:{}/", port.trim())).expect("a target").0;
-        Some(Planted { child, target, log })
+        let address = format!("127.0.0.1:{}", port.trim());
+        let target = Target::parse(&format!("http://{address}/")).expect("a target").0;
+        Some(Planted { child, address, target, log })
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
     }
 
     /// Ends it, and reads what it saw of the requests that were due evenly from a moment on.
-    fn witness(mut self, first: u64, rate: f64) -> Witness {
+    pub(super) fn witness(mut self, first: u64, rate: f64) -> Witness {
         let pid = self.child.id() as i32;
         // SAFETY: a signal to a child that has not been waited for.
         unsafe { libc::kill(pid, libc::SIGTERM) };
@@ -70,9 +76,9 @@ impl Planted {
 }
 
 /// What the server saw, which does not depend on what the generator saw.
-struct Witness {
+pub(super) struct Witness {
     /// When each request came, when its answer was planted to be due, and when it was sent; in the order of coming.
-    entries: Vec<[u64; 3]>,
+    pub(super) entries: Vec<[u64; 3]>,
     first: u64,
     rate: f64,
 }
@@ -109,16 +115,21 @@ impl Witness {
         longest
     }
 
+    /// Nothing was sent between the beginnings and the ends of these stalls on the clock, but for so long before an end.
+    pub(super) fn confirms_stalls(&self, stalls: &[[u64; 2]], before: u64, what: &str) {
+        for [from, to] in stalls {
+            let stall = *from..to.saturating_sub(before);
+            let within = self.entries.iter().filter(|[_, _, sent]| stall.contains(sent)).count();
+            assert_eq!(within, 0, "{what}: answers were sent in {stall:?}");
+        }
+    }
+
     /// Every stall that is reported is a time in which it sent nothing, but for what the machine kept the generator from
     /// seeing.
     fn confirms(&self, result: &LoadResult, what: &str) {
-        for stall in &result.stalls {
-            let on_the_clock = |at: i64| self.first.saturating_add_signed(at);
-            let (from, to) =
-                (on_the_clock(stall.from), on_the_clock(stall.to).saturating_sub(machine(result)));
-            let within = self.entries.iter().filter(|[_, _, sent]| (from..to).contains(sent)).count();
-            assert_eq!(within, 0, "{what}: answers were sent in {stall:?}");
-        }
+        let on_the_clock = |at: i64| self.first.saturating_add_signed(at);
+        let stalls = result.stalls.iter().map(|stall| [stall.from, stall.to].map(on_the_clock));
+        self.confirms_stalls(&stalls.collect::<Vec<_>>(), machine(result), what);
     }
 }
 
@@ -136,7 +147,7 @@ impl Drop for Planted {
     }
 }
 
-fn even(rate: f64, seconds: f64) -> Plan {
+pub(super) fn even(rate: f64, seconds: f64) -> Plan {
     Plan {
         pace: Pace::Open { rate, arrivals: Arrivals::Constant },
         connections: 10,

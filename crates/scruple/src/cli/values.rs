@@ -12,10 +12,9 @@ pub fn duration(text: &str) -> Result<Duration, Fault> {
     };
     match parse_quantity(&with_unit, &Unit::Nanoseconds) {
         Ok(ns) if ns > 0.0 && ns < 1e18 => Ok(Duration::from_nanos(ns as u64)),
-        Ok(_) => {
-            Err(Fault::usage(format!("‘{text}’ is not a time to wait: give one above zero, such as 60s")))
-        }
-        Err(why) => Err(Fault::usage(why)),
+        _ => Err(Fault::usage(format!(
+            "‘{text}’ is not a duration: give one of more than zero in ns, us, ms, s, min or h, such as 60s or 1.5min"
+        ))),
     }
 }
 

@@ -87,9 +87,9 @@ fn numbers_of_blocks_that_are_none() {
 
 #[test]
 fn times_that_are_none() {
-    assert_snapshot!(refusal(&["--budget", "soon", "true"]), @r"error: ‘soon’ is not a quantity: a number and a unit are expected, such as ‘20 ms’");
-    assert_snapshot!(refusal(&["--budget", "0", "true"]), @r"error: ‘0’ is not a time to wait: give one above zero, such as 60s");
-    assert_snapshot!(refusal(&["--time-limit", "3 MB", "true"]), @r"error: ‘MB’ is not a unit of ns: write for instance ‘20 ms’");
+    assert_snapshot!(refusal(&["--budget", "soon", "true"]), @r"error: ‘soon’ is not a duration: give one of more than zero in ns, us, ms, s, min or h, such as 60s or 1.5min");
+    assert_snapshot!(refusal(&["--budget", "0", "true"]), @r"error: ‘0’ is not a duration: give one of more than zero in ns, us, ms, s, min or h, such as 60s or 1.5min");
+    assert_snapshot!(refusal(&["--time-limit", "3 MB", "true"]), @r"error: ‘3 MB’ is not a duration: give one of more than zero in ns, us, ms, s, min or h, such as 60s or 1.5min");
 }
 
 #[test]

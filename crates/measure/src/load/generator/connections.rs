@@ -80,7 +80,7 @@ impl Connections {
     pub(super) fn connect(&mut self, index: usize, address: &Address, now: u64) -> Result<(), Failure> {
         self.opening += 1;
         let begun = socket::connect(address)
-            .and_then(|socket| self.list[index].begin(socket, index, &self.poller, now));
+            .and_then(|connecting| self.list[index].begin(connecting, index, &self.poller, now));
         match begun {
             // The queue of a Unix socket is full: that is no failure yet.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -8,6 +8,7 @@ use super::super::http2::{Done, Http2};
 use super::super::record::{Exchange, NOBODY};
 use super::super::request::Failed;
 use super::super::scenario::answer::{Answer, Head};
+use super::super::stalls::Reading;
 use super::super::tls::Tls;
 use super::{Due, Generator, LONGEST_SLEEP};
 use std::io;
@@ -82,16 +83,21 @@ impl Generator {
             }
         }
         self.recorder.connect.saturating_record(self.connections.opened(index, now));
-        self.ready(index, now);
+        self.ready(index, now, 0);
     }
 
     fn on_readable(&mut self, index: usize) {
         let mut buffer = std::mem::take(&mut self.memory.received);
         let generation = self.connections.list[index].generation;
         loop {
-            match self.connections.list[index].receive(&mut buffer) {
-                Ok(0) => self.on_end(index),
-                Ok(length) => {
+            let received = self.connections.list[index].receive(&mut buffer);
+            let now = clock::now();
+            let noted = received.as_ref().ok().and_then(|(_, noted)| *noted);
+            let arrived = noted.and_then(|time| self.arrivals.monotonic(time, now));
+            self.reading = self.recorder.listener.reading(now, arrived);
+            match received {
+                Ok((0, _)) => self.on_end(index),
+                Ok((length, _)) => {
                     self.on_bytes(index, &buffer[..length]);
                     if length == buffer.len() && self.connections.list[index].generation == generation {
                         continue;
@@ -137,7 +143,7 @@ impl Generator {
         let Some(http2) = &mut connection.http2 else { return };
         let received = http2.receive(bytes, &self.plan.requests, &mut done);
         let received = received.and_then(|()| connection.send_frames(index, &self.connections.poller));
-        self.end_streams(index, &mut done);
+        self.end_streams(index, &mut done, self.reading);
         self.memory.done = done;
         if let Err(class) = received {
             return self.fail(index, class);
@@ -146,13 +152,13 @@ impl Generator {
         if self.connections.list[index].http2.as_ref().is_some_and(|http2| http2.is_over(once)) {
             self.reconnect(index);
         } else {
-            self.ready(index, clock::now());
+            self.ready(index, clock::now(), self.reading.late());
         }
     }
 
     /// Records requests of HTTP/2 that have ended.
-    fn end_streams(&mut self, index: usize, done: &mut Vec<Done>) {
-        let now = clock::now();
+    fn end_streams(&mut self, index: usize, done: &mut Vec<Done>, read: Reading) {
+        let now = read.now;
         let part = self.time.part_now(now);
         for Done { exchange, status, outcome, kept: (head, body) } in done.drain(..) {
             self.in_flight -= 1;
@@ -161,7 +167,7 @@ impl Generator {
                 0 => self.failed(&exchange, now, outcome.err().unwrap_or(Failure::Garbage)),
                 _ => {
                     let answer = Answer { status, head: Head::Http2(&head), body: &body };
-                    self.answered(&exchange, now, part, answer, outcome);
+                    self.answered(&exchange, read, part, answer, outcome);
                 }
             }
         }
@@ -174,11 +180,11 @@ impl Generator {
         http2.give_up(sent_before, &mut done);
         let sent = connection.send_frames(index, &self.connections.poller);
         let any = !done.is_empty();
-        self.end_streams(index, &mut done);
+        self.end_streams(index, &mut done, Reading::at(clock::now()));
         self.memory.done = done;
         match sent {
             Err(class) => self.fail(index, class),
-            Ok(()) if any => self.ready(index, clock::now()),
+            Ok(()) if any => self.ready(index, clock::now(), 0),
             Ok(()) => {}
         }
     }
@@ -219,7 +225,8 @@ impl Generator {
     }
 
     fn finish(&mut self, index: usize, head: http1::Head) {
-        let now = clock::now();
+        let read = self.reading;
+        let now = read.now;
         let part = self.time.part_now(now);
         let connection = &mut self.connections.list[index];
         let Some(exchange) = connection.exchange.take() else { return };
@@ -232,12 +239,12 @@ impl Generator {
         };
         let (kept_head, kept_body) = connection.reader.take_kept();
         let answer = Answer { status: head.status, head: Head::Http1(&kept_head), body: &kept_body };
-        self.answered(&exchange, now, part, answer, outcome);
+        self.answered(&exchange, read, part, answer, outcome);
         let connection = &mut self.connections.list[index];
         connection.reader.give_back(kept_head, kept_body);
         connection.freed = Some(now);
         if head.keep_alive && self.plan.keep_alive && connection.all_sent() {
-            self.ready(index, now);
+            self.ready(index, now, read.late());
         } else {
             self.reconnect(index);
         }
@@ -293,14 +300,15 @@ impl Generator {
             let part = self.time.part(now);
             self.recorder.due(part, now, now, 0);
             self.time.count(part);
-            Some((Due { at: freed.unwrap_or(now), user: NOBODY }, part))
+            Some((Due { at: freed.unwrap_or(now), user: NOBODY, late: 0 }, part))
         } else {
             None
         };
         match due {
             Some((due, part)) => {
                 let request = self.request_of(due);
-                let exchange = Exchange { request, part, intended: due.at, sent: now, user: due.user };
+                let exchange =
+                    Exchange { request, part, intended: due.at, sent: now, late: due.late, user: due.user };
                 self.failed(&exchange, now, class);
             }
             None => self.recorder.idle_failures.count(class),

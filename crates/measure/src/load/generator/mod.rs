@@ -13,6 +13,7 @@ mod sending;
 mod turn_time;
 mod users;
 
+use super::arrival::ArrivalClock;
 use super::clock;
 use super::connection::Link;
 use super::failure::Failure;
@@ -22,6 +23,7 @@ use super::plan::{POLLED, Pace, Plan};
 use super::record::{Exchange, NOBODY, Recorder};
 use super::request_sink::RequestSink;
 use super::shared::{Ended, Shared};
+use super::stalls::Reading;
 use choice::Choice;
 use connections::Connections;
 use poll_or_sleep::PollOrSleep;
@@ -49,6 +51,8 @@ struct Due {
     at: u64,
     /// Its user, or [`NOBODY`].
     user: u32,
+    /// How much of the time since then the generator itself was late.
+    late: u64,
 }
 
 pub(crate) struct Generator {
@@ -68,6 +72,9 @@ pub(crate) struct Generator {
     /// Whether there were more time-outs than the plan allows.
     pub(crate) gave_up: bool,
     memory: Memory,
+    arrivals: ArrivalClock,
+    /// Of the bytes that are being handled.
+    reading: Reading,
     polling: PollOrSleep,
 }
 
@@ -93,6 +100,8 @@ impl Generator {
             in_flight: 0,
             gave_up: false,
             memory: Memory { received: vec![0; 64 * 1024], plain: Vec::new(), done: Vec::new() },
+            arrivals: ArrivalClock::new(),
+            reading: Reading::at(clock::now()),
             polling: PollOrSleep::new(plan.looks(shared.cores)),
             shared: Arc::clone(shared),
             plan: Arc::clone(plan),
@@ -175,7 +184,7 @@ impl Generator {
             }
         }
         for index in 0..self.connections.list.len() {
-            self.ready(index, clock::now());
+            self.ready(index, clock::now(), 0);
         }
         self.send_gathered();
         loop {
@@ -192,7 +201,12 @@ impl Generator {
             {
                 return Ended::ServerGone;
             }
-            if self.done_sending(now) && now > self.time.last_due.saturating_add(timeout) {
+            // A generator that was kept from its core reads what has arrived before it gives up on anything.
+            let ends = self.done_sending(now) && now > self.time.last_due.saturating_add(timeout);
+            if (ends || now >= sweep_at) && self.await_events(0).is_err() {
+                return Ended::ServerGone;
+            }
+            if ends {
                 return Ended::Planned;
             }
             if now >= sweep_at {
@@ -206,6 +220,7 @@ impl Generator {
             }
             if now >= publish_at {
                 publish_at = now + PUBLISHED;
+                self.arrivals.adjust();
                 self.publish(now);
             }
             self.retry(now);
@@ -300,14 +315,15 @@ impl Generator {
         let schedule = self.schedule.as_mut()?;
         let at = schedule.next().filter(|due| *due <= now)?;
         schedule.advance();
-        Some(Due { at, user: NOBODY })
+        Some(Due { at, user: NOBODY, late: 0 })
     }
 
     /// Sends what is due by now, in an open loop. Returns the time.
     fn send_due(&mut self) -> u64 {
         for _ in 0..BURST {
             let now = clock::now();
-            let Some(due) = self.take_due(now) else { return now };
+            let Some(mut due) = self.take_due(now) else { return now };
+            due.late = now - due.at;
             self.time.last_due = due.at;
             let part = self.time.part(due.at);
             self.recorder.due(part, due.at, now, self.queue.len() as u64);
@@ -345,13 +361,14 @@ impl Generator {
         self.in_flight == 0 && self.queue.is_empty() && self.done_sending(now)
     }
 
-    /// A connection can take requests: gives it the next that wait.
-    fn ready(&mut self, index: usize, now: u64) {
+    /// A connection can take requests: gives it the next that wait. The generator may have been late to see that it can.
+    fn ready(&mut self, index: usize, now: u64, late: u64) {
         if !self.time.is_under_way() {
             return;
         }
         while self.connections.list[index].is_free() && self.schedule.is_some() {
-            let Some(due) = self.queue.pop() else { break };
+            let Some(mut due) = self.queue.pop() else { break };
+            due.late = (due.late + late).min(now.saturating_sub(due.at));
             self.start(index, due, now, self.time.part(due.at));
         }
         self.offer(index);
@@ -402,7 +419,8 @@ impl Generator {
         }
         while let Some(due) = self.queue.pop().filter(|_| ended != Ended::Interrupted) {
             let (request, part) = (self.request_of(due), self.time.part(due.at));
-            let exchange = Exchange { request, part, intended: due.at, sent: now, user: due.user };
+            let exchange =
+                Exchange { request, part, intended: due.at, sent: now, late: due.late, user: due.user };
             self.recorder.failed(&exchange, now, Failure::Unsent);
             self.tell(&exchange, now, None, Err(Failure::Unsent));
         }

@@ -20,7 +20,7 @@ impl Generator {
                 self.recorder.due(part, now, now, 0);
                 self.time.last_due = now;
                 self.time.count(part);
-                self.start(index, Due { at: intended, user: NOBODY }, now, part);
+                self.start(index, Due { at: intended, user: NOBODY, late: 0 }, now, part);
             }
             if std::mem::take(&mut self.connections.list[index].gathers)
                 && let Err(class) = self.connections.list[index].send_frames(index, &self.connections.poller)
@@ -37,7 +37,7 @@ impl Generator {
             return self.start_of_user(index, due, now, part);
         }
         let request = self.choice.next(&self.shared.cumulated);
-        let exchange = Exchange { request, part, intended: due.at, sent: now, user: NOBODY };
+        let exchange = Exchange { request, part, intended: due.at, sent: now, late: due.late, user: NOBODY };
         self.recorder.sent(&exchange);
         let sent = self.send_prepared(index, exchange);
         self.sent(index, exchange, now, sent);

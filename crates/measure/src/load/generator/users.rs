@@ -103,7 +103,7 @@ impl Users {
     }
 
     fn pop(&mut self) -> Option<Due> {
-        self.wakes.pop().map(|Reverse((at, user))| Due { at, user })
+        self.wakes.pop().map(|Reverse((at, user))| Due { at, user, late: 0 })
     }
 
     /// Adds a user; none where data has run out.

@@ -16,7 +16,7 @@ fn damaged_answers_are_survived_in_portions_of_any_size() {
             let mut connection = Http2::new(3);
             for (number, encoded) in encoded.iter().enumerate() {
                 let exchange =
-                    Exchange { request: number as u32, part: 1, intended: 0, sent: 0, user: NOBODY };
+                    Exchange { request: number as u32, part: 1, intended: 0, sent: 0, late: 0, user: NOBODY };
                 connection.start(encoded, exchange).expect("it is free");
             }
             let mut done = Vec::new();

@@ -39,6 +39,12 @@ pub enum LoadError {
         /// More about it, beginning with punctuation; may be empty.
         detail: String,
     },
+    /// There is no socket at the path.
+    #[error("there is no file ‘{path}’: start the server, or give the path of its socket")]
+    NoSocket {
+        /// The path.
+        path: String,
+    },
     /// Too few descriptors.
     #[error(
         "{connections} connections need {wanted} open files, and this process may have {limit}: raise the limit (ulimit -n)"
@@ -180,6 +186,17 @@ pub fn run_watched(
     Ok(result)
 }
 
+fn unreachable(address: &Address, error: &std::io::Error) -> LoadError {
+    if let (Address::Unix(path), std::io::ErrorKind::NotFound) = (address, error.kind()) {
+        return LoadError::NoSocket { path: path.display().to_string() };
+    }
+    LoadError::Unreachable {
+        address: address.to_string(),
+        class: super::connection::unconnected(error),
+        detail: format!(" ({error}); is the server running?"),
+    }
+}
+
 /// The first address that accepts a connection.
 fn reachable(target: &Target) -> Result<Address, LoadError> {
     let mut refused = None;
@@ -193,11 +210,7 @@ fn reachable(target: &Target) -> Result<Address, LoadError> {
         match attempt {
             Ok(()) => return Ok(address.clone()),
             Err(error) => {
-                refused = Some(LoadError::Unreachable {
-                    address: address.to_string(),
-                    class: super::connection::unconnected(&error),
-                    detail: format!(" ({error}); is the server running?"),
-                });
+                refused = Some(unreachable(address, &error));
             }
         }
     }

@@ -47,6 +47,8 @@ struct Server<'a> {
     service: Distribution,
     lag: Distribution,
     lateness: Distribution,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delayed: Option<DelayedResponses>,
     connect: Distribution,
     generator: GeneratorCost,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -90,6 +92,14 @@ struct Row<'a> {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+/// The responses that contain a delay of the generator.
+#[derive(Serialize)]
+struct DelayedResponses {
+    count: u64,
+    /// All responses without these delays.
+    least: Distribution,
 }
 
 /// The parts of a load that do not count, with what happened in them.
@@ -227,6 +237,13 @@ pub(crate) fn document(loads: &Loads) -> Document<'_> {
     }
 }
 
+fn delayed(pool: &Pool) -> Option<DelayedResponses> {
+    let count = pool.delayed.count();
+    let least =
+        || distribution(&Latencies::from_sparse(pool.delayed.least_of(&pool.response.buckets()).each()));
+    (count > 0).then(|| DelayedResponses { count, least: least() })
+}
+
 fn server(server: &Loaded) -> Server<'_> {
     let pool = &server.pool;
     let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
@@ -249,6 +266,7 @@ fn server(server: &Loaded) -> Server<'_> {
         service: distribution(&pool.service),
         lag: distribution(&pool.lag),
         lateness: distribution(&pool.lateness),
+        delayed: delayed(pool),
         connect: distribution(&pool.connect),
         generator: pool.generator,
         rows: rows(pool),

@@ -2,7 +2,8 @@
 
 use scruple_core::knee::BEHIND;
 use scruple_measure::load::{
-    Buckets, Doubt, Ended, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, RowOf, Slow, Stall,
+    Buckets, Delayed, Doubt, Ended, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, RowOf, Slow,
+    Stall,
 };
 use serde::Serialize;
 
@@ -37,6 +38,8 @@ pub struct Pool {
     pub lag: Latencies,
     /// The lateness of the generator: from due to noticed.
     pub lateness: Latencies,
+    /// The response times that contain a delay of the generator.
+    pub delayed: Delayed,
     /// The connection times: from the start of a connection until it can be used.
     pub connect: Latencies,
     /// The backlog: the largest number of requests that waited for a free connection at the same time.
@@ -187,6 +190,7 @@ impl Pool {
         ] {
             own.add(more);
         }
+        self.delayed.add(&load.delayed);
         let whole = Part::together(load.counted());
         for (kind, row) in load.kinds.iter().zip(whole.rows) {
             match self.rows.iter_mut().find(|(name, of, _)| *name == kind.name && *of == kind.of) {

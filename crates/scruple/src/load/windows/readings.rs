@@ -56,22 +56,38 @@ pub(super) fn of_nothing_but_void_turns() -> Vec<Reading> {
 /// stalled has the weight of all its requests.
 pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> Vec<(String, Vec<Reading>)> {
     let parts: Vec<&Part> = parts.collect();
-    let responses: Vec<&[(u64, u64)]> = parts.iter().map(|part| part.response.each()).collect();
-    let longest = parts.iter().filter_map(|part| part.response.max()).max().map(|longest| longest as f64);
+    let (responses, least): (Vec<_>, Vec<_>) =
+        parts.iter().map(|part| (&part.response, part.least())).unzip();
     let failures: Vec<(u64, u64)> =
         parts.iter().map(|part| (part.failures.total(), part.answered + part.failures.total())).collect();
     let services: Vec<&[(u64, u64)]> = parts.iter().map(|part| part.service.each()).collect();
-    let sums: Vec<(f64, u64)> =
-        parts.iter().map(|part| (part.response.sum(), part.response.count())).collect();
-    let quantile = |q: f64| pooled::quantile(&responses, q, level);
+    // Responses may contain a delay of the generator: the lower end of an interval is that of the responses without it.
+    let bounded = |of: &dyn Fn(&[&Buckets]) -> Option<Pooled>| {
+        let found = of(&responses)?;
+        let low = of(&least.iter().collect::<Vec<_>>()).map_or(found.low, |least| least.low.min(found.low));
+        Some(Pooled { low, ..found })
+    };
+    let quantile = |q: f64| {
+        bounded(&|blocks| {
+            pooled::quantile(&blocks.iter().map(|block| block.each()).collect::<Vec<_>>(), q, level)
+        })
+    };
+    let longest = bounded(&|blocks| {
+        // The longest response time of this load is known exactly.
+        let value = blocks.iter().filter_map(|block| block.max()).max()? as f64;
+        Some(Pooled { value, low: value, high: Some(value) })
+    });
+    let mean = bounded(&|blocks| {
+        let sums: Vec<_> = blocks.iter().map(|block| (block.sum(), block.count())).collect();
+        pooled::mean(&sums, level)
+    });
     let figures = [
         ("load.p50", quantile(0.5)),
         ("load.p90", quantile(0.9)),
         ("load.p99", quantile(0.99)),
         ("load.p999", quantile(0.999)),
-        // The longest response time of this load is known exactly.
-        ("load.max", longest.map(|value| Pooled { value, low: value, high: Some(value) })),
-        ("load.mean", pooled::mean(&sums, level)),
+        ("load.max", longest),
+        ("load.mean", mean),
         ("load.service.p50", pooled::quantile(&services, 0.5, level)),
         ("load.service.p99", pooled::quantile(&services, 0.99, level)),
         ("load.errors", pooled::share(&failures, level)),

@@ -7,7 +7,7 @@ use scruple_core::sample::Reading;
 use scruple_measure::load::cost::sheet::{self, Sheet};
 use scruple_measure::load::cost::tree::Memory;
 use scruple_measure::load::{
-    self, Doubt, Ended, Failure, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, Plan,
+    self, Delayed, Doubt, Ended, Failure, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, Plan,
 };
 use scruple_measure::memory_map::MemoryMap;
 use serde::Deserialize;
@@ -37,6 +37,10 @@ pub struct Entry {
     lag: Vec<(u64, u64)>,
     /// The lateness of the generator in microseconds, each with its count.
     lateness: Vec<(u64, u64)>,
+    /// The response times that contain a delay of the generator, in microseconds, each with its count.
+    delayed: Vec<(u64, u64)>,
+    /// The same without the delay.
+    least: Vec<(u64, u64)>,
     /// The numbers of failed requests by class.
     failures: BTreeMap<String, u64>,
     /// The growth of the server's counters, by key.
@@ -124,6 +128,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
     let requests = answered + failures.total();
     let service = if entry.service.is_empty() { response.clone() } else { of(&entry.service) };
     let (lag, lateness) = (of(&entry.lag), of(&entry.lateness));
+    let delayed = Delayed::of(of(&entry.delayed).buckets(), of(&entry.least).buckets());
     let part = Part {
         from: 0,
         to: span as i64,
@@ -139,6 +144,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         service: service.buckets(),
         lag: lag.buckets(),
         lateness: lateness.buckets(),
+        delayed: delayed.clone(),
         rows: Vec::new(),
     };
     Ok(LoadResult {
@@ -155,6 +161,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         response,
         lag,
         lateness,
+        delayed,
         connect: Latencies::new(),
         backlog: 0,
         reconnects: 0,

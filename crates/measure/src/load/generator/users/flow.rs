@@ -8,6 +8,7 @@ use super::super::super::record::{Exchange, NOBODY};
 use super::super::super::request::Request;
 use super::super::super::scenario::answer::Answer;
 use super::super::super::scenario::{arrivals, level};
+use super::super::super::stalls::Reading;
 use super::super::{Due, Generator};
 use super::Users;
 use scruple_core::stats::rng::Pcg;
@@ -39,7 +40,7 @@ impl Generator {
             let number = schedule.number();
             schedule.advance();
             if let Some(user) = users.arrive(number) {
-                return Some(Due { at, user });
+                return Some(Due { at, user, late: 0 });
             }
         }
     }
@@ -112,7 +113,8 @@ impl Generator {
     pub(in super::super) fn start_of_user(&mut self, index: usize, due: Due, now: u64, part: u16) {
         let Some(users) = &mut self.users else { return };
         let request = users.request(due.user);
-        let mut exchange = Exchange { request, part, intended: due.at, sent: now, user: due.user };
+        let mut exchange =
+            Exchange { request, part, intended: due.at, sent: now, late: due.late, user: due.user };
         match users.sent_before(due.user) {
             Some(sent) => exchange.sent = sent,
             None => self.recorder.sent(&exchange),
@@ -149,7 +151,7 @@ impl Generator {
     pub(in super::super) fn answered(
         &mut self,
         exchange: &Exchange,
-        now: u64,
+        read: Reading,
         part: Option<u16>,
         answer: Answer<'_>,
         outcome: Result<u64, Failure>,
@@ -159,7 +161,8 @@ impl Generator {
                 match users.look(exchange, answer, outcome, &self.shared.target.host) {
                     Some(outcome) => outcome,
                     None => {
-                        self.queue.push_first(Due { at: exchange.intended, user: exchange.user });
+                        let late = exchange.late + read.uncertain();
+                        self.queue.push_first(Due { at: exchange.intended, user: exchange.user, late });
                         return;
                     }
                 }
@@ -168,11 +171,11 @@ impl Generator {
         };
         match outcome {
             Ok(bytes) => {
-                self.recorder.answered(exchange, now, part, bytes);
-                self.tell(exchange, now, Some(answer.status), outcome);
-                self.go_on(exchange, now);
+                self.recorder.answered(exchange, read, part, bytes);
+                self.tell(exchange, read.latest.max(exchange.sent), Some(answer.status), outcome);
+                self.go_on(exchange, read.now);
             }
-            Err(class) => self.failed_with(exchange, now, Some(answer.status), class),
+            Err(class) => self.failed_with(exchange, read.now, Some(answer.status), class),
         }
     }
 

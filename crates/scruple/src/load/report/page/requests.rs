@@ -90,6 +90,12 @@ fn distributions(server: &Loaded, label: String) -> Option<Table> {
             rows.push(cells);
         }
     }
+    if pool.delayed.count() > 0 {
+        let what = "response without the delays of the generator";
+        let mut cells = vec![Cell::text(what), count(pool.delayed.count(), false), Cell::text("")];
+        cells.extend(quantiles(&pool.delayed.least_of(&pool.response.buckets())));
+        rows.push(cells);
+    }
     for aside in &pool.aside {
         let what = format!("set apart as {}: {}", aside.why, time(aside.span as f64));
         let mut cells =

@@ -1,0 +1,29 @@
+//! Loads that are refused before the first request, with what to write instead.
+
+use crate::support::Place;
+use insta::assert_snapshot;
+
+fn refusal(words: &[&str]) -> String {
+    let place = Place::new();
+    let answer = place.run(["load", "--no-store"].iter().chain(words));
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    answer.stderr
+}
+
+#[test]
+fn a_change_of_a_single_server_is_no_limit() {
+    let of = |limit: &str| refusal(&["http://127.0.0.1:1/", "--limit", limit]);
+    assert_snapshot!(of("load.p99<+3%"), @"error: the limit ‘load.p99<+3%’ is a change, and there is only one server: give the one to compare with (--against old=URL), or limit the amount (load.p99<20ms)");
+    assert_snapshot!(of("load.errors<+3%"), @"error: the limit ‘load.errors<+3%’ is a change, and there is only one server: give the one to compare with (--against old=URL), or limit the amount (load.errors<1%)");
+}
+
+#[test]
+fn a_duration_is_more_than_zero_and_has_a_known_unit() {
+    assert_snapshot!(refusal(&["http://127.0.0.1:1/", "-d", "0s"]), @"error: ‘0s’ is not a duration: give one of more than zero in ns, us, ms, s, min or h, such as 60s or 1.5min");
+    assert_snapshot!(refusal(&["http://127.0.0.1:1/", "-d", "5 weeks"]), @"error: ‘5 weeks’ is not a duration: give one of more than zero in ns, us, ms, s, min or h, such as 60s or 1.5min");
+}
+
+#[test]
+fn a_socket_that_does_not_exist_is_named() {
+    assert_snapshot!(refusal(&["unix:/nowhere/at/all.sock"]), @"error: cannot load ‘unix:/nowhere/at/all.sock’: there is no file ‘/nowhere/at/all.sock’: start the server, or give the path of its socket");
+}
