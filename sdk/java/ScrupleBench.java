@@ -1,4 +1,5 @@
 import java.io.*;
+import java.lang.invoke.MethodHandle;
 import java.lang.management.*;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
@@ -18,25 +19,28 @@ public final class ScrupleBench {
 
     /** Declares a function of an int. */
     public Case<Integer> ofInt(String name, int arg, IntUnaryOperator f) {
-        Case<Integer> c = new Case<Integer>(name, "int -> int", n -> ScrupleLoops.ints(f, arg, n),
+        MethodHandle g = ScrupleLoops.ofInt(f);
+        Case<Integer> c = new Case<Integer>(name, "int -> int", n -> ScrupleLoops.ints(g, arg, n),
             n -> ScrupleLoops.ints(ScrupleLoops.sameInt, arg, n), () -> f.applyAsInt(arg));
-        return c.chained(n -> ScrupleLoops.chainedInts(f, arg, n),
+        return c.chained(n -> ScrupleLoops.chainedInts(g, arg, n),
             n -> ScrupleLoops.chainedInts(ScrupleLoops.sameInt, arg, n));
     }
 
     /** Declares a function of a long. */
     public Case<Long> ofLong(String name, long arg, LongUnaryOperator f) {
-        Case<Long> c = new Case<Long>(name, "long -> long", n -> ScrupleLoops.longs(f, arg, n),
+        MethodHandle g = ScrupleLoops.ofLong(f);
+        Case<Long> c = new Case<Long>(name, "long -> long", n -> ScrupleLoops.longs(g, arg, n),
             n -> ScrupleLoops.longs(ScrupleLoops.sameLong, arg, n), () -> f.applyAsLong(arg));
-        return c.chained(n -> ScrupleLoops.chainedLongs(f, arg, n),
+        return c.chained(n -> ScrupleLoops.chainedLongs(g, arg, n),
             n -> ScrupleLoops.chainedLongs(ScrupleLoops.sameLong, arg, n));
     }
 
     /** Declares a function of a double. */
     public Case<Double> ofDouble(String name, double arg, DoubleUnaryOperator f) {
-        Case<Double> c = new Case<Double>(name, "double -> double", n -> ScrupleLoops.doubles(f, arg, n),
+        MethodHandle g = ScrupleLoops.ofDouble(f);
+        Case<Double> c = new Case<Double>(name, "double -> double", n -> ScrupleLoops.doubles(g, arg, n),
             n -> ScrupleLoops.doubles(ScrupleLoops.sameDouble, arg, n), () -> f.applyAsDouble(arg));
-        return c.chained(n -> ScrupleLoops.chainedDoubles(f, arg, n),
+        return c.chained(n -> ScrupleLoops.chainedDoubles(g, arg, n),
             n -> ScrupleLoops.chainedDoubles(ScrupleLoops.sameDouble, arg, n));
     }
 
@@ -49,9 +53,9 @@ public final class ScrupleBench {
     @SuppressWarnings("unchecked")
     public <A, R> Case<R> with(String name, Supplier<? extends A> input, Function<? super A, ? extends R> f) {
         Object[] arg = new Object[1];
-        Function<Object, Object> g = (Function<Object, Object>) (Function<?, ?>) f;
+        MethodHandle g = ScrupleLoops.ofObject(f);
         Case<R> c = new Case<R>(name, "Object -> Object", n -> ScrupleLoops.objects(g, arg[0], n),
-            n -> ScrupleLoops.objects(ScrupleLoops.same, arg[0], n), () -> (R) g.apply(arg[0]));
+            n -> ScrupleLoops.objects(ScrupleLoops.same, arg[0], n), () -> f.apply((A) arg[0]));
         c.input = () -> arg[0] = input.get();
         return c;
     }
@@ -60,11 +64,10 @@ public final class ScrupleBench {
      * Declares a function that returns before its work is done. Each iteration waits for its stage to complete; the
      * tare's stage is complete when it is returned. No CPU time is read, because other threads do the work.
      */
-    @SuppressWarnings("unchecked")
     public <A, R> Case<R> async(String name, A arg, Function<? super A, ? extends CompletionStage<? extends R>> f) {
-        Function<Object, Object> g = (Function<Object, Object>) (Function<?, ?>) f;
+        MethodHandle g = ScrupleLoops.ofObject(f);
         Case<R> c = new Case<R>(name, "Object -> CompletionStage", n -> ScrupleLoops.stages(g, arg, n),
-            n -> ScrupleLoops.stages(ScrupleLoops.complete, arg, n), () -> (R) ScrupleLoops.stages(g, arg, 1));
+            n -> ScrupleLoops.stages(ScrupleLoops.complete, arg, n), () -> f.apply(arg).toCompletableFuture().join());
         c.elsewhere = true;
         return c;
     }
@@ -74,10 +77,10 @@ public final class ScrupleBench {
     public <A, R> Case<R> each(String name, Supplier<? extends A> input, Function<? super A, ? extends R> f) {
         Object[][] args = new Object[1][];
         AtomicInteger next = new AtomicInteger();
-        Function<Object, Object> g = (Function<Object, Object>) (Function<?, ?>) f;
+        MethodHandle g = ScrupleLoops.ofObject(f);
         Case<R> c = new Case<R>(name, "each Object -> Object",
             n -> ScrupleLoops.each(g, args[0], next.getAndAdd((int) n), n),
-            n -> ScrupleLoops.each(ScrupleLoops.same, args[0], next.getAndAdd((int) n), n), () -> (R) g.apply(args[0][0]));
+            n -> ScrupleLoops.each(ScrupleLoops.same, args[0], next.getAndAdd((int) n), n), () -> f.apply((A) args[0][0]));
         c.fill = n -> {
             args[0] = new Object[(int) n];
             Arrays.setAll(args[0], i -> input.get());
@@ -91,9 +94,9 @@ public final class ScrupleBench {
     public final class Case<R> {
         private final Map<String, Object> spec = new LinkedHashMap<>();
         private final int id = cases.size();
-        private LongConsumer body;
-        private LongConsumer tare;
-        private LongConsumer[] plain; // body and tare for throughput, if latency is the default
+        private ScrupleLoops.Loop body;
+        private ScrupleLoops.Loop tare;
+        private ScrupleLoops.Loop[] plain; // body and tare for throughput, if latency is the default
         private final Supplier<R> once;
         private LongConsumer fill = n -> { };
         private Runnable setup = () -> { };
@@ -105,7 +108,7 @@ public final class ScrupleBench {
         private boolean ready;
         private boolean elsewhere; // other threads do the work
 
-        private Case(String name, String shape, LongConsumer body, LongConsumer tare, Supplier<R> once) {
+        private Case(String name, String shape, ScrupleLoops.Loop body, ScrupleLoops.Loop tare, Supplier<R> once) {
             this.body = body;
             this.tare = tare;
             this.once = once;
@@ -119,8 +122,8 @@ public final class ScrupleBench {
             cases.add(this);
         }
 
-        private Case<R> chained(LongConsumer body, LongConsumer tare) {
-            plain = new LongConsumer[] {this.body, this.tare};
+        private Case<R> chained(ScrupleLoops.Loop body, ScrupleLoops.Loop tare) {
+            plain = new ScrupleLoops.Loop[] {this.body, this.tare};
             this.body = body;
             this.tare = tare;
             return say("timing", "latency");
@@ -222,7 +225,6 @@ public final class ScrupleBench {
         }
         try (InputStream in = new BufferedInputStream(new FileInputStream(from));
                 PrintStream out = new PrintStream(new FileOutputStream(to), false, StandardCharsets.UTF_8)) {
-            ScrupleLoops.showClasses();
             String line;
             while ((line = readLine(in)) != null && !line.equals("bye")) {
                 if (line.equals("cases")) {
@@ -349,7 +351,7 @@ public final class ScrupleBench {
     private static Map<String, Object> measure(Case<?> c, String kind, long n, int threads) throws Throwable {
         AtomicInteger here = new AtomicInteger();
         AtomicInteger open = new AtomicInteger();
-        LongConsumer body = kind.equals("c") ? c.body : c.tare;
+        ScrupleLoops.Loop body = kind.equals("c") ? c.body : c.tare;
         class Lane extends Thread {
             long start, end, cpu, bytes;
             Throwable thrown;
@@ -363,7 +365,7 @@ public final class ScrupleBench {
                     await(open, 1);
                     cpu = -THREADS.getCurrentThreadCpuTime();
                     start = System.nanoTime();
-                    body.accept(n);
+                    body.run(n);
                     end = System.nanoTime();
                     cpu += THREADS.getCurrentThreadCpuTime();
                     bytes += THREADS.getThreadAllocatedBytes(id);

@@ -1,36 +1,70 @@
-import java.util.List;
+import static java.lang.invoke.MethodType.methodType;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.*;
 
 /**
- * The timed loops. They call the body through an interface whose call site has seen several classes, so that the JIT
- * compiler can neither inline, hoist nor drop the body, nor favour the first case. The identities are not final, so
- * that the compiler does not know them either.
+ * The timed loops. They call the body through a method handle that is not a constant. JIT compilers inline a body that one
+ * call has mostly seen, and then drop the loop around a trivial one; but they inline no handle that is not constant. So the
+ * bodies of all cases and tares are called alike.
  */
 final class ScrupleLoops {
     private ScrupleLoops() { }
 
+    /** A loop around a body, for a number of iterations. */
+    interface Loop {
+        void run(long n) throws Throwable;
+    }
+
     private static volatile long sink;
     private static volatile double sinkDouble;
     private static volatile Object sinkObject;
-    static volatile IntUnaryOperator sameInt = x -> x;
-    static volatile LongUnaryOperator sameLong = x -> x;
-    static volatile DoubleUnaryOperator sameDouble = x -> x;
-    static volatile Function<Object, Object> same = x -> x;
-    static volatile Function<Object, Object> complete = CompletableFuture::completedFuture;
+    // Not final, since they would then be constants.
+    static volatile MethodHandle sameInt = ofInt(x -> x);
+    static volatile MethodHandle sameLong = ofLong(x -> x);
+    static volatile MethodHandle sameDouble = ofDouble(x -> x);
+    static volatile MethodHandle same = ofObject(x -> x);
+    static volatile MethodHandle complete = ofObject(CompletableFuture::completedFuture);
 
     // Zero, unknown to the compiler. Through it each argument depends on the previous result. The multiplications take
     // longer than the loop and the call, which run in parallel to them, so the time of an iteration is the chain's.
     private static volatile long zero;
 
-    static void ints(IntUnaryOperator f, int arg, long n) {
+    static MethodHandle ofInt(IntUnaryOperator f) {
+        return handle(IntUnaryOperator.class, "applyAsInt", methodType(int.class, int.class), f);
+    }
+
+    static MethodHandle ofLong(LongUnaryOperator f) {
+        return handle(LongUnaryOperator.class, "applyAsLong", methodType(long.class, long.class), f);
+    }
+
+    static MethodHandle ofDouble(DoubleUnaryOperator f) {
+        return handle(DoubleUnaryOperator.class, "applyAsDouble", methodType(double.class, double.class), f);
+    }
+
+    static MethodHandle ofObject(Function<?, ?> f) {
+        return handle(Function.class, "apply", methodType(Object.class, Object.class), f);
+    }
+
+    private static MethodHandle handle(Class<?> kind, String method, MethodType type, Object f) {
+        try {
+            return MethodHandles.publicLookup().findVirtual(kind, method, type).bindTo(f);
+        } catch (ReflectiveOperationException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    static void ints(MethodHandle f, int arg, long n) throws Throwable {
         int result = 0;
-        for (long i = 0; i < n; i++) { result = f.applyAsInt(arg); }
+        for (long i = 0; i < n; i++) { result = (int) f.invokeExact(arg); }
         sink = result;
     }
 
-    static void chainedInts(IntUnaryOperator f, int arg, long n) {
+    static void chainedInts(MethodHandle f, int arg, long n) throws Throwable {
         int mask = (int) zero;
         int result = 0;
         for (long i = 0; i < n; i++) {
@@ -38,18 +72,18 @@ final class ScrupleLoops {
             late *= late;
             late *= late;
             late *= late;
-            result = f.applyAsInt(arg + (late & mask));
+            result = (int) f.invokeExact(arg + (late & mask));
         }
         sink = result;
     }
 
-    static void longs(LongUnaryOperator f, long arg, long n) {
+    static void longs(MethodHandle f, long arg, long n) throws Throwable {
         long result = 0;
-        for (long i = 0; i < n; i++) { result = f.applyAsLong(arg); }
+        for (long i = 0; i < n; i++) { result = (long) f.invokeExact(arg); }
         sink = result;
     }
 
-    static void chainedLongs(LongUnaryOperator f, long arg, long n) {
+    static void chainedLongs(MethodHandle f, long arg, long n) throws Throwable {
         long mask = zero;
         long result = 0;
         for (long i = 0; i < n; i++) {
@@ -57,66 +91,46 @@ final class ScrupleLoops {
             late *= late;
             late *= late;
             late *= late;
-            result = f.applyAsLong(arg + (late & mask));
+            result = (long) f.invokeExact(arg + (late & mask));
         }
         sink = result;
     }
 
-    static void doubles(DoubleUnaryOperator f, double arg, long n) {
+    static void doubles(MethodHandle f, double arg, long n) throws Throwable {
         double result = 0;
-        for (long i = 0; i < n; i++) { result = f.applyAsDouble(arg); }
+        for (long i = 0; i < n; i++) { result = (double) f.invokeExact(arg); }
         sinkDouble = result;
     }
 
-    static void chainedDoubles(DoubleUnaryOperator f, double arg, long n) {
+    static void chainedDoubles(MethodHandle f, double arg, long n) throws Throwable {
         long mask = zero;
         double result = 0;
         for (long i = 0; i < n; i++) {
             long late = Double.doubleToRawLongBits(result) * 3 + 1;
             late *= late;
             late *= late;
-            result = f.applyAsDouble(arg + Double.longBitsToDouble(late & mask));
+            result = (double) f.invokeExact(arg + Double.longBitsToDouble(late & mask));
         }
         sinkDouble = result;
     }
 
-    static void objects(Function<Object, Object> f, Object arg, long n) {
+    static void objects(MethodHandle f, Object arg, long n) throws Throwable {
         Object result = null;
-        for (long i = 0; i < n; i++) { result = f.apply(arg); }
+        for (long i = 0; i < n; i++) { result = (Object) f.invokeExact(arg); }
         sinkObject = result;
     }
 
-    static void each(Function<Object, Object> f, Object[] args, int from, long n) {
+    static void each(MethodHandle f, Object[] args, int from, long n) throws Throwable {
         Object result = null;
-        for (int i = from; i < from + n; i++) { result = f.apply(args[i]); }
+        for (int i = from; i < from + n; i++) { result = (Object) f.invokeExact(args[i]); }
         sinkObject = result;
     }
 
-    static Object stages(Function<Object, Object> f, Object arg, long n) {
+    static void stages(MethodHandle f, Object arg, long n) throws Throwable {
         Object result = null;
-        for (long i = 0; i < n; i++) { result = ((CompletionStage<?>) f.apply(arg)).toCompletableFuture().join(); }
-        sinkObject = result;
-        return result;
-    }
-
-    static void showClasses() {
-        List<IntUnaryOperator> ints = List.of(x -> x + 1, x -> x + 2, sameInt);
-        List<LongUnaryOperator> longs = List.of(x -> x + 1, x -> x + 2, sameLong);
-        List<DoubleUnaryOperator> doubles = List.of(x -> x + 1, x -> x + 2, sameDouble);
-        List<Function<Object, Object>> objects = List.of(x -> null, x -> "", same);
-        CompletableFuture<Object> done = CompletableFuture.completedFuture("");
-        List<Function<Object, Object>> stages = List.of(x -> done, x -> done.copy(), complete);
-        Object[] args = new Object[8];
-        for (int i = 0; i < 6000; i++) {
-            ints(ints.get(i % 3), i, 8);
-            chainedInts(ints.get(i % 3), i, 8);
-            longs(longs.get(i % 3), i, 8);
-            chainedLongs(longs.get(i % 3), i, 8);
-            doubles(doubles.get(i % 3), i, 8);
-            chainedDoubles(doubles.get(i % 3), i, 8);
-            objects(objects.get(i % 3), args, 8);
-            each(objects.get(i % 3), args, 0, 8);
-            stages(stages.get(i % 3), args, 8);
+        for (long i = 0; i < n; i++) {
+            result = ((CompletionStage<?>) (Object) f.invokeExact(arg)).toCompletableFuture().join();
         }
+        sinkObject = result;
     }
 }

@@ -79,6 +79,16 @@ fn iterations(answer: &Answer, arm: usize) -> f64 {
 }
 
 #[test]
+fn a_batch_has_no_more_iterations_than_a_core_can_run() {
+    let removed = r#"{"name":"removed","cost":0,"tare":0}"#;
+    let answer =
+        bench_freely(&Place::new(), &["--no-store", "--json", "--seed", "7", "--blocks", "4"], &[removed]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let most = iterations(&answer, 0).max(iterations(&answer, 1));
+    assert!((1e6..=2e7).contains(&most), "{most}");
+}
+
+#[test]
 fn a_tare_makes_no_more_inputs_than_its_case() {
     let sort =
         r#"{"name":"sort","cost":1000000,"tare":0.4,"per_iteration_input":true,"max_iterations":1000}"#;

@@ -15,6 +15,10 @@ const TARGET: f64 = 100_000.0;
 const VISITS: f64 = 100.0;
 const SHORTEST: f64 = 10_000.0;
 
+/// The shortest time of an iteration that has not been removed by a compiler, in nanoseconds: a small part of a cycle.
+/// Without this bound a removed loop would get so many iterations that a process which does run them never ends.
+const SHORTEST_ITERATION: f64 = 0.01;
+
 /// If every iteration has its own input, the budget does not limit a batch, including its preparation, to less than
 /// this time.
 const WHOLE: Duration = Duration::from_millis(1);
@@ -145,7 +149,8 @@ impl Suite {
         // Starting several threads takes time as well, and the first one to start waits for the last.
         let target = if queue || weighed.threads > 1 { QUEUE_TARGET } else { self.batch_length() };
         let inputs = weighed.case.per_iteration_input;
-        let most = weighed.case.max_iterations.unwrap_or(1 << 40).max(1);
+        let possible = (target / SHORTEST_ITERATION) as u64;
+        let most = weighed.case.max_iterations.unwrap_or(possible).clamp(1, possible);
         // A tare that walks over inputs is extremely cheap, so that a long batch would need far too many inputs.
         let most = if inputs && kind == LoopKind::Tare { most.min(first) } else { most };
         let mut iterations = if queue { 1000.min(most) } else { first.min(most) };
