@@ -166,6 +166,8 @@ impl Campaign {
                 begun = true;
                 result = self.store.resume_history(&self.history).map_err(Fault::from);
             }
+            let places = farm.as_mut().map(|farm| farm.places()).transpose();
+            result = result.and_then(|()| self.foretell(&seen, places?));
             if result.is_ok()
                 && let Some(farm) = &mut farm
                 && !matches!(step, Step::Rebuild(_))
@@ -173,7 +175,7 @@ impl Campaign {
                 result = self.hand_out_step(farm, step, &seen);
             } else if result.is_ok() {
                 result = match step {
-                    Step::Build(index) => self.build(index),
+                    Step::Build(index) => self.build_and_try(index),
                     Step::Count(index) => self.count(index),
                     Step::Block(set) => self.take_block(&set),
                     Step::Rebuild(set) => self.rebuild(&set),
@@ -252,6 +254,16 @@ impl Campaign {
         Ok(self.store.put_version(run, index, entry, arms)?)
     }
 
+    /// Builds a version. If no cost of this history is known, it is counted at once: only a launch shows what is ahead.
+    fn build_and_try(&mut self, index: usize) -> Result<(), Fault> {
+        self.build(index)?;
+        let tried = self.time_only || self.history.entries.iter().any(|entry| entry.counted > 0);
+        match self.history.entries[index].version.state {
+            State::Built if !tried => self.count(index),
+            _ => Ok(()),
+        }
+    }
+
     fn build(&mut self, index: usize) -> Result<(), Fault> {
         let version = &mut self.history.entries[index].version;
         version.state = State::Building;
@@ -294,7 +306,6 @@ impl Campaign {
                 self.failures = 0;
                 let took = quantity(artefacts.time as f64, &Unit::Nanoseconds);
                 self.progress.done(&format!("version {number} built in {took}: {name}"));
-                self.foretell_builds(&artefacts);
                 self.built(index, &commit, &artefacts)
             }
         }
@@ -466,7 +477,6 @@ impl Campaign {
             .iter()
             .flat_map(|index| self.launches(*index).into_iter().map(move |launch| (*index, launch)))
             .collect();
-        self.foretell_rounds(visits.len());
         let plan = VisitOrder::new(visits.len(), self.history.run.seed);
         let block = self.block;
         self.block += 1;

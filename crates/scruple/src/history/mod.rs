@@ -16,6 +16,7 @@ pub mod campaign;
 pub mod clean;
 pub mod config;
 pub mod environment;
+mod expected_work;
 pub mod recipe;
 pub mod remarks;
 pub mod report;

@@ -43,11 +43,6 @@ pub struct Seen {
 }
 
 impl HistoryEffort {
-    /// Returns the number of rounds that every version gets, whatever the budget.
-    pub fn least(&self) -> u32 {
-        LEAST.min(self.rounds)
-    }
-
     /// Returns the number of rounds before a version is compared. If the user requests fewer than an interval needs,
     /// only exact figures can show differences.
     pub fn first(&self) -> u32 {

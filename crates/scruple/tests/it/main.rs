@@ -53,6 +53,7 @@ mod history_benches;
 mod history_builds;
 mod history_cache;
 mod history_faults;
+mod history_forecast;
 mod history_kills;
 mod history_merges;
 mod history_resumed;

@@ -1,99 +1,187 @@
-//! Predicts how long a history will take: once after the first version was built, and once after its first launch.
+//! Says what a history will cost, before it costs that: the number of builds and launches, and their time.
 
-use super::Campaign;
-use crate::history::artefacts::Artefacts;
-use crate::history::schedule::Ahead;
-use scruple_core::history::State;
-use scruple_core::stats::quantile::median;
-use scruple_core::subject::Subject;
+use super::split_into_units::node_count;
+use super::{BRIEF, Campaign, LONG, REPEATS};
+use crate::fault::Fault;
+use crate::history::expected_work::{Assumed, Work};
+use crate::history::schedule::{Ahead, Seen};
+use scruple_core::history::READINGS;
+use scruple_core::run::Run;
+use scruple_core::stats::quantile::{median, quantile, sorted};
+use scruple_core::subject::{Arm, Subject};
 use scruple_core::unit::{Unit, quantity};
 use std::time::Duration;
 
-/// No forecast is printed for a history that is expected to take less than this.
-const SHORT: Duration = Duration::from_secs(60);
+/// No time is printed for a history that is expected to take less than this.
+const SHORT: Duration = Duration::from_secs(10);
 
-/// The approximate number of launches in the memory and counting passes of one version.
-const COUNTED: usize = 10;
-/// The fixed overhead of a farm unit, in addition to its work.
-const UNIT: Duration = Duration::from_millis(500);
+/// With at least this many recorded builds and launches, a forecast says how far they differ.
+const SEVERAL: usize = 5;
 
-/// Which forecasts were printed, and what they are based on.
+/// What was said about the cost of a history, and what that is based on.
 #[derive(Default)]
 pub(super) struct Forecast {
     /// The time of the first launch.
     pub(super) launch: Option<Duration>,
-    builds: bool,
-    rounds: bool,
-    rebuilds: bool,
+    /// The times of another history of this repository; `None` before it was looked for.
+    earlier: Option<Recorded>,
+    counts_told: bool,
+    time_told: bool,
+}
+
+/// Recorded times in nanoseconds, in ascending order.
+#[derive(Clone, Default)]
+struct Recorded {
+    builds: Vec<f64>,
+    /// The median of each command at each version.
+    launches: Vec<f64>,
+}
+
+impl Recorded {
+    fn of(run: &Run, wanted: impl Fn(&&Arm) -> bool) -> Recorded {
+        let arms = || run.arms.iter().filter(|arm| !matches!(arm.subject, Subject::Case { .. }));
+        let builds: Vec<f64> = arms()
+            .filter_map(|arm| arm.sample("build.time"))
+            .flat_map(|sample| sample.readings.clone())
+            .collect();
+        let launches: Vec<f64> = arms()
+            .filter(wanted)
+            .filter_map(|arm| arm.sample("time.wall"))
+            .map(|sample| median(&sample.readings))
+            .collect();
+        Recorded { builds: sorted(&builds), launches: sorted(&launches) }
+    }
 }
 
 impl Campaign {
-    /// Prints the expected time of the remaining builds, after the first build.
-    pub(super) fn foretell_builds(&mut self, artefacts: &Artefacts) {
-        if std::mem::replace(&mut self.forecast.builds, true) || self.effort.adaptive {
-            return;
+    /// Says what the whole history is expected to cost, as soon as that is known, and before that how much there is to
+    /// do. `places` is the number of nodes of a farm.
+    pub(super) fn foretell(&mut self, seen: &[Seen], places: Option<usize>) -> Result<(), Fault> {
+        if self.forecast.time_told {
+            return Ok(());
         }
-        let open = |state| matches!(state, State::Queued | State::Skipped);
-        let left = self.history.entries.iter().filter(|entry| open(entry.version.state)).count();
-        let each = Duration::from_nanos(artefacts.time);
-        if each * left as u32 > SHORT {
-            self.progress.say(&format!(
-                "{left} more builds will take about {}, if each takes as long as the first; ^C keeps what was done",
-                told(each * left as u32)
-            ));
+        let (recorded, whence) = self.recorded()?;
+        let built =
+            |entry: &crate::store::Entry| !self.builder.effective(&entry.version.commit).steps.is_empty();
+        let to_build = self.history.entries.iter().any(built);
+        let known = !recorded.launches.is_empty() && (!recorded.builds.is_empty() || !to_build);
+        if !known && self.forecast.counts_told {
+            return Ok(());
         }
-    }
-
-    /// Prints the expected time of building versions again, before their second builds.
-    pub(super) fn foretell_rebuilds(&mut self, set: &[usize]) {
-        if std::mem::replace(&mut self.forecast.rebuilds, true) {
-            return;
-        }
-        let took = |index: &usize| {
-            let sample = self.build_times(*index)?;
-            let left = self.effort.builds.saturating_sub(sample.readings.len() as u32);
-            Some(Duration::from_nanos(*sample.readings.first()? as u64) * left)
+        let mean = |readings: &[f64]| readings.iter().sum::<f64>() / readings.len().max(1) as f64;
+        let work = |build: f64, launch: f64| self.expected(seen, places, [build, launch]);
+        let [least, most] = work(mean(&recorded.builds), mean(&recorded.launches));
+        let amount = match (least.builds, least.launches) == (most.builds, most.launches) {
+            true => format!("{} builds and {} launches", most.builds, most.launches),
+            false => format!(
+                "{} builds and {} launches if no version differs, and {} and {} if one in the middle does",
+                least.builds, least.launches, most.builds, most.launches
+            ),
         };
-        let all: Duration = set.iter().filter_map(took).sum();
-        if all > SHORT {
-            self.progress.say(&format!(
-                "building {} versions {} times each will take about {} more; ^C keeps what was read",
-                set.len(),
-                self.effort.builds,
-                told(all)
-            ));
+        self.forecast.counts_told = true;
+        if !known {
+            let first = if places.is_some() { "units" } else { "build and launch" };
+            self.progress.say(&format!("up to {amount}; how long they take is said after the first {first}"));
+            return Ok(());
         }
-    }
-
-    /// Prints the expected time of all rounds, before the first round.
-    pub(super) fn foretell_rounds(&mut self, launches: usize) {
-        let Some(each) = self.forecast.launch else { return };
-        if std::mem::replace(&mut self.forecast.rounds, true) {
-            return;
+        self.forecast.time_told = true;
+        if most.elapsed <= SHORT {
+            return Ok(());
         }
-        let all = each * launches as u32 * self.effort.rounds;
-        let budget = self.effort.budget.map(|budget| budget.saturating_sub(self.spent()));
-        let least = each * launches as u32 * self.effort.least();
-        let bounded = budget.map_or(all, |budget| all.min(budget.max(least)));
-        if bounded > SHORT {
-            let bound = match budget {
-                Some(_) if bounded < all => ", which --budget bounds",
-                Some(_) => "; --budget bounds it",
-                None => "; --runs says how many",
+        let several = recorded.launches.len() >= SEVERAL && (!to_build || recorded.builds.len() >= SEVERAL);
+        let rough = if several {
+            let at = |p: f64| {
+                let of = |readings: &[f64]| if readings.is_empty() { 0.0 } else { quantile(readings, p) };
+                self.expected(seen, places, [of(&recorded.builds), of(&recorded.launches)])
             };
-            self.progress.say(&format!(
-                "up to {} rounds of {launches} launches will take about {}{bound}; ^C keeps what was read",
-                self.effort.rounds,
-                told(bounded)
-            ));
-        }
+            let ([low, _], [_, high]) = (at(0.1), at(0.9));
+            format!("{} to {} by the spread of {whence}", told(low.elapsed), told(high.elapsed))
+        } else {
+            format!("a rough guess from {whence}")
+        };
+        let total = match places {
+            Some(1) => ", on 1 node".to_owned(),
+            Some(places) => format!(" on {places} nodes, {} of nodes' time", told(most.total)),
+            None => String::new(),
+        };
+        let budget = match self.effort.budget {
+            Some(_) => "; --budget bounds the rounds",
+            None => "; --runs says how many rounds",
+        };
+        self.progress.say(&format!(
+            "up to {amount}: about {}{total} ({rough}){budget}; ^C keeps what was done",
+            told(most.elapsed)
+        ));
+        Ok(())
     }
-}
 
-impl Campaign {
-    /// Prints the expected time of farm units on this many nodes before they are sent, using the known times of builds
-    /// and launches.
-    pub(super) fn foretell_units(&self, ahead: &Ahead, places: usize) {
+    /// Returns the recorded costs, and where they come from: this history, or else another one of this repository.
+    fn recorded(&mut self) -> Result<(Recorded, &'static str), Fault> {
+        let mut own = Recorded::of(&self.history.run, |_| true);
+        if own.launches.is_empty() {
+            own.launches.extend(self.forecast.launch.map(|launch| launch.as_nanos() as f64));
+        }
+        if !own.launches.is_empty() {
+            return Ok((own, "what was built and launched so far"));
+        }
+        if self.forecast.earlier.is_none() {
+            self.forecast.earlier = Some(self.earlier()?);
+        }
+        let earlier = self.forecast.earlier.clone().unwrap_or_default();
+        Ok((earlier, "what another history of this repository recorded"))
+    }
+
+    /// Returns the costs that the newest other history of this repository with the same commands has recorded.
+    fn earlier(&self) -> Result<Recorded, Fault> {
+        let ours = |arm: &&Arm| self.subjects.iter().any(|subject| subject.name == arm.name);
+        for listed in self.store.histories_of(&self.history.source)? {
+            if listed.id == self.history.run.id {
+                continue;
+            }
+            let Some(other) = self.store.history_of_run(&listed.id)? else { continue };
+            let recorded = Recorded::of(&other.run, ours);
+            if !recorded.launches.is_empty() {
+                return Ok(recorded);
+            }
+        }
+        Ok(Recorded::default())
+    }
+
+    /// Returns the expected work, with these times of a build and a launch in nanoseconds: if no version differs, and
+    /// if one in the middle does.
+    fn expected(&self, seen: &[Seen], places: Option<usize>, [build, launch]: [f64; 2]) -> [Work; 2] {
+        let launch = Duration::from_nanos(launch as u64);
+        let assumed = Assumed {
+            build: Duration::from_nanos(build as u64),
+            launch,
+            counted: self.launches_of_a_count(launch),
+            subjects: self.subjects.len(),
+            nodes: places,
+            divided: node_count,
+            spent: self.spent(),
+        };
+        let middle = seen.len() / 2;
+        let step = |a: usize, b: usize| (a < middle) != (b < middle);
+        let of = |differ: &dyn Fn(usize, usize) -> bool| {
+            Work::expected(seen, &self.graph, &self.effort, &assumed, differ)
+        };
+        [of(&|_, _| false), of(&step)]
+    }
+
+    /// Returns the number of launches of the memory and counting passes of one version, if its counts repeat.
+    fn launches_of_a_count(&self, launch: Duration) -> usize {
+        let enough = (READINGS as u32).min(self.effort.rounds).max(REPEATS);
+        let of_a_command = match launch {
+            launch if launch > LONG => 1 + self.weigher.counting_launches(),
+            launch if launch > BRIEF => REPEATS * (1 + self.weigher.counting_launches()),
+            _ => enough + REPEATS * self.weigher.counting_launches(),
+        };
+        let weighed = self.subjects.iter().filter(|subject| !subject.yardstick);
+        weighed.map(|subject| if subject.bench { REPEATS } else { of_a_command } as usize).sum()
+    }
+
+    /// Says what the next units are to do.
+    pub(super) fn tell_units(&self, ahead: &Ahead) {
         let (builds, count, beside) = (ahead.builds.len(), ahead.count.len(), ahead.beside.len());
         let mut work = Vec::new();
         for (number, what) in [(builds, "to build"), (count, "to count"), (beside, "to time")] {
@@ -102,29 +190,7 @@ impl Campaign {
             }
         }
         let all = self.history.entries.len();
-        let head = format!("next, of {all} versions: {}", work.join(", "));
-        let arms = &self.history.run.arms;
-        let known = |key: &str| -> Vec<f64> {
-            let whole = arms.iter().filter(|arm| !matches!(arm.subject, Subject::Case { .. }));
-            whole.filter_map(|arm| arm.sample(key)).flat_map(|sample| sample.readings.clone()).collect()
-        };
-        let (build, launch) = (known("build.time"), known("time.wall"));
-        if (builds > 0 && build.is_empty()) || (count + beside > 0 && launch.is_empty()) {
-            self.progress.say(&format!("{head}; what one takes is not known yet"));
-            return;
-        }
-        let launches = count * COUNTED + beside * ahead.rounds as usize;
-        let each = |readings: &[f64]| if readings.is_empty() { 0.0 } else { median(readings) };
-        let total = builds as f64 * each(&build)
-            + (launches * self.subjects.len()) as f64 * each(&launch)
-            + (builds + places) as f64 * UNIT.as_nanos() as f64;
-        let time = |nanoseconds: f64| told(Duration::from_nanos(nanoseconds as u64));
-        let on = if places == 1 { "1 node".to_owned() } else { format!("{places} nodes") };
-        self.progress.say(&format!(
-            "{head}; about {} of nodes' time, {} on {on}",
-            time(total),
-            time(total / places as f64)
-        ));
+        self.progress.say(&format!("next, of {all} versions: {}", work.join(", ")));
     }
 }
 

@@ -34,7 +34,6 @@ impl Campaign {
         let blocks = (0..self.history.entries.len())
             .filter_map(|index| self.build_times(index)?.blocks.iter().max().copied());
         let block = blocks.max().map_or(0, |last| last + 1);
-        self.foretell_rebuilds(set);
         let order = VisitOrder::new(set.len(), self.history.run.seed).order(block);
         for (done, place) in order.into_iter().enumerate() {
             if self.interrupted.load(Ordering::Relaxed) {

@@ -73,7 +73,7 @@ impl Campaign {
         let commits: Vec<&str> =
             self.history.entries.iter().map(|entry| entry.version.commit.as_str()).collect();
         let basis = digest(&format!("{seen:?} {commits:?}"));
-        self.foretell_units(&ahead, farm.places()?);
+        self.tell_units(&ahead);
         if farm.builds_on_nodes() {
             self.add_cleaned(&shared, &mut ahead)?;
         } else {
@@ -438,7 +438,7 @@ impl Campaign {
 
 /// Returns among how many nodes the rounds are divided. With fewer nodes than can represent their machine class, each
 /// node gets enough rounds for an interval of its own.
-fn node_count(places: u32, rounds: u32) -> u32 {
+pub(super) fn node_count(places: u32, rounds: u32) -> u32 {
     let rows = places.min(rounds.div_ceil(FEWEST)).max(1);
     if rows >= nodes::CLASS as u32 { rows } else { rows.min(rounds / nodes::PAIRS as u32).max(1) }
 }

@@ -1,0 +1,171 @@
+//! The expected work of a history, from its present state to its end: the schedule is asked for its steps, as in a real
+//! history, and a clock advances by what each of them is assumed to take.
+
+use super::schedule::{Ahead, HistoryEffort, Seen, ahead};
+use scruple_core::history::{Graph, State};
+use std::time::Duration;
+
+/// The overhead of a unit of a farm, in addition to its work.
+const UNIT: Duration = Duration::from_millis(500);
+
+/// What is assumed about the costs of a history.
+#[derive(Clone, Copy)]
+pub struct Assumed {
+    /// The time of a build.
+    pub build: Duration,
+    /// The time of a launch of a subject.
+    pub launch: Duration,
+    /// The number of launches in the memory and counting passes of one version.
+    pub counted: usize,
+    /// The number of subjects, each of which is launched once in a round.
+    pub subjects: usize,
+    /// The number of nodes of a farm; `None` without a farm.
+    pub nodes: Option<usize>,
+    /// Among how many of so many nodes a number of rounds is divided.
+    pub divided: fn(u32, u32) -> u32,
+    /// The measuring time so far.
+    pub spent: Duration,
+}
+
+/// The expected work of a history.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Work {
+    /// The number of builds.
+    pub builds: usize,
+    /// The number of launches of subjects.
+    pub launches: usize,
+    /// The time of all nodes together.
+    pub total: Duration,
+    /// The time until the end.
+    pub elapsed: Duration,
+}
+
+impl Work {
+    /// Returns the work from the state `seen` on, if these versions differ and every build succeeds.
+    pub fn expected(
+        seen: &[Seen],
+        graph: &Graph,
+        effort: &HistoryEffort,
+        assumed: &Assumed,
+        differ: impl Fn(usize, usize) -> bool,
+    ) -> Work {
+        let (mut seen, mut work, mut spent) = (seen.to_vec(), Work::default(), assumed.spent);
+        let places = assumed.nodes.unwrap_or(1).max(1);
+        loop {
+            let now = ahead(&seen, graph, effort, spent, (places, u32::MAX), &differ);
+            if now == Ahead::default() {
+                break;
+            }
+            let rounds = assumed.within_budget(&now, effort, spent);
+            let building = assumed.build * now.builds.len() as u32;
+            work.builds += now.builds.len();
+            work.add(building, now.builds.len(), places.min(now.builds.len()), assumed);
+            let counted = now.count.len() * assumed.counted;
+            work.launches += counted;
+            work.add(assumed.launch * counted as u32, 1, assumed.groups(places), assumed);
+            let timed = now.beside.len() * assumed.subjects * rounds as usize;
+            let timing = assumed.launch * timed as u32;
+            let rows = (assumed.divided)(places as u32, rounds) as usize;
+            work.launches += timed;
+            work.add(timing, rows, rows * assumed.groups(places / rows), assumed);
+            spent += timing + if effort.adaptive { building } else { Duration::ZERO };
+            now.builds.iter().for_each(|index| seen[*index].state = State::Built);
+            now.count.iter().for_each(|index| seen[*index].counted = true);
+            for index in &now.beside {
+                seen[*index].rounds = seen[*index].rounds.saturating_add(rounds);
+            }
+        }
+        let again = |one: &Seen| effort.builds.saturating_sub(one.builds.max(1)) as usize;
+        let again: usize = seen.iter().filter(|one| one.state == State::Built).map(again).sum();
+        work.builds += again;
+        work.add(assumed.build * again as u32, 0, 1, assumed);
+        work
+    }
+
+    /// Adds work that is divided into units for this many nodes at a time.
+    fn add(&mut self, work: Duration, units: usize, nodes: usize, assumed: &Assumed) {
+        let overhead = if assumed.nodes.is_some() { UNIT * units as u32 } else { Duration::ZERO };
+        if !work.is_zero() {
+            self.total += work + overhead;
+            self.elapsed += (work + overhead) / nodes.max(1) as u32;
+        }
+    }
+}
+
+impl Assumed {
+    /// Among how many nodes the subjects are divided.
+    fn groups(&self, nodes: usize) -> usize {
+        nodes.clamp(1, self.subjects.max(1))
+    }
+
+    /// The number of rounds of a step before the budget is used up.
+    fn within_budget(&self, now: &Ahead, effort: &HistoryEffort, spent: Duration) -> u32 {
+        let round = self.launch * (now.beside.len() * self.subjects) as u32;
+        match effort.budget {
+            Some(budget) if spent < budget && !round.is_zero() => {
+                let rounds = (budget - spent).as_nanos().div_ceil(round.as_nanos());
+                now.rounds.min(u32::try_from(rounds).unwrap_or(u32::MAX))
+            }
+            _ => now.rounds,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EFFORT: HistoryEffort = HistoryEffort {
+        adaptive: false,
+        fill: false,
+        rounds: 20,
+        suspects: 20,
+        builds: 1,
+        budget: Some(Duration::from_secs(300)),
+    };
+
+    const ASSUMED: Assumed = Assumed {
+        build: Duration::from_secs(10),
+        launch: Duration::from_secs(1),
+        counted: 8,
+        subjects: 1,
+        nodes: None,
+        divided: |places, _| places,
+        spent: Duration::ZERO,
+    };
+
+    fn expected(versions: usize, effort: &HistoryEffort, assumed: &Assumed, step: usize) -> Work {
+        let queued = Seen { state: State::Queued, original: None, counted: false, rounds: 0, builds: 0 };
+        let graph: Graph =
+            (0..versions).map(|version| version.checked_sub(1).into_iter().collect::<Vec<usize>>()).collect();
+        let differ = |a: usize, b: usize| (a < step) != (b < step);
+        Work::expected(&vec![queued; versions], &graph, effort, assumed, differ)
+    }
+
+    #[test]
+    fn all_versions_are_built_counted_and_launched_until_the_budget_ends() {
+        let seconds = Duration::from_secs;
+        let all = expected(15, &HistoryEffort { budget: None, ..EFFORT }, &ASSUMED, 0);
+        assert_eq!((all.builds, all.launches), (15, 15 * 8 + 15 * 20));
+        assert_eq!((all.total, all.elapsed), (seconds(150 + 420), seconds(150 + 420)));
+        let bounded = expected(15, &EFFORT, &Assumed { launch: seconds(2), ..ASSUMED }, 0);
+        assert_eq!(bounded.launches, 15 * 8 + 15 * 10, "ten rounds of thirty seconds");
+        let rebuilt = expected(15, &HistoryEffort { builds: 6, ..EFFORT }, &ASSUMED, 0);
+        assert_eq!(rebuilt.builds, 90);
+    }
+
+    #[test]
+    fn a_search_costs_more_where_versions_differ_and_nodes_share_the_work() {
+        let search = HistoryEffort { adaptive: true, budget: None, ..EFFORT };
+        let [same, differing] = [0, 50].map(|step| expected(100, &search, &ASSUMED, step));
+        assert_eq!(same.builds, 2);
+        assert!(differing.builds > 5 && differing.total > same.total, "{differing:?}");
+        let all = HistoryEffort { budget: None, ..EFFORT };
+        let shared = expected(100, &all, &Assumed { nodes: Some(4), ..ASSUMED }, 0);
+        let alone = expected(100, &all, &ASSUMED, 0);
+        assert_eq!((shared.builds, shared.launches), (alone.builds, alone.launches));
+        let overhead = UNIT * (100 + 1 + 4);
+        assert_eq!(shared.total, alone.total + overhead);
+        assert!(shared.elapsed < alone.elapsed && shared.elapsed * 4 >= alone.total, "{shared:?}");
+    }
+}
