@@ -46,6 +46,7 @@ typedef struct Function {
     HeapKind heap;
     Bool is_resolver; /* of the dynamic linker: its caller has called the function that it jumps to */
     UInt id;
+    ULong key; /* what blocks compare: the number of the function, or of its file if it has no symbol */
 } Function;
 
 struct Edge;
@@ -53,29 +54,31 @@ struct Edge;
 /* A calling context: the functions from the start of a thread to this one. A function occurs at most once on the path:
  * a recursive call leads back to its context there. */
 typedef struct Context {
-    struct Context *parent, *next; /* next: in the order of creation, parents before children */
     Function *function;            /* NULL: the root */
-    struct Edge *last;
     ULong self;
+    struct Edge *recent[4];        /* edges that were followed last, by the function's number */
+    struct Context *parent, *next; /* next: in the order of creation, parents before children */
     ULong allocations, bytes, frees;
     UInt id;
 } Context;
 
 /* Calls from a context. `to` is a child of `from`, or an ancestor of it where the call is recursive. */
 typedef struct Edge {
-    Context *from, *to;
     Function *function;
-    struct Edge *next;
+    Context *to, *from;
     ULong calls;
+    struct Edge *next;
 } Edge;
 
-/* A call site, and the target of its last call. */
+/* A call site, and its last call. */
 typedef struct {
-    Addr target;
     Function *function; /* NULL: a stub */
     Context *from;
     Edge *edge;
-    UInt epoch; /* of the files in memory; used only if the target varies */
+    Addr target;
+    UInt epoch;       /* of the files in memory; like the target used only if that varies */
+    const Addr *slot; /* where a stub takes the address from to which it jumps */
+    UInt in_stub;     /* its instructions, which count for the caller */
 } CallSite;
 
 /* A run of instructions that are always executed together, in order. */
@@ -86,19 +89,26 @@ typedef struct Run {
     Addr offset;
     UInt instructions;
     const HChar *lengths; /* in bytes, one hexadecimal digit for each instruction */
-    ULong count;
+    ULong *count;
 } Run;
 
 /* The state that the translated code reads. */
 typedef struct {
     ULong instructions;
+    ULong key; /* of the function, or 0 */
     Context *context;
     Function *function; /* NULL: the next instruction in a function determines it */
-    UInt function_id;   /* its number, or 0 */
-    UInt nameless_in;   /* the number of the function's file if the function has no symbol; else 0 */
 } Now;
 
-extern Now now;
+/* What translated code reads and writes. Its address is in the first word of each thread's first shadow registers, so
+ * that blocks need not load an address for each counter. */
+typedef struct {
+    Now now;
+    ULong counters[1 << 20]; /* of runs; those of further runs are elsewhere */
+} Shared;
+
+extern Shared shared;
+#define now (shared.now)
 
 /* What is known about the function that contains an address. */
 typedef enum {
@@ -109,8 +119,10 @@ typedef enum {
 } CodeKind;
 
 /* functions.c */
+#define NAMELESS_KEY(object) (1ull << 32 | (object)->id)
 CodeKind code_at(Addr address, Function **function, Bool *is_entry, Object **object);
-Function *function_at(Addr address);
+Function *function_at(Addr address, Bool *is_entry);
+const Addr *slot_of_stub(Addr address, UInt *instructions);
 Run *run_at(Addr address, Function *function, UInt instructions, const UChar *lengths);
 Object *all_objects(void);
 Function *all_functions(void);
@@ -136,11 +148,10 @@ static inline void settle_instructions(void) {
 
 /* stack.c */
 VG_REGPARM(2) void on_call(CallSite *site, Addr sp);
+VG_REGPARM(2) void on_call_of_stub(CallSite *site, Addr sp);
 VG_REGPARM(3) void on_call_by_address(CallSite *site, Addr sp, Addr target);
-VG_REGPARM(2) void on_return(Addr sp, UWord result);
-VG_REGPARM(2) void on_entry(Function *function, Addr sp);
-VG_REGPARM(2) void on_jump(Function *function, Addr sp);
-VG_REGPARM(2) void on_nameless(Addr address, Addr sp);
+VG_REGPARM(1) void on_return(Addr sp);
+void on_other_function(void);
 VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second);
 void thread_runs(ThreadId thread, ULong blocks);
 void thread_begins(ThreadId parent, ThreadId child);
@@ -150,6 +161,7 @@ void signal_ends(ThreadId thread, Int signal);
 /* translate.c */
 extern Bool total_only;
 extern UInt heap_hooks;
+extern const Int result_register; /* where a function's result is in the guest's registers */
 IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,
                 const VexArchInfo *host, IRType guest_word, IRType host_word);
 

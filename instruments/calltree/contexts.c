@@ -2,12 +2,16 @@
 /* The tree of calling contexts, and the calls between them. */
 #include "calltree.h"
 
-Now now;
+Shared shared;
 ULong cut_calls, settled_instructions;
 
 static Context root;
 static Context *first_context = &root, *last_context = &root;
-static Edge *edges, **table;
+static Edge *edges;
+static struct {
+    ULong key; /* the numbers of the context and of the function */
+    Edge *edge;
+} *table;
 static UWord slots, used;
 static ULong context_count, context_limit;
 static Bool fold_recursion;
@@ -26,9 +30,15 @@ Context *root_context(void) {
     return &root;
 }
 
-static UWord slot_of(const Context *from, const Function *function) {
-    UWord mixed = ((UWord)from->id * 0x9e3779b97f4a7c15ull) ^ ((UWord)function->id * 0xc2b2ae3d27d4eb4full);
-    return (mixed ^ (mixed >> 29)) & (slots - 1);
+static inline ULong key_of(const Context *from, const Function *function) {
+    return (ULong)from->id << 32 | function->id;
+}
+
+/* The place of a key in the table, or the free place for it. */
+static inline UWord slot_of(ULong key) {
+    UWord at = (key * 0x9e3779b97f4a7c15ull) >> 32;
+    for (at &= slots - 1; table[at].edge && table[at].key != key;) at = (at + 1) & (slots - 1);
+    return at;
 }
 
 static void grow(void) {
@@ -36,9 +46,10 @@ static void grow(void) {
     slots *= 2;
     table = VG_(calloc)("calltree.edges", slots, sizeof *table);
     for (Edge *edge = edges; edge; edge = edge->next) {
-        UWord at = slot_of(edge->from, edge->function);
-        while (table[at]) at = (at + 1) & (slots - 1);
-        table[at] = edge;
+        ULong key = key_of(edge->from, edge->function);
+        UWord at = slot_of(key);
+        table[at].key = key;
+        table[at].edge = edge;
     }
 }
 
@@ -62,11 +73,11 @@ static Context *destination(Context *from, Function *function) {
 
 /* The edge from a context to a function. Makes the edge and the context at its end if they do not exist. */
 Edge *follow(Context *from, Function *function) {
-    Edge *last = from->last;
-    if (LIKELY(last && last->function == function)) return last;
-    UWord at = slot_of(from, function);
-    for (; table[at]; at = (at + 1) & (slots - 1))
-        if (table[at]->function == function && table[at]->from == from) return from->last = table[at];
+    Edge **recent = &from->recent[function->id % 4];
+    if (LIKELY(*recent && (*recent)->function == function)) return *recent;
+    ULong key = key_of(from, function);
+    UWord at = slot_of(key);
+    if (table[at].edge) return *recent = table[at].edge;
     Context *to = destination(from, function);
     if (!to) {
         /* Too many contexts: the function's cost is added to its caller's, and the profile counts these edges. */
@@ -79,8 +90,9 @@ Edge *follow(Context *from, Function *function) {
     edge->function = function;
     edge->next = edges;
     edges = edge;
-    from->last = edge;
-    table[at] = edge;
+    *recent = edge;
+    table[at].key = key;
+    table[at].edge = edge;
     if (++used * 2 > slots) grow();
     return edge;
 }
@@ -97,6 +109,6 @@ void zero_counts(void) {
     for (Context *context = first_context; context; context = context->next)
         context->self = context->allocations = context->bytes = context->frees = 0;
     for (Edge *edge = edges; edge; edge = edge->next) edge->calls = 0;
-    for (Run *run = all_runs(); run; run = run->next) run->count = 0;
+    for (Run *run = all_runs(); run; run = run->next) *run->count = 0;
     now.instructions = settled_instructions = cut_calls = 0;
 }

@@ -106,6 +106,7 @@ static Function *function_of(Object *object, Addr offset, const HChar *name) {
     function->heap = name && object->path ? heap_kind(name, object->path) : HEAP_NONE;
     function->is_resolver = name && begins(name, "_dl_runtime_resolve");
     function->id = ++function_count;
+    function->key = name ? function->id : NAMELESS_KEY(object);
     function->in_bucket = function_buckets[hash];
     function_buckets[hash] = function;
     function->next = functions;
@@ -114,16 +115,22 @@ static Function *function_of(Object *object, Addr offset, const HChar *name) {
 }
 
 #if defined(VGA_amd64)
-/* Whether this is a stub that jumps through a table of addresses. Linkers also place stubs outside the PLT section. */
-static Bool is_stub(Addr address) {
+/* The place from which a stub takes the address that it jumps to. NULL if there is no stub. Linkers also place stubs
+ * outside the PLT section. */
+const Addr *slot_of_stub(Addr address, UInt *instructions) {
     const UChar *code = (const UChar *)address;
-    if (code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa) code += 4;
+    Bool is_marked = code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa;
+    *instructions = is_marked ? 2 : 1;
+    if (is_marked) code += 4;
     if (code[0] == 0xf2) code++;
-    return code[0] == 0xff && code[1] == 0x25;
+    if (code[0] != 0xff || code[1] != 0x25) return NULL;
+    Int distance;
+    VG_(memcpy)(&distance, code + 2, sizeof distance);
+    return (const Addr *)(code + 6 + distance);
 }
 #else
-static Bool is_stub(Addr address) {
-    return False;
+const Addr *slot_of_stub(Addr address, UInt *instructions) {
+    return NULL;
 }
 #endif
 
@@ -155,7 +162,8 @@ CodeKind code_at(Addr address, Function **function, Bool *is_entry, Object **obj
         return CODE_FILELESS;
     }
     const HChar *section, *name = NULL;
-    if (VG_(DebugInfo_sect_kind)(&section, address) == Vg_SectPLT || is_stub(address)) return CODE_STUB;
+    UInt in_stub;
+    if (VG_(DebugInfo_sect_kind)(&section, address) == Vg_SectPLT || slot_of_stub(address, &in_stub)) return CODE_STUB;
     PtrdiffT into = 0;
     if (!VG_(get_fnname_raw)(epoch, address, &name) || !name || !name[0]) return CODE_NAMELESS;
     if (!VG_(get_inst_offset_in_function)(epoch, address, &into)) into = 0;
@@ -164,14 +172,16 @@ CodeKind code_at(Addr address, Function **function, Bool *is_entry, Object **obj
     return CODE_NAMED;
 }
 
-/* The function that begins at an address or contains it. NULL for a stub, which has no context of its own. */
-Function *function_at(Addr address) {
+/* The function that begins at an address or contains it. NULL for a stub, which has no context of its own. Code without
+ * a symbol is taken for an entry. */
+Function *function_at(Addr address, Bool *is_entry) {
     Function *function;
     Object *object;
-    Bool is_entry;
-    switch (code_at(address, &function, &is_entry, &object)) {
+    switch (code_at(address, &function, is_entry, &object)) {
         case CODE_STUB: return NULL;
-        case CODE_NAMELESS: return function_of(object, offset_in(file_at(address), address), NULL);
+        case CODE_NAMELESS:
+            *is_entry = True;
+            return function_of(object, offset_in(file_at(address), address), NULL);
         default: return function;
     }
 }
@@ -196,6 +206,9 @@ Run *run_at(Addr address, Function *function, UInt instructions, const UChar *le
     run->offset = offset;
     run->instructions = instructions;
     run->lengths = text;
+    static UInt counters;
+    run->count = counters < sizeof shared.counters / sizeof *shared.counters ? &shared.counters[counters++]
+                                                                             : take(sizeof *run->count);
     run->in_bucket = run_buckets[hash];
     run_buckets[hash] = run;
     run->next = runs;

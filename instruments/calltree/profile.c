@@ -106,9 +106,9 @@ static void tree(VgFile *file) {
     for (Edge *edge = all_edges(); edge; edge = edge->next)
         if (edge->calls) VG_(fprintf)(file, "e %u %u %llu\n", edge->from->id, edge->to->id, edge->calls);
     for (Run *run = all_runs(); run; run = run->next)
-        if (run->count)
+        if (*run->count)
             VG_(fprintf)(file, "r %u %u %lx %llu %s\n", run->function ? run->function->id : 0, run->object->id,
-                         run->offset, run->count, run->lengths);
+                         run->offset, *run->count, run->lengths);
 }
 
 UInt profile_write(const HChar *reason, Int status) {

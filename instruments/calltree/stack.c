@@ -30,6 +30,7 @@ typedef struct {
 
 static Thread *threads, *running;
 static ThreadId running_id;
+static UInt epoch; /* of the files in memory; it changes in system calls only */
 
 /* A pseudo-function: the caller of all signal handlers. */
 static Function signal_function = {.name = "(signal)", .id = 0};
@@ -38,8 +39,7 @@ static inline void enter_context(Thread *thread, Context *context, Context *base
     now.context = context;
     thread->base = base;
     now.function = function;
-    now.function_id = function ? function->id : 0;
-    now.nameless_in = function && !function->name ? function->object->id : 0;
+    now.key = function ? function->key : 0;
 }
 
 static inline void pop(Thread *thread) {
@@ -60,13 +60,13 @@ static inline void push(Thread *thread, Addr sp, Int signal_floor) {
                                               .signal_floor = signal_floor};
 }
 
-static void forget_allocation(Thread *thread) {
-    if (thread->depth < thread->allocating) thread->allocating = 0;
+static inline void forget_allocation(Thread *thread) {
+    if (UNLIKELY(thread->depth < thread->allocating)) thread->allocating = 0;
 }
 
 /* Drops the frames that have ended, by the stack pointer. */
 static inline void unwind(Thread *thread, Addr sp) {
-    if (UNLIKELY(thread->floor) && (sp < thread->low || sp > thread->high)) {
+    if (UNLIKELY(thread->floor > 0) && (sp < thread->low || sp > thread->high)) {
         /* The handler ended without a return. */
         Int floor = thread->floor;
         while (thread->depth >= floor) pop(thread);
@@ -74,24 +74,30 @@ static inline void unwind(Thread *thread, Addr sp) {
     while (thread->depth > thread->floor && thread->frames[thread->depth - 1].sp < sp) pop(thread);
 }
 
-#define KNOWN 4096
+#define KNOWN 16384
 
-static Function *known_function(Addr target, UInt epoch) {
-    static struct {
-        Addr address;
-        Function *function;
-    } known[KNOWN];
+/* What is at an address. */
+typedef struct {
+    Addr address;
+    Function *function; /* NULL: a stub */
+    Bool is_entry;      /* or code without a symbol */
+} Place;
+
+static Place *known_place(Addr address) {
+    static Place known[KNOWN];
     static UInt known_epoch;
     if (UNLIKELY(epoch != known_epoch)) {
         VG_(memset)(known, 0, sizeof known);
         known_epoch = epoch;
     }
-    UWord at = (target ^ (target >> 12)) % KNOWN;
-    if (UNLIKELY(known[at].address != target)) {
-        known[at].function = function_at(target);
-        known[at].address = target;
+    Place *place = &known[(address ^ (address >> 14)) % KNOWN];
+    if (UNLIKELY(place->address != address)) {
+        Bool is_entry;
+        place->function = function_at(address, &is_entry);
+        place->is_entry = is_entry;
+        place->address = address;
     }
-    return known[at].function;
+    return place;
 }
 
 static inline void call(CallSite *site, Addr sp) {
@@ -119,14 +125,23 @@ VG_REGPARM(2) void on_call(CallSite *site, Addr sp) {
 
 VG_REGPARM(3) void on_call_by_address(CallSite *site, Addr sp, Addr target) {
     /* Another file may be at these addresses now, if a file was unloaded. */
-    UInt epoch = VG_(current_DiEpoch)().n;
     if (UNLIKELY(site->target != target || site->epoch != epoch)) {
-        site->function = known_function(target, epoch);
+        site->function = known_place(target)->function;
         site->target = target;
         site->epoch = epoch;
         site->from = NULL;
     }
     call(site, sp);
+}
+
+/* The stub's target is the called function, unless it leads to the dynamic linker, which has to find that first. */
+VG_REGPARM(2) void on_call_of_stub(CallSite *site, Addr sp) {
+    Context *caller = now.context;
+    on_call_by_address(site, sp, *site->slot);
+    if (LIKELY(site->function)) {
+        caller->self += site->in_stub;
+        settled_instructions += site->in_stub;
+    }
 }
 
 static void settle_allocation(Thread *thread, UWord result) {
@@ -139,11 +154,15 @@ static void settle_allocation(Thread *thread, UWord result) {
     context->frees += thread->resizes;
 }
 
-VG_REGPARM(2) void on_return(Addr sp, UWord result) {
+VG_REGPARM(1) void on_return(Addr sp) {
     Thread *thread = running;
     settle_instructions();
     unwind(thread, sp);
-    if (UNLIKELY(thread->depth < thread->allocating)) settle_allocation(thread, result);
+    if (UNLIKELY(thread->depth < thread->allocating)) {
+        UWord result;
+        VG_(get_shadow_regs_area)(running_id, (UChar *)&result, 0, result_register, sizeof result);
+        settle_allocation(thread, result);
+    }
 }
 
 /* A jump: instructions of a function are executed, at its start or in its middle, without a call. The target belongs
@@ -153,7 +172,7 @@ static void go_to(Function *function, Addr sp, Bool is_call) {
     settle_instructions();
     unwind(thread, sp);
     forget_allocation(thread);
-    if (now.function == function) return;
+    if (now.key == function->key) return;
     Context *base = thread->base, *from = base;
     if (base && base->function == function) {
         enter_context(thread, base, base, function);
@@ -167,22 +186,10 @@ static void go_to(Function *function, Addr sp, Bool is_call) {
     enter_context(thread, edge->to, replaces ? edge->to : base, function);
 }
 
-VG_REGPARM(2) void on_entry(Function *function, Addr sp) {
-    go_to(function, sp, True);
-}
-
-VG_REGPARM(2) void on_jump(Function *function, Addr sp) {
-    go_to(function, sp, False);
-}
-
-/* Code without a symbol, while the current function has one or is in another file. */
-VG_REGPARM(2) void on_nameless(Addr address, Addr sp) {
-    Thread *thread = running;
-    Function *function = function_at(address);
-    settle_instructions();
-    unwind(thread, sp);
-    if (function && now.nameless_in != function->object->id) go_to(function, sp, True);
-    forget_allocation(thread);
+/* A block of another function than the current one begins. */
+void on_other_function(void) {
+    Place *place = known_place(VG_(get_IP)(running_id));
+    if (place->function) go_to(place->function, VG_(get_SP)(running_id), place->is_entry);
 }
 
 VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second) {
@@ -208,6 +215,7 @@ static Thread *thread_of(ThreadId id) {
 }
 
 void thread_runs(ThreadId id, ULong blocks) {
+    epoch = VG_(current_DiEpoch)().n;
     if (LIKELY(id == running_id)) return;
     settle_instructions();
     if (running) {
@@ -216,6 +224,8 @@ void thread_runs(ThreadId id, ULong blocks) {
     }
     running = thread_of(id);
     running_id = id;
+    UWord address = (UWord)&shared;
+    VG_(set_shadow_regs_area)(id, 1, 0, sizeof address, (UChar *)&address);
     enter_context(running, running->context, running->base, running->function);
 }
 

@@ -12,34 +12,43 @@ Bool total_only;
 UInt heap_hooks;
 
 #if defined(VGA_amd64)
-static const Int results = offsetof(VexGuestAMD64State, guest_RAX);
+const Int result_register = offsetof(VexGuestAMD64State, guest_RAX);
 static const Int parameters[3] = {offsetof(VexGuestAMD64State, guest_RDI), offsetof(VexGuestAMD64State, guest_RSI),
                                   offsetof(VexGuestAMD64State, guest_RDX)};
 #elif defined(VGA_arm64)
-static const Int results = offsetof(VexGuestARM64State, guest_X0);
+const Int result_register = offsetof(VexGuestARM64State, guest_X0);
 static const Int parameters[3] = {offsetof(VexGuestARM64State, guest_X0), offsetof(VexGuestARM64State, guest_X1),
                                   offsetof(VexGuestARM64State, guest_X2)};
 #else
 #error "where arguments and results are passed is known for amd64 and arm64 only"
 #endif
 
-static IRExpr *load(IRSB *out, const void *place) {
-    IRTemp value = newIRTemp(out->tyenv, Ity_I64);
-    addStmtToIRSB(out, IRStmt_WrTmp(value, IRExpr_Load(Iend_LE, Ity_I64, mkIRExpr_HWord((HWord)place))));
+static IRExpr *value_of(IRSB *out, IRType type, IRExpr *expression) {
+    IRTemp value = newIRTemp(out->tyenv, type);
+    addStmtToIRSB(out, IRStmt_WrTmp(value, expression));
     return IRExpr_RdTmp(value);
 }
 
 static IRExpr *guest(IRSB *out, Int offset) {
-    IRTemp value = newIRTemp(out->tyenv, Ity_I64);
-    addStmtToIRSB(out, IRStmt_WrTmp(value, IRExpr_Get(offset, Ity_I64)));
-    return IRExpr_RdTmp(value);
+    return value_of(out, Ity_I64, IRExpr_Get(offset, Ity_I64));
 }
 
-static void add(IRSB *out, ULong *counter, UInt amount) {
-    IRTemp sum = newIRTemp(out->tyenv, Ity_I64);
-    IRExpr *addition = IRExpr_Binop(Iop_Add64, load(out, counter), IRExpr_Const(IRConst_U64(amount)));
-    addStmtToIRSB(out, IRStmt_WrTmp(sum, addition));
-    addStmtToIRSB(out, IRStmt_Store(Iend_LE, mkIRExpr_HWord((HWord)counter), IRExpr_RdTmp(sum)));
+/* The address of a counter, as a distance where it is small: that is less code. Each use needs an address of its own,
+ * which the translator then makes a part of the instruction. */
+static IRExpr *place(IRSB *out, IRExpr *base, const void *counter) {
+    UWord distance = (UWord)counter - (UWord)&shared;
+    if (distance >= sizeof shared) return mkIRExpr_HWord((HWord)counter);
+    return value_of(out, Ity_I64, IRExpr_Binop(Iop_Add64, base, IRExpr_Const(IRConst_U64(distance))));
+}
+
+static IRExpr *load(IRSB *out, IRExpr *base, const void *counter) {
+    return value_of(out, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, place(out, base, counter)));
+}
+
+static void add(IRSB *out, IRExpr *base, ULong *counter, UInt amount) {
+    IRExpr *addition = IRExpr_Binop(Iop_Add64, load(out, base, counter), IRExpr_Const(IRConst_U64(amount)));
+    IRExpr *sum = value_of(out, Ity_I64, addition);
+    addStmtToIRSB(out, IRStmt_Store(Iend_LE, place(out, base, counter), sum));
 }
 
 #define CALL(out, helper, arguments) dirty(out, #helper, (void *)helper, arguments, NULL)
@@ -52,32 +61,27 @@ static void dirty(IRSB *out, const HChar *name, void *helper, IRExpr **arguments
     addStmtToIRSB(out, IRStmt_Dirty(call));
 }
 
-/* Calls a helper if this block is not in the shadow stack's current function. */
-static void check(IRSB *out, const VexGuestLayout *layout, Addr address, Function *function, Bool is_entry,
-                  Object *nameless_in) {
-    UInt *place = nameless_in ? &now.nameless_in : &now.function_id;
-    IRTemp present = newIRTemp(out->tyenv, Ity_I32), differs = newIRTemp(out->tyenv, Ity_I1);
-    addStmtToIRSB(out, IRStmt_WrTmp(present, IRExpr_Load(Iend_LE, Ity_I32, mkIRExpr_HWord((HWord)place))));
-    IRExpr *expected = IRExpr_Const(IRConst_U32(nameless_in ? nameless_in->id : function->id));
-    IRExpr *comparison = IRExpr_Binop(Iop_CmpNE32, IRExpr_RdTmp(present), expected);
-    addStmtToIRSB(out, IRStmt_WrTmp(differs, comparison));
-    IRExpr *what = mkIRExpr_HWord(nameless_in ? (HWord)address : (HWord)function);
-    IRExpr **arguments = mkIRExprVec_2(what, guest(out, layout->offset_SP));
-    IRExpr *condition = IRExpr_RdTmp(differs);
-    if (nameless_in) dirty(out, "on_nameless", on_nameless, arguments, condition);
-    else if (is_entry) dirty(out, "on_entry", on_entry, arguments, condition);
-    else dirty(out, "on_jump", on_jump, arguments, condition);
+/* Calls a helper if this block is not in the shadow stack's current function. The helper has no arguments, because their
+ * values would be determined even if it is not called. */
+static void check(IRSB *out, IRExpr *base, ULong key) {
+    IRExpr *present = load(out, base, &now.key);
+    IRExpr *differs = value_of(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, IRExpr_Const(IRConst_U64(key)), present));
+    dirty(out, "on_other_function", on_other_function, mkIRExprVec_0(), differs);
 }
 
 static void report_call(IRSB *out, const VexGuestLayout *layout, IRExpr *target) {
     CallSite *site = take(sizeof *site);
     IRExpr *where = mkIRExpr_HWord((HWord)site), *sp = guest(out, layout->offset_SP);
-    if (target->tag == Iex_Const) {
-        site->function = function_at((Addr)target->Iex.Const.con->Ico.U64);
-        CALL(out, on_call, mkIRExprVec_2(where, sp));
-    } else {
+    if (target->tag != Iex_Const) {
         CALL(out, on_call_by_address, mkIRExprVec_3(where, sp, target));
+        return;
     }
+    Addr address = (Addr)target->Iex.Const.con->Ico.U64;
+    Bool is_entry;
+    site->function = function_at(address, &is_entry);
+    if (!site->function) site->slot = slot_of_stub(address, &site->in_stub);
+    if (site->slot) CALL(out, on_call_of_stub, mkIRExprVec_2(where, sp));
+    else CALL(out, on_call, mkIRExprVec_2(where, sp));
 }
 
 static void watch_heap(IRSB *out, const Function *function) {
@@ -88,10 +92,10 @@ static void watch_heap(IRSB *out, const Function *function) {
     CALL(out, on_heap, arguments);
 }
 
-static void count(IRSB *out, Function *function, Addr address, UInt instructions, const UChar *lengths) {
+static void count(IRSB *out, IRExpr *base, Function *function, Addr address, UInt instructions, const UChar *lengths) {
     if (!instructions) return;
-    add(out, &now.instructions, instructions);
-    if (!total_only) add(out, &run_at(address, function, instructions, lengths)->count, 1);
+    add(out, base, &now.instructions, instructions);
+    if (!total_only) add(out, base, run_at(address, function, instructions, lengths)->count, 1);
 }
 
 IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,
@@ -100,6 +104,7 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
     UChar lengths[LONGEST];
     Addr block = extents->base[0], first = 0;
     Function *function = NULL;
+    IRExpr *base = NULL;
     Bool is_entry = False, begun = False;
     Object *object = NULL;
     CodeKind kind = CODE_STUB;
@@ -110,8 +115,9 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
         IRStmt *statement = in->stmts[i];
         if (!statement || statement->tag == Ist_NoOp) continue;
         if (statement->tag == Ist_IMark) {
+            if (!begun) base = guest(out, layout->total_sizeB);
             if (!begun && !total_only && kind != CODE_STUB) {
-                check(out, layout, block, function, is_entry, kind == CODE_NAMELESS ? object : NULL);
+                check(out, base, function ? function->key : NAMELESS_KEY(object));
                 if (is_entry && function->heap != HEAP_NONE) watch_heap(out, function);
             }
             begun = True;
@@ -120,15 +126,15 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
             lengths[instructions++] = statement->Ist.IMark.len;
         }
         if (statement->tag == Ist_Exit) {
-            count(out, function, first, instructions, lengths);
+            count(out, base, function, first, instructions, lengths);
             instructions = 0;
         }
         addStmtToIRSB(out, statement);
     }
-    count(out, function, first, instructions, lengths);
+    count(out, base, function, first, instructions, lengths);
     if (total_only) return out;
     if (in->jumpkind == Ijk_Call) report_call(out, layout, in->next);
     if (in->jumpkind == Ijk_Ret)
-        CALL(out, on_return, mkIRExprVec_2(guest(out, layout->offset_SP), guest(out, results)));
+        CALL(out, on_return, mkIRExprVec_1(guest(out, layout->offset_SP)));
     return out;
 }

@@ -61,6 +61,26 @@ fn what_a_function_jumps_to_is_below_it() {
 }
 
 #[test]
+fn what_a_stub_executes_counts_for_its_caller() {
+    let Some(workshop) = Workshop::new() else { return };
+    let measured = |flags: &[&str]| {
+        let tree = workshop.tree(&workshop.compile("stubs.c", flags), &[]);
+        assert_eq!(paths(&tree, "labs"), [one("main labs", 1000)], "{flags:?}");
+        (of(&tree, "main").own, of(&tree, "labs").own)
+    };
+    let direct = measured(&["-fno-plt"]);
+    for flags in [["-fplt", "-Wl,-z,now"], ["-fplt", "-Wl,-z,lazy"]] {
+        let through = measured(&flags);
+        assert_eq!(through.1, direct.1, "{flags:?}");
+        // A jump, and on some systems a mark before it; a few more before the function is found.
+        assert!(
+            (direct.0 + 1000..direct.0 + 2010).contains(&through.0),
+            "{flags:?}: {through:?}, {direct:?}"
+        );
+    }
+}
+
+#[test]
 fn signal_handlers_have_a_tree_of_their_own_and_disturb_none() {
     let Some(workshop) = Workshop::new() else { return };
     let tree = workshop.tree(&workshop.compile("signals.c", &[]), &[]);
