@@ -10,6 +10,8 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub struct Arms {
     of: HashMap<(usize, String), Places>,
+    /// The number of subjects.
+    subjects: usize,
 }
 
 /// The indices of the arms of one subject at one version.
@@ -22,7 +24,7 @@ struct Places {
 impl Arms {
     /// Collects the arms of a resumed run.
     pub fn of(run: &Run, subjects: &[Template], builder: &Builder) -> Arms {
-        let mut arms = Arms::default();
+        let mut arms = Arms { subjects: subjects.len(), ..Arms::default() };
         for (place, arm) in run.arms.iter().enumerate() {
             let Some(commit) = &arm.version else { continue };
             let subject = subjects.iter().position(|template| match &arm.subject {
@@ -56,6 +58,13 @@ impl Arms {
     /// Returns the arms of the cases that a bench program has at a version, as far as these cases are known yet.
     pub fn cases(&self, subject: usize, commit: &str) -> &[usize] {
         self.of.get(&(subject, commit.to_owned())).map_or(&[], |places| &places.cases)
+    }
+
+    /// Returns all arms of a version, by subject.
+    pub fn of_version(&self, commit: &str) -> impl Iterator<Item = usize> {
+        (0..self.subjects).flat_map(move |subject| {
+            self.launched(subject, commit).iter().chain(self.cases(subject, commit)).copied()
+        })
     }
 
     /// Returns how often a subject was launched in the timing pass at a version, or `u32::MAX` if it cannot be timed.

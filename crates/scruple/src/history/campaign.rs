@@ -1,7 +1,9 @@
 //! A history under way: builds versions, weighs them, and stores the result of each step before the next one begins.
 
+mod builds;
 mod do_unit;
 mod forecast;
+mod journal;
 mod known;
 mod rebuilding;
 mod refinement;
@@ -18,14 +20,15 @@ use super::{Aim, Request, environment, remarks, view};
 use crate::farm::Farm;
 use crate::fault::Fault;
 use crate::progress::Progress;
-use crate::store::{Entry, Store, StoredHistory, add_readings};
+use crate::store::{Entry, Store, StoredHistory};
+use builds::Builds;
 use forecast::Forecast;
-use refinement::Suspected;
+use journal::Journal;
+use refinement::{Suspected, differ};
 use scruple_core::history::{Graph, History, READINGS, State, Version, find_changes};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run;
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
-use scruple_core::subject::Arm;
 use scruple_core::unit::{Unit, quantity};
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::command::Weigher;
@@ -45,47 +48,52 @@ const LONG: Duration = Duration::from_secs(20);
 const BRIEF: Duration = Duration::from_secs(5);
 /// How many times, at different moments, the versions on both sides of an exact change are counted.
 const VISITS: u32 = 2;
-/// The number of consecutive failed builds that suggests one mistake rather than many bad versions.
-const FAILURES: u32 = 6;
 /// The false discovery rate: the accepted share of false changes among the reported ones.
 pub const ERROR: f64 = 0.05;
 
 /// A history under way.
 pub struct Campaign {
-    store: Store,
-    history: StoredHistory,
-    graph: Graph,
-    trees: HashMap<String, String>,
-    builder: Builder,
-    weigher: Box<dyn Weigher>,
-    subjects: Vec<Template>,
-    effort: HistoryEffort,
-    same_output: bool,
-    time_only: bool,
-    instructions: bool,
-    requested: bool,
-    time_limit: Option<Duration>,
-    suspected: Vec<Suspected>,
-    /// Versions that need to be counted again. The next one to count is at the end.
-    again: Vec<usize>,
-    interrupted: Arc<AtomicBool>,
+    journal: Journal,
+    builds: Builds,
+    instruments: Instruments,
+    scope: Scope,
+    questions: OpenQuestions,
+    forecast: Forecast,
     progress: Progress,
-    sequence: u64,
+    interrupted: Arc<AtomicBool>,
+    /// The number of the next round.
     block: u32,
-    arms: Arms,
+}
+
+/// What weighs the versions, always in the same environment.
+struct Instruments {
+    weigher: Box<dyn Weigher>,
     benches: Benches,
     /// The environment of counting launches.
     environment: Vec<(OsString, OsString)>,
-    forecast: Forecast,
-    /// The indices of the versions that could not be built a second time.
-    built_once: BTreeSet<usize>,
-    /// How many builds failed since the last success.
-    failures: u32,
-    keep_going: bool,
+    time_limit: Option<Duration>,
+    /// Whether instructions are counted.
+    instructions: bool,
+    /// Whether the user asked for instructions.
+    requested: bool,
+}
+
+/// What is weighed, and how often.
+struct Scope {
+    subjects: Vec<Template>,
     /// The indices of the subjects that are weighed; `None` means all.
     part: Option<Vec<usize>>,
-    /// Whether the history in memory differs from the stored one, because the results of units could not be stored.
-    half_adopted: bool,
+    effort: HistoryEffort,
+    same_output: bool,
+    time_only: bool,
+}
+
+/// Where the versions that cause changes are still looked for.
+struct OpenQuestions {
+    graph: Graph,
+    suspected: Vec<Suspected>,
+    /// Versions that need to be counted again. The next one to count is at the end.
+    again: Vec<usize>,
 }
 
 impl Campaign {
@@ -99,45 +107,40 @@ impl Campaign {
         request: &Request,
         effort: HistoryEffort,
     ) -> Result<Campaign, Fault> {
-        let sequence = store.next_sequence(&history.run.id)?;
-        let arms = Arms::of(&history.run, &request.of.subjects, &builder);
         let blocks = history.run.arms.iter().filter_map(|arm| arm.sample("time.wall")?.blocks.iter().max());
         let block = blocks.max().map_or(0, |last| last + 1);
         let versions: Vec<Version> = history.entries.iter().map(|entry| entry.version.clone()).collect();
+        let time_limit = Some(request.of.time_limit);
         let mut campaign = Campaign {
-            store,
-            trees,
-            builder,
-            weigher: weighing.weigher,
-            progress: weighing.progress,
-            subjects: request.of.subjects.clone(),
-            effort,
-            same_output: request.of.same_output,
-            time_only: request.of.time_only,
-            instructions: weighing.instructions,
-            requested: weighing.requested,
-            time_limit: Some(request.of.time_limit),
-            suspected: Vec::new(),
-            again: Vec::new(),
-            benches: Benches::new(
-                weighing.work,
-                weighing.instructions,
-                interrupted.clone(),
-                Some(request.of.time_limit),
-            ),
-            interrupted,
-            sequence,
-            block,
-            arms,
-            environment: environment::pinned(&history.run.provenance),
+            instruments: Instruments {
+                weigher: weighing.weigher,
+                benches: Benches::new(weighing.work, weighing.instructions, interrupted.clone(), time_limit),
+                environment: environment::pinned(&history.run.provenance),
+                time_limit,
+                instructions: weighing.instructions,
+                requested: weighing.requested,
+            },
+            scope: Scope {
+                subjects: request.of.subjects.clone(),
+                part: None,
+                effort,
+                same_output: request.of.same_output,
+                time_only: request.of.time_only,
+            },
+            questions: OpenQuestions {
+                graph: Graph::of(&versions),
+                suspected: Vec::new(),
+                again: Vec::new(),
+            },
             forecast: Forecast::default(),
-            built_once: BTreeSet::new(),
-            failures: 0,
-            keep_going: request.keep_going,
-            part: None,
-            half_adopted: false,
-            graph: Graph::of(&versions),
-            history,
+            progress: weighing.progress,
+            interrupted,
+            block,
+            journal: {
+                let arms = Arms::of(&history.run, &request.of.subjects, &builder);
+                Journal::resume(store, history, arms)?
+            },
+            builds: Builds::new(builder, trees, request.keep_going),
         };
         if request.aim == Aim::Sets {
             campaign.narrow();
@@ -153,9 +156,15 @@ impl Campaign {
         while result.is_ok() {
             let seen = self.seen();
             let unclear = self.unclear(&seen);
-            let open = |a, b| unclear.iter().any(|stretch| stretch.holds(&self.graph, a, b));
-            let differ = |a, b| open(a, b) || self.differ(a, b);
-            let step = match next_step(&seen, &self.graph, &self.effort, self.spent(), differ) {
+            let open = |a, b| unclear.iter().any(|stretch| stretch.holds(&self.questions.graph, a, b));
+            let differ = |a, b| open(a, b) || differ(&self.journal, a, b);
+            let step = match next_step(
+                &seen,
+                &self.questions.graph,
+                &self.scope.effort,
+                self.journal.spent(self.scope.effort.adaptive),
+                differ,
+            ) {
                 Step::Done => self.unconfirmed().map_or(Step::Done, Step::Count),
                 step => step,
             };
@@ -164,7 +173,7 @@ impl Campaign {
             }
             if !begun {
                 begun = true;
-                result = self.store.resume_history(&self.history).map_err(Fault::from);
+                result = self.journal.begin();
             }
             let places = farm.as_mut().map(|farm| farm.places()).transpose();
             result = result.and_then(|()| self.foretell(&seen, places?));
@@ -184,59 +193,39 @@ impl Campaign {
             }
         }
         self.progress.clear();
-        if !begun && self.history.run.state != run::State::Complete {
+        if !begun && self.journal.history.run.state != run::State::Complete {
             // The interrupted history had no work left.
             begun = true;
-            self.store.resume_history(&self.history)?;
+            self.journal.begin()?;
         }
         if !begun {
-            remarks::end(&mut self.history);
+            remarks::end(&mut self.journal.history);
         }
         match begun {
-            true if self.half_adopted => result,
-            true => self.rest(result),
+            true => self.journal.end(result),
             false => result,
         }
     }
 
     /// Converts the campaign into the history that reports use.
     pub fn into_history(self) -> History {
-        view(self.history)
-    }
-
-    fn rest(&mut self, result: Result<(), Fault>) -> Result<(), Fault> {
-        self.history.run.state = match &result {
-            Ok(()) => run::State::Complete,
-            Err(fault) if fault.code == crate::fault::Code::Interrupted => run::State::Interrupted,
-            Err(_) => run::State::Failed,
-        };
-        let mut stored = Ok(());
-        for index in 0..self.history.entries.len() {
-            let version = &mut self.history.entries[index].version;
-            if result.is_ok() && matches!(version.state, State::Queued | State::Building) {
-                version.state = State::Skipped;
-                stored = stored.and_then(|()| self.put(index, &[]));
-            }
-        }
-        remarks::end(&mut self.history);
-        let stored = stored.and_then(|()| Ok(self.store.rest_history(&self.history.run)?));
-        result.and(stored)
+        view(self.journal.history)
     }
 
     /// Returns the next version on either side of an exact change that was not counted again yet. Counting again is
     /// necessary because a program may depend on things outside the repository, which two consecutive counts do not
     /// reveal.
     fn unconfirmed(&mut self) -> Option<usize> {
-        if self.time_only {
+        if self.scope.time_only {
             return None;
         }
-        if self.again.is_empty() {
-            let entries = &self.history.entries;
+        if self.questions.again.is_empty() {
+            let entries = &self.journal.history.entries;
             let original = |index: usize| match &entries[index].version.same_as {
                 Some(same) => entries.iter().position(|entry| entry.version.commit == *same).unwrap_or(index),
                 None => index,
             };
-            let judged = find_changes(&view(self.history.clone()), ERROR).series;
+            let judged = find_changes(&self.journal.view(), ERROR).series;
             let counts =
                 judged.iter().filter(|one| (one.exact || one.shifting) && !one.metric.starts_with("build."));
             let sides: BTreeSet<usize> =
@@ -244,66 +233,53 @@ impl Campaign {
             let open = |index: &usize| {
                 entries[*index].version.state == State::Built && entries[*index].counted < VISITS
             };
-            self.again = sides.into_iter().rev().filter(open).collect();
+            self.questions.again = sides.into_iter().rev().filter(open).collect();
         }
-        self.again.pop()
-    }
-
-    fn put(&self, index: usize, arms: &[(usize, &Arm)]) -> Result<(), Fault> {
-        let (run, entry) = (&self.history.run.id, &self.history.entries[index]);
-        Ok(self.store.put_version(run, index, entry, arms)?)
+        self.questions.again.pop()
     }
 
     /// Builds a version. If no cost of this history is known, it is counted at once: only a launch shows what is ahead.
     fn build_and_try(&mut self, index: usize) -> Result<(), Fault> {
         self.build(index)?;
-        let tried = self.time_only || self.history.entries.iter().any(|entry| entry.counted > 0);
-        match self.history.entries[index].version.state {
+        let tried =
+            self.scope.time_only || self.journal.history.entries.iter().any(|entry| entry.counted > 0);
+        match self.journal.history.entries[index].version.state {
             State::Built if !tried => self.count(index),
             _ => Ok(()),
         }
     }
 
     fn build(&mut self, index: usize) -> Result<(), Fault> {
-        let version = &mut self.history.entries[index].version;
+        let version = &mut self.journal.history.entries[index].version;
         version.state = State::Building;
         let commit = version.commit.clone();
         let tried = |entry: &&Entry| entry.artefacts.is_some() || entry.version.state.failed();
-        let built = self.history.entries.iter().filter(tried).count();
-        let title = &self.history.entries[index].version.title;
-        self.progress.tell("building", built, self.history.entries.len(), title);
-        self.put(index, &[])?;
-        let tree = self.trees.get(&commit).cloned().unwrap_or_default();
-        let outcome = match self.builder.build(&commit, &tree) {
+        let built = self.journal.history.entries.iter().filter(tried).count();
+        let title = &self.journal.history.entries[index].version.title;
+        self.progress.tell("building", built, self.journal.history.entries.len(), title);
+        self.journal.put(index, &[])?;
+        let outcome = match self.builds.build(&commit) {
             Ok(outcome) => outcome,
             Err(fault) => {
-                self.history.entries[index].version.state = State::Queued;
-                self.put(index, &[])?;
+                self.journal.history.entries[index].version.state = State::Queued;
+                self.journal.put(index, &[])?;
                 return Err(fault);
             }
         };
-        let title = &self.history.entries[index].version;
+        let title = &self.journal.history.entries[index].version;
         let name = format!("{} {}", title.short(), title.title);
-        let number = format!("{} of {}", built + 1, self.history.entries.len());
+        let number = format!("{} of {}", built + 1, self.journal.history.entries.len());
         match outcome {
             Outcome::Failed(state, why) => {
                 self.progress.done(&format!("version {number} failed: {name}: {why}"));
-                let log = self.builder.cache.log(&commit).display().to_string();
-                let version = &mut self.history.entries[index].version;
+                let log = self.builds.log(&commit).display().to_string();
+                let version = &mut self.journal.history.entries[index].version;
                 (version.state, version.why, version.log) = (state, Some(why), Some(log.clone()));
-                self.put(index, &[])?;
-                self.failures += 1;
-                match self.failures >= FAILURES && !self.keep_going {
-                    true => Err(Fault::program(format!(
-                        "{FAILURES} builds failed one after the other, the last at {name}; see {log}. If the build steps are \
-                         right, the same command goes on with other versions, and --keep-going does not stop again; else \
-                         mend them, or build these again with --retry"
-                    ))),
-                    false => Ok(()),
-                }
+                self.journal.put(index, &[])?;
+                self.builds.failed(&name, &log)
             }
             Outcome::Ready(artefacts) => {
-                self.failures = 0;
+                self.builds.succeeded();
                 let took = quantity(artefacts.time as f64, &Unit::Nanoseconds);
                 self.progress.done(&format!("version {number} built in {took}: {name}"));
                 self.built(index, &commit, &artefacts)
@@ -313,22 +289,22 @@ impl Campaign {
 
     /// Records a successful build: the state of the version, its arms, and the cost of the build.
     fn built(&mut self, index: usize, commit: &str, artefacts: &Artefacts) -> Result<(), Fault> {
-        let effective = self.builder.effective(commit);
-        let twin = self.history.entries.iter().find(|other| {
-            let theirs = || self.builder.effective(&other.version.commit);
+        let effective = self.builds.builder.effective(commit);
+        let twin = self.journal.history.entries.iter().find(|other| {
+            let theirs = || self.builds.builder.effective(&other.version.commit);
             other.version.state == State::Built
                 && other.artefacts.as_ref() == Some(&artefacts.digest)
                 && (theirs().params, theirs().env) == (effective.params.clone(), effective.env.clone())
         });
         let same_as = twin.map(|twin| twin.version.commit.clone());
-        let entry = &mut self.history.entries[index];
+        let entry = &mut self.journal.history.entries[index];
         entry.version.state = if same_as.is_some() { State::SameBinary } else { State::Built };
         (entry.version.same_as, entry.artefacts) = (same_as, Some(artefacts.digest.clone()));
         self.add_arms(index)?;
-        let Some(arm) = self.arms.launched(0, commit).first().copied() else { return Ok(()) };
+        let Some(arm) = self.journal.arms.launched(0, commit).first().copied() else { return Ok(()) };
         // Without build steps there is no build, and therefore no build time and no size.
-        let nothing = self.builder.effective(commit).steps.is_empty();
-        if nothing || self.history.run.arms[arm].figures.contains_key("build.bytes") {
+        let nothing = self.builds.builder.effective(commit).steps.is_empty();
+        if nothing || self.journal.history.run.arms[arm].figures.contains_key("build.bytes") {
             return Ok(());
         }
         let reading = |key: &str, value: f64, source: &str| Some(Reading::of(metric(key)?, value, source));
@@ -336,57 +312,40 @@ impl Campaign {
             reading("build.time", artefacts.time as f64, "the build steps' elapsed time"),
             reading("build.bytes", artefacts.bytes as f64, "sizes of files"),
         ];
-        self.keep(arm, Pass::Build, 0, readings.into_iter().flatten().collect())
+        self.journal.keep(arm, Pass::Build, 0, readings.into_iter().flatten().collect())
     }
 
     /// Creates the arms of a version, unless they exist, and stores the version.
     fn add_arms(&mut self, index: usize) -> Result<(), Fault> {
-        let commit = &self.history.entries[index].version.commit.clone();
-        let effective = self.builder.effective(commit);
-        let mut added = Vec::new();
-        for (subject, template) in self.subjects.iter().enumerate() {
-            if !self.arms.launched(subject, commit).is_empty() {
-                continue;
-            }
-            for arm in template.arms(commit, &effective) {
-                let place = self.history.run.arms.len();
-                self.arms.add(subject, commit, place, &arm);
-                added.push(place);
-                self.history.run.arms.push(arm);
+        let commit = &self.journal.history.entries[index].version.commit.clone();
+        let effective = self.builds.builder.effective(commit);
+        let mut arms = Vec::new();
+        for (subject, template) in self.scope.subjects.iter().enumerate() {
+            if self.journal.arms.launched(subject, commit).is_empty() {
+                arms.extend(template.arms(commit, &effective).into_iter().map(|arm| (subject, arm)));
             }
         }
-        let arms: Vec<(usize, &Arm)> =
-            added.iter().map(|place| (*place, &self.history.run.arms[*place])).collect();
-        self.put(index, &arms)
+        self.journal.add_arms(index, arms)
     }
 
     /// Makes sure that the artefacts of a version exist, and builds them again if they were removed. Returns false if
     /// that is no longer possible, and records the reason as the state of the version.
     fn is_at_hand(&mut self, index: usize) -> Result<bool, Fault> {
-        let entry = &self.history.entries[index];
+        let entry = &self.journal.history.entries[index];
         let digest = entry.artefacts.clone().unwrap_or_default();
-        if self.builder.cache.has(&digest)? {
+        if self.builds.builder.cache.has(&digest)? {
             return Ok(true);
         }
         let commit = entry.version.commit.clone();
-        self.progress.tell("building", index, self.history.entries.len(), "what was cleaned away");
-        let tree = self.trees.get(&commit).cloned().unwrap_or_default();
-        match self.builder.build(&commit, &tree)? {
+        self.progress.tell("building", index, self.journal.history.entries.len(), "what was cleaned away");
+        match self.builds.build(&commit)? {
             Outcome::Ready(artefacts) => {
                 // A rebuilt version counts as the same commit even if its artefacts are not byte for byte the same.
-                self.history.entries[index].artefacts = Some(artefacts.digest);
-                self.put(index, &[]).map(|()| true)
+                self.journal.history.entries[index].artefacts = Some(artefacts.digest);
+                self.journal.put(index, &[]).map(|()| true)
             }
             Outcome::Failed(state, why) => self.reject(index, state, why, "").map(|()| false),
         }
-    }
-
-    fn keep(&mut self, arm: usize, pass: Pass, block: u32, readings: Vec<Reading>) -> Result<(), Fault> {
-        let run = &self.history.run.id;
-        self.store.journal(run, self.sequence, arm, pass, block, &readings)?;
-        self.sequence += 1;
-        add_readings(&mut self.history.run.arms[arm], readings, pass, block);
-        Ok(())
     }
 
     /// Runs the memory and counting passes of one version.
@@ -394,23 +353,23 @@ impl Campaign {
         if !self.is_at_hand(index)? {
             return Ok(());
         }
-        let counting = self.weigher.counting_launches();
-        let first_block = self.history.entries[index].counted * BLOCKS_OF_A_VISIT;
+        let counting = self.instruments.weigher.counting_launches();
+        let first_block = self.journal.history.entries[index].counted * BLOCKS_OF_A_VISIT;
         for (subject, launch) in self.launches(index) {
-            if self.subjects[subject].yardstick {
+            if self.scope.subjects[subject].yardstick {
                 continue;
             }
             let mut first = None;
             // If the user wants few rounds, these passes have few launches as well.
-            let enough = (READINGS as u32).min(self.effort.rounds).max(REPEATS);
-            let passes = match self.subjects[subject].bench {
+            let enough = (READINGS as u32).min(self.scope.effort.rounds).max(REPEATS);
+            let passes = match self.scope.subjects[subject].bench {
                 // The memory of the process does not belong to any single case.
                 true => vec![(Pass::Counting, 1, REPEATS)],
                 false => vec![(Pass::Memory, 1, enough), (Pass::Counting, counting, counting * enough)],
             };
             for (pass, least, most) in passes {
                 for block in 0..most {
-                    let by_number = pass == Pass::Memory && self.effort.budget.is_none();
+                    let by_number = pass == Pass::Memory && self.scope.effort.budget.is_none();
                     let long = |limit| !by_number && first.is_some_and(|first| first > limit);
                     if block >= least && long(LONG) {
                         break;
@@ -422,7 +381,7 @@ impl Campaign {
                     }
                     let block = first_block + block;
                     let Some(weighing) = self.visit(index, (subject, launch), pass, block, 0)? else {
-                        match self.history.entries[index].version.state {
+                        match self.journal.history.entries[index].version.state {
                             State::Built => break,
                             _ => return Ok(()),
                         }
@@ -432,16 +391,19 @@ impl Campaign {
                 }
             }
         }
-        self.history.entries[index].counted += 1;
-        let version = &self.history.entries[index].version;
+        self.journal.history.entries[index].counted += 1;
+        let version = &self.journal.history.entries[index].version;
         self.progress.done(&format!("counted and checked: {} {}", version.short(), version.title));
-        self.put(index, &[])
+        self.journal.put(index, &[])
     }
 
     /// Whether the counts of a command, from a given block on, are the same in each launch.
     fn repeats(&self, index: usize, (subject, launch): (usize, usize), from: u32) -> bool {
-        let launched = self.arms.launched(subject, &self.history.entries[index].version.commit);
-        let Some(arm) = launched.get(launch).map(|place| &self.history.run.arms[*place]) else { return true };
+        let launched =
+            self.journal.arms.launched(subject, &self.journal.history.entries[index].version.commit);
+        let Some(arm) = launched.get(launch).map(|place| &self.journal.history.run.arms[*place]) else {
+            return true;
+        };
         let samples = arm.figures.keys().filter_map(|key| arm.sample(key));
         samples.filter(|sample| sample.pass == Pass::Counting).all(|sample| {
             let readings = sample.blocks.iter().zip(&sample.readings);
@@ -453,20 +415,22 @@ impl Campaign {
 
     /// Returns the launches of one block at a version: the index of each subject with the number of the launch.
     fn launches(&self, index: usize) -> Vec<(usize, usize)> {
-        let effective = self.builder.effective(&self.history.entries[index].version.commit);
+        let effective = self.builds.builder.effective(&self.journal.history.entries[index].version.commit);
         let of = |(subject, template): (usize, &Template)| {
             (0..template.launches(&effective).len()).map(move |launch| (subject, launch))
         };
-        let taken = |subject: &usize| self.part.as_ref().is_none_or(|part| part.contains(subject));
-        self.subjects.iter().enumerate().filter(|(subject, _)| taken(subject)).flat_map(of).collect()
+        let taken = |subject: &usize| self.scope.part.as_ref().is_none_or(|part| part.contains(subject));
+        self.scope.subjects.iter().enumerate().filter(|(subject, _)| taken(subject)).flat_map(of).collect()
     }
 
     /// Launches each command of these versions once, in an order drawn from the seed.
     fn take_block(&mut self, set: &[usize]) -> Result<(), Fault> {
-        let twins = self.history.entries.iter().enumerate().filter(|(_, entry)| {
+        let twins = self.journal.history.entries.iter().enumerate().filter(|(_, entry)| {
             let original = entry.version.same_as.as_ref();
             entry.version.state == State::SameBinary
-                && set.iter().any(|index| Some(&self.history.entries[*index].version.commit) == original)
+                && set
+                    .iter()
+                    .any(|index| Some(&self.journal.history.entries[*index].version.commit) == original)
         });
         let twins: Vec<usize> = twins.map(|(index, _)| index).take(TWINS).collect();
         let all: Vec<usize> = set.iter().copied().chain(twins).collect();
@@ -477,12 +441,12 @@ impl Campaign {
             .iter()
             .flat_map(|index| self.launches(*index).into_iter().map(move |launch| (*index, launch)))
             .collect();
-        let plan = VisitOrder::new(visits.len(), self.history.run.seed);
+        let plan = VisitOrder::new(visits.len(), self.journal.history.run.seed);
         let block = self.block;
         self.block += 1;
         for (visited, place) in plan.order(block).into_iter().enumerate() {
             let (index, launch) = visits[place];
-            let version = &self.history.entries[index].version;
+            let version = &self.journal.history.entries[index].version;
             if !matches!(version.state, State::Built | State::SameBinary) {
                 continue;
             }

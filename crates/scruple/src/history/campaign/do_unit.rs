@@ -17,14 +17,14 @@ impl Campaign {
         shared: &Path,
         built: impl Fn(&str) -> Result<Option<UnitOutcome>, Fault>,
     ) -> Result<(), Fault> {
-        for index in 0..self.history.entries.len() {
-            let commit = self.history.entries[index].version.commit.clone();
+        for index in 0..self.journal.history.entries.len() {
+            let commit = self.journal.history.entries[index].version.commit.clone();
             match built(&commit)? {
                 None => self.add_arms(index)?,
                 Some(found) => self.note_build(index, found)?,
             }
-            let Some(digest) = self.history.entries[index].artefacts.clone() else { continue };
-            if !self.builder.cache.fetch(shared, &digest)? {
+            let Some(digest) = self.journal.history.entries[index].artefacts.clone() else { continue };
+            if !self.builds.builder.cache.fetch(shared, &digest)? {
                 return Err(Fault::usage(format!(
                     "the artefacts of {commit} are not in ‘{}’: all nodes must see that folder; [farm] folder names another one",
                     shared.display()
@@ -36,17 +36,17 @@ impl Campaign {
 
     /// Records the result of a build that another process did.
     pub(super) fn note_build(&mut self, index: usize, found: UnitOutcome) -> Result<(), Fault> {
-        let commit = self.history.entries[index].version.commit.clone();
+        let commit = self.journal.history.entries[index].version.commit.clone();
         match found {
             UnitOutcome::Built(artefacts) => self.built(index, &commit, &artefacts),
             UnitOutcome::NotBuilt { state, why, log } => {
-                let path = self.builder.cache.log(&commit);
+                let path = self.builds.log(&commit);
                 std::fs::write(&path, log)
                     .map_err(|error| crate::history::build_process::unwritable(&path, error))?;
-                let version = &mut self.history.entries[index].version;
+                let version = &mut self.journal.history.entries[index].version;
                 (version.state, version.why) = (state, Some(why));
                 version.log = Some(path.display().to_string());
-                self.put(index, &[])
+                self.journal.put(index, &[])
             }
             UnitOutcome::Measured { .. } | UnitOutcome::Weighed { .. } => {
                 Err(Fault::internal("a unit that was to build a version has weighed some".to_owned()))
@@ -56,9 +56,9 @@ impl Campaign {
 
     /// Runs the counting pass of some versions and rounds of others, as the unit says. All builds are finished by now.
     pub fn perform(&mut self, work: &Measure) -> Result<(), Fault> {
-        self.part = Some(work.part.clone());
+        self.scope.part = Some(work.part.clone());
         let places = |this: &Campaign, commits: &[String]| -> Vec<usize> {
-            let entries = this.history.entries.iter().enumerate();
+            let entries = this.journal.history.entries.iter().enumerate();
             let wanted = |entry: &Entry| {
                 entry.version.state == State::Built && commits.contains(&entry.version.commit)
             };
@@ -78,14 +78,13 @@ impl Campaign {
     /// Returns the states of the versions, the run, and the logs of the versions that failed. Build costs are removed,
     /// because the results of the units that built the versions contain them.
     pub fn into_parts(self) -> (Vec<Entry>, Run, Vec<(String, PathBuf)>) {
-        let mut run = self.history.run;
+        let mut run = self.journal.history.run;
         for arm in &mut run.arms {
             arm.figures
                 .retain(|_, figure| !matches!(figure, Figure::Sample(sample) if sample.pass == Pass::Build));
         }
-        let failed = self.history.entries.iter().filter(|entry| entry.version.state.failed());
-        let logs =
-            failed.map(|entry| (entry.version.commit.clone(), self.builder.cache.log(&entry.version.commit)));
-        (self.history.entries.clone(), run, logs.collect())
+        let failed = self.journal.history.entries.iter().filter(|entry| entry.version.state.failed());
+        let logs = failed.map(|entry| (entry.version.commit.clone(), self.builds.log(&entry.version.commit)));
+        (self.journal.history.entries.clone(), run, logs.collect())
     }
 }

@@ -61,9 +61,10 @@ impl Campaign {
             return Ok(());
         }
         let (recorded, whence) = self.recorded()?;
-        let built =
-            |entry: &crate::store::Entry| !self.builder.effective(&entry.version.commit).steps.is_empty();
-        let to_build = self.history.entries.iter().any(built);
+        let built = |entry: &crate::store::Entry| {
+            !self.builds.builder.effective(&entry.version.commit).steps.is_empty()
+        };
+        let to_build = self.journal.history.entries.iter().any(built);
         let known = !recorded.launches.is_empty() && (!recorded.builds.is_empty() || !to_build);
         if !known && self.forecast.counts_told {
             return Ok(());
@@ -104,7 +105,7 @@ impl Campaign {
             Some(places) => format!(" on {places} nodes, {} of nodes' time", told(most.total)),
             None => String::new(),
         };
-        let budget = match self.effort.budget {
+        let budget = match self.scope.effort.budget {
             Some(_) => "; --budget bounds the rounds",
             None => "; --runs says how many rounds",
         };
@@ -117,7 +118,7 @@ impl Campaign {
 
     /// Returns the recorded costs, and where they come from: this history, or else another one of this repository.
     fn recorded(&mut self) -> Result<(Recorded, &'static str), Fault> {
-        let mut own = Recorded::of(&self.history.run, |_| true);
+        let mut own = Recorded::of(&self.journal.history.run, |_| true);
         if own.launches.is_empty() {
             own.launches.extend(self.forecast.launch.map(|launch| launch.as_nanos() as f64));
         }
@@ -133,18 +134,12 @@ impl Campaign {
 
     /// Returns the costs that the newest other history of this repository with the same commands has recorded.
     fn earlier(&self) -> Result<Recorded, Fault> {
-        let ours = |arm: &&Arm| self.subjects.iter().any(|subject| subject.name == arm.name);
-        for listed in self.store.histories_of(&self.history.source)? {
-            if listed.id == self.history.run.id {
-                continue;
-            }
-            let Some(other) = self.store.history_of_run(&listed.id)? else { continue };
-            let recorded = Recorded::of(&other.run, ours);
-            if !recorded.launches.is_empty() {
-                return Ok(recorded);
-            }
-        }
-        Ok(Recorded::default())
+        let ours = |arm: &&Arm| self.scope.subjects.iter().any(|subject| subject.name == arm.name);
+        let found = self.journal.find_in_others(|run| {
+            let recorded = Recorded::of(run, ours);
+            (!recorded.launches.is_empty()).then_some(recorded)
+        })?;
+        Ok(found.unwrap_or_default())
     }
 
     /// Returns the expected work, with these times of a build and a launch in nanoseconds: if no version differs, and
@@ -155,28 +150,28 @@ impl Campaign {
             build: Duration::from_nanos(build as u64),
             launch,
             counted: self.launches_of_a_count(launch),
-            subjects: self.subjects.len(),
+            subjects: self.scope.subjects.len(),
             nodes: places,
             divided: node_count,
-            spent: self.spent(),
+            spent: self.journal.spent(self.scope.effort.adaptive),
         };
         let middle = seen.len() / 2;
         let step = |a: usize, b: usize| (a < middle) != (b < middle);
         let of = |differ: &dyn Fn(usize, usize) -> bool| {
-            Work::expected(seen, &self.graph, &self.effort, &assumed, differ)
+            Work::expected(seen, &self.questions.graph, &self.scope.effort, &assumed, differ)
         };
         [of(&|_, _| false), of(&step)]
     }
 
     /// Returns the number of launches of the memory and counting passes of one version, if its counts repeat.
     fn launches_of_a_count(&self, launch: Duration) -> usize {
-        let enough = (READINGS as u32).min(self.effort.rounds).max(REPEATS);
+        let enough = (READINGS as u32).min(self.scope.effort.rounds).max(REPEATS);
         let of_a_command = match launch {
-            launch if launch > LONG => 1 + self.weigher.counting_launches(),
-            launch if launch > BRIEF => REPEATS * (1 + self.weigher.counting_launches()),
-            _ => enough + REPEATS * self.weigher.counting_launches(),
+            launch if launch > LONG => 1 + self.instruments.weigher.counting_launches(),
+            launch if launch > BRIEF => REPEATS * (1 + self.instruments.weigher.counting_launches()),
+            _ => enough + REPEATS * self.instruments.weigher.counting_launches(),
         };
-        let weighed = self.subjects.iter().filter(|subject| !subject.yardstick);
+        let weighed = self.scope.subjects.iter().filter(|subject| !subject.yardstick);
         weighed.map(|subject| if subject.bench { REPEATS } else { of_a_command } as usize).sum()
     }
 
@@ -189,7 +184,7 @@ impl Campaign {
                 work.push(format!("{number} {what}"));
             }
         }
-        let all = self.history.entries.len();
+        let all = self.journal.history.entries.len();
         self.progress.say(&format!("next, of {all} versions: {}", work.join(", ")));
     }
 }

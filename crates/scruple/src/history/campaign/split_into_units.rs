@@ -2,6 +2,7 @@
 //! transaction.
 
 use super::Campaign;
+use super::refinement::differ;
 use crate::digest::digest;
 use crate::farm::batch::{Batch, Planned};
 use crate::farm::classes::{OfNode, check_classes};
@@ -32,16 +33,23 @@ impl Campaign {
     /// Has the farm do this step, together with all work that does not depend on its result.
     pub(super) fn hand_out_step(&mut self, farm: &mut Farm, step: Step, seen: &[Seen]) -> Result<(), Fault> {
         let unclear = self.unclear(seen);
-        let open = |a, b| unclear.iter().any(|stretch| stretch.holds(&self.graph, a, b));
-        let differ = |a, b| open(a, b) || self.differ(a, b);
+        let open = |a, b| unclear.iter().any(|stretch| stretch.holds(&self.questions.graph, a, b));
+        let differ = |a, b| open(a, b) || differ(&self.journal, a, b);
         let room = (farm.places()?, self.rounds_within_budget(seen));
-        let mut now = ahead(seen, &self.graph, &self.effort, self.spent(), room, differ);
+        let mut now = ahead(
+            seen,
+            &self.questions.graph,
+            &self.scope.effort,
+            self.journal.spent(self.scope.effort.adaptive),
+            room,
+            differ,
+        );
         if now == Ahead::default()
             && let Step::Count(index) = step
         {
             // Both sides of a change are counted again on the same machine.
             now.count = vec![index];
-            now.count.extend(std::mem::take(&mut self.again));
+            now.count.extend(std::mem::take(&mut self.questions.again));
         }
         self.hand_out(farm, now, seen)
     }
@@ -49,29 +57,31 @@ impl Campaign {
     /// Returns how many rounds may run before the budget is checked again. The number is small until the time of a
     /// round is known.
     fn rounds_within_budget(&self, seen: &[Seen]) -> u32 {
-        let Some(budget) = self.effort.budget else { return u32::MAX };
+        let Some(budget) = self.scope.effort.budget else { return u32::MAX };
         let known: u32 = seen.iter().map(|one| if one.rounds == u32::MAX { 0 } else { one.rounds }).sum();
         if known == 0 {
-            return self.effort.first();
+            return self.scope.effort.first();
         }
         let built = seen.iter().filter(|one| one.state == State::Built).count();
-        let each = self.spent().as_secs_f64() / f64::from(known) * built as f64;
-        ((budget.saturating_sub(self.spent()).as_secs_f64() / each) as u32).max(1)
+        let each =
+            self.journal.spent(self.scope.effort.adaptive).as_secs_f64() / f64::from(known) * built as f64;
+        ((budget.saturating_sub(self.journal.spent(self.scope.effort.adaptive)).as_secs_f64() / each) as u32)
+            .max(1)
     }
 
     /// Has the farm do the work that is possible now, and adopts all its results at once: if this process is killed,
     /// none are adopted.
     fn hand_out(&mut self, farm: &mut Farm, mut ahead: Ahead, seen: &[Seen]) -> Result<(), Fault> {
         let shared = match &farm.folder {
-            Some(folder) => folder.join(key(&self.history.source)),
-            None => self.builder.cache.folder().to_owned(),
+            Some(folder) => folder.join(key(&self.journal.history.source)),
+            None => self.builds.builder.cache.folder().to_owned(),
         };
-        let folder = Folder::make(shared.join("farm").join(&self.history.run.id))?;
+        let folder = Folder::make(shared.join("farm").join(&self.journal.history.run.id))?;
         for part in ["built", "lists"].map(|part| shared.join(part)) {
             std::fs::create_dir_all(&part).map_err(|error| unwritable(&part, error))?;
         }
         let commits: Vec<&str> =
-            self.history.entries.iter().map(|entry| entry.version.commit.as_str()).collect();
+            self.journal.history.entries.iter().map(|entry| entry.version.commit.as_str()).collect();
         let basis = digest(&format!("{seen:?} {commits:?}"));
         self.tell_units(&ahead);
         if farm.builds_on_nodes() {
@@ -81,7 +91,7 @@ impl Campaign {
                 self.build(*index)?;
             }
             for index in ahead.count.iter().chain(&ahead.beside) {
-                if self.history.entries[*index].version.state == State::Built {
+                if self.journal.history.entries[*index].version.state == State::Built {
                     self.is_at_hand(*index)?;
                 }
             }
@@ -89,7 +99,7 @@ impl Campaign {
         let batch = match Batch::sent(&folder, &basis)? {
             Some(batch) => batch,
             None => {
-                let batch = self.plan(farm, (&folder, &shared), &ahead, basis)?;
+                let batch = self.plan_units(farm, (&folder, &shared), &ahead, basis)?;
                 batch.write(&folder)?;
                 batch
             }
@@ -121,11 +131,9 @@ impl Campaign {
         if !farm.entry.mixed {
             self.check_classes(&folder, &measures)?;
         }
-        self.store.hold()?;
+        self.journal.hold()?;
         let adopted = self.adopt(builds, measures);
-        self.half_adopted = true;
-        self.store.release(adopted)?;
-        self.half_adopted = false;
+        self.journal.release(adopted)?;
         folder.remove();
         Ok(())
     }
@@ -134,10 +142,10 @@ impl Campaign {
     fn add_cleaned(&self, shared: &Path, ahead: &mut Ahead) -> Result<(), Fault> {
         let mut gone = Vec::new();
         for index in ahead.count.iter().chain(&ahead.beside).copied() {
-            let entry = &self.history.entries[index];
+            let entry = &self.journal.history.entries[index];
             let digest = entry.artefacts.clone().unwrap_or_default();
             let there = || shared.join("built").join(&digest).is_dir();
-            if entry.version.state == State::Built && !there() && !self.builder.cache.has(&digest)? {
+            if entry.version.state == State::Built && !there() && !self.builds.builder.cache.has(&digest)? {
                 gone.push(index);
             }
         }
@@ -148,7 +156,7 @@ impl Campaign {
     }
 
     /// Writes the units of the work that is possible now.
-    fn plan(
+    fn plan_units(
         &self,
         farm: &mut Farm,
         (folder, shared): (&Folder, &Path),
@@ -158,8 +166,8 @@ impl Campaign {
         let mut batch = Batch { basis, ..Batch::default() };
         let on_nodes = farm.builds_on_nodes();
         for index in ahead.builds.iter().filter(|_| on_nodes) {
-            let commit = self.history.entries[*index].version.commit.clone();
-            let tree = self.trees.get(&commit).cloned().unwrap_or_default();
+            let commit = self.journal.history.entries[*index].version.commit.clone();
+            let tree = self.builds.tree(&commit);
             let unit = self.unit(
                 std::slice::from_ref(&commit),
                 shared,
@@ -168,10 +176,10 @@ impl Campaign {
             batch.builds.push((commit, folder.write_unit(&text(&Written::Version(Box::new(unit)))?)?));
         }
         let known = |indices: &[usize]| -> Vec<String> {
-            let ready = indices
-                .iter()
-                .filter(|index| on_nodes || self.history.entries[**index].version.state == State::Built);
-            ready.map(|index| self.history.entries[*index].version.commit.clone()).collect()
+            let ready = indices.iter().filter(|index| {
+                on_nodes || self.journal.history.entries[**index].version.state == State::Built
+            });
+            ready.map(|index| self.journal.history.entries[*index].version.commit.clone()).collect()
         };
         let (count, beside) = (known(&ahead.count), known(&ahead.beside));
         let places = farm.places()?.max(1) as u32;
@@ -200,7 +208,7 @@ impl Campaign {
             let commits: Vec<String> =
                 measure.entries.iter().map(|entry| entry.version.commit.clone()).collect();
             for digest in measure.entries.iter().filter_map(|entry| entry.artefacts.as_ref()) {
-                self.builder.cache.share(shared, digest)?;
+                self.builds.builder.cache.share(shared, digest)?;
             }
             let unit = self.unit(&commits, shared, Work::Measure(Box::new(measure)));
             batch.measures.push(Planned {
@@ -215,7 +223,7 @@ impl Campaign {
     /// Divides the subjects into at most this many groups. Each group contains the yardsticks.
     fn group_subjects(&self, most: usize) -> Vec<Vec<usize>> {
         let (beside, weighed): (Vec<usize>, Vec<usize>) =
-            (0..self.subjects.len()).partition(|subject| self.subjects[*subject].yardstick);
+            (0..self.scope.subjects.len()).partition(|subject| self.scope.subjects[*subject].yardstick);
         let length = weighed.len().div_ceil(most.clamp(1, weighed.len().max(1))).max(1);
         weighed.chunks(length).map(|part| part.iter().chain(&beside).copied().collect()).collect()
     }
@@ -224,9 +232,9 @@ impl Campaign {
         let commits: HashSet<String> = commits.iter().cloned().collect();
         WorkUnit {
             scruple: env!("CARGO_PKG_VERSION").to_owned(),
-            place: self.history.source.clone(),
-            origin: self.builder.origin().clone(),
-            recipe: self.builder.recipe().for_commits(&commits),
+            place: self.journal.history.source.clone(),
+            origin: self.builds.builder.origin().clone(),
+            recipe: self.builds.builder.recipe().for_commits(&commits),
             shared: shared.to_owned(),
             work,
         }
@@ -235,7 +243,7 @@ impl Campaign {
     /// Returns the environment of counting launches in the form that units have.
     fn environment_as_text(&self) -> BTreeMap<String, String> {
         let text = |part: &OsString| part.to_string_lossy().into_owned();
-        self.environment.iter().map(|(name, value)| (text(name), text(value))).collect()
+        self.instruments.environment.iter().map(|(name, value)| (text(name), text(value))).collect()
     }
 
     fn measure(
@@ -255,31 +263,31 @@ impl Campaign {
                     .as_ref()
                     .is_some_and(|commit| wanted.contains(commit) && !builds.contains_key(commit))
         };
-        let entries = self.history.entries.iter();
+        let entries = self.journal.history.entries.iter();
         let mut entries: Vec<Entry> =
             entries.filter(|entry| wanted.contains(&entry.version.commit) || twin(entry)).cloned().collect();
         for entry in entries.iter_mut().filter(|entry| builds.contains_key(&entry.version.commit)) {
             (entry.version.state, entry.artefacts) = (State::Queued, None);
         }
         Measure {
-            run: self.history.run.id.clone(),
-            seed: self.history.run.seed,
-            terms: self.history.run.terms.clone(),
+            run: self.journal.history.run.id.clone(),
+            seed: self.journal.history.run.seed,
+            terms: self.journal.history.run.terms.clone(),
             environment: self.environment_as_text(),
             entries,
             builds: builds.clone(),
-            subjects: self.subjects.clone(),
+            subjects: self.scope.subjects.clone(),
             part: Vec::new(),
             count,
             beside,
             first,
             rounds,
-            by_number: self.effort.budget.is_none().then_some(self.effort.rounds),
-            same_output: self.same_output,
-            time_only: self.time_only,
-            instructions: self.instructions,
-            requested: self.requested,
-            time_limit: self.time_limit,
+            by_number: self.scope.effort.budget.is_none().then_some(self.scope.effort.rounds),
+            same_output: self.scope.same_output,
+            time_only: self.scope.time_only,
+            instructions: self.instruments.instructions,
+            requested: self.instruments.requested,
+            time_limit: self.instruments.time_limit,
         }
     }
 
@@ -290,7 +298,7 @@ impl Campaign {
             class: told.machine.machine_class.clone(),
             result: folder.path().join("results").join(&planned.unit),
         };
-        let provenance = &self.history.run.provenance;
+        let provenance = &self.journal.history.run.provenance;
         let before = provenance.nodes.first().map(|node| (&*node.name, &*provenance.machine_class));
         check_classes(&measures.iter().map(of).collect::<Vec<OfNode>>(), before)
     }
@@ -301,17 +309,14 @@ impl Campaign {
         builds: Vec<(String, UnitResult)>,
         measures: Vec<(&Planned, UnitResult)>,
     ) -> Result<(), Fault> {
-        let place = |this: &Campaign, commit: &str| {
-            this.history.entries.iter().position(|entry| entry.version.commit == commit)
-        };
         let (mut ready, mut failed) = (0, 0);
         for (commit, told) in builds {
-            let Some(index) = place(self, &commit) else { continue };
+            let Some(index) = self.journal.index_of(&commit) else { continue };
             if let UnitOutcome::Built(artefacts) = &told.found {
                 ready += 1;
-                let tree = self.trees.get(&commit).cloned().unwrap_or_default();
-                let essence = self.builder.essence(&commit, &tree);
-                self.builder.cache.remember(&essence, artefacts)?;
+                let tree = self.builds.tree(&commit);
+                let essence = self.builds.builder.essence(&commit, &tree);
+                self.builds.builder.cache.remember(&essence, artefacts)?;
             } else {
                 failed += 1;
             }
@@ -324,17 +329,17 @@ impl Campaign {
             let UnitOutcome::Measured { entries, arms, warnings, logs } = told.found else {
                 return Err(Fault::internal(format!("the unit ‘{}’ has weighed nothing", planned.unit)));
             };
-            use_provenance_of_node(&mut self.history.run.provenance, &told.machine);
-            let provenance = &mut self.history.run.provenance;
+            use_provenance_of_node(&mut self.journal.history.run.provenance, &told.machine);
+            let provenance = &mut self.journal.history.run.provenance;
             provenance.took(&told.node, &told.machine.machine_class, planned.first, planned.rounds);
             for theirs in &entries {
-                let Some(index) = place(self, &theirs.version.commit) else { continue };
+                let Some(index) = self.journal.index_of(&theirs.version.commit) else { continue };
                 self.adopt_entry(index, theirs, &logs)?;
             }
-            warnings.iter().for_each(|one| self.history.run.warn(&one.code, one.text.clone()));
-            let own = std::mem::take(&mut self.history.run.arms);
-            let theirs = Run { arms, ..self.history.run.clone() };
-            self.history.run.arms = own;
+            warnings.iter().for_each(|one| self.journal.history.run.warn(&one.code, one.text.clone()));
+            let own = std::mem::take(&mut self.journal.history.run.arms);
+            let theirs = Run { arms, ..self.journal.history.run.clone() };
+            self.journal.history.run.arms = own;
             self.adopt_readings(&entries, &theirs)?;
             self.block = self.block.max(planned.first + planned.rounds);
             let what = match planned.rounds {
@@ -343,7 +348,7 @@ impl Campaign {
             };
             self.progress.done(&format!("{what} on {}", told.node));
         }
-        Ok(self.store.put_provenance(&self.history.run)?)
+        self.journal.put_provenance()
     }
 
     fn adopt_entry(
@@ -353,8 +358,8 @@ impl Campaign {
         logs: &BTreeMap<String, String>,
     ) -> Result<(), Fault> {
         let commit = theirs.version.commit.clone();
-        let log = self.builder.cache.log(&commit);
-        let entry = &mut self.history.entries[index];
+        let log = self.builds.log(&commit);
+        let entry = &mut self.journal.history.entries[index];
         entry.counted = entry.counted.max(theirs.counted);
         entry.outputs.extend(theirs.outputs.clone());
         if theirs.version.state.failed() && !entry.version.state.failed() {
@@ -365,16 +370,16 @@ impl Campaign {
                 std::fs::write(&log, text).map_err(|error| unwritable(&log, error))?;
             }
         }
-        self.put(index, &[])
+        self.journal.put(index, &[])
     }
 
     /// Adds the readings of a unit's arms to the arms of this history.
     fn adopt_readings(&mut self, entries: &[Entry], theirs: &Run) -> Result<(), Fault> {
-        let of_unit = Arms::of(theirs, &self.subjects, &self.builder);
-        for subject in 0..self.subjects.len() {
+        let of_unit = Arms::of(theirs, &self.scope.subjects, &self.builds.builder);
+        for subject in 0..self.scope.subjects.len() {
             for entry in entries {
                 let commit = &entry.version.commit;
-                let ours = self.arms.launched(subject, commit).to_vec();
+                let ours = self.journal.arms.launched(subject, commit).to_vec();
                 for (place, from) in ours.iter().zip(of_unit.launched(subject, commit)) {
                     self.adopt_arm(*place, &theirs.arms[*from])?;
                 }
@@ -390,16 +395,12 @@ impl Campaign {
 
     /// Returns the index of the arm of a case. Creates the arm if the case is new.
     fn place_of_case(&mut self, subject: usize, commit: &str, case: &Arm) -> Result<usize, Fault> {
-        let mut known = self.arms.cases(subject, commit).iter().copied();
-        if let Some(place) = known.find(|place| self.history.run.arms[*place].name == case.name) {
+        if let Some(place) = self.journal.case(subject, commit, &case.name) {
             return Ok(place);
         }
-        let place = self.history.run.arms.len();
+        let place = self.journal.history.run.arms.len();
         let arm = Arm { figures: BTreeMap::default(), ..case.clone() };
-        self.arms.add(subject, commit, place, &arm);
-        self.history.run.arms.push(arm);
-        let index = self.history.entries.iter().position(|own| own.version.commit == commit);
-        self.put(index.unwrap_or(0), &[(place, &self.history.run.arms[place])])?;
+        self.journal.add_arms(self.journal.index_of(commit).unwrap_or(0), vec![(subject, arm)])?;
         Ok(place)
     }
 
@@ -425,12 +426,12 @@ impl Campaign {
             }
         }
         for ((_, block), (pass, readings)) in launches {
-            self.keep(place, pass, block, readings)?;
+            self.journal.keep(place, pass, block, readings)?;
         }
         for (key, why) in absent {
-            let known = self.history.run.arms[place].figures.contains_key(key);
+            let known = self.journal.history.run.arms[place].figures.contains_key(key);
             let Some(metric) = metric(key).filter(|_| !known) else { continue };
-            self.keep(place, metric.pass, 0, vec![Reading::absent(metric, why)])?;
+            self.journal.keep(place, metric.pass, 0, vec![Reading::absent(metric, why)])?;
         }
         Ok(())
     }

@@ -30,17 +30,19 @@ impl Campaign {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(interrupted());
         }
-        let entry = &self.history.entries[index];
+        let entry = &self.journal.history.entries[index];
         let (commit, short) = (entry.version.commit.clone(), entry.version.short().to_owned());
-        if self.subjects[subject].bench {
+        if self.scope.subjects[subject].bench {
             return self.visit_bench(index, subject, pass, block);
         }
-        let Some(arm) = self.arms.launched(subject, &commit).get(launch).copied() else { return Ok(None) };
-        let folder = self.builder.cache.built(entry.artefacts.as_deref().unwrap_or_default());
-        let effective = self.builder.effective(&commit);
-        let template = &self.subjects[subject];
-        let job = match template.job(&short, &effective, launch, &folder, self.time_limit) {
-            Ok(job) => Job { counted_env: Some(self.environment.clone()), ..job },
+        let Some(arm) = self.journal.arms.launched(subject, &commit).get(launch).copied() else {
+            return Ok(None);
+        };
+        let folder = self.builds.folder(entry);
+        let effective = self.builds.builder.effective(&commit);
+        let template = &self.scope.subjects[subject];
+        let job = match template.job(&short, &effective, launch, &folder, self.instruments.time_limit) {
+            Ok(job) => Job { counted_env: Some(self.instruments.environment.clone()), ..job },
             Err(why) => {
                 let why = format!("‘{}’ cannot be launched among the artefacts: {why}", template.name);
                 return self.reject(index, State::RunFailed, why, "").map(|()| None);
@@ -49,7 +51,7 @@ impl Campaign {
         // The block number decides which instrument is attached. It starts again at each visit, so that the sequence of
         // instruments does as well.
         let within = if pass == Pass::Timing { block } else { block % BLOCKS_OF_A_VISIT };
-        let weighing = match self.weigher.weigh(&job, pass, within, padding) {
+        let weighing = match self.instruments.weigher.weigh(&job, pass, within, padding) {
             Ok(weighing) => weighing,
             Err(WeighError::Launch(LaunchError::Launcher(error))) => {
                 return Err(Fault::internal(format!("the launcher process failed: {error}")));
@@ -64,10 +66,10 @@ impl Campaign {
         }
         if weighing.left_behind > 0 {
             let text =
-                format!("‘{}’ left processes behind, which Scruple ended", self.subjects[subject].name);
-            self.history.run.warn("left-behind", text);
+                format!("‘{}’ left processes behind, which Scruple ended", self.scope.subjects[subject].name);
+            self.journal.history.run.warn("left-behind", text);
         }
-        self.keep(arm, pass, block, weighing.readings)?;
+        self.journal.keep(arm, pass, block, weighing.readings)?;
         Ok(Some(weighing.wall))
     }
 
@@ -79,21 +81,21 @@ impl Campaign {
         pass: Pass,
         block: u32,
     ) -> Result<Option<Duration>, Fault> {
-        let entry = &self.history.entries[index];
+        let entry = &self.journal.history.entries[index];
         let commit = entry.version.commit.clone();
-        let [_, processes] = *self.arms.launched(subject, &commit) else { return Ok(None) };
-        if self.history.run.arms[processes].absent("time.wall").is_some() {
+        let [_, processes] = *self.journal.arms.launched(subject, &commit) else { return Ok(None) };
+        if self.journal.history.run.arms[processes].absent("time.wall").is_some() {
             return Ok(None);
         }
         let began = Instant::now();
-        let result = self.benches.visit(&benches::Visit {
+        let result = self.instruments.benches.visit(&benches::Visit {
             subject,
-            template: &self.subjects[subject],
+            template: &self.scope.subjects[subject],
             commit: &commit,
-            effective: &self.builder.effective(&commit),
-            folder: &self.builder.cache.built(entry.artefacts.as_deref().unwrap_or_default()),
-            environment: &self.environment,
-            run: &self.history.run,
+            effective: &self.builds.builder.effective(&commit),
+            folder: &self.builds.folder(entry),
+            environment: &self.instruments.environment,
+            run: &self.journal.history.run,
             pass,
             block,
         });
@@ -108,8 +110,10 @@ impl Campaign {
         if let Some((name, why)) = failed.clone().next()
             && failed.count() == cases.len()
         {
-            let why =
-                format!("every case of ‘{}’ failed, such as ‘{name}’: {why}", self.subjects[subject].name);
+            let why = format!(
+                "every case of ‘{}’ failed, such as ‘{name}’: {why}",
+                self.scope.subjects[subject].name
+            );
             return self.without_cases(index, subject, why);
         }
         for case in cases {
@@ -119,7 +123,7 @@ impl Campaign {
             let elapsed = metric("time.wall").map(|metric| {
                 Reading::of(metric, wall.as_nanos() as f64, "monotonic clock, the whole process")
             });
-            self.keep(processes, pass, block, elapsed.into_iter().collect())?;
+            self.journal.keep(processes, pass, block, elapsed.into_iter().collect())?;
         }
         Ok(Some(wall))
     }
@@ -131,16 +135,16 @@ impl Campaign {
         subject: usize,
         why: String,
     ) -> Result<Option<Duration>, Fault> {
-        if self.subjects.len() == 1 {
+        if self.scope.subjects.len() == 1 {
             return self.reject(index, State::RunFailed, why, "").map(|()| None);
         }
-        let version = &self.history.entries[index].version;
+        let version = &self.journal.history.entries[index].version;
         let (commit, short) = (version.commit.clone(), version.short().to_owned());
-        note(&self.builder.cache.log(&commit), &format!("{why}\n"))?;
-        self.history.run.warn("bench-failed", format!("at {short}, {why}"));
+        note(&self.builds.log(&commit), &format!("{why}\n"))?;
+        self.journal.history.run.warn("bench-failed", format!("at {short}, {why}"));
         let absent = metric("time.wall").map(|metric| Reading::absent(metric, why));
-        let processes = self.arms.launched(subject, &commit)[1];
-        self.keep(processes, Pass::Timing, 0, absent.into_iter().collect())?;
+        let processes = self.journal.arms.launched(subject, &commit)[1];
+        self.journal.keep(processes, Pass::Timing, 0, absent.into_iter().collect())?;
         Ok(None)
     }
 
@@ -153,33 +157,32 @@ impl Campaign {
         block: u32,
         case: OfCase,
     ) -> Result<(), Fault> {
-        let commit = self.history.entries[index].version.commit.clone();
-        let program = &self.subjects[subject].name;
+        let commit = self.journal.history.entries[index].version.commit.clone();
+        let program = &self.scope.subjects[subject].name;
         // Cases of different programs may have the same name.
-        let name = match self.subjects.len() > 1 || case.arm.name == *program {
+        let name = match self.scope.subjects.len() > 1 || case.arm.name == *program {
             true => format!("{program}/{}", case.arm.name),
             false => case.arm.name.clone(),
         };
-        let known = self.arms.cases(subject, &commit).iter().copied();
-        let place = match known.clone().find(|place| self.history.run.arms[*place].name == name) {
+        let place = match self.journal.case(subject, &commit, &name) {
             Some(place) => place,
             None => {
-                let place = self.history.run.arms.len();
-                let params = self.history.run.arms[self.arms.launched(subject, &commit)[0]].params.clone();
+                let place = self.journal.history.run.arms.len();
+                let params = self.journal.history.run.arms[self.journal.arms.launched(subject, &commit)[0]]
+                    .params
+                    .clone();
                 let mut arm = Arm { name, version: Some(commit.clone()), ..case.arm };
                 params.into_iter().for_each(|(name, value)| {
                     arm.params.entry(name).or_insert(value);
                 });
-                self.arms.add(subject, &commit, place, &arm);
-                self.history.run.arms.push(arm);
-                self.put(index, &[(place, &self.history.run.arms[place])])?;
+                self.journal.add_arms(index, vec![(subject, arm)])?;
                 place
             }
         };
         // A visit of the counting pass takes several readings.
         let wide = case.readings.keys().next_back().map_or(1, |last| last + 1);
         for (at, readings) in case.readings {
-            let figures = &self.history.run.arms[place].figures;
+            let figures = &self.journal.history.run.arms[place].figures;
             let known = |reading: &Reading| reading.value.is_err() && figures.contains_key(&reading.key);
             let news: Vec<Reading> = readings.into_iter().filter(|reading| !known(reading)).collect();
             if !news.is_empty() {
@@ -187,7 +190,7 @@ impl Campaign {
                     Pass::Timing => 0,
                     _ => block / BLOCKS_OF_A_VISIT * BLOCKS_OF_A_VISIT,
                 };
-                self.keep(place, pass, visit + (block - visit) * wide + at, news)?;
+                self.journal.keep(place, pass, visit + (block - visit) * wide + at, news)?;
             }
         }
         Ok(())
@@ -202,7 +205,7 @@ impl Campaign {
         job: &Job,
         weighing: &Weighing,
     ) -> Result<Option<(State, String)>, Fault> {
-        let name = self.subjects[subject].name.clone();
+        let name = self.scope.subjects[subject].name.clone();
         let within = format!("in the {} pass", pass.word());
         match weighing.ending {
             _ if self.interrupted.load(Ordering::Relaxed) => return Err(interrupted()),
@@ -228,17 +231,22 @@ impl Campaign {
         }
         let Some(captured) = weighing.captured.as_ref().filter(|_| launch == 0) else { return Ok(None) };
         let output = format!("{:016x}:{}", captured.stdout.hash, captured.stdout.length);
-        self.history.entries[index].outputs.insert(name.clone(), output.clone());
+        self.journal.history.entries[index].outputs.insert(name.clone(), output.clone());
         let params = |entry: &crate::store::Entry| {
-            let effective = self.builder.effective(&entry.version.commit);
-            self.subjects[subject].launches(&effective)
+            let effective = self.builds.builder.effective(&entry.version.commit);
+            self.scope.subjects[subject].launches(&effective)
         };
-        let own = params(&self.history.entries[index]);
-        let mut others =
-            self.history.entries.iter().take(index).filter(|entry| entry.version.state == State::Built);
+        let own = params(&self.journal.history.entries[index]);
+        let mut others = self
+            .journal
+            .history
+            .entries
+            .iter()
+            .take(index)
+            .filter(|entry| entry.version.state == State::Built);
         let reference = others.find(|entry| entry.outputs.contains_key(&name) && params(entry) == own);
         Ok(match reference {
-            Some(reference) if self.same_output && reference.outputs.get(&name) != Some(&output) => {
+            Some(reference) if self.scope.same_output && reference.outputs.get(&name) != Some(&output) => {
                 let why = format!("‘{name}’ prints something else than at {}", reference.version.short());
                 Some((State::CheckFailed, why))
             }
@@ -254,17 +262,17 @@ impl Campaign {
         why: String,
         said: &str,
     ) -> Result<(), Fault> {
-        let commit = self.history.entries[index].version.commit.clone();
-        let original = self.history.entries[index].version.same_as.clone().unwrap_or(commit.clone());
-        let log = self.builder.cache.log(&commit);
+        let commit = self.journal.history.entries[index].version.commit.clone();
+        let original = self.journal.history.entries[index].version.same_as.clone().unwrap_or(commit.clone());
+        let log = self.builds.log(&commit);
         note(&log, &format!("{why}\n{said}\n"))?;
-        for other in 0..self.history.entries.len() {
-            let version = &mut self.history.entries[other].version;
+        for other in 0..self.journal.history.entries.len() {
+            let version = &mut self.journal.history.entries[other].version;
             let alike = version.state == State::SameBinary && version.same_as.as_ref() == Some(&original);
             if other == index || alike {
                 (version.state, version.same_as) = (state, None);
                 (version.why, version.log) = (Some(why.clone()), Some(log.display().to_string()));
-                self.put(other, &[])?;
+                self.journal.put(other, &[])?;
             }
         }
         Ok(())

@@ -1,0 +1,160 @@
+//! The history of a campaign, in memory and in the store, which are changed together.
+
+use crate::fault::{Code, Fault};
+use crate::history::arms::Arms;
+use crate::history::{remarks, view};
+use crate::store::{Store, StoredHistory, add_readings};
+use scruple_core::history::{History, State};
+use scruple_core::metric::Pass;
+use scruple_core::run::{self, Run};
+use scruple_core::sample::Reading;
+use scruple_core::subject::{Arm, Role, Subject};
+use std::time::Duration;
+
+/// The history so far. Each step is stored before the next one begins.
+pub(super) struct Journal {
+    store: Store,
+    pub(super) history: StoredHistory,
+    pub(super) arms: Arms,
+    /// The number of the next stored readings.
+    sequence: u64,
+    /// Whether the history in memory differs from the stored one, because the results of units could not be stored.
+    half_adopted: bool,
+}
+
+impl Journal {
+    /// Continues a stored history, whose arms these are.
+    pub(super) fn resume(store: Store, history: StoredHistory, arms: Arms) -> Result<Journal, Fault> {
+        let sequence = store.next_sequence(&history.run.id)?;
+        Ok(Journal { store, history, arms, sequence, half_adopted: false })
+    }
+
+    /// Stores the state of a version, and arms of it with their indices.
+    pub(super) fn put(&self, index: usize, arms: &[(usize, &Arm)]) -> Result<(), Fault> {
+        let (run, entry) = (&self.history.run.id, &self.history.entries[index]);
+        Ok(self.store.put_version(run, index, entry, arms)?)
+    }
+
+    /// Adds readings to an arm.
+    pub(super) fn keep(
+        &mut self,
+        arm: usize,
+        pass: Pass,
+        block: u32,
+        readings: Vec<Reading>,
+    ) -> Result<(), Fault> {
+        let run = &self.history.run.id;
+        self.store.journal(run, self.sequence, arm, pass, block, &readings)?;
+        self.sequence += 1;
+        add_readings(&mut self.history.run.arms[arm], readings, pass, block);
+        Ok(())
+    }
+
+    /// Adds arms of a subject at a version, without readings.
+    pub(super) fn add_arms(&mut self, index: usize, arms: Vec<(usize, Arm)>) -> Result<(), Fault> {
+        let first = self.history.run.arms.len();
+        for (place, (subject, arm)) in (first..).zip(arms) {
+            self.arms.add(subject, &self.history.entries[index].version.commit, place, &arm);
+            self.history.run.arms.push(arm);
+        }
+        let added: Vec<(usize, &Arm)> = self.history.run.arms.iter().enumerate().skip(first).collect();
+        self.put(index, &added)
+    }
+
+    /// Returns the index of the arm of a case with this name at a version, if the case is known there.
+    pub(super) fn case(&self, subject: usize, commit: &str, name: &str) -> Option<usize> {
+        let mut known = self.arms.cases(subject, commit).iter().copied();
+        known.find(|place| self.history.run.arms[*place].name == name)
+    }
+
+    /// Returns the index of the version with this commit.
+    pub(super) fn index_of(&self, commit: &str) -> Option<usize> {
+        self.history.entries.iter().position(|entry| entry.version.commit == commit)
+    }
+
+    /// Returns the measuring time used so far, over the whole life of the history.
+    pub(super) fn spent(&self, with_builds: bool) -> Duration {
+        let total = |key: &str| -> f64 {
+            // The time of a case's iterations is already part of the time of its process.
+            let took =
+                self.history.run.arms.iter().filter(|arm| !matches!(arm.subject, Subject::Case { .. }));
+            let samples = took.filter_map(|arm| arm.sample(key));
+            samples.flat_map(|sample| &sample.readings).sum()
+        };
+        let builds = if with_builds { total("build.time") } else { 0.0 };
+        Duration::from_nanos((total("time.wall") + builds) as u64)
+    }
+
+    /// Returns the arms of a version, or those of the weighed version that has the same artefacts.
+    pub(super) fn arms_of(&self, index: usize) -> Vec<&Arm> {
+        let version = &self.history.entries[index].version;
+        let commit = version.same_as.as_ref().unwrap_or(&version.commit);
+        let arms = self.arms.of_version(commit).map(|place| &self.history.run.arms[place]);
+        arms.filter(|arm| arm.role == Role::Subject).collect()
+    }
+
+    /// Marks the stored history as running.
+    pub(super) fn begin(&self) -> Result<(), Fault> {
+        Ok(self.store.resume_history(&self.history)?)
+    }
+
+    /// Begins a transaction: if this process is killed before [`Journal::release`], no change is stored.
+    pub(super) fn hold(&self) -> Result<(), Fault> {
+        Ok(self.store.hold()?)
+    }
+
+    /// Ends the transaction. Stores the changes, or none if `changed` is an error.
+    pub(super) fn release(&mut self, changed: Result<(), Fault>) -> Result<(), Fault> {
+        self.half_adopted = true;
+        self.store.release(changed)?;
+        self.half_adopted = false;
+        Ok(())
+    }
+
+    /// Stores where the readings come from.
+    pub(super) fn put_provenance(&self) -> Result<(), Fault> {
+        Ok(self.store.put_provenance(&self.history.run)?)
+    }
+
+    /// Stores how the campaign ended, and the versions that it left out.
+    pub(super) fn end(&mut self, result: Result<(), Fault>) -> Result<(), Fault> {
+        if self.half_adopted {
+            return result;
+        }
+        self.history.run.state = match &result {
+            Ok(()) => run::State::Complete,
+            Err(fault) if fault.code == Code::Interrupted => run::State::Interrupted,
+            Err(_) => run::State::Failed,
+        };
+        let mut stored = Ok(());
+        for index in 0..self.history.entries.len() {
+            let version = &mut self.history.entries[index].version;
+            if result.is_ok() && matches!(version.state, State::Queued | State::Building) {
+                version.state = State::Skipped;
+                stored = stored.and_then(|()| self.put(index, &[]));
+            }
+        }
+        remarks::end(&mut self.history);
+        let stored = stored.and_then(|()| Ok(self.store.rest_history(&self.history.run)?));
+        result.and(stored)
+    }
+
+    /// Returns what `find` finds first in the other histories of the repository, the newest first.
+    pub(super) fn find_in_others<T>(&self, find: impl Fn(&Run) -> Option<T>) -> Result<Option<T>, Fault> {
+        for listed in self.store.histories_of(&self.history.source)? {
+            if listed.id == self.history.run.id {
+                continue;
+            }
+            let other = self.store.history_of_run(&listed.id)?;
+            if let Some(found) = other.and_then(|other| find(&other.run)) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns a copy of the history in the form that reports use.
+    pub(super) fn view(&self) -> History {
+        view(self.history.clone())
+    }
+}
