@@ -91,10 +91,10 @@ fn taken(
     if args.count_only {
         output::check_counted(&budgets, &args.metrics)?;
     }
-    budgets.append(&mut suite.budgets.clone());
+    budgets.append(&mut suite.declared.budgets.clone());
     let configured = config.budgets(&brought)?;
-    if suite.declared_all {
-        check_configured(&configured, config, &suite.declared)?;
+    if suite.declared.complete {
+        check_configured(&configured, config, &suite.declared.names)?;
     }
     budgets.extend(configured);
     let store = paths::open_store(&args.store)?;

@@ -199,7 +199,7 @@ fn suite(
     let result = suite.take();
     drop(work);
     let fault = bench::verb::ended(&suite, result);
-    let budgets = suite.budgets.clone();
+    let budgets = suite.declared.budgets.clone();
     Ok(Weighed { run: suite.run, budgets, fault })
 }
 

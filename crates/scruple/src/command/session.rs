@@ -7,7 +7,7 @@ mod remarks;
 use super::arms::{Hooks, Prepared};
 use crate::fault::{Code, Fault};
 use crate::progress::Progress;
-use crate::store::{RunWriter, Store, add_readings};
+use crate::store::{RunWriter, Store};
 use scruple_core::judge;
 use scruple_core::metric::Pass;
 use scruple_core::run::{Run, State};
@@ -312,8 +312,7 @@ impl CommandPasses {
 
     /// Keeps the readings of one launch in memory, and writes them to the journal.
     fn keep(&mut self, index: usize, pass: Pass, block: u32, weighing: Weighing) {
-        self.writer.journal(&self.run, index, pass, block, &weighing.readings);
-        add_readings(&mut self.run.arms[index], weighing.readings, pass, block);
+        self.writer.keep(&mut self.run, index, pass, block, weighing.readings);
         if let Some(captured) = weighing.captured {
             self.outputs.entry(index).or_default().push(captured);
         }

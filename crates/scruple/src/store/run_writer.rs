@@ -1,6 +1,6 @@
 //! The writer of a run: writes the run to the store while the run is under way.
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, add_readings};
 use crate::address::Address;
 use crate::show::page::Section;
 use scruple_core::metric::Pass;
@@ -12,6 +12,8 @@ use scruple_core::sample::Reading;
 #[derive(Default)]
 pub struct RunWriter {
     store: Option<Store>,
+    /// The store in which the run is begun later.
+    waiting: Option<Store>,
     sequence: u64,
     /// The error after which the store received no more readings, if there was one.
     pub fault: Option<StoreError>,
@@ -24,6 +26,25 @@ impl RunWriter {
             store.begin(run)?;
         }
         Ok(RunWriter { store, ..RunWriter::default() })
+    }
+
+    /// Returns a writer that begins the run at the first call of [`RunWriter::begin_waiting`].
+    pub fn wait(store: Store) -> RunWriter {
+        RunWriter { waiting: Some(store), ..RunWriter::default() }
+    }
+
+    /// Begins the run, if that was put off.
+    pub fn begin_waiting(&mut self, run: &Run) -> Result<(), StoreError> {
+        if let Some(store) = self.waiting.take() {
+            *self = RunWriter::begin(Some(store), run)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the readings of one launch to an arm, and writes them to the journal.
+    pub fn keep(&mut self, run: &mut Run, arm: usize, pass: Pass, block: u32, readings: Vec<Reading>) {
+        self.journal(run, arm, pass, block, &readings);
+        add_readings(&mut run.arms[arm], readings, pass, block);
     }
 
     /// Writes the readings of one launch or window of an arm to the journal.

@@ -59,7 +59,7 @@ impl Suite {
                 continue;
             }
             let (side, name) = (weighed.side, self.run.arms[weighed.arm].name.clone());
-            self.progress.step("counting", 0, index, self.weighed.len(), &name);
+            self.screen.progress.step("counting", 0, index, self.weighed.len(), &name);
             if fresh || shared.as_ref().is_none_or(|(of, _, _)| *of != (side, visit)) {
                 shared = match self.counting_process(side) {
                     Ok((program, hello)) => Some(((side, visit), program, hello)),

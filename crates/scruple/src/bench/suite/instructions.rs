@@ -53,7 +53,7 @@ impl Suite {
                 continue;
             }
             let name = &self.run.arms[self.weighed[index].arm].name;
-            self.progress.step("counting instructions", 0, index, self.weighed.len(), name);
+            self.screen.progress.step("counting instructions", 0, index, self.weighed.len(), name);
             result =
                 self.stop_if_interrupted().and_then(|()| self.count_instructions_of(index, &mut counter));
             if result.is_err() {

@@ -118,31 +118,42 @@ pub(crate) struct Weighed {
 pub struct Suite {
     sides: Vec<Side>,
     weighed: Vec<Weighed>,
-    /// The number of selected cases that the budget cannot suffice for.
-    beyond: usize,
+    /// What the programs declared.
+    pub declared: Declared,
+    effort: SuiteEffort,
     /// The run, with the readings so far.
     pub run: Run,
-    /// The limits that cases declare.
-    pub budgets: Vec<Budget>,
-    /// The names of all declared cases, including those that are not selected.
-    pub declared: Vec<String>,
-    /// Whether `declared` is complete. A list that takes longer than the budget is not read to its end.
-    pub declared_all: bool,
     /// The writer to which readings are written.
     pub writer: RunWriter,
-    store: Option<Store>,
-    interrupted: Arc<AtomicBool>,
-    progress: Progress,
-    look: Option<Look>,
-    work: PathBuf,
-    effort: SuiteEffort,
-    calibrated: bool,
     /// How cases are run in the first program that has them.
     pub alike: Alike,
+    calibrated: bool,
     /// The instruction counter, if the user requested it.
     instructions: Option<Instructions>,
     /// The length of a core cycle in earlier runs on this machine, in nanoseconds.
     earlier_cycles: Vec<f64>,
+    screen: Screen,
+    interrupted: Arc<AtomicBool>,
+    work: PathBuf,
+}
+
+/// What the programs declared, whether it was selected or not.
+#[derive(Default)]
+pub struct Declared {
+    /// The limits of cases.
+    pub budgets: Vec<Budget>,
+    /// The names of all cases.
+    pub names: Vec<String>,
+    /// Whether `names` is complete. A list that takes longer than the budget is not read to its end.
+    pub complete: bool,
+    /// The number of selected cases that the budget cannot suffice for.
+    beyond: usize,
+}
+
+/// What the user sees during the measurement.
+struct Screen {
+    progress: Progress,
+    look: Option<Look>,
 }
 
 impl Side {
@@ -207,9 +218,7 @@ impl Suite {
         work: &Path,
     ) -> Result<Suite, Fault> {
         let mut weighed = Vec::new();
-        let mut budgets = Vec::new();
-        let mut declared = Vec::new();
-        let (mut beyond, mut declared_all) = (0, true);
+        let mut declared = Declared { complete: true, ..Declared::default() };
         for (index, side) in sides.iter_mut().enumerate() {
             let label = side.label.clone();
             let (mut wanted, most) = (Vec::new(), effort.most_cases());
@@ -217,17 +226,18 @@ impl Suite {
             let (hello, whole) = introduce::introduce(side, &interrupted, |case| {
                 let threads = selection.threads_of(&case);
                 for threads in &threads {
-                    declared.push(arm_name(&case, *threads, None));
-                    declared.extend(label.as_deref().map(|label| arm_name(&case, *threads, Some(label))));
+                    let names = &mut declared.names;
+                    names.push(arm_name(&case, *threads, None));
+                    names.extend(label.as_deref().map(|label| arm_name(&case, *threads, Some(label))));
                 }
                 match selection.wants(&case) {
                     true if wanted.len() + threads.len() <= most => {
                         wanted.extend(threads.into_iter().map(|threads| (case.clone(), threads)));
                     }
-                    true => beyond += threads.len(),
+                    true => declared.beyond += threads.len(),
                     false => {}
                 }
-                beyond == 0 || began.elapsed() < effort.budget
+                declared.beyond == 0 || began.elapsed() < effort.budget
             })
             .map_err(|error| {
                 let advice = match &error {
@@ -239,10 +249,16 @@ impl Suite {
                 };
                 Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))
             })?;
-            declared_all &= whole;
+            declared.complete &= whole;
             side.hello = Some(hello.clone());
             for (case, threads) in wanted {
-                budgets.extend(readings::budgets_of(&case, threads, label.as_deref(), &hello, &mut run));
+                declared.budgets.extend(readings::budgets_of(
+                    &case,
+                    threads,
+                    label.as_deref(),
+                    &hello,
+                    &mut run,
+                ));
                 weighed.push(lay_out(index, side, &case, threads, &mut run));
             }
         }
@@ -260,37 +276,28 @@ impl Suite {
         Ok(Suite {
             sides,
             weighed,
-            beyond,
-            run,
-            budgets,
             declared,
-            declared_all,
-            writer: RunWriter::default(),
-            store: None,
-            interrupted,
-            progress: Progress::hidden(),
-            look: None,
-            work: work.to_owned(),
             effort,
-            calibrated: false,
+            run,
+            writer: RunWriter::default(),
             alike: Alike::default(),
+            calibrated: false,
             instructions: None,
             earlier_cycles: Vec::new(),
+            screen: Screen { progress: Progress::hidden(), look: None },
+            interrupted,
+            work: work.to_owned(),
         })
     }
 
     /// Uses this store for readings, once it is known which cases the budget suffices for.
     pub fn keep_in(&mut self, store: Store) {
         self.earlier_cycles = cycle_times::earlier(&store, &self.run.provenance.machine_class);
-        self.store = Some(store);
+        self.writer = RunWriter::wait(store);
     }
 
     fn begin_writing(&mut self) -> Result<(), Stop> {
-        if let Some(store) = self.store.take() {
-            self.writer =
-                RunWriter::begin(Some(store), &self.run).map_err(|error| Stop::Failed(Fault::from(error)))?;
-        }
-        Ok(())
+        self.writer.begin_waiting(&self.run).map_err(|error| Stop::Failed(Fault::from(error)))
     }
 
     /// Requests that the instructions of each case are counted as well.
@@ -300,16 +307,15 @@ impl Suite {
 
     /// Shows progress from now on, and the results so far, which `look` writes.
     pub fn show_progress(&mut self, progress: Progress, look: Look) {
-        self.progress = progress;
-        self.look = Some(look);
+        self.screen = Screen { progress, look: Some(look) };
     }
 
     /// Shows the results so far, if standard error is a terminal with enough rows for them.
     fn show_so_far(&self) {
-        if let (Some(look), Some(room)) = (&self.look, self.progress.room())
+        if let (Some(look), Some(room)) = (&self.screen.look, self.screen.progress.room())
             && self.weighed.len() <= room.1
         {
-            self.progress.so_far(&look(&self.so_far(), room.0));
+            self.screen.progress.so_far(&look(&self.so_far(), room.0));
         }
     }
 
@@ -329,7 +335,7 @@ impl Suite {
     /// Runs every pass, then stores the run. Readings that were taken before a stop are kept.
     pub fn take(&mut self) -> Result<(), Stop> {
         let mut result = self.take_passes();
-        self.progress.clear();
+        self.screen.progress.clear();
         if matches!(result, Err(Stop::Interrupted)) && !self.effort.count_only {
             self.leave_out_unweighed();
         }
@@ -403,8 +409,7 @@ impl Suite {
     }
 
     fn keep(&mut self, position: usize, pass: Pass, block: u32, readings: Vec<Reading>) {
-        self.writer.journal(&self.run, position, pass, block, &readings);
-        add_readings(&mut self.run.arms[position], readings, pass, block);
+        self.writer.keep(&mut self.run, position, pass, block, readings);
     }
 }
 

@@ -129,12 +129,12 @@ impl Suite {
             if !self.weighed[index].failed {
                 let name = self.run.arms[self.weighed[index].arm].name.clone();
                 let (done, all) = (index, self.weighed.len());
-                self.progress.step("calibrating", process, done, all, &name);
+                self.screen.progress.step("calibrating", process, done, all, &name);
                 self.settle(index, &mut programs[self.weighed[index].place], !self.calibrated)?;
             }
         }
         if !self.calibrated {
-            if self.beyond > 0 {
+            if self.declared.beyond > 0 {
                 self.leave_out_from(self.weighed.len());
             }
             self.make_alike();
@@ -151,7 +151,7 @@ impl Suite {
             if !self.effort.exact_blocks && block >= LEAST_BLOCKS && began.elapsed() > due {
                 break;
             }
-            self.progress.step("timing", process, block as usize, blocks as usize, "");
+            self.screen.progress.step("timing", process, block as usize, blocks as usize, "");
             let cycle = programs.first().and_then(BenchProgram::cycle);
             for index in plan.order(block) {
                 self.stop_if_interrupted()?;
@@ -197,13 +197,13 @@ impl Suite {
     }
 
     fn leave_out(&mut self, index: usize, why: &str) {
-        let all = self.weighed.len() + std::mem::take(&mut self.beyond);
+        let all = self.weighed.len() + std::mem::take(&mut self.declared.beyond);
         if let Some(first) = self.weighed.get(index) {
             self.run.arms.truncate(first.arm);
         }
         self.weighed.truncate(index);
         let left_out = all - index;
-        let told = match self.declared_all {
+        let told = match self.declared.complete {
             true => format!("{left_out} of {all} cases are left out: {why}"),
             false => format!("{left_out} of the first {all} cases, and all after these, are left out: {why}"),
         };
