@@ -50,11 +50,11 @@ pub enum Verb {
     Explain(Box<ExplainArgs>),
     Check(Box<CheckArgs>),
     History(Box<HistoryArgs>),
-    /// Show a stored run again, in any format.
+    /// Show a stored run in any format.
     Show(ShowArgs),
     Report(ReportArgs),
     Trend(TrendArgs),
-    /// Keep runs: list them, import those of other tools.
+    /// Manage stored runs: list, import, export, remove.
     Store {
         /// What to do with them.
         #[command(subcommand)]
@@ -66,7 +66,7 @@ pub enum Verb {
         #[command(subcommand)]
         verb: InspectVerb,
     },
-    /// Say what this machine can measure, and how noisy it is now.
+    /// Show what this machine can measure, and how noisy it is now.
     Doctor(DoctorArgs),
     #[command(hide = true)]
     Unit(UnitArgs),
@@ -178,10 +178,10 @@ pub struct StoreArgs {
     /// The store (default: .scruple/store.db of the project, else one for the user).
     #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true, hide_short_help = true)]
     pub store: Option<PathBuf>,
-    /// Keep nothing, whatever store is named.
+    /// Store nothing, even if a store is configured.
     #[arg(long, hide_short_help = true)]
     pub no_store: bool,
-    /// A name for this run, to find it by.
+    /// A name by which this run can be found.
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub label: Option<String>,
 }
@@ -189,13 +189,13 @@ pub struct StoreArgs {
 /// What this machine can measure.
 #[derive(Args, Debug)]
 pub struct DoctorArgs {
-    /// Skip the five seconds that find out how noisy the machine is now.
+    /// Skip the five seconds that measure how noisy the machine is now.
     #[arg(long)]
     pub quick: bool,
     /// The store (default: .scruple/store.db of the project, else one for the user).
     #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
-    /// A program to look at: what can be had of it, and why not the rest.
+    /// A program to look at: shows which metrics can be measured for it, and why others cannot.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }

@@ -28,11 +28,11 @@ pub struct BenchArgs {
     pub list: bool,
     /// Compare with another build of the suite, case by case.
     ///
-    /// The first is the reference. Several, each perhaps named, give a matrix: --against c=./fnv-c --against
-    /// clang=./fnv-clang.
+    /// The first is the reference. Several programs, with or without names, give a matrix: --against c=./fnv-c
+    /// --against clang=./fnv-clang.
     #[arg(long, value_name = "[NAME=]PROGRAM")]
     pub against: Vec<String>,
-    /// The name of the program after `--` where several are compared.
+    /// The name of the program after `--` when several are compared.
     #[arg(
         long,
         value_name = "NAME",
@@ -54,19 +54,19 @@ pub struct BenchArgs {
     /// Stop after the first answer, from three short processes.
     #[arg(short, long)]
     pub quick: bool,
-    /// Start no more processes after this much time.
+    /// Start no more processes after this time.
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
-    /// Exactly this many fresh processes.
+    /// Start exactly this many fresh processes.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub processes: Option<u32>,
-    /// This many blocks in each process.
+    /// Measure this many blocks in each process.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub blocks: Option<u32>,
     /// Numbers of threads for cases that declare several.
     #[arg(long, value_name = "N", value_delimiter = ',', hide_short_help = true)]
     pub threads: Vec<u32>,
-    /// Differences within this margin do not matter.
+    /// Treat differences within this margin as the same.
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
     pub margin: String,
     /// The time limit of one batch; a case that exceeds it fails, the others continue.
@@ -86,7 +86,7 @@ pub struct BenchArgs {
     pub count_only: bool,
     /// Exit with code 3 when the readings cannot tell whether a budget is kept.
     ///
-    /// When one is exceeded, the code is 1 also without this.
+    /// The exit code is 1 when a budget is exceeded, with or without this option.
     #[arg(long)]
     pub check: bool,
     /// Report budgets, but do not let them affect the exit code.
@@ -95,10 +95,10 @@ pub struct BenchArgs {
     /// Add a limit to those of the cases; implies --check.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
-    /// The metrics to show; instructions are counted only where they are named.
+    /// The metrics to show; instructions are counted only if they are listed here.
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub metrics: Vec<String>,
-    /// Seed of every random choice; printed with each result.
+    /// The seed of every random choice; it is printed with each result.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
     /// Where results are written.

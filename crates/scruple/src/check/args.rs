@@ -9,17 +9,17 @@ use clap::{Args, Subcommand};
 
 /// The files that a gate can be written to.
 const EXPORT: &str =
-    "Write a file whose ending says the format: .md, .json, .xml (JUnit), .sarif or .svg (a badge)";
+    "Write a file. Its extension chooses the format: .md, .json, .xml (JUnit), .sarif or .svg (a badge)";
 
 /// Gate a change: weigh merge base and working tree side by side.
 ///
-/// Ends with 0 where nothing became worse, with 1 where something did or a limit is exceeded, with 3 where that cannot
-/// be told. Counts that repeat decide: allocations and their bytes at any difference, instructions beyond the margin.
-/// Times inform. --gate names other metrics that decide. Changes that a commit accepts pass, see `scruple history
-/// accept`.
+/// The exit code is 0 if nothing became worse, 1 if something did or a limit is exceeded, and 3 if the readings
+/// cannot tell. Counts that repeat decide: allocations and their bytes at any difference, instructions beyond the
+/// margin. Times are shown and do not decide. --gate chooses other metrics that decide. Changes that a commit
+/// accepts pass (see `scruple history accept`).
 ///
-/// In place of two revisions: two programs, two builds of a suite, or two servers, with the words of the verb that
-/// weighs them.
+/// The commands below gate two programs, two builds of a suite, or two servers instead of two revisions, with the
+/// options of the verb that weighs them.
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -48,10 +48,20 @@ pub struct CheckArgs {
 #[derive(Debug, Subcommand)]
 pub enum CheckVerb {
     /// Gate commands: all are compared with the first.
+    #[command(after_long_help = "\
+Examples:
+  scruple check run './old input.txt' './new input.txt'
+  scruple check run --gate time.cpu,malloc --margin 3% ./old ./new")]
     Run(Box<OfCommands>),
     /// Gate a suite against another build of it.
+    #[command(after_long_help = "\
+Examples:
+  scruple check bench --against ./old/micro-bench -- ./new/micro-bench")]
     Bench(Box<OfSuites>),
     /// Gate a server against another one.
+    #[command(after_long_help = "\
+Examples:
+  scruple check load :8081 --rate 500 --against 'old=:8080 -- ./old 8080' -- ./new 8081")]
     Load(Box<OfServers>),
 }
 
@@ -99,7 +109,7 @@ pub struct GateArgs {
 /// Two revisions.
 #[derive(Args, Debug)]
 pub struct RevisionArgs {
-    /// The branch whose merge base with HEAD is compared with, or an earlier commit (default: the main branch).
+    /// The branch whose merge base with HEAD is the reference, or an earlier commit (default: the main branch).
     #[arg(long, value_name = "BRANCH")]
     pub base: Option<String>,
     /// The command to weigh (default: all of scruple.toml).
@@ -122,16 +132,16 @@ pub struct RevisionArgs {
     /// Measure exactly this many blocks.
     #[arg(short, long, value_name = "N")]
     pub runs: Option<u32>,
-    /// Spend about this long on time.
+    /// Spend about this long on timing.
     #[arg(long, value_name = "TIME", default_value = "20s")]
     pub budget: String,
-    /// Differences within this margin do not matter.
+    /// Treat differences within this margin as the same.
     #[arg(long, value_name = "PERCENT", default_value = "2%")]
     pub margin: String,
-    /// Exit with code 1 when a metric exceeds this, with 3 when the readings cannot tell.
+    /// Exit with code 1 when a metric exceeds this, and with 3 when the readings cannot tell.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
-    /// Seed of every random choice; printed with each result.
+    /// The seed of every random choice; it is printed with each result.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
     /// Where results are written.

@@ -57,24 +57,24 @@ pub struct SamplingArgs {
     /// For memory and with each instrument it is launched at most as often.
     #[arg(short, long, value_name = "N", conflicts_with_all = ["min_runs", "max_runs"])]
     pub runs: Option<u32>,
-    /// Measure at least this many blocks, also where the budget ends before.
+    /// Measure at least this many blocks, even if the budget ends earlier.
     #[arg(short, long, value_name = "N", hide_short_help = true)]
     pub min_runs: Option<u32>,
     /// Measure at most this many blocks.
     #[arg(short = 'M', long, value_name = "N", hide_short_help = true)]
     pub max_runs: Option<u32>,
-    /// Spend about this long, even if the verdict is open.
+    /// Spend about this long, even if no verdict is reached.
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub budget: String,
-    /// Differences within this margin do not matter.
+    /// Treat differences within this margin as the same.
     #[arg(long, value_name = "PERCENT", default_value = "2%")]
     pub margin: String,
     /// Also weigh the reference against itself.
     ///
-    /// No margin is then narrower than what that shows.
+    /// The margin is then at least as wide as the difference that this shows.
     #[arg(long = "self")]
     pub twin: bool,
-    /// Seed of every random choice; printed with each result.
+    /// The seed of every random choice; it is printed with each result.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
     /// Show these metrics: keys, families such as ‘malloc’, or ‘all’.
@@ -84,8 +84,8 @@ pub struct SamplingArgs {
     pub metrics: Vec<String>,
     /// Exit with code 1 when a metric exceeds this, such as ‘malloc.bytes<4MB’ or ‘time.cpu<+3%’.
     ///
-    /// With a sign, the limit is a change from the reference in percent. The limit itself may be reached. The code is 3
-    /// when the readings cannot tell.
+    /// With a sign, the limit is a change from the reference in percent. The limit itself may be reached. The exit
+    /// code is 3 when the readings cannot tell.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
     /// Measure time only: no runs for memory, allocations and output.
@@ -151,16 +151,16 @@ pub struct ScanArgs {
 pub struct LaunchArgs {
     /// Run commands in this shell: ‘sh’, ‘bash --norc’, or ‘none’.
     ///
-    /// Its own cost is then shown as a row.
+    /// The cost of the shell itself is then shown as a row.
     #[arg(short = 'S', long, value_name = "SHELL")]
     pub shell: Option<String>,
     /// Run without a shell: the default here, accepted for the habit.
     #[arg(short = 'N', conflicts_with = "shell", hide = true)]
     pub no_shell: bool,
-    /// Go on when a command fails; with -i=1,2 only when it exits with one of these codes.
+    /// Continue when a command fails; with -i=1,2 only when it exits with one of these codes.
     #[arg(short, long, value_name = "CODES", num_args = 0..=1, require_equals = true, default_missing_value = "all-non-zero")]
     pub ignore_failure: Option<String>,
-    /// Name a command; in the order of the commands.
+    /// Name a command; repeat it in the order of the commands.
     #[arg(short = 'n', long = "name", alias = "command-name", value_name = "NAME")]
     pub names: Vec<String>,
     /// Compare with this command (default: the first one given).
@@ -184,7 +184,7 @@ pub struct LaunchArgs {
     /// The same as --output=inherit, accepted for the habit.
     #[arg(long, conflicts_with = "output", hide = true)]
     pub show_output: bool,
-    /// End a run that takes longer, and call it a failure.
+    /// End a run that takes longer, and treat it as failed.
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub time_limit: Option<String>,
     /// Run with real-time priority, on these cores if any are named (‘--shield=1’); falls back where not permitted.

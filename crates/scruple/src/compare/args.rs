@@ -6,9 +6,9 @@ use clap::Args;
 
 /// Compare two stored runs, or two revisions of a repository.
 ///
-/// Of two stored runs, arms of the same name are compared; where each run has a single arm, these two. The runs were
-/// not taken side by side, so whatever changed on the machine in between counts as a difference. Behind `--` stands a
-/// command to weigh at two revisions instead: both are built, each once, and weighed side by side.
+/// Of two stored runs, arms of the same name are compared, or the only arm of each. The runs were not taken side by
+/// side, so whatever changed on the machine in between counts as a difference. A command after `--` is weighed at
+/// two revisions instead: both are built once and weighed side by side.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -19,7 +19,7 @@ Examples:
 pub struct CompareArgs {
     /// The run compared with (an id, a label, ‘last’, ‘last~1’), or a revision.
     ///
-    /// The beginning of an id is enough. With a command, or where no run is called so, it is a revision.
+    /// The beginning of an id is enough. It is a revision if a command is given or no run has this name.
     #[arg(required_unless_present = "base", value_name = "REFERENCE")]
     pub reference: Option<String>,
     /// The run compared, or a revision (default: the working tree).
@@ -37,25 +37,25 @@ pub struct CompareArgs {
     /// How revisions are built.
     #[command(flatten)]
     pub build: BuildArgs,
-    /// Measure exactly this many blocks of two revisions.
+    /// Measure exactly this many blocks of the two revisions.
     #[arg(short, long, value_name = "N")]
     pub runs: Option<u32>,
-    /// Spend about this long, even if the verdict is open.
+    /// Spend about this long, even if no verdict is reached.
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub budget: String,
-    /// Seed of every random choice; printed with each result.
+    /// The seed of every random choice; it is printed with each result.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
     /// Measure time only: no runs for memory, allocations and output.
     #[arg(long, hide_short_help = true)]
     pub time_only: bool,
-    /// Differences within this margin do not matter.
+    /// Treat differences within this margin as the same.
     #[arg(long, value_name = "PERCENT")]
     pub margin: Option<String>,
     /// The metrics to show.
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub metrics: Vec<String>,
-    /// Exit with code 1 when a metric exceeds this, with 3 when the readings cannot tell.
+    /// Exit with code 1 when a metric exceeds this, and with 3 when the readings cannot tell.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
     /// Where results go.

@@ -5,12 +5,12 @@ use crate::history::args::BuildArgs;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Say which code makes two commands or revisions differ.
+/// Show which code makes two commands or revisions differ.
 ///
 /// Both run under Scruple's call tree, which counts instructions, calls and allocations of every calling context
-/// exactly. Functions are matched across the two; the difference is divided among those in which it originates, and the
-/// parts add up to the whole. A function whose machine code is the same in both is never called the origin. Programs
-/// that do not repeat are run several times, and what varies anyway is told apart.
+/// exactly. Functions are matched across the two; the difference is divided among those in which it originates, and
+/// the parts add up to the whole. A function whose machine code is the same in both is never called the origin. If
+/// counts differ between runs of one program, it is run several times, and rows within that variation are marked.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -23,28 +23,28 @@ Examples:
   scruple explain --url :8080/hello './old-server 8080' './new-server 8080'
 ")]
 pub struct ExplainArgs {
-    /// The command to start from, or a profile, or a stored run; with a command behind --, a revision.
+    /// The reference: a command, a profile or a stored run; with a command after --, a revision.
     #[arg(value_name = "A", required_unless_present = "keep")]
     pub first: Option<String>,
-    /// What to explain, likewise (of revisions, default: the working tree).
+    /// What is compared with A, of the same kind (default for revisions: the working tree).
     #[arg(value_name = "B")]
     pub second: Option<String>,
     /// The command to run at two revisions.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-    /// A and B are bench programs: explain this case of theirs.
+    /// A and B are bench programs: explain this case.
     #[arg(long, value_name = "CASE", conflicts_with_all = ["command", "url"])]
     pub case: Option<String>,
-    /// A and B start servers: explain what they execute to answer requests for this.
+    /// A and B start servers: explain what they execute to answer requests for this URL.
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     pub url: Option<String>,
     /// Requests that each server answers while it is counted.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub requests: u64,
-    /// Of stored runs, the subject of this name (default: the only one of both).
+    /// The subject of stored runs with this name (default: the only one that both have).
     #[arg(short, long, value_name = "NAME", conflicts_with = "command")]
     pub name: Option<String>,
-    /// Count the subjects of a stored run now, and keep their call trees with it, for later explanations.
+    /// Count the subjects of this stored run now, and store their call trees with it for later explanations.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["first", "command"])]
     pub keep: Option<String>,
     /// Where runs are stored.
@@ -53,16 +53,16 @@ pub struct ExplainArgs {
     /// How revisions are built.
     #[command(flatten)]
     pub build: BuildArgs,
-    /// Runs of each side, where counts do not repeat.
+    /// The number of runs of each side if counts do not repeat.
     #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=50))]
     pub runs: u32,
     /// Show source lines and machine code of the first row.
     #[arg(long)]
     pub lines: bool,
-    /// Explain it even if a program fails.
+    /// Continue even if a program fails.
     #[arg(short, long)]
     pub ignore_failure: bool,
-    /// Leave time out.
+    /// Do not measure time.
     #[arg(long)]
     pub no_time: bool,
     /// Where results go.

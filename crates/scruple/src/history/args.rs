@@ -10,19 +10,19 @@ pub const BUILD_LIMIT: &str = "30min";
 pub const TIME_LIMIT: &str = "5min";
 
 /// The files that a history can be written to.
-const EXPORT: &str = "Write a file whose ending says the format: .html, .svg, .md, .csv or .json";
+const EXPORT: &str = "Write a file. Its extension chooses the format: .html, .svg, .md, .csv or .json";
 const EXPORT_LONG: &str = "\
-Write a file whose ending says the format: .html (a page), .svg (the chart), .md (lines for a message), .csv \
+Write a file. Its extension chooses the format: .html (a page), .svg (the chart), .md (lines for a message), .csv \
 (commit;allocations;memory;time) or .json; json:- is standard output, and readings:FILE is CSV with a row for each \
 metric of each command at each version";
 
-/// Weigh the versions of a range of commits; say which changed what.
+/// Weigh the versions of a range of commits; show which changed what.
 ///
-/// Each version is built once, in one stable path outside of the repository. Versions are then weighed round-robin, so
-/// that what the machine does meanwhile meets all of them. Commits that cannot be built, fail the check or hang are
-/// recorded and passed over. The same command goes on where an earlier one was interrupted or killed, and a longer
-/// range keeps what was read. Build steps, commands and exceptions for old commits can stand in scruple.toml, which is
-/// read from the working folder and never from a commit.
+/// Each version is built once, in one stable path outside of the repository. Versions are then weighed round-robin,
+/// so that disturbances of the machine affect all of them alike. Commits that cannot be built, fail the check or
+/// hang are recorded and skipped. The same command continues where an earlier one was interrupted or killed. A
+/// longer range keeps the readings of a shorter one. Build steps, commands and exceptions for old commits can stand
+/// in scruple.toml, which is read from the working folder and never from a commit.
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -47,24 +47,24 @@ pub struct HistoryArgs {
 /// What else can be done with histories.
 #[derive(Debug, Subcommand)]
 pub enum HistoryVerb {
-    /// Look closer where a change is: weigh versions that were skipped or left out.
+    /// Locate changes: weigh versions that were skipped or left out.
     ///
-    /// Without a range, these are the versions that the history lists; without a command, those of the newest history
+    /// Without a range, the versions that the history lists; without a command, the commands of the newest history
     /// of the repository.
     Bisect(Box<TakeArgs>),
-    /// Weigh more commits beside those that a history has already.
+    /// Weigh more commits in addition to those of an existing history.
     ///
-    /// Without a command, this is the newest history of the repository.
+    /// Without a command, the newest history of the repository is extended.
     Extend(Box<TakeArgs>),
     /// Declare a change as intended, in the commit's message or in a tracked file.
     Accept(AcceptArgs),
-    /// Say what has become of each version, and which other histories there are.
+    /// Show the state of each version, and list the other histories.
     Status(StatusArgs),
     /// Report a history of a repository again, without measuring.
     Report(Box<StoredArgs>),
-    /// Say how much room the builds of versions take, and free it.
+    /// Show how much disk space the builds of versions take, and free it.
     ///
-    /// Readings stay, and what is gone is built again when it is needed.
+    /// Readings stay. A build that is needed later is made again.
     Clean(CleanArgs),
 }
 
@@ -75,8 +75,7 @@ pub enum HistoryVerb {
 pub struct TakeArgs {
     /// The commits, as git understands ranges (default: all that HEAD reaches).
     ///
-    /// A range in scruple.toml takes the place of the default. v1.0 itself is no part of v1.0..HEAD; it is the first of
-    /// v1.0^..HEAD.
+    /// A range in scruple.toml replaces the default. v1.0..HEAD does not contain v1.0 itself; v1.0^..HEAD does.
     #[arg(value_name = "RANGE")]
     pub range: Option<String>,
     /// The command to weigh, run among the artefacts (default: those of scruple.toml).
@@ -96,13 +95,13 @@ pub struct TakeArgs {
     /// How versions are built.
     #[command(flatten)]
     pub build: BuildArgs,
-    /// Build again what could not be built or weighed before.
+    /// Build versions again that could not be built or weighed before.
     #[arg(long, hide_short_help = true)]
     pub retry: bool,
-    /// Go on when six builds have failed one after the other.
+    /// Continue when six builds in a row have failed.
     #[arg(long, hide_short_help = true)]
     pub keep_going: bool,
-    /// Say of each change of a command where in the code it comes from, see `scruple explain`.
+    /// Say for each change which code it comes from (see `scruple explain`).
     #[arg(long, hide_short_help = true)]
     pub explain: bool,
     /// How long and how often to measure.
@@ -189,7 +188,7 @@ pub struct BuildArgs {
     /// End a step or a check that takes longer; usually said in scruple.toml.
     #[arg(long, value_name = "TIME", default_value = BUILD_LIMIT, hide = true)]
     pub build_limit: String,
-    /// Take a version whose command prints something else than the first one's for wrong.
+    /// Reject a version whose command prints something else than that of the first version.
     #[arg(long, hide_short_help = true)]
     pub same_output: bool,
     /// End a launch of a command that takes longer.
@@ -201,39 +200,39 @@ pub struct BuildArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Sampling")]
 pub struct EffortArgs {
-    /// Launch every version exactly this often for its time.
+    /// Launch every version exactly this many times for time.
     #[arg(short, long = "runs", alias = "rounds", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: Option<u32>,
-    /// Build each version N times, in turns and each time with --clean, to tell what building costs: six or more.
+    /// Build each version N times, in turns and each time with --clean, to compare build costs
     ///
-    /// Six builds or more tell whether a version costs more to build, and after how many runs that pays off. Artefacts
-    /// are those of the first build.
+    /// From six builds on, Scruple says whether a version costs more to build, and after how many runs that pays
+    /// off. The artefacts of the first build are weighed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     pub builds: Option<u32>,
     /// Weigh the ends first, then where neighbours differ, then the rest while there is time.
     ///
-    /// This is what happens by itself with more than 16 versions.
+    /// This is the default with more than 16 versions.
     #[arg(long, hide_short_help = true)]
     pub adaptive: bool,
     /// Build and weigh every version.
     #[arg(long, conflicts_with = "adaptive", hide_short_help = true)]
     pub all: bool,
-    /// Measuring time after which only what must be is done.
+    /// The measuring time; after it, only the least necessary rounds are taken.
     #[arg(long, value_name = "TIME", default_value = "10min")]
     pub budget: String,
-    /// Differences within this margin do not matter.
+    /// Treat differences within this margin as the same.
     #[arg(long, value_name = "PERCENT", default_value = "2%")]
     pub margin: String,
-    /// Seed of every random choice.
+    /// The seed of every random choice.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
     /// Measure time only: no runs for memory, allocations and output.
     #[arg(long, hide_short_help = true)]
     pub time_only: bool,
-    /// Launch this command beside each version, and tell the ratio of times.
+    /// Launch this command beside each version, and report the ratio of times
     ///
-    /// Such as md5sum and a file: what slows it down as well is no change of a version. Its file is named from the
-    /// folder of the artefacts, or with {here}.
+    /// For example, md5sum of a file: whatever slows it down as well is not a change of the version. Paths are
+    /// relative to the folder of the artefacts, or begin with {here}.
     #[arg(long, value_name = "COMMAND", hide_short_help = true)]
     pub yardstick: Option<String>,
 }
@@ -241,15 +240,15 @@ pub struct EffortArgs {
 /// Which change is intended.
 #[derive(Args, Debug)]
 pub struct AcceptArgs {
-    /// The commit that brought the change.
+    /// The commit that made the change.
     pub commit: String,
     /// The metric that changed (default: all).
     #[arg(long, value_name = "KEY")]
     pub metric: Option<String>,
-    /// The command that it changed for (default: all).
+    /// The command whose metric changed (default: all).
     #[arg(long, value_name = "NAME", hide_short_help = true, hide_short_help = true)]
     pub subject: Option<String>,
-    /// Why it is intended.
+    /// Why the change is intended.
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
     /// Add a line to .scruple-accepted instead of printing a trailer, for commits that cannot be amended.
@@ -266,13 +265,13 @@ pub struct CleanArgs {
     /// The repository (default: the one of the working folder).
     #[arg(long, value_name = "PATH_OR_URL")]
     pub repo: Option<String>,
-    /// The builds of all repositories, also of those that are not there any more.
+    /// The builds of all repositories, including those that no longer exist.
     #[arg(long, conflicts_with = "repo")]
     pub all: bool,
-    /// Free only builds that were not used within this time, such as 30d.
+    /// Free only builds that were not used for this long, such as 30d.
     #[arg(long, value_name = "TIME")]
     pub older_than: Option<String>,
-    /// Only say how much would be freed.
+    /// Only show how much would be freed.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -322,7 +321,7 @@ pub struct WhichArgs {
 pub enum ChartForm {
     /// Equal lengths are equal differences instead of equal ratios.
     Linear,
-    /// Allocations, memory and time share one chart, each by what it was at first.
+    /// Allocations, memory and time share one chart, each relative to its first value.
     Combined,
 }
 
@@ -342,7 +341,7 @@ pub struct PageArgs {
     /// How the chart is drawn.
     #[arg(long, value_enum, value_name = "HOW", value_delimiter = ',', hide_short_help = true)]
     pub chart: Vec<ChartForm>,
-    /// The command of which .csv tells (default: the first).
+    /// The command whose figures .csv contains (default: the first).
     #[arg(long, value_name = "NAME")]
     pub subject: Option<String>,
 }

@@ -21,8 +21,8 @@ pub enum InspectVerb {
 
 /// Show the memory map of a running process: what is shared, private, clean, dirty.
 ///
-/// With --for it is watched until that time is over or it ends, and the map is that of the moment when it was near its
-/// largest. With --tree its descendants are watched too, and the map is that of the largest process.
+/// With --for the process is watched for that time or until it ends, and the map is that of a moment near its
+/// largest size. With --tree its descendants are watched too, and the map is that of the largest process.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -34,10 +34,10 @@ pub struct MemoryArgs {
     /// The process.
     #[arg(long, value_name = "PID")]
     pub pid: i32,
-    /// Watch it for this long (default: one look).
+    /// Watch the process for this long (default: look once).
     #[arg(long = "for", value_name = "TIME")]
     pub watching: Option<String>,
-    /// Its descendants too.
+    /// Watch its descendants too.
     #[arg(long)]
     pub tree: bool,
     /// Print JSON instead of a table.
@@ -45,10 +45,11 @@ pub struct MemoryArgs {
     pub json: bool,
 }
 
-/// Show what a program does, function by function: instructions, calls, allocations, counted exactly.
+/// Count exactly what each function of a program does: instructions, calls, allocations.
 ///
-/// The program runs once under Scruple's call tree, which counts every instruction in user space by calling context, in
-/// all its processes; meanwhile it runs 5 to 20 times slower. The whole tree can be written for other tools.
+/// The program runs once under Scruple's call tree, which counts every instruction in user space by calling
+/// context, in all its processes. It runs 5 to 20 times slower under it. The whole tree can be exported for other
+/// tools.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -65,10 +66,10 @@ pub struct CallsArgs {
     /// At most this many functions and lines; JSON has all.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub most: usize,
-    /// Source lines as well, where there is debugging information.
+    /// Show source lines as well, if there is debugging information.
     #[arg(long)]
     pub lines: bool,
-    /// Show it even if the program fails.
+    /// Show the counts even if the program fails.
     #[arg(short, long)]
     pub ignore_failure: bool,
     /// End the program if it takes longer.
@@ -77,12 +78,12 @@ pub struct CallsArgs {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
-    /// Show a profile that was written before instead of running a program: .calls, callgrind's, pprof's, collapsed
-    /// stacks, heaptrack's, or what `memray transform csv` writes.
+    /// Show an existing profile instead of running a program: .calls, callgrind's, pprof's, collapsed stacks,
+    /// heaptrack's, or what `memray transform csv` writes.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "lines", "time_limit", "ignore_failure"])]
     pub from: Option<PathBuf>,
-    /// Write a file whose ending says the format: .svg (a flame graph), .collapsed, .callgrind, .pprof, .speedscope,
-    /// .firefox, .json, or .calls, which `scruple explain` reads.
+    /// Write a file. Its extension chooses the format: .svg (a flame graph), .collapsed, .callgrind, .pprof,
+    /// .speedscope, .firefox, .json, or .calls, which `scruple explain` reads.
     #[arg(long = "export", value_name = "FILE")]
     pub export: Vec<Export>,
     /// The program and its arguments.
@@ -97,9 +98,9 @@ pub enum SortCalls {
     Own,
     /// Instructions with all that it called.
     Inclusive,
-    /// Calls of it.
+    /// Calls of the function.
     Calls,
-    /// Allocations of its own.
+    /// Allocations of the function itself.
     Allocations,
     /// Bytes that it allocated.
     Bytes,
@@ -107,10 +108,10 @@ pub enum SortCalls {
 
 /// Find out whether a program leaks: its live heap against the size of its work.
 ///
-/// The command runs once for each size, which takes the place of {size} (or, shorter, of n in braces). The figure is
-/// the most live data that the language runtime saw at a collection; without one the peak of malloc, or else the peak
-/// of resident memory. A heap that grows in proportion to the work keeps a share of all it has ever handled. Only you
-/// know whether it should.
+/// The command runs for each size, which replaces {size} (or n in braces). The figure is the largest live heap that
+/// the language runtime saw at a collection; without such a runtime the peak of malloc, or else the peak of
+/// resident memory. A heap that grows in proportion to the work keeps a share of everything that it has handled.
+/// Only you know whether it should.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -118,20 +119,20 @@ Examples:
   scruple inspect leak --check --sizes 10k,20k,40k,80k,160k -- python3 job.py {size}
 ")]
 pub struct LeakArgs {
-    /// The sizes of the work: four at least, better six, the largest four times the smallest or more.
+    /// The sizes of the work: at least four, better six; the largest at least four times the smallest.
     #[arg(long, value_name = "N", value_delimiter = ',', required = true)]
     pub sizes: Vec<String>,
-    /// Run each size this often.
+    /// Run each size this many times.
     #[arg(short, long, value_name = "N", default_value_t = 2)]
     pub runs: u32,
-    /// Take this figure: heap.live, malloc.live, memory.peak (default: the first of them that can be had), malloc.peak
-    /// or heap.live_max.
+    /// Use this figure: heap.live, malloc.live, memory.peak (default: the first of them that is available),
+    /// malloc.peak or heap.live_max.
     #[arg(long, value_name = "KEY")]
     pub metric: Option<String>,
-    /// Growth of less than this for each unit of work does not matter.
+    /// Ignore growth of less than this for each unit of work.
     #[arg(long, value_name = "BYTES", default_value = SMALLEST)]
     pub smallest: String,
-    /// Exit with code 1 where the heap grows in proportion to the work, with 3 where the runs cannot tell.
+    /// Exit with code 1 if the heap grows in proportion to the work, and with 3 if the runs cannot tell.
     #[arg(long)]
     pub check: bool,
     /// End a run that takes longer.
@@ -146,7 +147,7 @@ pub struct LeakArgs {
     /// Play readings from a file instead of measuring (for tests).
     #[arg(long, hide = true, value_name = "FILE")]
     pub scripted: Option<PathBuf>,
-    /// The program and its arguments, in one of which stands {size}.
+    /// The program and its arguments, one of which contains {size}.
     #[arg(last = true, value_name = "COMMAND", required = true)]
     pub command: Vec<String>,
 }
@@ -166,7 +167,7 @@ pub enum GhcPart {
     Pauses(PausesArgs),
     /// Show a heap profile (.hp, from +RTS -hT, -hc and the like): what was live, and when.
     Heap(HeapArgs),
-    /// Show a cost-centre profile (.prof, from +RTS -p, -P or -pj): who took the time and the memory.
+    /// Show a cost-centre profile (.prof, from +RTS -p, -P or -pj): which took the time and the memory.
     Profile(ProfileArgs),
 }
 
@@ -176,7 +177,7 @@ pub enum GhcPart {
 /// it writes stays as it is. The log counts in thousandths of a second.
 #[derive(Args, Debug)]
 pub struct PausesArgs {
-    /// Read a log that is there already (what +RTS -S wrote) instead of running a program.
+    /// Read an existing log, written by +RTS -S, instead of running a program.
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub log: Option<PathBuf>,
     /// Do not fail when the program does; its pauses are shown in any case.
@@ -209,7 +210,7 @@ pub struct HeapArgs {
     pub json: bool,
 }
 
-/// Show a cost-centre profile: who took the time and the memory.
+/// Show a cost-centre profile: which took the time and the memory.
 #[derive(Args, Debug)]
 pub struct ProfileArgs {
     /// The profile.

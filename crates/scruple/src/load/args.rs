@@ -47,7 +47,7 @@ pub struct LoadArgs {
     /// Where results go.
     #[command(flatten)]
     pub results: ResultArgs,
-    /// Tell other programs how the load goes, each second.
+    /// Send the state of the load to other programs each second.
     ///
     /// ‘http://HOST:4318’ is a collector of OpenTelemetry (OTLP over HTTP, in JSON), ‘:9464’ an address at which Prometheus
     /// asks, ‘FILE.prom’ a file in its text format.
@@ -102,8 +102,8 @@ pub struct AmountArgs {
     pub profile: Profile,
     /// Requests per second, whatever the server does (default: a closed loop).
     ///
-    /// ‘poisson:RATE’ sends them with gaps as between many users who know nothing of one another. With --slo it is where
-    /// the search begins and ends: ‘100..1M’, or where it begins. Recorded requests are sent ‘2x’ as fast.
+    /// ‘poisson:RATE’ sends them with random gaps, as many independent users would. With --slo it is the range of
+    /// the search, such as ‘100..1M’, or its start. With recorded requests, ‘2x’ sends them twice as fast.
     #[arg(short, long, value_name = "RATE")]
     pub rate: Option<String>,
     /// Connections, over all threads (default: 10, or one for each user of a scenario).
@@ -120,7 +120,8 @@ pub struct AmountArgs {
     /// Divide that into this many windows (for tests).
     #[arg(long, value_name = "N", hide = true)]
     pub windows: Option<u32>,
-    /// What is taken off at the beginning: ‘auto’ finds what decays, ‘off’, or a time before the first request.
+    /// What is left out at the beginning: ‘auto’ finds a warm-up that decays, ‘off’ leaves out nothing, and a time
+    /// loads the server that long first.
     #[arg(long, value_name = "WHAT", default_value = "auto", hide_short_help = true)]
     pub warm_up: String,
     /// Generator threads; ‘2@0,1’ pins them to these cores, in turn.
@@ -129,7 +130,7 @@ pub struct AmountArgs {
     /// Ask for a real-time priority for the generator.
     #[arg(long, hide_short_help = true)]
     pub priority: bool,
-    /// Seed of every random choice; printed with each result.
+    /// The seed of every random choice; it is printed with each result.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
 }
@@ -147,7 +148,7 @@ pub struct RequestArgs {
     /// The content; ‘@FILE’ reads it from a file.
     #[arg(short, long, value_name = "TEXT", conflicts_with = "scenario")]
     pub body: Option<String>,
-    /// What good answers have: a status (default: 2xx and 3xx), or a text.
+    /// What a good answer contains: a status (default: 2xx and 3xx), or a text
     ///
     /// ‘200,4xx’ are statuses, ‘text:TEXT’ is a text that their content has.
     #[arg(long, value_name = "WHAT", conflicts_with = "scenario", hide_short_help = true)]
@@ -170,10 +171,11 @@ pub struct ConnectionArgs {
     /// One request on each connection.
     #[arg(long, hide_short_help = true)]
     pub no_keep_alive: bool,
-    /// Whom to trust in TLS: the authorities, or the server’s own certificate, in this PEM file; or ‘anyone’.
+    /// The certificates that TLS trusts: authorities, or the server’s own certificate, in this PEM file; or
+    /// ‘anyone’.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub trust: Option<PathBuf>,
-    /// How long an answer may take.
+    /// The longest time that an answer may take.
     #[arg(long, value_name = "TIME", default_value = "5s", hide_short_help = true)]
     pub timeout: String,
 }
@@ -217,7 +219,7 @@ impl FromStr for Instrument {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Cost of a request")]
 pub struct CostArgs {
-    /// The server’s process, where neither its command nor its port tells.
+    /// The server’s process, if Scruple does not start it and cannot find it by its port.
     #[arg(long, value_name = "PID", conflicts_with = "server", hide_short_help = true)]
     pub pid: Option<i32>,
     /// Read latencies only.
@@ -260,7 +262,7 @@ pub struct JudgingArgs {
     /// The servers are loaded in turn. A command behind ‘ -- ’ starts it: --against 'old=:8080 -- ./old 8080'.
     #[arg(long, value_name = "[NAME=]URL")]
     pub against: Vec<String>,
-    /// Show a well-known server beside, which answers as many bytes; it is not judged.
+    /// Also load a well-known server that answers with as many bytes; it is not judged.
     #[arg(long, value_name = "SERVER", value_parser = ["nginx"], conflicts_with = "slo", hide_short_help = true)]
     pub yardstick: Option<String>,
     /// The name of the server in results (default: its URL, or ‘new’ with --against).
@@ -269,14 +271,14 @@ pub struct JudgingArgs {
     /// Find the highest rate that keeps these limits: 'p99<20ms,errors<0.1%'.
     #[arg(long, value_name = "LIMITS", conflicts_with_all = ["against", "requests"])]
     pub slo: Option<String>,
-    /// Differences within this margin do not matter (default: 5%).
+    /// Treat differences within this margin as the same (default: 5%).
     ///
     /// With --slo it is how wide the interval of the highest rate may be (default: 10%).
     #[arg(long, value_name = "PERCENT")]
     pub margin: Option<String>,
     /// Exit with code 1 when a metric exceeds this, such as ‘load.p99<20ms’.
     ///
-    /// The code is 3 when the readings cannot tell.
+    /// The exit code is 3 when the readings cannot tell.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
     /// The metrics to compare: keys, families such as ‘request’, or ‘all’ (see `scruple inspect metrics`).

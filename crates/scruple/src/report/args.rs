@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 /// Write a stored run as a page, a table or a picture.
 ///
-/// The page is one file that fetches nothing and runs no script: the verdict first, then every reading, the differences
-/// block by block, where it was measured, and the command that repeats it. Several runs are compared with
+/// The page is one file that loads nothing and runs no script. It shows the verdict first, then every reading, the
+/// differences block by block, the machine, and the command that repeats the run. Several runs are compared with
 /// the first.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -17,18 +17,18 @@ Examples:
   scruple report -o report.md
 ")]
 pub struct ReportArgs {
-    /// The run: an id or its beginning, a label, or last~1; of several, each is compared with the first (default: the
-    /// newest run).
+    /// The runs, each by its id, the beginning of its id, its label, or last~1; each is compared with the first
+    /// (default: the newest run).
     #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
     /// The newest run.
     #[arg(long, conflicts_with = "runs")]
     pub last: bool,
-    /// The file to write; its ending says the format: .html, .md, .csv, .json or .svg (default: the charts on the
-    /// terminal).
+    /// The file to write. Its extension chooses the format: .html, .md, .csv, .json or .svg (default: the charts on
+    /// the terminal).
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// One chart by its name, as a picture; ‘list’ names them.
+    /// Write only this chart, as a picture; ‘list’ lists the names of charts.
     #[arg(long, value_name = "NAME")]
     pub svg: Option<String>,
     /// The metrics to show.

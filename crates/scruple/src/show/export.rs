@@ -49,8 +49,8 @@ impl FromStr for Export {
 /// Where results are written besides the terminal.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExportArgs {
-    /// Write a file whose ending says the format: .html, .json, .csv, .md, .adoc, .org or .xml
-    /// (JUnit); json:- is standard output.
+    /// Write a file. Its extension chooses the format: .html, .json, .csv, .md, .adoc, .org or .xml (JUnit); json:-
+    /// is standard output.
     #[arg(long = "export", value_name = "FILE")]
     pub files: Vec<Export>,
     /// The options of hyperfine, and former names.

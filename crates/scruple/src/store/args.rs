@@ -32,13 +32,13 @@ pub struct ListArgs {
 
 /// Write every reading of stored runs, one in a row.
 ///
-/// What could not be read has a row as well, with the reason instead of a value.
+/// A figure that could not be read has a row as well, with the reason instead of a value.
 #[derive(Args, Debug)]
 pub struct ExportArgs {
     /// The runs: ids, beginnings of ids, or labels (default: all runs, the oldest first).
     #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
-    /// The format (default: by the end of the file's name, else JSON lines).
+    /// The format (default: by the extension of the file, else JSON lines).
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub format: Option<Rows>,
     /// The file to write (default: standard output).
@@ -52,7 +52,7 @@ pub struct ExportArgs {
 /// A format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Rows {
-    /// JSON lines: one object in a line.
+    /// JSON lines: one object per line.
     Jsonl,
     /// Comma-separated values, quoted as RFC 4180 says.
     Csv,
@@ -60,14 +60,14 @@ pub enum Rows {
 
 /// Remove stored runs for good, with all their readings.
 ///
-/// If one of the names fits no run, nothing is removed. Removing a history keeps its builds: `scruple history clean`
-/// frees those.
+/// If one of the names matches no run, nothing is removed. Removing a history keeps its builds, which `scruple
+/// history clean` removes.
 #[derive(Args, Debug)]
 pub struct RmArgs {
-    /// The runs: ids, beginnings of ids, or labels (the newest run that bears it).
+    /// The runs: ids, beginnings of ids, or labels (the newest run with this label).
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<String>,
-    /// Only say what would be removed.
+    /// Only show what would be removed.
     #[arg(long)]
     pub dry_run: bool,
     /// The store.
@@ -75,16 +75,16 @@ pub struct RmArgs {
     pub store: Option<PathBuf>,
 }
 
-/// Remove old runs that nothing needs, and give their room back to the disk.
+/// Remove old runs that nothing needs, and free their disk space.
 ///
-/// Kept are runs with a label, histories, runs under way, runs whose id a stored command line names (as --baseline
-/// does), and of runs of the same subjects on the same machine the newest.
+/// Kept are runs with a label, histories, runs under way, runs that a stored command line names (such as with
+/// --baseline), and the newest run of the same subjects on the same machine.
 #[derive(Args, Debug)]
 pub struct GcArgs {
     /// How old a run must be to be removed, such as 30d or 12h.
     #[arg(long, value_name = "TIME", default_value = "90d")]
     pub older_than: String,
-    /// Only say what would be removed.
+    /// Only show what would be removed.
     #[arg(long)]
     pub dry_run: bool,
     /// The store.
@@ -92,21 +92,21 @@ pub struct GcArgs {
     pub store: Option<PathBuf>,
 }
 
-/// Put the runs of one store into another one, with all their readings.
+/// Copy the runs of one store into another one, with all their readings.
 ///
-/// A run that is there already is not copied again; one that is there with fewer readings of the same is replaced.
+/// A run that the other store already has is not copied again. A run that it has with fewer readings is replaced.
 #[derive(Args, Debug)]
 pub struct CopyArgs {
     /// The store to read: a file, or postgres://USER@HOST/DATABASE.
     pub from: String,
-    /// The store to write, which is made where there is none.
+    /// The store to write; it is created if it does not exist.
     pub to: String,
     /// The runs: ids, beginnings of ids, or labels (default: all).
     #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
 }
 
-/// Read everything in the store, and say what is damaged.
+/// Read everything in the store, and report what is damaged.
 #[derive(Args, Debug)]
 pub struct CheckArgs {
     /// The store.

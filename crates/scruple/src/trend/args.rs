@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 /// Show the cost of a subject over runs, and where it changed.
 ///
-/// Each run is one point: the median of its readings; of a run with several versions, that of the last. Counts change
-/// where they are not the same as before; of noisy metrics, changes are told from noise and from slow drift. A series
-/// is of one class of machines.
+/// Each run is one point: the median of its readings, or of those of its last version. A count changes where it
+/// differs from the one before. Changes of noisy metrics are distinguished from noise and from slow drift. A series
+/// contains the runs of one class of machines.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -21,7 +21,7 @@ pub struct TrendArgs {
     /// The metrics to show.
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub metrics: Vec<String>,
-    /// Runs of this class of machines (default: that of the newest run); ‘all’ puts all into one series.
+    /// Use the runs of this class of machines (default: that of the newest run); ‘all’ uses all in one series.
     #[arg(long, value_name = "CLASS")]
     pub machine: Option<String>,
     /// The store (default: .scruple/store.db of the project, else one for the user).

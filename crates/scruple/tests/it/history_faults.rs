@@ -221,7 +221,7 @@ fn a_build_that_hangs_is_ended_with_everything_it_started() {
     let words = ["history", "--repo", "repo", "--rounds", "1", "--time-only", "--build", "sh make.sh"];
     let answer = place.run(words.iter().chain(&[
         "--build-limit",
-        "1s",
+        "10s",
         "--artifact",
         "make.sh",
         "--",

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 /// Read the results of other benchmark tools into the store.
 ///
 /// Each file becomes a run, which can then be listed, shown and compared like any other. Readings keep the order in
-/// which the tool wrote them; a tool that writes only a mean or a median gives one reading, marked as estimated. If one
-/// file cannot be read, none is imported.
+/// which the tool wrote them. If the tool wrote only a mean or a median, it becomes one reading, marked as
+/// estimated. If one file cannot be read, none is imported.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -23,7 +23,7 @@ pub struct ImportArgs {
     /// The format (default: recognised by the content).
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub format: Option<super::Format>,
-    /// A name for the run, to find it by.
+    /// A name by which the run can be found.
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,
     /// The store (default: .scruple/store.db of the project, else one for the user).

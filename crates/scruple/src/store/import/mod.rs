@@ -49,7 +49,7 @@ pub enum Format {
     Jmh,
     /// pytest-benchmark: JSON.
     PytestBenchmark,
-    /// Your own series: CSV with a head or JSON, of commits or times and values; also Otava's CSV.
+    /// Your own series: CSV with a header or JSON, of commits or times and values; also Otava's CSV.
     Series,
     /// asv: files of .asv/results, one for each commit, which together make a series.
     Asv,
