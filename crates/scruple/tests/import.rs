@@ -1,4 +1,5 @@
-//! `scruple store import` as a whole: what is typed, what is printed, what is then in the store.
+//! `scruple store import` from the command line to the stored run: its arguments, its output, and what the store then
+//! holds.
 
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/import").join(name)
 }
 
-/// A folder with a store of its own, in which `scruple` is run.
+/// A temporary folder with its own store, in which the test runs `scruple`.
 struct Place(tempfile::TempDir);
 
 impl Place {

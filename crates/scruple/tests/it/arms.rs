@@ -125,7 +125,7 @@ fn names_and_hooks_are_for_the_commands_as_given_wherever_the_reference_stands()
     assert_eq!(named(&["--reference", "true 3"], &["three", "one", "two"]), ["three=3", "one=1", "two=2"]);
     let zero = ["--reference", "true 3", "--reference-name", "three"];
     assert_eq!(named(&zero, &["one"]), ["three=3", "one=1", "true 2=2"]);
-    // Of two equal commands one is the reference, and the other stays.
+    // Of two equal commands, one becomes the reference, and the other remains an arm.
     assert_eq!(arms(&["--reference", "true 1", "true 1", "true 1"]), ["true 1=1", "true 1 #2=1"]);
     let hooks = ["-p", "echo one > mark", "-p", "echo two > mark", "--reference", "grep -q two mark"];
     assert_eq!(arms(&[&hooks[..], &["grep -q one mark", "grep -q two mark"]].concat()).len(), 2);

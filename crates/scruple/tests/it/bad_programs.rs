@@ -1,4 +1,4 @@
-//! Programs that cannot be started, die, or never stop talking.
+//! Programs that cannot be started, that die, or that write output without end.
 
 use crate::support::{Answer, Place};
 use insta::assert_snapshot;

@@ -1,4 +1,4 @@
-//! Stores that cannot be used, or stop being usable: a clear error, and what was measured is not lost.
+//! Stores that are or become unusable: Scruple prints a clear error and does not lose what it measured.
 
 use crate::programs::skip;
 use crate::support::{Answer, Place};
@@ -100,7 +100,8 @@ fn a_writer_waits_for_another_one() {
     assert!(waiting.wait_with_output().expect("an end").status.success());
 }
 
-/// Runs a shell script as root with a file system of its own of that size at `disk`; nothing where that is not allowed.
+/// Runs a shell script in its own mount namespace with a file system of `size` at `disk`. Returns `None` if this
+/// machine does not allow such a mount.
 fn on_a_small_disk(place: &Place, size: &str, script: &str) -> Option<Answer> {
     std::fs::create_dir_all(place.file("disk")).expect("a folder");
     let scruple = place.command::<&str>([]);

@@ -1,4 +1,4 @@
-//! Suites held against stored runs.
+//! Suites compared with stored runs.
 
 use crate::support::Place;
 
@@ -33,7 +33,7 @@ fn budgets_hold_against_a_baseline_as_they_do_without() {
     assert_eq!(kept.code, 0, "{}", kept.exchange());
     assert!(kept.stdout.contains("Limit time.wall<1 min: kept by ‘sum’"), "{}", kept.exchange());
     let exceeded = bench(&["--baseline", "before", "--limit", "time.wall<1ns"]);
-    // Processes on a busy machine may differ so much that nothing can be told.
+    // On a busy machine the processes may differ so much that the limit cannot be decided.
     assert!(matches!(exceeded.code, 1 | 3), "{}", exceeded.exchange());
     let changed = bench(&["--baseline", "before", "--limit", "time.wall<+100000%"]);
     assert_eq!(changed.code, 0, "{}", changed.exchange());

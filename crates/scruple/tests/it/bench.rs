@@ -1,4 +1,4 @@
-//! `scruple bench` over a program whose clocks are made up: tables, selections, comparisons, budgets.
+//! `scruple bench` on a program with simulated clocks: tables, selections, comparisons, budgets.
 
 use crate::fake::{bench, bench_freely, fake};
 use crate::support::{Place, at};
@@ -109,7 +109,7 @@ fn a_stored_run_is_a_baseline() {
     ");
     let answer = bench(&place, &["--baseline", "before"], &[slow, TWO]);
     assert!(answer.stdout.contains("The runs were taken "), "{}", answer.exchange());
-    // What is said of the two environments, and how sure the core's clock is, depends on the machine.
+    // The remarks about the two environments and the uncertainty of the core's clock depend on the machine.
     for (start, end) in [
         ("  ant   7.00 ns ", "+28.6 % [+28.5, +28.6] slower"),
         ("  bee  10.0  ns ", "+0.00 % [-0.01, +0.01] same"),
@@ -163,7 +163,8 @@ fn two_programs_run_a_case_in_batches_of_as_many_iterations() {
     assert_eq!(old, new, "the same number in each block");
     let (old, new) = iterations(1000);
     assert!(old[0].as_f64() > new[0].as_f64().map(|n| 10.0 * n), "a program a hundred times as slow");
-    // A stored run is as good: of blocks that are drawn alike, those of both runs are.
+    // A run with `--baseline` takes the iterations per batch from the stored run. The seed, and thus the jitter, is the
+    // same in both.
     let place = Place::new();
     let stored = |label: &str, cost: u32, more: &[&str]| {
         let options = [&["--label", label, "--time-only"], more].concat();

@@ -1,4 +1,4 @@
-//! What bench programs answer: figures that cannot be are refused with the reason, and coarse ones keep their doubt.
+//! Answers of bench programs: Scruple refuses impossible figures with the reason, and marks coarse ones as uncertain.
 
 use crate::fake::{bench, bench_freely, fake};
 use crate::support::{Answer, Place, at};
@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 
 const GOOD: &str = r#"{"name":"good","cost":5}"#;
 
-/// Why a case fails that does this.
+/// Returns the reason for which Scruple rejects a case whose behaviour is `does`.
 fn reason(does: &str) -> String {
     let bad = format!(r#"{{"name":"bad","cost":5,"does":"{does}"}}"#);
     let answer = bench(&Place::new(), &["--no-store", "--json"], &[GOOD, &bad]);

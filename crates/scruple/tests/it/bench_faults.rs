@@ -1,4 +1,5 @@
-//! Bench programs that misbehave: each is named, the exit code tells, and the other cases are unspoilt.
+//! Bench programs that misbehave: the answer names each one, the exit code tells, and the other cases keep their
+//! results.
 
 use crate::fake::{bench, bench_freely};
 use crate::support::{Answer, Place, at};
@@ -6,7 +7,7 @@ use insta::assert_snapshot;
 
 const GOOD: &str = r#"{"name":"good","cost":5,"bytes":16}"#;
 
-/// A suite in which one case does this, beside a good one that stands before it and one behind it.
+/// Runs a suite in which a case with the behaviour `does` stands between two good cases.
 fn beside(does: &str, options: &[&str]) -> Answer {
     let bad = format!(r#"{{"name":"bad","cost":5,"does":"{does}"}}"#);
     let last = r#"{"name":"last","cost":10}"#;

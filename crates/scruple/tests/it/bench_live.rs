@@ -1,11 +1,11 @@
-//! What `scruple bench` shows on a terminal before it is done.
+//! What `scruple bench` shows on a terminal while it runs.
 
 use crate::fake::fake;
 use crate::support::Place;
 use std::process::Command;
 
-/// Runs Scruple with a terminal of 100 columns for its standard error, and returns what it wrote there: `script` (util-linux)
-/// makes the terminal, on which standard output is a file.
+/// Runs Scruple with a terminal of 100 columns as its standard error, and returns what Scruple wrote there. The program
+/// `script` (util-linux) makes the terminal; standard output goes to a file.
 fn on_a_terminal(place: &Place, options: &str, cases: &[&str]) -> String {
     let program = shell_words::join(fake(place, cases));
     let scruple = shell_words::quote(env!("CARGO_BIN_EXE_scruple"));
@@ -23,7 +23,8 @@ fn an_answer_of_a_few_short_processes_is_shown_before_the_last_one() {
     let place = Place::new();
     let shown =
         on_a_terminal(&place, "", &[r#"{"name":"zoo/ant","cost":5}"#, r#"{"name":"zoo/bee","cost":10}"#]);
-    // Answers that follow each other within a moment are drawn once: on a quick machine the first may be from four.
+    // Of answers that follow each other quickly, the display draws only one. On a fast machine the first may be that of
+    // 4 processes.
     let answers: Vec<&str> = shown.split("so far, from ").skip(1).collect();
     let first = answers.first().unwrap_or_else(|| panic!("no first answer: {shown}"));
     assert!(first.starts_with("3 fresh processes:") || first.starts_with("4 fresh processes:"), "{first}");

@@ -1,4 +1,4 @@
-//! What a program does by function, and the files that other tools read.
+//! `scruple inspect calls`: the counts of a program by function, and the exported files that other tools read.
 
 use crate::programs::has_valgrind;
 use crate::support::{Answer, Place};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// `main` calls `twice` two times, which calls `work` three times each; `work` allocates 10 bytes.
+/// `main` calls `twice` two times, and each call of `twice` calls `work` three times. `work` allocates 10 bytes.
 const PROGRAM: &str = r#"
 #include <stdlib.h>
 __attribute__((noinline)) long work(long n) {
@@ -98,7 +98,7 @@ fn other_tools_read_the_same_counts() {
         .find(|one| one["name"] == "work")
         .expect("work");
     let work = work["own"]["instructions"].as_u64().expect("a number");
-    // The numbers of callgrind_annotate have commas.
+    // callgrind_annotate prints numbers with thousands separators.
     let annotated =
         output(&place, "callgrind_annotate", &["--threshold=100", "app.callgrind"]).replace(',', "");
     assert!(annotated.contains(&total.to_string()) && annotated.contains(&work.to_string()), "{annotated}");
@@ -176,7 +176,7 @@ fn a_process_that_was_killed_is_not_passed_over() {
         return;
     }
     let place = Place::new();
-    // Killed when it surely counts: what is killed while it begins has not counted anything.
+    // The script kills the child only after it has begun to count: a child killed earlier would have no counts to lose.
     let script = "sh -c 'echo >begun; sleep 60' & child=$!; while [ ! -e begun ]; do sleep 0.1; done; kill -9 $child; wait";
     let answer = place.run(["inspect", "calls", "-i", "--", "sh", "-c", script]);
     assert_eq!(answer.code, 3, "{}", answer.exchange());
@@ -206,7 +206,7 @@ fn a_profile_that_was_written_is_shown_and_explained_without_running_anything() 
     ] {
         assert!(answer.stdout.contains(part), "{part}: {}", answer.exchange());
     }
-    // Ten samples of twenty thousand are chance.
+    // A difference of 10 in 20,000 samples lies within the sampling error.
     let json = place.run(["explain", "--json", "old.collapsed", "new.collapsed"]).json();
     let rows = json["explain"]["counts"][0]["rows"].as_array().expect("rows").clone();
     let print = rows.iter().find(|row| row["function"] == "print").expect("a row");

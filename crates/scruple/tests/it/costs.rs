@@ -1,4 +1,4 @@
-//! What real programs cost: counts to the unit, times in their order.
+//! Costs of real programs: counts are exact, times only ordered.
 
 use crate::programs::{BURN, NOTHING, skip};
 use crate::support::{Answer, Place, at};
@@ -13,7 +13,7 @@ fn weigh(place: &Place, words: &[&str]) -> Value {
     answer.json()
 }
 
-/// A metric of an arm by its position.
+/// The metric `key` of the arm at the position `arm`.
 fn metric<'a>(run: &'a Value, arm: usize, key: &str) -> &'a Value {
     &run["arms"][arm]["metrics"][key]
 }
@@ -45,7 +45,8 @@ fn sleeping_takes_wall_time_and_hardly_any_cpu() {
     assert!(estimate(&run, 0, "switches.voluntary") >= 1.0);
 }
 
-/// Peaks of nothing, 100 MB and nothing again, in bytes, from the answer of a run over these three.
+/// Checks the peak memory in bytes of three arms: one that allocates nothing, one of 100 MB, and one that allocates
+/// nothing.
 fn assert_peaks(run: &Value) {
     let peak = |arm| estimate(run, arm, "memory.peak");
     let (before, big, after) = (peak(0), peak(1), peak(2));

@@ -1,4 +1,4 @@
-//! What is written for documents: Markdown, AsciiDoc, Org.
+//! Exports for documents: Markdown, AsciiDoc, Org.
 
 use crate::formats::play;
 use crate::support::Place;

@@ -1,4 +1,4 @@
-//! The lines that users of hyperfine know, with the word replaced.
+//! Command lines of hyperfine's users, with `scruple run` in place of `hyperfine`.
 
 use crate::script::arm;
 use crate::support::{Answer, Place};
@@ -41,7 +41,7 @@ fn the_lines_of_its_introduction_run() {
     assert!(place.read("out.org").starts_with('|') && place.read("out.md").contains("`true`"));
 }
 
-/// The command lines of its README, word for word but for the first.
+/// The command lines of hyperfine's README, verbatim but without their first word `hyperfine`.
 const README: [&str; 14] = [
     "'sleep 0.3'",
     "--runs 5 'sleep 0.3'",
@@ -59,7 +59,8 @@ const README: [&str; 14] = [
     "'sleep 0.3' --export-markdown out.md",
 ];
 
-/// Runs a line, cut short by a budget, with what it names: programs that end at once, and a function of bash.
+/// Runs `scruple run` with the arguments in `line` and a budget of 1 ms. Provides the programs and the bash function
+/// that the README mentions.
 fn run_line(place: &Place, line: &str) -> Answer {
     let words = shell_words::split(line).expect("words");
     let short = ["run", "--budget", "1ms"].into_iter();
@@ -96,7 +97,7 @@ fn an_alias_of_a_file_that_is_read_in_the_same_line_is_what_the_shell_makes_of_i
     let answer = run_line(&place, &line);
     match of_shell.expect("a shell").status.success() {
         true => assert_eq!(answer.code, 0, "{}", answer.exchange()),
-        // Such a shell reads a whole line before it knows the alias.
+        // Some shells parse a whole line before they define the alias in it.
         false => {
             assert_eq!(answer.code, 4, "{}", answer.exchange());
             assert!(answer.stderr.contains("exited with code 127"), "{}", answer.exchange());
@@ -185,7 +186,7 @@ fn results_are_written_in_the_shape_that_its_scripts_read() {
         assert_eq!(result["exit_codes"].as_array().map(Vec::len), Some(6));
     }
     assert_eq!((&results[1]["command"], &results[1]["parameters"]["n"]), (&"echo 2".into(), &"2".into()));
-    // It is read back as hyperfine's own is.
+    // `store import` reads the file like one that hyperfine wrote.
     let again = place.run(["store", "import", "out.json"]);
     assert!(again.stdout.contains("2 benchmarks of hyperfine"), "{}", again.exchange());
     run(&place, &["-r", "6", "--export", "hyperfine:same.json", "true"]);

@@ -1,4 +1,4 @@
-//! Instructions, counted where somebody asks for them.
+//! Instruction counts, which are taken only on request.
 
 use crate::programs::has_valgrind;
 use crate::repository::Repository;
@@ -52,14 +52,14 @@ fn doctor_says_by_what_instructions_are_counted() {
         let line = without.lines().find(|line| line.trim_start().starts_with(tool)).expect("a line");
         assert!(line.contains("is not installed"), "{line}");
         assert!(line.contains(&format!("`load --with {counted}`")), "{line}");
-        // The words that are advised are understood.
+        // The advised option is accepted.
         let tried = place.run(["load", "--no-store", "--with", counted, "http://127.0.0.1:1/"]);
         assert!(!tried.stderr.contains("invalid value"), "{}", tried.exchange());
     }
     assert!(without.lines().any(|line| line.trim_start().starts_with("counters")), "{without}");
 }
 
-/// A bench program with a case that adds up so many numbers in an iteration.
+/// Compiles a bench program in C with one case, whose iteration makes `additions` additions.
 pub fn bench_program(place: &Place, name: &str, additions: u32) {
     let header = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/c/scruple.h");
     let source = format!(
@@ -100,7 +100,7 @@ fn instructions_of_an_iteration_are_those_of_its_work_without_the_start_and_the_
     };
     let (few, many) = (metric("work/add @old", "instructions"), metric("work/add @new", "instructions"));
     assert_eq!((few.1.as_str(), many.1.as_str()), ("exact", "exact"), "{few:?} {many:?}");
-    // Each addition is a load, an addition, a store, and the loop's own two or three.
+    // An addition takes a load, an add and a store, and the loop adds two or three instructions.
     let each = (many.0 - few.0) / 200.0;
     assert!(each.fract() == 0.0 && (3.0..=7.0).contains(&each), "{few:?} {many:?}");
     assert!((few.0 - 100.0 * each).abs() < 20.0, "the start is not in it: {few:?}");

@@ -1,4 +1,4 @@
-//! Interruptions: what was measured is printed and kept, and nothing stays behind.
+//! Interruptions: Scruple prints and keeps what it measured, and leaves no process and no folder behind.
 
 use crate::fake::fake;
 use crate::programs::{eventually, send};
@@ -6,7 +6,7 @@ use crate::support::{Answer, Place};
 use insta::assert_snapshot;
 use std::process::Stdio;
 
-/// Starts Scruple, waits until the file `log` has that many bytes, sends a signal and takes the answer.
+/// Starts `scruple run`, waits until the file `log` has `after` bytes, sends the signal, and returns the answer.
 fn interrupted(place: &Place, signal: &str, after: u64, words: &[&str]) -> Answer {
     let words: Vec<&str> = ["run"].iter().chain(words).copied().collect();
     interrupted_command(place, signal, after, &words)
@@ -48,7 +48,7 @@ fn a_suite_of_very_many_cases_ends_at_an_interruption() {
     let place = Place::new();
     let program = shell_words::join(fake(&place, &["--many", "20000"]));
     place.shell_script("suite", &format!("printf x >> log; exec {program}"));
-    // One start lists the cases, and the next one calibrates them.
+    // The first start lists the cases, and the second one calibrates them.
     let answer = interrupted_command(&place, "TERM", 2, &["bench", "--time-only", "--", "./suite"]);
     assert_eq!(answer.code, 130, "{}", answer.stderr);
     assert!(answer.stdout.contains("the interruption came before them"), "{} bytes", answer.stdout.len());

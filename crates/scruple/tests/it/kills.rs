@@ -1,14 +1,14 @@
-//! Death at any moment, and company: the store survives both.
+//! Kills at any moment, and several runs at once: the store survives both.
 
 use crate::programs::eventually;
 use crate::support::{Place, at};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// Enough to hit every phase of a run many times, with short runs so that all of it takes seconds.
+/// Enough kills to hit every phase of a run many times. Runs are short, so that all kills take seconds.
 const KILLS: u64 = 200;
 
-/// Starts a run of one program that writes one byte to `log-LABEL` at the end of each launch.
+/// Starts a run of `program`, which writes one byte to `log-LABEL` at the end of each launch.
 fn start(place: &Place, label: &str, program: &str) -> Child {
     let command = format!("{program} log-{label}");
     let words = ["run", "--time-only", "-r", "100000", "--label", label, &command];
@@ -16,7 +16,7 @@ fn start(place: &Place, label: &str, program: &str) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("scruple runs")
 }
 
-/// The readings of wall time that the store has under a label; none where the run had not begun.
+/// The number of stored readings of wall time of the run with this label, or `None` if the run was never stored.
 fn kept(place: &Place, label: &str) -> Option<u64> {
     let answer = place.run(["show", "--json", label]);
     if answer.code == 2 && answer.stderr.contains("no stored run is called") {
@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
         moment = moment.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let label = format!("kill-{kill}");
         let mut child = start(&place, &label, "./mark");
-        // Half of the kills come at a random moment of the start, half once launches are under way.
+        // Half of the kills come at a random moment after the start, the other half once launches are under way.
         if kill % 2 == 0 {
             eventually(|| {
                 let ended = child.try_wait().expect("a child").is_some();
@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
             None => assert_eq!(launched, 0, "{label} launched something before it began a run"),
             Some(kept) => {
                 begun += 1;
-                // The launch under way may have written its byte, and one more may have ended unjournalled.
+                // The last launch may have written its byte without its reading being journalled.
                 assert!(
                     kept <= launched && launched <= kept + 1,
                     "{label}: {launched} launches, {kept} kept"
@@ -85,7 +85,7 @@ int main(int argc, char **argv) {
     assert_swept(&place);
 }
 
-/// The next run removes what killed runs left of work folders.
+/// Checks that the next run removes the work folders of killed runs.
 fn assert_swept(place: &Place) {
     assert!(place.work().read_dir().expect("work folders").count() > 0, "killed runs leave their folders");
     assert_eq!(place.run(["run", "--no-store", "-r", "1", "true"]).code, 0);

@@ -1,4 +1,4 @@
-//! Exact metrics, absent metrics, and limits on either.
+//! Exact metrics, absent metrics, and limits on both.
 
 use crate::script::{Arm, arm, noisy_arm, old_and_new};
 use insta::assert_snapshot;
