@@ -1,10 +1,11 @@
-//! Histories: which versions there are, what becomes of each, and what is read of it.
+//! Histories: which versions they have, the state of each, and its readings.
 
 use crate::repository::{BUILD, Recorded, Repository, blocks};
 use crate::script;
 use crate::support::Place;
 
-/// Steps, a spike and its revert, versions that fail in several ways, documents, a merge.
+/// A repository with changes of cost, a spike and its revert, versions that fail in several ways, documents, and a
+/// merge.
 fn eventful(place: &Place) -> Repository {
     let repository = Repository::new(place, "repo");
     repository.commit_program("first", 1000, 1000, "");
@@ -33,7 +34,7 @@ fn every_version_is_built_and_weighed_or_says_why_not() {
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let recorded = place.recorded();
     let bytes = |title: &str| recorded.readings(title, "malloc.bytes");
-    // All of them are beside a change, and counted again.
+    // Every one of these versions stands beside a change, so that Scruple counts it a second time.
     assert_eq!((bytes("first"), bytes("step")), (vec![1000.0; 4], vec![2000.0; 4]));
     assert_eq!(bytes("spike"), [9000.0; 4]);
     for title in ["first", "step", "spike"] {
@@ -42,7 +43,7 @@ fn every_version_is_built_and_weighed_or_says_why_not() {
         assert_eq!(recorded.readings(title, "build.time").len(), 1);
         assert!(recorded.readings(title, "build.bytes")[0] > 1000.0);
     }
-    // A twin's own launches are for its time only.
+    // A version with the same binary as another is launched for its time only.
     assert_eq!(recorded.version("documents")["state"], "same-binary");
     assert_eq!(recorded.version("documents")["same_as"], recorded.version("first")["commit"]);
     assert_eq!(bytes("documents"), [0.0; 0]);
@@ -94,11 +95,12 @@ fn what_is_done_is_not_done_again_and_a_longer_range_adds_to_it() {
     let (builds, recorded) = take("HEAD");
     assert_eq!((builds, recorded.states()), (6, vec!["built"; 6]));
     assert_eq!(recorded.readings("version 1", "time.wall")[..3], before);
-    // New versions are weighed beside the nearest old one and the first.
+    // Scruple weighs new versions together with the nearest old one and the first one.
     assert_eq!(recorded.readings("version 1", "time.wall").len(), 3);
     assert_eq!(recorded.readings("version 3", "time.wall").len(), 6);
     assert_eq!(recorded.readings("version 5", "time.wall").len(), 3);
-    // A shorter range shows less and loses nothing, and neither is a rewritten one.
+    // A range that ends at an earlier commit hides later versions. Their readings stay in the store, and no remark
+    // calls the range rewritten.
     let (_, recorded) = take(&commits[1]);
     assert_eq!(recorded.states(), ["built"; 2]);
     assert_eq!(recorded.remarks(), [""; 0]);
@@ -198,10 +200,10 @@ fn adaptively_the_ends_come_first_and_then_the_difference() {
     assert_eq!([states[0], states[39]], ["built"; 2]);
     let same = |index: usize| recorded.readings(&format!("version {index}"), "build.bytes").len() == 1;
     assert!(same(22) && same(23), "{states:?}");
-    // Versions with the artefacts of the first or the last need no weighing, and the rest no building.
+    // Versions whose artefacts equal the first or the last are not weighed, and the remaining ones are not built.
     assert!(states.iter().filter(|state| **state == "skipped").count() >= 30, "{states:?}");
     assert!(recorded.remarks().contains(&"not-weighed"));
-    // Weighed plainly, the rest is built too.
+    // A history without bisection builds the remaining versions too.
     assert_eq!(place.history(&["--rounds", "6", "--all"]).code, 0);
     assert!(!place.recorded().states().contains(&"skipped"));
 }
@@ -253,7 +255,7 @@ fn a_check_and_another_output_set_versions_apart() {
     let why = |title: &str| recorded.version(title)["why"].as_str().unwrap_or("").to_owned();
     assert!(why("wrong").starts_with("‘./app’ prints something else than at "), "{}", why("wrong"));
     assert_eq!(why("unchecked"), "the check ‘! grep -q BAD app.c’ ended with exit code 1");
-    // Without being asked to, nobody is set apart for what is printed, but it is said.
+    // Without `--same-output`, a version whose output differs keeps its state, and a remark reports the difference.
     assert_eq!(place.history(&["--rounds", "1"]).code, 0);
     assert_eq!(place.recorded().states(), ["built"; 3]);
     assert!(place.recorded().remarks().contains(&"outputs-differ"));
@@ -301,7 +303,7 @@ fn a_change_of_time_is_bisected_too() {
     let place = Place::new();
     let commits = Repository::new(&place, "repo").commit_allocations(1..=33);
     let names: Vec<String> = commits.iter().map(|commit| format!("./app @{}", &commit[..10])).collect();
-    // Nothing but time tells the versions apart.
+    // The scripted arms differ in time only.
     let arm = |index: usize| script::arm(if index < 13 { 1.0 } else { 1.4 }, index as u64);
     let arms: Vec<(&str, script::Arm)> =
         names.iter().enumerate().map(|(index, name)| (name.as_str(), arm(index))).collect();
@@ -318,7 +320,7 @@ fn a_change_of_time_is_bisected_too() {
     assert!(rounds(8) < rounds(12));
 }
 
-/// The versions that change what is allocated, and what was allocated before and after.
+/// The changes of allocated bytes: the index of the version, the level before, and the level after.
 fn allocated(answer: &crate::support::Answer) -> Vec<[f64; 3]> {
     let judged = answer.json();
     let series = judged["series"].as_array().expect("series").iter();
@@ -351,7 +353,7 @@ fn what_changed_outside_the_repository_is_put_down_to_no_version() {
     let repository = Repository::new(&place, "repo");
     let outside = place.file("outside");
     for version in 0..6 {
-        // From the first launch of version 3 on there is a file that makes all of them allocate more.
+        // The first launch of version 3 creates a file that makes every version allocate more.
         let makes = if version == 3 { "O_CREAT" } else { "0" };
         let more = format!(
             "int file = open(\"{}\", O_RDONLY | {makes}, 0600);\n\
@@ -386,7 +388,7 @@ fn versions_that_nothing_builds_have_neither_build_time_nor_built_bytes() {
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let recorded = place.recorded();
     assert_eq!((recorded.count("build.time"), recorded.count("build.bytes")), (0, 0));
-    // With a step, it was built.
+    // With a build step, the history has a build time.
     assert_eq!(
         place
             .run([
@@ -420,7 +422,8 @@ fn counts_that_do_not_repeat_are_taken_as_often_as_a_verdict_needs() {
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let recorded = place.recorded();
     let read = |title| recorded.readings(title, "malloc.bytes");
-    // Each visit takes six; both sides of an exact change have a second one.
+    // A visit takes six readings where counts vary from launch to launch. Both sides of an exact change are visited
+    // twice.
     assert!(read("first").len() >= 6 && read("twice").len() >= 6, "{:?} {:?}", read("first"), read("twice"));
     let steady = read("steady");
     assert!(steady.len() < 6 && steady.iter().all(|one| *one == steady[0]), "{steady:?}");

@@ -5,10 +5,10 @@ use crate::repository::Repository;
 use crate::support::{Answer, Place};
 use serde_json::Value;
 
-/// How the bench program of [`commit_cases`] is built: it is there already.
+/// Build options for the bench program of [`commit_cases`], which needs no build.
 const THERE: [&str; 4] = ["--build", "true", "--artifact", "bench"];
 
-/// Commits a bench program with these cases, see `fake_bench.py`.
+/// Commits a bench program with `cases`; `fake_bench.py` describes their format.
 pub fn commit_cases(place: &Place, repository: &Repository, title: &str, cases: &[&str]) {
     let quoted: Vec<String> = fake(place, cases).iter().map(|word| format!("'{word}'")).collect();
     repository.write_program("bench", &format!("#!/bin/sh\nexec {}\n", quoted.join(" ")));
@@ -20,7 +20,7 @@ fn take(place: &Place, words: &[&str]) -> Answer {
     place.run(history.iter().chain(&THERE).chain(words))
 }
 
-/// The changes of a metric of a subject, each as the title of its version, the old level and the new.
+/// The changes of `metric` of `subject`: the title of the version, the level before, and the level after.
 fn changes(answer: &Answer, subject: &str, metric: &str) -> Vec<(String, f64, f64)> {
     let page = answer.json();
     let series = page["series"].as_array().expect("series");
@@ -61,7 +61,7 @@ fn each_case_is_weighed_over_the_versions_and_may_come_and_go() {
     assert_eq!(changes(&answer, "old", "time.wall"), []);
     let recorded = place.recorded();
     assert_eq!(recorded.states(), ["built", "same-binary", "built", "built", "same-binary"]);
-    // One fresh process is one reading: what an iteration costs, without the tare's 2 ns.
+    // One fresh process gives one reading: the cost of an iteration less the 2 ns of the tare.
     let parse = recorded.readings_of("slower", "parse", "time.wall");
     assert!(parse.len() == 6 && parse.iter().all(|one| (one - 130.0).abs() < 1.0), "{parse:?}");
     assert_eq!(recorded.readings_of("slower", "new", "time.wall"), [0.0; 0]);
@@ -69,7 +69,7 @@ fn each_case_is_weighed_over_the_versions_and_may_come_and_go() {
     let told = remarks(&answer);
     assert!(told.contains(&format!("came-and-went: ‘new’ is new at {short}")), "{told:?}");
     assert!(told.contains(&format!("came-and-went: ‘old’ is gone at {short}")), "{told:?}");
-    // What is done is not done again.
+    // A second history with the same options measures nothing again.
     let before = recorded.count("time.wall");
     assert_eq!(take(&place, &["--rounds", "6", "--bench", "--", "./bench"]).code, 0);
     assert_eq!(place.recorded().count("time.wall"), before);

@@ -1,11 +1,12 @@
-//! Versions that are built several times, to tell what building costs.
+//! Versions that are built several times, to measure the cost of building.
 
 use crate::repository::Repository;
 use crate::script;
 use crate::support::{Answer, Place};
 use serde_json::Value;
 
-/// Two versions, of which the later one takes a second longer to build and half as long to run.
+/// Takes a history of two versions, the second of which takes a second longer to build and half as long to run. Returns
+/// the answer and the report as JSON.
 fn weighed(place: &Place, builds: &str) -> (Answer, Answer) {
     let repository = Repository::new(place, "repo");
     let commit = |seconds: &str| {
@@ -91,7 +92,7 @@ fn a_history_that_was_written_as_json_is_imported_as_it_was() {
     let twice = place.run(["store", "import", "history.json"].iter().chain(&elsewhere));
     assert_eq!(twice.code, 2, "{}", twice.exchange());
     assert!(twice.stderr.contains("is in the store already"), "{}", twice.exchange());
-    // Readings of a version that the file does not list are refused.
+    // The import refuses readings of a version that the file does not list.
     let mut stray = page.json();
     stray["arms"][0]["version"] = "elsewhere".into();
     place.write("stray.json", stray.to_string());

@@ -1,4 +1,4 @@
-//! The room that builds of versions take.
+//! The disk space of built versions.
 
 use crate::repository::Repository;
 use crate::support::Place;
@@ -23,10 +23,10 @@ fn builds_are_cleaned_away_and_made_again_when_they_are_needed() {
     assert_eq!(builds(), 3);
     assert!(clean(&["--older-than", "0d"]).contains(" (3 builds); "));
     assert_eq!(builds(), 0);
-    // Nothing is left to do, so that nothing is built.
+    // Every reading exists already, so that nothing is built.
     assert_eq!(place.history(&["--rounds", "2", "--time-only"]).code, 0);
     assert_eq!(builds(), 0);
-    // More rounds need the builds again, and have the same arms.
+    // More rounds need the builds again, and continue the same arms.
     assert_eq!(place.history(&["--rounds", "4", "--time-only"]).code, 0);
     let recorded = place.recorded();
     assert_eq!((recorded.states(), recorded.count("time.wall")), (vec!["built"; 3], 12));

@@ -1,4 +1,4 @@
-//! Histories that cannot be taken, or not of all versions: one clear error, or a recorded state.
+//! Histories that fail wholly or for some versions: each failure is one clear error or a recorded state.
 
 use crate::programs::{eventually, send, skip};
 use crate::repository::{BUILD, Repository};
@@ -9,7 +9,7 @@ fn quick(place: &Place, words: &[&str]) -> Answer {
     place.history(&[&["--rounds", "1", "--time-only"], words].concat())
 }
 
-/// Checks that an answer is one error of usage that says all of this.
+/// Checks that an answer is one usage error (exit code 2) that contains all `parts`.
 fn assert_refused(answer: &Answer, parts: &[&str]) {
     assert_eq!(answer.code, 2, "{}", answer.exchange());
     assert!(parts.iter().all(|part| answer.stderr.contains(part)), "{}", answer.exchange());
@@ -43,7 +43,7 @@ fn a_subject_that_a_history_has_not_is_one_error_that_names_those_it_has() {
     let place = Place::new();
     Repository::new(&place, "repo").commit_allocations([1, 2]);
     let named = ["--export-csv", "out.csv", "--subject", "nosuch"];
-    // What was weighed is shown all the same.
+    // The readings are shown although the export fails.
     let answer = quick(&place, &named);
     assert_eq!(answer.code, 2, "{}", answer.exchange());
     assert!(answer.stdout.contains("2 versions: 2 weighed"), "{}", answer.exchange());
@@ -101,7 +101,7 @@ fn a_remote_repository_is_mirrored_and_an_unreachable_one_is_one_error() {
     assert_eq!(take().code, 0);
     let status = || place.run(["history", "status", "--repo", &url, "--json"]).json();
     assert_eq!(status()["history"]["versions"].as_array().map(Vec::len), Some(3));
-    // What was fetched before can still be weighed while the remote is away.
+    // The commits that were fetched before can be weighed while the remote is unreachable.
     std::fs::rename(place.file("origin"), place.file("moved")).expect("a rename");
     assert_eq!(take().code, 0);
     assert_eq!(status()["history"]["versions"].as_array().map(Vec::len), Some(3));
@@ -198,7 +198,8 @@ fn submodules_come_from_the_local_clone_and_are_a_state_where_they_cannot() {
         100,
         "\n#include \"inner/value.h\"\nprintf(\"%d\", VALUE);",
     );
-    // The clone beside the repository's own has it, even when the address does not.
+    // The submodule's clone inside the repository has the commit, although the submodule's address does not exist any
+    // more.
     std::fs::rename(place.file("inner"), place.file("moved")).expect("a rename");
     let answer = quick(&place, &[]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
@@ -269,7 +270,7 @@ fn a_full_disk_is_an_error_and_no_fault_of_a_version() {
     let place = Place::new();
     Repository::new(&place, "repo").commit_allocations([1, 2, 3]);
     std::fs::create_dir(place.file("small")).expect("a folder");
-    // A file system of one's own is the only disk that a test may fill.
+    // A file system mounted for the test is the only disk that the test may fill.
     let script = "mount -t tmpfs -o size=256k tmpfs small && exec \"$@\"";
     let may = Command::new("unshare")
         .args(["-rm", "sh", "-c", &script.replace("exec \"$@\"", "true")])
@@ -314,7 +315,7 @@ fn what_a_step_leaves_that_was_cut_short_does_not_get_into_a_later_build() {
     repository.commit("hangs");
     repository.git(&["rm", "--quiet", "hang"]);
     repository.commit("builds");
-    // As make does: what is there already is not made again.
+    // Like make, the step does not make a file that exists.
     let step = "if [ -e hang ]; then echo half > part; sleep 1000; fi; [ -e part ] || echo whole > part; cp part app";
     let words =
         ["history", "--repo", "repo", "--rounds", "1", "--time-only", "--build", step, "--build-limit", "1s"];
@@ -348,7 +349,7 @@ fn what_a_build_does_to_the_git_of_the_tree_is_no_fault_of_the_commits_after_it(
         "mkdir shut; touch shut/file; chmod 500 shut",
     ] {
         let place = Place::new();
-        // A repository further up, which is never to be taken for that of the tree.
+        // A repository in a parent folder, which Scruple must never take for that of the tree.
         let above = Repository::new(&place, ".");
         above.write("precious", "committed");
         above.git(&["add", "precious"]);
@@ -391,7 +392,7 @@ fn a_machine_that_slows_down_between_builds_changes_no_version() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.commit_allocations((0..12).map(|version| 1000 + version));
-    // From the seventh build on, each takes half a second longer.
+    // From the seventh build on, each build takes half a second longer.
     let count = place.file("builds");
     let slows = format!(
         "echo x >> {0}; if [ $(wc -l < {0}) -gt 6 ]; then sleep 0.5; fi",

@@ -1,4 +1,4 @@
-//! A history that is killed at any moment goes on where it was.
+//! A history that was killed at any moment continues where it was.
 
 use crate::history_benches::commit_cases;
 use crate::programs::eventually;
@@ -7,7 +7,7 @@ use crate::support::Place;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// Appends one byte to the file that the first word names when the program has run.
+/// C statements that append one byte to the file named by the first argument when the program runs.
 const MARK: &str = "FILE *log = fopen(argv[1], \"a\");\nif (!log) return 1;\nputc('x', log);\nfclose(log);";
 
 fn kills() -> u64 {
@@ -34,7 +34,8 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
         let mut command = place.command(&words);
         let said = std::fs::File::create(place.file("said")).expect("a file");
         let mut child = command.stdout(Stdio::null()).stderr(said).spawn().expect("scruple runs");
-        // Some kills come while versions are built, the others once launches are under way.
+        // A third of the kills come soon after the start, while versions are built. The others come once launches are
+        // under way.
         let before = place.length("launches");
         if kill % 3 != 0 {
             let mut ended = None;
@@ -50,7 +51,7 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
         place.assert_no_processes();
         if place.file("store.db").exists() && place.run(["history", "status", "--repo", "repo"]).code == 0 {
             let (kept, launched) = (place.recorded().count("time.wall"), place.length("launches"));
-            // The launch under way may have written its byte.
+            // The launch that was killed may have written its byte without its reading being stored.
             assert!(kept <= launched && launched <= kept + kill + 1, "{launched} launches, {kept} kept");
         }
     }
@@ -61,7 +62,7 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
     assert_eq!(recorded.states()[..12], ["built"; 12]);
     assert_eq!(recorded.states()[12], "same-binary");
     (0..12).for_each(|index| assert!(recorded.readings(&format!("version {index}"), "time.wall").len() >= 5));
-    // Sorted blocks show that no reading was kept twice.
+    // Block numbers that strictly rise show that no reading was kept twice.
     for arm in recorded.arms() {
         let blocks = blocks(arm);
         assert!(blocks.windows(2).all(|pair| pair[0] < pair[1]), "{blocks:?}");
@@ -85,7 +86,7 @@ fn what_a_killed_git_has_left_is_no_hindrance() {
     let git = key.path().join("tree/.git");
     let locks = ["HEAD.lock", "config.lock", "index.lock", "refs/heads/none.lock"];
     let hinder = || locks.iter().for_each(|lock| std::fs::write(git.join(lock), "").expect("a lock"));
-    // Killed while it checked a version out, and while the repository was made.
+    // The first iteration simulates a kill during a checkout, the second one while the repository was made.
     for half_made in [false, true] {
         hinder();
         if half_made {
@@ -142,7 +143,7 @@ fn a_killed_history_of_cases_goes_on_with_whole_processes() {
     assert!(cases.iter().all(|blocks| blocks.len() >= 4 && blocks.windows(2).all(|pair| pair[0] < pair[1])));
 }
 
-/// Prints what a version costs beyond its build steps and launches, and what having nothing to do does.
+/// Prints the overhead of a version beyond its build and launches, and the time of a history with nothing left to do.
 #[test]
 fn what_a_history_costs_beside_building_and_running_can_be_seen() {
     let place = Place::new();

@@ -5,7 +5,8 @@ use crate::script;
 use crate::support::{Answer, Place};
 use serde_json::Value;
 
-/// A program of which each commit changes one part, so that no two versions have the same binary.
+/// A repository whose program has several parts. Each commit changes one part, so that no two versions have the same
+/// binary.
 struct Parts<'a> {
     repository: &'a Repository,
     next: std::cell::Cell<u32>,
@@ -34,7 +35,7 @@ impl<'a> Parts<'a> {
         self.repository.write(&format!("part{part}.h"), &format!("#define PART{part} {value}\n"));
     }
 
-    /// A commit that changes a part, on the branch that is checked out.
+    /// Commits a change of one part on the current branch.
     fn commit(&self, part: u32, title: &str) -> String {
         self.write(part, self.next.replace(self.next.get() + 1));
         self.repository.commit(title)
@@ -54,12 +55,12 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Ten merged branches, of which two were merged criss-cross before and three are merged at once, and the commit on one of
-/// them that allocates more.
+/// Commits ten merged branches: two are merged criss-cross, and three in one octopus merge. Returns the commit, on a
+/// criss-cross branch, from which on the program allocates more.
 fn with_merges(repository: &Repository) -> String {
     let parts = Parts::begin(repository);
     parts.commit(0, "on main");
-    // Four that are merged one by one. Main goes on meanwhile.
+    // Four branches are merged one by one, while main gets commits of its own.
     for branch in 1..=4 {
         parts.branch(&format!("branch{branch}"));
         parts.commit(branch, &format!("branch {branch}"));
@@ -68,7 +69,7 @@ fn with_merges(repository: &Repository) -> String {
         parts.commit(0, &format!("main beside branch {branch}"));
     }
     ["branch3", "branch1", "branch4", "branch2"].iter().for_each(|branch| parts.merge(&[branch]));
-    // Two that have each other's commits before they are merged.
+    // Branches 5 and 6 are merged into each other before they are merged into main.
     parts.branch("branch5");
     parts.commit(5, "branch 5");
     parts.on("main");
@@ -85,7 +86,7 @@ fn with_merges(repository: &Repository) -> String {
     parts.commit(0, "main beside both");
     parts.merge(&["branch5"]);
     parts.merge(&["branch6"]);
-    // Three at once, two of which know nothing of the change, and one more.
+    // Branches 7 to 9 are merged by one octopus merge. Branches 7, 8 and 10 begin before the change.
     for branch in 7..=9 {
         repository.git(&[
             "checkout",
@@ -106,7 +107,7 @@ fn with_merges(repository: &Repository) -> String {
     planted
 }
 
-/// What was named: titles of the versions, with the metric.
+/// The changes of all series: the title of the version and the metric.
 fn named(answer: &Answer) -> Vec<(String, String)> {
     let json = answer.json();
     let title = |at: &Value| {
@@ -131,7 +132,7 @@ fn of_ten_merged_branches_the_commit_that_allocates_more_is_named_and_nothing_el
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let json = answer.json();
     let versions = json["history"]["versions"].as_array().expect("versions");
-    // Two merges of the same two commits have the same binary.
+    // Two merges of the same two commits have the same binary, so that `same-binary` is a valid state.
     let weighed = |version: &Value| version["state"] == "built" || version["state"] == "same-binary";
     assert!(versions.iter().all(weighed), "{versions:#?}");
     let merges =

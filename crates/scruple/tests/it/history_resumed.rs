@@ -1,9 +1,9 @@
-//! Histories that are taken up again, named, and told about while they are taken.
+//! Histories that are resumed and named, and their progress messages.
 
 use crate::repository::Repository;
 use crate::support::Place;
 
-/// A program that allocates as much as its environment holds.
+/// C statements that allocate as many bytes as the environment has characters.
 const COPIES: &str = "extern char **environ;\nsize_t held = 0;\n\
     for (char **e = environ; *e; e++) for (char *c = *e; *c; c++) held++;\nvoid *volatile q = malloc(held);\nq = q;";
 
@@ -82,7 +82,7 @@ fn six_builds_that_fail_in_a_row_end_it_and_the_same_command_goes_on() {
     assert_eq!((states("build-failed"), states("queued")), (6, 3));
     assert_eq!(take(&[]).code, 0);
     assert_eq!((states("build-failed"), states("built")), (8, 1));
-    // Or it does not stop at all.
+    // With `--keep-going`, failures never stop the history.
     assert_eq!(take(&["--retry", "--keep-going"]).code, 0);
 }
 
@@ -100,7 +100,7 @@ fn a_history_that_is_a_mistake_hides_none_and_each_can_be_named() {
     let wrong =
         ["history", "--repo", "repo", "--build", "cc -o app app.c", "--artifact", "app", "--", "./ap"];
     assert_eq!(place.run(wrong).code, 4);
-    // What went wrong is told by status; the report is of what could be weighed.
+    // `history status` shows the failed history; `history report` shows the newest one that could be weighed.
     let told = status(&[]);
     assert!(!told.starts_with(&good) && told.contains("run-failed"), "{told}");
     assert!(place.run(["history", "report", "--repo", "repo"]).stdout.contains("2 versions: 2 weighed"));
@@ -110,7 +110,7 @@ fn a_history_that_is_a_mistake_hides_none_and_each_can_be_named() {
     assert!(status(&[other]).contains("  built "));
     let wrong = told.split_whitespace().next().expect("an id");
     assert_eq!(place.run(["history", "report", wrong]).code, 0);
-    // What there is not is an error.
+    // The name of a history that does not exist is an error.
     let missing = place.run(["history", "report", "nothing"]);
     assert_ne!(missing.code, 0);
 }

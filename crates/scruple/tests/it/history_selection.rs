@@ -1,4 +1,4 @@
-//! Which versions of a history are listed, and what becomes of those that are not.
+//! Which versions of a history are listed, and what happens to the others.
 
 use crate::repository::Repository;
 use crate::support::Place;
@@ -15,7 +15,7 @@ fn a_listed_version_stands_in_for_one_with_the_same_binary_that_is_not_listed_an
         assert_eq!(answer.code, 0, "{}", answer.exchange());
         (answer.stdout, place.recorded())
     };
-    // The last one is built first, and so it stands for the one in the middle.
+    // The last version is built first, so that the middle one is recorded as having the same binary as the last.
     take(&["--commits", "HEAD~2,HEAD"]);
     let (_, recorded) = take(&[]);
     assert_eq!(recorded.states(), ["built", "same-binary", "built"]);
@@ -24,14 +24,14 @@ fn a_listed_version_stands_in_for_one_with_the_same_binary_that_is_not_listed_an
     assert_eq!(recorded.readings("version 1", "malloc.bytes").first(), Some(&200.0));
     assert_eq!(recorded.readings("version 1", "time.wall").len(), 3);
     assert!(report.contains("2 versions: 2 weighed\n"), "{report}");
-    // Where both are listed again, one of them is enough.
+    // When both versions are listed again, only one of them is weighed.
     let (report, recorded) = take(&[]);
     assert_eq!(recorded.states(), ["built", "built", "same-binary"]);
     assert_eq!(recorded.version("documents")["same_as"], recorded.version("version 1")["commit"]);
     assert!(report.contains("3 versions: 2 weighed, 1 with the same binary as another\n"), "{report}");
 }
 
-/// Ten commits, of which one costs more, and of which the one that is looked at last changes documents only.
+/// A repository of ten commits. The seventh allocates more, and the last one changes documents only.
 fn one_costs_more(place: &Place) -> Repository {
     let repository = Repository::new(place, "repo");
     repository.commit_allocations((0..9).map(|index| if index < 6 { 100 } else { 200 }));
@@ -66,7 +66,7 @@ fn a_change_among_commits_that_were_left_out_is_put_to_none_of_them_until_bisect
     let json = place.run(["history", "report", "--repo", "repo", "--json"]).json();
     assert_eq!(json["events"][0]["left_out"], 5);
     assert_eq!(json["history"]["versions"][1]["left_out"], 5);
-    // The command that the report names needs no others.
+    // The bisection that the report proposes needs no further arguments.
     let bisect = |words: &[&str]| {
         let words = [&["history", "bisect", "--repo", "repo", "--metrics", "malloc.bytes"], words].concat();
         let answer = place.run(words);
@@ -76,14 +76,14 @@ fn a_change_among_commits_that_were_left_out_is_put_to_none_of_them_until_bisect
             "{}",
             answer.stdout
         );
-        // Nothing is left that another bisection would tell.
+        // The report proposes no further bisection.
         assert!(!answer.stdout.contains("bisect"), "{}", answer.stdout);
         place.recorded()
     };
     let recorded = bisect(&["--rounds", "2"]);
     assert_eq!(recorded.versions().len(), 7);
     assert!(recorded.states().contains(&"skipped"), "{:?}", recorded.states());
-    // The same selection again lists what it did, and looks at what lies between.
+    // The same selection lists the same versions again, and a bisection of it covers the commits between them.
     let answer = place.history(&every);
     assert!(answer.stdout.contains(&culprit), "{}", answer.stdout);
     assert_eq!(bisect(&every[..4]).count("time.wall"), recorded.count("time.wall"));

@@ -1,9 +1,11 @@
-//! Histories whose versions are weighed with more or less work, and compared for one unit more of it.
+//! Histories whose versions are weighed at different sizes of the work, and compared by the cost of one more unit of
+//! it.
 
 use crate::repository::Repository;
 use crate::support::{Answer, Place};
 
-/// A program that allocates so many bytes for each of the units of work that its first word says, and some at its start.
+/// A program that allocates 5000 bytes at its start, and `each` bytes for each unit of work. Its first argument is the
+/// number of units.
 fn program(each: u64, more: &str) -> String {
     format!(
         "#include <stdlib.h>\n#include <unistd.h>\nint main(int argc, char **argv) {{\nvoid *volatile p = malloc(5000);\n\
@@ -40,7 +42,7 @@ fn a_slow_commit_has_less_work_and_is_compared_by_slope() {
         let one = all.iter().find(|one| one["subject"] == subject && one["metric"] == metric);
         one.unwrap_or_else(|| panic!("no {metric} of {subject} in {}", answer.exchange())).clone()
     };
-    // The start's 5000 bytes cancel, and so does the size.
+    // A slope does not contain the 5000 bytes of the start.
     let bytes = series("work per n", "malloc.bytes");
     let values: Vec<f64> = bytes["points"]
         .as_array()
@@ -51,11 +53,11 @@ fn a_slow_commit_has_less_work_and_is_compared_by_slope() {
     assert_eq!(values, [24.0, 24.0, 24.0, 25.0]);
     assert_eq!(bytes["changes"].as_array().map(Vec::len), Some(1));
     assert_eq!(bytes["changes"][0]["at"], 3);
-    // Much less work took about as long, and each unit of it much longer.
+    // The slow version has a hundredth of the work, takes about as long in all, and much longer for each unit.
     let times = series("work per n", "time.wall");
     let [fast, slow] = [0, 1].map(|place| times["points"][place]["value"].as_f64().expect("a value"));
     assert!(slow > 10e6 && slow > 10.0 * fast && fast > 20e3, "{fast} {slow}");
-    // What does not add up stays with its size.
+    // Metrics that are not additive, such as peak memory, have one series for each size.
     assert_eq!(series("work (n=20)", "memory.peak")["points"].as_array().map(Vec::len), Some(1));
     assert_eq!(series("work (n=2000)", "memory.peak")["points"].as_array().map(Vec::len), Some(3));
     assert_eq!(series("work", "build.bytes")["points"].as_array().map(Vec::len), Some(4));
@@ -63,7 +65,7 @@ fn a_slow_commit_has_less_work_and_is_compared_by_slope() {
     assert!(warnings.iter().any(|one| one["code"] == "slope"), "{warnings:?}");
     let csv = place.run(["history", "report", "--repo", "repo", "--export-csv", "-"]);
     assert!(csv.stdout.contains(";24;;"), "{}", csv.exchange());
-    // Both sizes are launched in each block, and both are kept.
+    // Each block launches both sizes, and the store keeps the readings of both.
     let recorded = place.recorded();
     let sizes: Vec<f64> = recorded.arms().iter().filter_map(|arm| arm["params"]["n"].as_f64()).collect();
     assert_eq!(sizes, [2000.0, 200.0, 20.0, 2.0, 2000.0, 200.0, 2000.0, 200.0]);

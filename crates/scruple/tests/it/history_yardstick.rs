@@ -1,4 +1,4 @@
-//! Histories beside a yardstick: a command that is launched beside every version.
+//! Histories with a yardstick: a command that is launched together with every version.
 
 use crate::repository::Repository;
 use crate::script;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const YARDSTICK: &str = "md5sum data";
 
-/// A history of twelve versions, whose costs and those of the yardstick beside them are planted.
+/// Takes a scripted history of twelve versions. `cost` and `yardstick` give the relative costs at each version.
 fn weighed(place: &Place, cost: impl Fn(usize) -> f64, yardstick: impl Fn(usize) -> f64) -> Answer {
     let repository = Repository::new(place, "repo");
     let commits = repository.commit_allocations((0..12).map(|version| 1000 + version));
@@ -36,7 +36,7 @@ fn weighed(place: &Place, cost: impl Fn(usize) -> f64, yardstick: impl Fn(usize)
     answer
 }
 
-/// Where a series changes, and by which ratio.
+/// The changes of the only series of `metric`: the index of the version and the ratio of the levels.
 fn changes(page: &Value, metric: &str) -> Vec<(u64, f64)> {
     let all = page["series"].as_array().expect("series");
     let series: Vec<&Value> = all.iter().filter(|one| one["metric"] == metric).collect();
@@ -72,7 +72,7 @@ fn what_a_version_costs_more_than_before_changes_the_ratio() {
         page["series"].as_array().expect("series").iter().find(|one| one["metric"] == "yardstick.cpu");
     let first = levels.and_then(|one| one["levels"][0][2].as_f64()).expect("a level");
     assert!((first - 2.0).abs() < 0.02, "{first}");
-    // A later range goes on with the yardstick, and a shown report has it as well.
+    // A report of the stored history shows the yardstick too.
     let report = place.run(["history", "report", "--repo", "repo"]);
     assert!(report.stdout.contains("cpu / yardstick"), "{}", report.exchange());
 }

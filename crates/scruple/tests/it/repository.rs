@@ -1,11 +1,11 @@
-//! Repositories that tests make, and histories of them.
+//! Git repositories for tests, and access to their stored histories.
 
 use crate::support::{Answer, Place};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A program that allocates that many bytes, does that many steps, and then does something more.
+/// Source of a program that makes `steps` steps, allocates `bytes` bytes, and then runs the statements `more`.
 pub fn program(steps: u64, bytes: u64, more: &str) -> String {
     format!(
         "#include <stdlib.h>\n#include <stdio.h>\n#include <unistd.h>\nint main(int argc, char **argv) {{\n\
@@ -14,17 +14,17 @@ pub fn program(steps: u64, bytes: u64, more: &str) -> String {
     )
 }
 
-/// How the program of [`Repository::commit_program`] is built.
+/// Build options for the program of [`Repository::commit_program`].
 pub const BUILD: [&str; 4] = ["--build", "cc -O1 -o app app.c", "--artifact", "app"];
 
-/// A repository in a folder of a place.
+/// A git repository in a folder of a place.
 pub struct Repository {
     folder: PathBuf,
     commits: std::cell::Cell<u32>,
 }
 
 impl Repository {
-    /// A repository without commits.
+    /// Creates a repository without commits.
     pub fn new(place: &Place, name: &str) -> Repository {
         let folder = place.file(name);
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -33,7 +33,7 @@ impl Repository {
         repository
     }
 
-    /// Runs git here, without the tester's own configuration, a minute later than the time before.
+    /// Runs git in the repository, without the user's configuration. The dates of commits are one minute apart.
     pub fn git(&self, words: &[&str]) -> String {
         let minute = self.commits.get();
         let date = format!("2026-01-01T{:02}:{:02}:00+0000", minute / 60, minute % 60);
@@ -52,14 +52,14 @@ impl Repository {
         std::fs::write(self.folder.join(name), text).expect("a file");
     }
 
-    /// Writes a file that can be executed.
+    /// Writes an executable file.
     pub fn write_program(&self, name: &str, text: &str) {
         self.write(name, text);
         let may_execute = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(self.folder.join(name), may_execute).expect("permissions");
     }
 
-    /// Commits everything, and hands back the id.
+    /// Commits everything and returns the id of the commit.
     pub fn commit(&self, title: &str) -> String {
         self.commits.set(self.commits.get() + 1);
         self.git(&["add", "--all"]);
@@ -74,7 +74,7 @@ impl Repository {
         self.commit(title)
     }
 
-    /// A row of commits of which each allocates so many bytes.
+    /// Commits one version for each number of bytes that the program is to allocate. Returns the ids.
     pub fn commit_allocations(&self, bytes: impl IntoIterator<Item = u64>) -> Vec<String> {
         let commit = |(index, bytes)| self.commit_program(&format!("version {index}"), 10, bytes, "");
         bytes.into_iter().enumerate().map(commit).collect()
@@ -82,19 +82,20 @@ impl Repository {
 }
 
 impl Place {
-    /// Runs `scruple history` of the repository named `repo`, built from app.c, weighing `./app`.
+    /// Runs `scruple history` on the repository `repo` with [`BUILD`] and the command `./app`.
     pub fn history(&self, words: &[&str]) -> Answer {
         self.run(["history", "--repo", "repo"].iter().chain(&BUILD).chain(words).chain(&["--", "./app"]))
     }
 
-    /// What the log of a version says.
+    /// The content of the build log of a version.
     pub fn log_of(&self, version: &Value) -> String {
         let path =
             version["log"].as_str().expect("a log").replace("[place]", &self.path().display().to_string());
         std::fs::read_to_string(path).expect("a log")
     }
 
-    /// The newest history of the repository named `repo`: its versions, and the run that holds its readings.
+    /// The newest history of the repository `repo`: its versions, and the run that holds its readings. Removes the
+    /// version from the names of arms.
     pub fn recorded(&self) -> Recorded {
         let status = self.run(["history", "status", "--repo", "repo", "--json"]).json();
         let mut run = self.run(["show", "last", "--json"]).json();
@@ -107,7 +108,7 @@ impl Place {
     }
 }
 
-/// A history as it is stored.
+/// A stored history.
 pub struct Recorded {
     status: Value,
     run: Value,
@@ -118,7 +119,7 @@ impl Recorded {
         self.status["history"]["versions"].as_array().expect("versions")
     }
 
-    /// The version with that title.
+    /// The version whose commit has this title.
     pub fn version(&self, title: &str) -> &Value {
         let found = self.versions().iter().find(|version| version["title"] == title);
         found.unwrap_or_else(|| panic!("no version ‘{title}’ in {:#?}", self.versions()))
@@ -128,17 +129,18 @@ impl Recorded {
         self.versions().iter().filter_map(|version| version["state"].as_str()).collect()
     }
 
-    /// How the run ended.
+    /// The state in which the run ended.
     pub fn ended(&self) -> &str {
         self.run["run"]["state"].as_str().expect("a state")
     }
 
-    /// Every arm of the run.
+    /// All arms of the run.
     pub fn arms(&self) -> &Vec<Value> {
         self.run["arms"].as_array().expect("arms")
     }
 
-    /// The readings of a metric of the version with that title; none where it has none.
+    /// The readings of a metric at the version with this title; empty if it has none. The history must have one
+    /// subject.
     pub fn readings(&self, title: &str, metric: &str) -> Vec<f64> {
         let commit = &self.version(title)["commit"];
         let arm = self.arms().iter().find(|arm| arm["version"] == *commit);
@@ -146,13 +148,13 @@ impl Recorded {
         readings.map_or(Vec::new(), |readings| readings.iter().filter_map(Value::as_f64).collect())
     }
 
-    /// The same of one of several subjects.
+    /// Like [`Recorded::readings`], for one of several subjects.
     pub fn readings_of(&self, title: &str, subject: &str, metric: &str) -> Vec<f64> {
         let readings = self.figure(title, subject, metric)["readings"].clone();
         readings.as_array().map_or(Vec::new(), |readings| readings.iter().filter_map(Value::as_f64).collect())
     }
 
-    /// Why a metric of a subject is absent at a version.
+    /// The reason why a metric of a subject is absent at a version, or an empty string.
     pub fn absent(&self, title: &str, subject: &str, metric: &str) -> String {
         self.figure(title, subject, metric)["absent"].as_str().unwrap_or("").to_owned()
     }
@@ -165,7 +167,7 @@ impl Recorded {
         arm.map_or(Value::Null, |arm| arm["metrics"][metric].clone())
     }
 
-    /// The sum of the numbers of readings of a metric over all versions.
+    /// The number of readings of a metric over all arms.
     pub fn count(&self, metric: &str) -> u64 {
         let of = |arm: &Value| arm["metrics"][metric]["readings"].as_array().map_or(0, Vec::len);
         self.arms().iter().map(|arm| of(arm) as u64).sum()
@@ -177,7 +179,7 @@ impl Recorded {
     }
 }
 
-/// The blocks in which the time of an arm was read.
+/// The blocks of an arm's readings of wall time.
 pub fn blocks(arm: &Value) -> Vec<u64> {
     let wall = &arm["metrics"]["time.wall"];
     let readings = wall["readings"].as_array().map_or(0, Vec::len) as u64;

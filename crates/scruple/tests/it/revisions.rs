@@ -12,7 +12,7 @@ fn compare(place: &Place, words: &[&str]) -> Answer {
     place.run(words)
 }
 
-/// The estimate of a metric of the arm at that place.
+/// The estimate of a metric of the arm with this index.
 fn estimate(answer: &Answer, arm: usize, metric: &str) -> f64 {
     answer.json()["arms"][arm]["metrics"][metric]["estimate"].as_f64().expect("an estimate")
 }
@@ -31,7 +31,7 @@ fn two_revisions_are_weighed_side_by_side_with_what_they_cost_to_build() {
     assert_eq!(run["arms"][1]["metrics"]["time.wall"]["n"], 10);
     assert_eq!(run["arms"][1]["metrics"]["build.time"]["n"], 1);
     assert!(estimate(&answer, 1, "build.bytes") > 1000.0);
-    // One build each says nothing certain about build times.
+    // One build of each version cannot tell build times apart.
     let comparisons = run["comparisons"].as_array().expect("comparisons");
     let build = comparisons.iter().find(|one| one["metric"] == "build.time").expect("a comparison");
     assert_eq!(build["verdict"], "can't tell");
@@ -162,6 +162,6 @@ fn every_command_of_the_configuration_is_compared_with_itself() {
     assert_eq!(only["arms"][0]["name"], "two @HEAD~1");
     let against_base = run(&["--base", "HEAD~1", "--json"]);
     assert_eq!(against_base.json()["arms"].as_array().map(Vec::len), Some(5));
-    // Names that are neither runs nor revisions are told as before.
+    // A name that is neither a run nor a revision is a usage error.
     assert_eq!(run(&["nothing", "HEAD"]).code, 2);
 }

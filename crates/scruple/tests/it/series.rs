@@ -1,15 +1,15 @@
-//! Series of one's own: imported, judged for change points, and charted.
+//! Series of the user's own: imported, searched for change points, and charted.
 
 use crate::support::Place;
 use serde_json::Value;
 
-/// Values about two levels, with a scatter that is known, of which the second begins at that place.
+/// Values at two levels with a fixed scatter. The second level begins at the index `at`.
 fn values(levels: [f64; 2], at: usize, count: usize) -> Vec<f64> {
     let scatter = [0.3, -0.8, 0.5, -0.2, 0.9, -0.6, 0.1, -0.4, 0.7, -0.5, 0.2];
     (0..count).map(|i| levels[usize::from(i >= at)] + scatter[i % scatter.len()] * 0.01).collect()
 }
 
-/// The changes of each series of the newest history: metric, version, and whether there is a ratio.
+/// The changes of each series of the history `name`: the metric, the version, and whether there is a ratio.
 fn changes(place: &Place, name: &str) -> Vec<(String, String, bool)> {
     let page = place.run(["history", "report", name, "--json"]).json();
     let versions = page["history"]["versions"].as_array().expect("versions");
@@ -43,7 +43,7 @@ fn a_table_of_values_is_judged_and_charted_like_a_history() {
     assert!(report.stdout.contains("taken one after another"), "{}", report.exchange());
     assert!(report.stdout.contains("c12") && report.stdout.contains("+1.0"), "{}", report.exchange());
     assert!(place.read("own.html").contains("c18") && place.read("own.svg").contains("<svg"));
-    // The same as JSON says the same.
+    // A JSON file with the same values gives the same change.
     let objects: Vec<Value> =
         (0..30).map(|i| serde_json::json!({"commit": format!("c{i:02}"), "value": size[i], "unit": "MB", "metric": "size"})).collect();
     place.write("own.json", serde_json::to_string(&objects).expect("JSON"));
@@ -57,7 +57,7 @@ fn results_of_asv_make_one_history() {
     std::fs::create_dir_all(place.file("results/machine")).expect("a folder");
     place.write("results/benchmarks.json", "{}");
     for (i, seconds) in values([1.0, 1.3], 9, 16).into_iter().enumerate() {
-        // Names of files do not say the order; dates do.
+        // The order of the files' names is the reverse of that of their dates, which must decide.
         let name = format!("results/machine/{:08x}-env.json", 0xfeed_0000_u32 - i as u32);
         let text = format!(
             "{{\"commit_hash\": \"{i:040x}\", \"date\": {}, \"requirements\": {{}}, \"env_name\": \"env\", \"version\": 2, \
@@ -80,7 +80,7 @@ fn a_series_that_cannot_be_read_is_one_error_that_names_the_line() {
     assert_eq!((answer.code, answer.stdout.as_str()), (2, ""), "{}", answer.exchange());
     assert!(answer.stderr.contains("line 3") && answer.stderr.contains("‘twelve’"), "{}", answer.exchange());
     assert_eq!(place.run(["store", "list"]).stdout.lines().filter(|line| line.contains("good")).count(), 0);
-    // Two values are too few to be judged, and that is said.
+    // The report says that two values are too few to find changes.
     assert_eq!(place.run(["store", "import", "good.csv"]).code, 0);
     let report = place.run(["history", "report", "last"]);
     assert!(report.stdout.contains("2 values are too few"), "{}", report.exchange());

@@ -4,7 +4,7 @@ use crate::script::arm;
 use crate::support::{Place, at};
 use insta::assert_snapshot;
 
-/// A place with nine runs, of which the last three allocate more and are slower.
+/// A place with nine runs, the last three of which allocate more and are slower.
 fn place_with_nine_runs() -> Place {
     let place = Place::new();
     for seed in 1..=9 {
