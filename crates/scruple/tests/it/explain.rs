@@ -1,11 +1,12 @@
-//! `scruple explain`: programs whose difference is known.
+//! `scruple explain` on programs whose difference is known.
 
 use crate::programs::has_valgrind;
 use crate::repository::Repository;
 use crate::support::{Answer, Place, at};
 use std::process::Command;
 
-/// A program that hashes a text so many rounds, so many times, and does something else besides.
+/// Source of a program whose function `function` hashes a text in `rounds` rounds. The statements `calls` in `parse`
+/// call it; `main` also runs a loop that stays the same.
 pub fn source(rounds: u32, calls: &str, function: &str) -> String {
     format!(
         "#include <stdio.h>\n#include <stdlib.h>\n\
@@ -35,7 +36,7 @@ pub fn explain(place: &Place, words: &[&str]) -> Answer {
     answer
 }
 
-/// The first row of the instructions: the function, what it is put down to, and how much.
+/// The first row for instructions: the function, the kind of its first cause, and its difference.
 pub fn first(answer: &Answer) -> (String, String, f64) {
     let page = answer.json();
     let row = at(&page, "/explain/counts/0/rows/0");
@@ -43,12 +44,12 @@ pub fn first(answer: &Answer) -> (String, String, f64) {
     (text("/function"), text("/parts/0/kind"), at(row, "/difference").as_f64().expect("a number"))
 }
 
-/// How many instructions more the second executes.
+/// The number of instructions that B executes beyond A.
 pub fn difference(answer: &Answer) -> f64 {
     at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number")
 }
 
-/// Compiles both, as `old` and `new`.
+/// Compiles both sources, as `old` and `new`.
 pub fn pair(place: &Place, old: &str, new: &str) {
     build(place, "old", old);
     build(place, "new", new);
@@ -172,7 +173,7 @@ fn a_function_of_the_same_source_with_other_code_is_put_down_to_flags() {
     place.compile("new", &text.replace("ROUNDS", "30"), &["-g"]);
     let other = explain(&place, &["./old", "./new"]);
     assert!(!remark(&other).contains("is the same in both"), "{}", other.exchange());
-    // Neither is anything said where the source is newer than the program.
+    // A source newer than its program is not reported as unchanged either.
     place.write("old.c", &text);
     place.write("new.c", &text);
     let newer = explain(&place, &["./old", "./new"]);
@@ -193,7 +194,7 @@ fn a_program_that_nobody_may_execute_is_not_taken_for_a_profile() {
         assert_eq!(beside.code, 2, "{}", beside.exchange());
         assert!(beside.stderr.contains(&format!("it is {kind}, not a profile")), "{}", beside.exchange());
     }
-    // Root may read everything.
+    // Root may read every file, so that this part is skipped for root.
     std::fs::set_permissions(place.file("some.calls"), std::os::unix::fs::PermissionsExt::from_mode(0o000))
         .expect("permissions");
     if std::fs::read(place.file("some.calls")).is_err() {
@@ -203,7 +204,7 @@ fn a_program_that_nobody_may_execute_is_not_taken_for_a_profile() {
     }
 }
 
-/// A program whose loop is as long as a variable and its arguments say.
+/// A program whose loop has as many steps as the product of a global variable and the number of its arguments.
 fn with_rounds(rounds: u32) -> String {
     format!(
         "unsigned rounds = {rounds};\n\
@@ -347,7 +348,7 @@ fn every_change_of_a_history_is_explained_where_that_is_asked_for() {
     );
     assert!(explained.contains("changed at app.c:"), "{}", answer.exchange());
     assert!(!answer.stdout.contains(" · ‘same’ · "), "{}", answer.exchange());
-    // What was found is kept with the versions, and shown whenever the history is.
+    // The explanation is stored with the versions, and every report of the history shows it.
     let report = ["history", "report", "--repo", "repo", "--export", "page.html", "--json"];
     let page = place.run(report);
     assert_eq!(page.code, 0, "{}", page.exchange());
@@ -362,7 +363,7 @@ fn every_change_of_a_history_is_explained_where_that_is_asked_for() {
             &told[field].as_str().unwrap_or_default()[..10]
         )
     };
-    // The trees are there without building anything.
+    // The stored call trees suffice: `explain` builds nothing and needs no program from PATH.
     let mut bare = place.command(["explain", "--json", &version("before"), &version("at")]);
     let kept = place.finish(bare.env("PATH", place.path()));
     assert_eq!(kept.code, 0, "{}", kept.exchange());

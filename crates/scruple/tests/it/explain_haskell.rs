@@ -1,4 +1,4 @@
-//! `scruple explain` of programs that GHC compiled.
+//! `scruple explain` on programs that GHC compiled.
 
 use crate::explain::{adds_up, explain, first};
 use crate::programs::has_valgrind;
@@ -6,7 +6,8 @@ use crate::repository::Repository;
 use crate::support::{Place, at};
 use std::process::Command;
 
-/// A program with two functions that are not exported: one hashes a word in so many rounds, the other calls it so often.
+/// Source of a program with two functions that are not exported: `hash` hashes a word in `rounds` rounds, and `parse`
+/// calls `hash` `times` times.
 fn source(rounds: u32, times: u32) -> String {
     format!(
         "module Main (main) where\n\n\
@@ -26,7 +27,7 @@ fn has_ghc() -> bool {
         && Command::new("ghc").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Compiles it in a folder of its own.
+/// Compiles `source` in a folder named `name`.
 fn build(place: &Place, name: &str, source: &str, flags: &[&str]) {
     std::fs::create_dir(place.file(name)).expect("a folder");
     place.write(&format!("{name}/Main.hs"), source);
@@ -54,7 +55,7 @@ fn local_functions_of_haskell_are_named_by_their_source_and_the_true_cause_stand
     assert_eq!((function.as_str(), kind.as_str()), ("Main.parse", "calls"), "{}", often.exchange());
     let page = often.json();
     assert_eq!(at(&page, "/explain/counts/0/rows/0/parts/0/callee"), "Main.hash", "{}", often.exchange());
-    // A source that was changed since then names nothing.
+    // A source that was changed after the build is not used to name functions.
     place.write("two/Main.hs", source(44, 1));
     let stale = explain(&place, &["two/app", "two/app"]);
     let remarks = at(&stale.json(), "/explain/remarks").to_string();

@@ -1,4 +1,5 @@
-//! `scruple explain` of other things than two commands: stored runs, cases, servers; and the first row closer by.
+//! `scruple explain` on subjects other than two commands: stored runs, cases, servers; and the details of the first
+//! row.
 
 use crate::explain::{adds_up, build, difference, explain, first, pair, source};
 use crate::instructions::bench_program;
@@ -52,7 +53,7 @@ fn stored_runs_are_counted_again_or_taken_from_what_was_kept_with_them() {
     let kept = place.run(["explain", "--keep", "monday"]);
     assert_eq!(kept.code, 0, "{}", kept.exchange());
     assert!(kept.stdout.contains("the call trees of ‘app’"), "{}", kept.exchange());
-    // The first program is another now: what was kept of it stands for what it was.
+    // The first program was replaced. The call tree that was kept still stands for the stored run.
     build(&place, "old", &source(30, CALL, "hash"));
     let later = explain(&place, &["monday", "tuesday"]);
     assert_eq!(first(&later), first(&now), "{}", later.exchange());

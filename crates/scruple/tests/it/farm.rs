@@ -1,11 +1,11 @@
-//! Units of work: each does one written-down piece, and a history that is put together from them is that of one machine.
+//! Units of work: each measures one part, and a history that is put together from units equals that of one machine.
 
 use crate::repository::{BUILD, Repository, blocks};
 use crate::support::Place;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// A step, documents, versions that cannot be built or run.
+/// A repository with a change of cost, a commit of documents only, and versions that cannot be built or run.
 fn eventful(place: &Place) -> Repository {
     let repository = Repository::new(place, "repo");
     repository.commit_program("first", 1000, 1000, "");
@@ -23,7 +23,7 @@ fn words(rounds: &'static str) -> Vec<&'static str> {
     words.iter().chain(&BUILD).chain(&["--", "./app"]).copied().collect()
 }
 
-/// The folder of the units of the only history.
+/// The folder with the units of the only history.
 fn units(place: &Place) -> PathBuf {
     let first =
         |folder: PathBuf| std::fs::read_dir(folder).expect("a folder").flatten().next().expect("one").path();
@@ -37,12 +37,12 @@ fn names(folder: PathBuf) -> Vec<String> {
     names
 }
 
-/// A history of two versions whose units were written and not done: the folder of the units, and the names of those that
-/// build and of those that weigh.
+/// Writes the units of a history of two versions without doing any. Returns the place, the folder of the units, and the
+/// names of the units that build and of those that weigh.
 fn written_units() -> (Place, PathBuf, Vec<String>, Vec<String>) {
     let place = Place::new();
     Repository::new(&place, "repo").commit_allocations([1000, 2000]);
-    // A program that does nothing leaves the units to the test.
+    // The farm's program does nothing, so that the test itself does the units.
     place.write("scruple.toml", "[farm]\nkind = \"here\"\nprogram = \"/bin/true\"\n");
     let answer = place.run(words("4"));
     assert!(answer.code == 2 && answer.stderr.contains("without a result"), "{}", answer.exchange());
@@ -128,7 +128,7 @@ fn what_a_unit_cannot_do_is_said_with_the_machine_and_the_reason() {
     repository.commit_allocations([1000, 2000]);
     place.write("scruple.toml", "[farm]\nkind = \"here\"\nscratch = \"scratch\"\n");
     place.write("scratch", "a file where a folder should be");
-    // Nor is there a folder for temporary files.
+    // There is no folder for temporary files either.
     let answer = place.finish(place.command(words("2")).env("TMPDIR", place.file("scratch/none")));
     assert_eq!(answer.code, 2, "{}", answer.exchange());
     assert!(answer.stderr.contains("failed on here: "), "{}", answer.exchange());
@@ -149,7 +149,7 @@ fn where_only_this_machine_has_a_compiler_units_weigh_what_was_built_here() {
     let (_one, _other) = (eventful(&plain), eventful(&place));
     let answer = plain.run(words("4"));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    // Units find no compiler, and no repository to build from.
+    // The nodes have neither a compiler nor a repository to build from.
     let program = place.write(
         "on-a-node",
         format!(
@@ -186,7 +186,7 @@ fn a_history_takes_no_part_of_another_class_or_of_builds_that_are_not_there() {
     for name in &builds {
         assert_eq!(unit(name).code, 0);
     }
-    // The builds are on no file system that the next node sees, nor in its cache.
+    // The second node sees neither the file system with the builds nor a cache that holds them.
     let built = folder.parent().and_then(std::path::Path::parent).expect("a folder").join("built");
     let away = place.file("away");
     std::fs::rename(&built, &away).expect("builds");

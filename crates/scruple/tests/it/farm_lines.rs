@@ -1,4 +1,5 @@
-//! `scruple run` and `scruple bench` on a farm: every node does the whole command line, and their readings are one run.
+//! `scruple run` and `scruple bench` on a farm: each node runs the whole command line, and Scruple merges their
+//! readings into one run.
 
 use crate::fake::bench;
 use crate::programs::skip;
@@ -9,13 +10,13 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Two programs, one of which burns twice as much and keeps twice as much memory.
+/// Compiles the programs `one` and `two`. `two` does twice the work and uses twice the memory.
 fn programs(place: &Place) {
     program(place, "one", 1);
     program(place, "two", 2);
 }
 
-/// A program that does so many times the work.
+/// Compiles a program that does `times` times the work of `one`.
 fn program(place: &Place, name: &str, times: u32) {
     let text = format!(
         "#include <stdlib.h>\n#include <string.h>\nint main(void) {{\n volatile unsigned long sum = 0;\n \
@@ -27,7 +28,7 @@ fn program(place: &Place, name: &str, times: u32) {
 
 const WORDS: [&str; 8] = ["run", "--seed", "7", "-r", "6", "--json", "./one", "./two"];
 
-/// A farm of this machine with four units, whose program does nothing until the file `go` is there.
+/// Configures a farm of four units on this machine. Its program does nothing until the file `go` exists.
 fn four_units(place: &Place) {
     place.shell_script(
         "on-a-node",
@@ -40,7 +41,7 @@ fn four_units(place: &Place) {
     place.write("scruple.toml", "[farm]\nkind = \"here\"\nnodes = 4\nprogram = \"./on-a-node\"\n");
 }
 
-/// The folder of the only command line that was sent.
+/// The folder of the only command line that was distributed.
 fn folder(place: &Place) -> PathBuf {
     let mut all = std::fs::read_dir(place.file("cache/scruple/farm/lines")).expect("a folder").flatten();
     all.find(|entry| entry.path().is_dir()).expect("a command line").path()
@@ -88,7 +89,7 @@ fn four_nodes_do_a_command_line_and_are_joined_and_a_node_of_another_class_is_no
         let answer = unit(&place, name, node);
         assert_eq!(answer.code, 0, "{}", answer.exchange());
     }
-    // One result is of another class of machines.
+    // Change one result so that it comes from another machine class.
     let result = folder(&place).join("results").join(&units[3]);
     let text = std::fs::read_to_string(&result).expect("a result");
     let mut told: Value = serde_json::from_str(&text).expect("JSON");
@@ -120,7 +121,7 @@ fn four_nodes_do_a_command_line_and_are_joined_and_a_node_of_another_class_is_no
     assert_eq!(cpu["method"], "mean of nodes, Student over nodes");
     assert_eq!(cpu["blocks"], 4);
     assert_eq!(comparison(&told, "malloc.bytes")["verdict"], "different");
-    // What is stored says the same, in every form.
+    // The stored run has the same judgement in every output format.
     let id = told["run"]["id"].as_str().expect("an id");
     let shown = place.run(["show", id]);
     assert!(shown.stdout.contains("nodes differ"), "{}", shown.exchange());
@@ -155,7 +156,7 @@ fn a_unit_refuses_other_programs_another_configuration_and_a_program_that_fails(
     );
     assert_eq!(names(folder(&place).join("results")), Vec::<String>::new());
     std::fs::remove_dir_all(place.file("cache/scruple/farm")).expect("units");
-    // Where a program fails, the node and the reason are told.
+    // If a program fails on a node, the error names the node and the reason.
     place.write("go", "");
     place.shell_script("two", "echo broken >&2; exit 3");
     let answer = place.run(WORDS);
@@ -235,7 +236,7 @@ fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_kille
             assert!(ours.len() == 1 && ours == theirs, "{name}, {metric}: {ours:?} and {theirs:?}");
         }
     }
-    // A busy controller may give two units to one node.
+    // A busy controller may give two units to the same node.
     let cpu = comparison(&told, "time.cpu");
     match nodes.len() {
         4 => assert_eq!(*at(cpu, "/nodes/of_class"), true),

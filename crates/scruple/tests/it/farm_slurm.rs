@@ -1,4 +1,5 @@
-//! Histories on a real cluster: where units run, that its parts may be killed, and that the figures are those of here.
+//! Histories on a real Slurm cluster: where units run, what happens if its daemons are killed, and that the figures
+//! equal those of a local history.
 
 use crate::repository::{BUILD, Repository, blocks};
 use crate::slurm_cluster::Cluster;
@@ -9,7 +10,7 @@ const VERSIONS: usize = 20;
 const STEP: usize = 12;
 const ROUNDS: usize = 6;
 
-/// The cluster, unless the machine refuses one, which is said.
+/// Starts a cluster, or prints why this machine cannot run one and returns `None`.
 fn cluster() -> Option<Cluster> {
     match Cluster::start() {
         Ok(cluster) => Some(cluster),
@@ -21,12 +22,12 @@ fn cluster() -> Option<Cluster> {
     }
 }
 
-/// Twenty versions; one of them allocates twice as much as those before it.
+/// A repository of 20 versions. From version `STEP` on, each allocates twice as much as those before.
 fn planted(place: &Place) -> Repository {
     let repository = Repository::new(place, "repo");
     for index in 0..VERSIONS {
         let bytes = if index < STEP { 10_000 } else { 20_000 };
-        // Each is another program, which does the same.
+        // A variable makes each version's program a different binary that does the same work.
         repository.commit_program(
             &format!("version {index}"),
             1000,
@@ -37,7 +38,7 @@ fn planted(place: &Place) -> Repository {
     repository
 }
 
-/// Has the nodes of the class m1 do what is measured.
+/// Restricts the measurements to nodes of the class m1.
 fn of_class_m1(place: &Place) {
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\nconstraint = \"m1\"\n");
 }
@@ -47,7 +48,7 @@ fn words() -> Vec<&'static str> {
     words.iter().chain(&BUILD).chain(&["--", "./app"]).copied().collect()
 }
 
-/// The titles of the versions that an exact change of a metric is put down to.
+/// The indices of the versions at which the metric changes.
 fn changes(answer: &Answer, metric: &str) -> Vec<u64> {
     let all = answer.json();
     let series = all["series"].as_array().expect("series").clone();
@@ -63,7 +64,7 @@ fn check(place: &Place) {
         let title = format!("version {index}");
         assert_eq!(recorded.readings(&title, "time.wall").len(), ROUNDS, "{title}");
     }
-    // Rising blocks show that no reading was taken in twice.
+    // Block numbers that strictly rise show that no reading was merged twice.
     for arm in recorded.arms() {
         assert!(blocks(arm).windows(2).all(|pair| pair[0] < pair[1]), "{:?}", blocks(arm));
     }
@@ -114,7 +115,7 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
     let place = Place::new();
     let _repository = planted(&place);
     of_class_m1(&place);
-    // Builds that take a moment, so that kills meet some under way.
+    // Builds take half a second, so that some kills hit a build under way.
     let mut words = words();
     words.splice(3..3, ["--build", "sleep 0.5"]);
     let start = |name: &str| -> Child {
@@ -131,25 +132,25 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
     let units = || units_of(&place);
     let mut sender = start("said-1");
     assert!(cluster.eventually(|| !units().is_empty()), "no unit begins: {}", place.read("said-1"));
-    // A unit: its job is not sent again by Slurm.
+    // Kill a unit: Slurm does not start its job again.
     if let Some(unit) = units().first() {
         kill(unit);
     }
     assert!(cluster.eventually(|| results() > 0), "{}", place.read("said-1"));
-    // The daemon of a node: a job that it was just to launch never begins.
+    // Kill the daemon of a node: a job that it was about to launch never begins.
     let running = || cluster.ask(&["squeue", "-h", "-t", "R", "-o", "%N"]);
     assert!(cluster.eventually(|| running().lines().next().is_some()), "{}", place.read("said-1"));
     let daemon = format!("slurmd.{}", running().lines().next().unwrap_or("n1"));
     cluster.kill(&daemon);
     cluster.restart(&daemon);
-    // The sender: what it sent goes on, and the next one takes it up.
+    // Kill the sender: the jobs that it sent continue, and the next sender finds them.
     sender.kill().expect("a kill");
     sender.wait().expect("an end");
     let before = results();
     assert!(cluster.eventually(|| results() > before), "units do not go on without the sender");
     let mut sender = start("said-2");
     assert!(cluster.eventually(|| results() > before + 1 && !units().is_empty()), "{}", place.read("said-2"));
-    // The controller: jobs go on, and are found again.
+    // Kill the controller: jobs continue, and the restarted controller finds them.
     cluster.kill("slurmctld");
     std::thread::sleep(std::time::Duration::from_secs(1));
     cluster.restart("slurmctld");
@@ -190,13 +191,13 @@ fn an_interruption_takes_back_the_jobs_that_were_sent() {
             .success()
     );
     assert_eq!(child.wait().expect("an end").code(), Some(130));
-    // Jobs of other people stay.
+    // Jobs of other users stay in the queue.
     let left = || cluster.ask(&["squeue", "-h", "-o", "%i"]);
     assert!(cluster.eventually(|| left().trim() == other.trim()), "{}", left());
     assert!(cluster.eventually(|| units_of(&place).is_empty()), "a unit lives on");
 }
 
-/// The processes that do units of this place.
+/// The process ids of the `scruple unit` processes of this place.
 fn units_of(place: &Place) -> Vec<String> {
     let mine = |pid: &str| {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -212,6 +213,6 @@ fn units_of(place: &Place) -> Vec<String> {
 }
 
 fn kill(pid: &str) {
-    // One that has just ended by itself is no error.
+    // A process that has just ended by itself is not an error.
     let _ = std::process::Command::new("kill").args(["-9", pid]).stderr(Stdio::null()).status();
 }

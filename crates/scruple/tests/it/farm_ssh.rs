@@ -1,17 +1,17 @@
-//! A history on two hosts over ssh, which are one machine under two names.
+//! A history over ssh on two hosts, which are two names of this machine.
 
 use crate::repository::{BUILD, Repository, blocks};
 use crate::support::{Place, free_port};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A server for two hosts, which ends with the test.
+/// An sshd for two hosts. It ends when this value is dropped.
 struct Hosts {
     place: Place,
 }
 
 impl Hosts {
-    /// The hosts, or why this machine has none.
+    /// Starts the server, or returns why this machine cannot run one.
     fn start() -> Result<Hosts, String> {
         for program in ["/usr/sbin/sshd", "/usr/bin/parallel", "/usr/bin/ssh-keygen"] {
             if !Path::new(program).exists() {
@@ -26,7 +26,7 @@ impl Hosts {
                 .status();
             assert!(made.expect("ssh-keygen").success());
         }
-        // Who starts it as root needs this folder of the package's, which a system without services does not make.
+        // sshd started as root requires this folder. Its package creates it only where services are managed.
         let _ = std::fs::create_dir_all("/run/sshd");
         let (d, ports) = (place.path().display(), [free_port(), free_port()]);
         place.write(
@@ -71,7 +71,7 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         if let Ok(pid) = std::fs::read_to_string(self.place.file("sshd.pid")) {
-            // A server that has ended is what is wanted.
+            // `kill` may fail because the server has already ended, which is fine.
             let _ = Command::new("kill").arg(pid.trim()).status();
         }
     }
@@ -91,7 +91,7 @@ fn a_history_over_ssh_has_each_round_on_one_host_and_goes_on_where_units_vanish(
     let repository = Repository::new(&place, "repo");
     repository.commit_allocations([1000, 1000, 2000]);
     let ssh = hosts.place.file("ssh.conf").display().to_string();
-    // The first start of each host's scruple is one that vanishes without a word.
+    // On each host, the first start of scruple ends without a result.
     let program = place.write(
         "scruple",
         format!(

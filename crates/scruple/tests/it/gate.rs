@@ -1,4 +1,4 @@
-//! `scruple check`: what decides, how it ends, and what it writes.
+//! `scruple check`: what decides, its exit codes, and the files it writes.
 
 use crate::fake::fake;
 use crate::load::{script, windows};
@@ -8,7 +8,7 @@ use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
 use std::path::{Path, PathBuf};
 
-/// A gate over a script of two commands.
+/// Runs `check run` on two scripted arms, `old` and `new`.
 fn scripted(place: &Place, old: Arm, new: Arm, words: &[&str]) -> Answer {
     place.script(&[("old", old), ("new", new)]);
     let all =
@@ -16,7 +16,7 @@ fn scripted(place: &Place, old: Arm, new: Arm, words: &[&str]) -> Answer {
     place.run(all.iter().chain(words).chain(&["true", "true new"]))
 }
 
-/// A gate over the repository named `repo`, which takes little time and counts allocations only.
+/// Runs `check` on the repository `repo`, quickly, with allocations as the only gate.
 fn gate(place: &Place, words: &[&str]) -> Answer {
     let all = [&["check", "--repo", "repo", "--no-store", "-r", "6", "--gate", "malloc"], &BUILD[..], words];
     place.run([&all.concat()[..], &["--", "./app"]].concat())
@@ -82,7 +82,7 @@ fn one_byte_more_fails_and_a_slower_time_only_informs() {
 #[test]
 fn one_byte_more_is_told_where_launches_are_slow() {
     let place = Place::new();
-    // A block takes a second, and a quarter of the budget is two of them: too few to tell that two counts differ.
+    // A quarter of the budget pays for two blocks of one second each, which are too few to tell two counts apart.
     let slow = |arm: Arm| {
         let long = |_: usize| 5e8;
         arm.with("timing", "time.wall", long).with("memory", "time.wall", long)
@@ -177,7 +177,7 @@ fn a_change_of_documents_builds_the_same_and_is_not_weighed() {
         answer.exchange()
     );
     assert!(place.read("check.md").contains("### ✓ Gate kept: nothing was weighed"));
-    // An amount is a limit for whatever is built.
+    // A limit in absolute units applies although both builds are the same.
     let limited = gate(&place, &["--limit", "malloc.bytes<10B"]);
     assert_eq!(limited.code, 1, "{}", limited.exchange());
     place.assert_no_processes();
@@ -230,7 +230,7 @@ fn a_target_folder_that_others_share_does_not_mix_versions() {
         let all =
             [&all[..], &["--artifact", "target/debug/app"], words, &["--", "target/debug/app"]].concat();
         let mut command = place.command(all);
-        // Cargo finds its toolchain below the tester's home.
+        // HOME is the test's place, so that Cargo must be pointed to the toolchain of the user who runs the test.
         let home = std::env::var_os("HOME").unwrap_or_default();
         for (name, below) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
             let folder =
@@ -249,7 +249,7 @@ fn a_target_folder_that_others_share_does_not_mix_versions() {
     assert!(answer.stderr.contains("which versions would share"), "{}", answer.exchange());
 }
 
-/// The folder of that name below another.
+/// Searches `folder` recursively for an entry named `name`.
 fn below(folder: &Path, name: &str) -> Option<PathBuf> {
     let entries: Vec<PathBuf> = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
     let here = entries.iter().find(|path| path.file_name().is_some_and(|found| found == name));
@@ -264,7 +264,7 @@ fn what_a_build_of_one_version_leaves_is_out_of_sight_of_the_other() {
     repository.write(".gitignore", "app\nkept\n");
     repository.commit("one");
     repository.git(&["checkout", "--quiet", "-b", "topic"]);
-    // What stands for a build system's own files: the sizes of all versions that were built in that folder.
+    // The file `kept` stands for the files of a build system: it lists the sizes of all versions built in that folder.
     let step = "cc -O1 -o app app.c && grep -o 'malloc([0-9]*)' app.c >> kept && pwd > app.where";
     for (bytes, places) in [(1001, "the first"), (1002, "the second")] {
         repository.write("app.c", &program(10, bytes, ""));
@@ -296,7 +296,7 @@ fn nothing_that_a_repository_names_is_run_to_look_at_it() {
     let seen = place.file("ran");
     place.shell_script("trap", &format!("touch {}; cat", seen.display()));
     let trap = place.file("trap").display().to_string();
-    // A name with a sign of its own cannot be unset by a word of the command line.
+    // `git -c` cannot override a key whose name contains an equals sign.
     for key in
         ["filter.trap.clean", "filter.a=b.clean", "filter.a=b.process", "core.fsmonitor", "gpg.program"]
     {

@@ -1,5 +1,5 @@
-//! The gate in jobs of continuous integration: the scripts of `action.yml` and `ci/`, run by bash, and a forge on this
-//! machine that hears what they ask.
+//! The gate in continuous integration: bash runs the scripts of `action.yml` and `ci/`, and a forge on this machine
+//! records their requests.
 
 use crate::programs::skip;
 use crate::repository::Repository;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 const MARKER: &str = "<!-- scruple:check:default -->";
 
-/// One request.
+/// One request that the forge received.
 #[derive(Clone, Debug, PartialEq)]
 struct Asked {
     method: String,
@@ -22,7 +22,7 @@ struct Asked {
     body: Value,
 }
 
-/// A forge that answers lists of comments with what it was given, and everything else with an empty object.
+/// A forge that answers a list of comments with the given pages, and every other request with an empty object.
 struct Forge {
     address: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -42,14 +42,14 @@ impl Forge {
         Forge { address, asked }
     }
 
-    /// The requests that change something.
+    /// The requests that change something, which are all but GET.
     fn changes(&self) -> Vec<Asked> {
         let all = self.asked.lock().expect("no panic").clone();
         all.into_iter().filter(|one| one.method != "GET").collect()
     }
 }
 
-/// Notes one request, and then answers it: whoever has the answer finds the note.
+/// Records a request and only then answers it, so that the record exists once the client has the answer.
 fn answer(stream: TcpStream, pages: &[Value], heard: &Mutex<Vec<Asked>>) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut lines = Vec::new();
@@ -91,14 +91,14 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the root")
 }
 
-/// Runs a line of a job by bash, in a folder.
+/// Runs a job's command line with bash in `folder`.
 fn bash(line: &str, folder: &Path, variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new("bash");
     command.args(["-c", line]).current_dir(folder).env("GATE_ACTION", root());
     command.envs(variables.iter().copied()).output().expect("bash starts")
 }
 
-/// Whether the programs that write comments are here.
+/// Whether curl and jq, which the commenting script needs, are installed. Prints `skipped:` if not.
 fn can_comment() -> bool {
     let there = |name: &str| Command::new(name).arg("--version").output().is_ok();
     let all = there("curl") && there("jq");
@@ -208,7 +208,7 @@ fn a_job_of_a_shallow_clone_weighs_and_ends_as_it_was_told_to() {
             ("GATE_SCRUPLE", program.as_str()),
             ("GATE_BASE", base.as_str()),
             ("GATE_METRICS", "malloc.bytes"),
-            // Time does not decide: it need not be known well.
+            // Time does not decide here, so that a wide margin saves blocks.
             ("GATE_MARGIN", "50%"),
             ("GATE_FOLDER", "results"),
             ("GATE_FAIL_ON", fail_on),

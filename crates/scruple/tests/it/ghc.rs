@@ -1,11 +1,11 @@
-//! Haskell programs looked into: logs and profiles that are known to the byte, and programs built here.
+//! `scruple inspect ghc`: logs and profiles whose content is known, and programs built here.
 
 use crate::memory::haskell;
 use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
 use std::path::PathBuf;
 
-/// A file of the parsers' own tests.
+/// Copies the sample `name` of the parsers' tests into `place` as `as_name`.
 fn sample(place: &Place, name: &str, as_name: &str) -> PathBuf {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../measure/tests/data/runtimes/ghc/");
     let text = std::fs::read(PathBuf::from(folder).join(name)).expect("a sample");
@@ -170,7 +170,7 @@ fn the_pauses_of_a_real_program() {
     let figure = |key: &str| all[key].as_f64().expect("a time");
     assert!(figure("median") <= figure("p90") && figure("p90") <= figure("max"), "{all}");
     assert!(figure("max") <= figure("total"), "{all}");
-    // What forbids it is said, with the way out.
+    // The error says which linking forbids pauses to be read, and how to allow it.
     let closed = ghc(&place, &["pauses", "--", "./closed", "keep", "1000"]);
     assert!(
         closed.code == 2 && closed.stderr.contains("link it with -rtsopts=some"),
@@ -194,13 +194,13 @@ fn a_heap_profile_of_a_real_program() {
     if !haskell(&place, "prog", &["-rtsopts"]) {
         return;
     }
-    // A moment for every collection, however fast the machine is.
+    // `-i0` takes a heap census at every collection, so that a fast machine has several too.
     let words = ["keep", "400000", "+RTS", "-hT", "-i0", "-RTS"];
     let status =
         std::process::Command::new(place.file("prog")).args(words).current_dir(place.path()).output();
     assert!(status.expect("it runs").status.success());
     let view = ghc(&place, &["heap", "prog.hp", "--json", "--svg", "chart.svg"]).json();
-    // A list of numbers: cells of 24 bytes and numbers of 16.
+    // A list of numbers takes 24 bytes for each cell and 16 for each number.
     assert!(at(&view, "/bands/0/most").as_f64().is_some_and(|most| most > 1e6), "{view:#}");
     assert!(place.read("chart.svg").contains("<polygon"));
 }

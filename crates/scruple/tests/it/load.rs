@@ -1,10 +1,10 @@
-//! Loads that are played from a script: every byte of an answer is known.
+//! Loads that are replayed from a script, so that every byte of an answer is known.
 
 use crate::support::{Place, at};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-/// A window of 1000 requests in a second: most take `us`, some twice as long, one in two hundred ten times.
+/// A window of 1000 requests in a second: 900 take `us` microseconds, 95 twice and 5 ten times as long.
 fn window(us: u64) -> Value {
     json!({
         "span": 1000,
@@ -14,7 +14,7 @@ fn window(us: u64) -> Value {
     })
 }
 
-/// Ten windows that differ a little, in a way that is known.
+/// Ten windows that differ by at most 9 % in a fixed order.
 pub fn windows(us: u64) -> Vec<Value> {
     (0..10).map(|i| window(us + us * (i * 7 % 10) / 100)).collect()
 }
@@ -113,7 +113,7 @@ fn costs_are_lines_over_windows_and_a_leak_is_named() {
     assert_eq!(at(&answer, "/load/servers/0/memory/0/leak"), true);
 }
 
-/// The kernel's text of a map with so many kilobytes of heap.
+/// The text of `/proc/PID/smaps` for a server with `heap` kilobytes of heap.
 fn smaps(heap: u64) -> String {
     let mapping = |head: &str, resident: u64, field: &str| {
         format!(
@@ -338,7 +338,8 @@ fn void_windows_are_counted_for_each_server_and_break_its_curves() {
         let course = page.split_once(&head).expect("a course").1.split_once("</figure>").expect("its end").0;
         let curve = course.split_once(&format!("<path class=\"curve {arm}\"")).expect("a curve").1;
         let path = curve.split_once(" d=\"").expect("a path").1.split('"').next().expect("its end");
-        // Two windows before the gap; behind it two of the one, and a lonely one of the other.
+        // Both curves have two windows before the gap. Behind it, `new` has two windows and `old` has one, which is
+        // drawn as a point.
         assert_eq!(path.matches('M').count(), 2, "{course}");
         assert_eq!(course.matches("<use ").count(), lonely, "{course}");
     }
@@ -357,7 +358,7 @@ fn a_server_that_goes_away_ends_the_load_and_is_shown() {
     assert!(answer.stderr.contains("went away under load"), "{}", answer.exchange());
 }
 
-/// The attributes of the rows of a table, in their order.
+/// The attributes of the rows of the table with this label, in the order of the page.
 fn rows_of(page: &str, label: &str) -> Vec<String> {
     let table = page.split_once(&format!("aria-label=\"{label}\"")).expect("a table").1;
     let body = table.split_once("<tbody").expect("a body").1.split_once("</tbody>").expect("its end").0;
@@ -391,11 +392,11 @@ fn a_page_shows_when_responses_were_how_long_what_failed_and_costs_that_sort_wit
     assert!(chart("how many responses were how long").contains("class=\"heat h6\""));
     let failed = chart("failed requests per second");
     assert!(failed.contains("refused (120)") && failed.contains("timed-out (24)"), "{failed}");
-    // By name cpu comes before the switches, of which it stands behind.
+    // Sorted by the first column, the name, `cpu` comes before `switches`. Sorted by the second column, it comes after.
     let rows = rows_of(&page, "What a request costs");
     assert!(rows[0].contains("--o0:0;--o1:1") && rows[1].contains("--o0:1;--o1:0"), "{rows:?}");
     assert!(page.contains("<input type=\"radio\" name=\"what-a-request-costs-"), "{page}");
-    // The only text for terminals is the command that repeats it.
+    // The only preformatted text is the command line that repeats the load.
     assert!(page.matches("<pre").count() <= 1 && !page.contains("<script"), "{page}");
     assert_eq!(place.run(["report", "-o", "stored.html"]).code, 0);
     assert!(place.read("stored.html").contains("class=\"heat h6\""));
@@ -413,7 +414,7 @@ fn a_page_and_a_histogram_are_written() {
     assert!(!page.contains('\u{1b}') && !page.contains("<a href") && page.ends_with("</html>\n"));
     assert!(place.read("new.hgrm").contains("Total count"));
     assert!(place.read("new.1.hgrm").contains("Total count"));
-    // What is stored draws the same page, but for what only instruments tell.
+    // A page of the stored run has the same section, which needs no instrument.
     assert_eq!(place.run(["report", "-o", "stored.html"]).code, 0);
     let part = |page: &str| {
         let section = page.split("<h2>Response time</h2>").nth(1).expect("responses");

@@ -1,4 +1,4 @@
-//! What a load tells other programs: files of single requests, HdrHistogram's log, Prometheus, OpenTelemetry.
+//! What a load exports to other programs: files of single requests, HdrHistogram's log, Prometheus, OpenTelemetry.
 
 use crate::load_servers::{HELLO, answers};
 use crate::support::{Place, at};
@@ -65,7 +65,7 @@ fn prometheus_finds_all_requests_in_a_file_and_at_an_address() {
     let asked = Arc::new(Mutex::new(String::new()));
     let (found, to) = (Arc::clone(&asked), format!("127.0.0.1:{port}"));
     let asking = thread::spawn(move || {
-        // Asks until it was told of some requests; the load is long enough for many tries.
+        // Asks until an answer has counted requests. The load lasts for many attempts.
         for _ in 0..400 {
             thread::sleep(std::time::Duration::from_millis(25));
             let Ok(mut stream) = TcpStream::connect(&to) else { continue };
@@ -110,7 +110,7 @@ fn a_collector_of_opentelemetry_is_told_all_requests() {
     let counts = at(metrics, "/1/histogram/dataPoints/0/bucketCounts").as_array().map_or(0, Vec::len);
     let bounds = at(metrics, "/1/histogram/dataPoints/0/explicitBounds").as_array().map_or(0, Vec::len);
     assert_eq!(counts, bounds + 1);
-    // Nobody listens: the load goes on, and says what could not be told.
+    // If nobody listens, the load continues, and the answer says what could not be sent.
     let answer = load(
         &place,
         &["-n", "50", "-c", "1", "--live", &format!("http://127.0.0.1:{}", crate::support::free_port())],
@@ -118,7 +118,7 @@ fn a_collector_of_opentelemetry_is_told_all_requests() {
     assert!(answer.stdout.contains("not everything could be told"), "{}", answer.exchange());
 }
 
-/// The head and the content of a request.
+/// Reads a request, and returns its head and its content.
 fn request_with_content(stream: &mut TcpStream) -> Option<(String, String)> {
     let (mut text, mut piece) = (Vec::new(), [0; 4096]);
     loop {

@@ -1,4 +1,4 @@
-//! Servers whose requests have a cost that is known by construction: what was planted is found and named.
+//! Servers whose requests have a known cost, which a load must find and name.
 
 use crate::programs::{has_valgrind, skip};
 use crate::support::{Answer, Place, at, free_port};
@@ -6,8 +6,8 @@ use scruple_core::unit;
 use serde_json::Value;
 use std::process::Command;
 
-/// `server PORT STEPS LEAK PAUSE`: counts so many steps and keeps so many bytes for each request, and sleeps for so many
-/// milliseconds at every hundredth, which it does not answer at all where that is negative.
+/// `server PORT STEPS LEAK PAUSE`: for each request, makes STEPS steps and keeps LEAK bytes. At every hundredth request
+/// it sleeps for PAUSE milliseconds, or does not answer at all if PAUSE is negative.
 pub const SERVER: &str = r#"
 #include <arpa/inet.h>
 #include <signal.h>
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Loads the server with these costs, one request after the other.
+/// Loads [`SERVER`] over one connection. `costs` are its arguments STEPS, LEAK and PAUSE.
 fn load(place: &Place, requests: &str, costs: [&str; 3], more: &[&str]) -> Answer {
     let (port, server) = (free_port(), place.compile("server", SERVER, &[]));
     let (url, server) = (format!("http://127.0.0.1:{port}/"), server.display().to_string());
@@ -130,7 +130,7 @@ fn a_pause_of_the_server_is_in_the_longest_response() {
     assert!(longest >= 60e6, "{longest}");
 }
 
-/// A server that stands still for a second, loaded for four: the answer in JSON.
+/// Loads a server for four seconds, during which it stalls for one second. The answer is in JSON.
 fn a_second_of_silence(place: &Place, limit: &str) -> Answer {
     let source = include_str!("../../../measure/tests/load/planted.c");
     let (port, server) = (free_port(), place.compile("planted", source, &["-lm"]).display().to_string());
@@ -148,14 +148,15 @@ fn a_limit_does_not_pass_over_one_stall() {
         let json = answer.json();
         let longest = at(&json, "/load/servers/0/response/max").as_f64().expect("a number");
         assert!(longest > 0.9e9, "{longest}");
-        // Where the machine kept the generator from its core, nothing is known of the server.
+        // A window is void if the machine kept the generator from its core: nothing is known of the server then.
         let valid = at(&json, "/load/servers/0/valid") == true;
         if valid && limit.starts_with("load.max") {
             let found = at(&json, "/limits/0/found");
             let told = unit::quantity(longest, &unit::Unit::Nanoseconds);
             assert_eq!(found, &Value::String(told), "{}", answer.exchange());
         }
-        // The longest response is a fact. From one stall it cannot be told how often there is one.
+        // A single response can exceed `load.max`. Percentiles stay undecided, because one stall does not tell how
+        // often stalls occur.
         let exceeded = valid && (limit.starts_with("load.max") || answer.code == 1);
         assert_eq!(answer.code, if exceeded { 1 } else { 3 }, "{limit}: {}", answer.exchange());
     }
@@ -173,7 +174,7 @@ fn passes_do_not_wait_long_for_a_server_that_leaves_requests_unanswered() {
     assert!(absent.contains("no answer within 400 ms"), "{absent}");
 }
 
-/// A server in Go that makes a hundred thousand bytes for each request.
+/// A server in Go that allocates 100,000 bytes for each request.
 const GO: &str = r#"
 package main
 
@@ -225,14 +226,14 @@ fn a_go_server_is_read_while_it_runs() {
     };
     let answer = place.run(words(&["-n", "400", "-d", "60s"]));
     let json = answer.json();
-    // A block of that length takes a size class of 106,496 bytes.
+    // An allocation of 100,000 bytes takes a size class of 106,496 bytes.
     let each = at(&json, "/load/servers/0/runtime/alloc.bytes").as_f64();
     assert!(each.is_some_and(|each| (100_000.0..130_000.0).contains(&each)), "{}", answer.exchange());
-    // Four megabytes lead to a collection, and six hundred requests at the least were sent.
+    // The collector runs about every 4 MB, and the load sends at least 600 requests.
     let pauses = at(&json, "/load/servers/0/pauses");
     assert!(pauses["count"].as_u64().is_some_and(|count| count >= 5), "{pauses}");
     assert!(pauses["total"].as_u64() >= pauses["longest"].as_u64(), "{pauses}");
-    // Below a wrapper, and behind a shell that stays, it is found as well.
+    // Scruple finds the server below a wrapper, and below a shell that stays its parent.
     let shell = format!("'{server}' {port} & trap 'kill $!' INT TERM; wait");
     for wrapper in [&["env", &server, &port][..], &["sh", "-c", &shell]] {
         let words = words(&["-n", "400", "-d", "60s"]);
@@ -245,7 +246,7 @@ fn a_go_server_is_read_while_it_runs() {
     if !has_valgrind() {
         return;
     }
-    // The two do not always work together; then the reason is that one of them failed, and not that a figure is 0.
+    // Callgrind sometimes fails on Go programs. The metric is then absent with this reason, and not 0.
     let answer = place.run(words(&["-n", "20", "--windows", "1", "--with=instructions=120"]));
     let found = at(&answer.json(), "/load/servers/0/instructions").clone();
     match found["absent"].as_str() {
@@ -258,7 +259,7 @@ fn a_go_server_is_read_while_it_runs() {
     }
 }
 
-/// A server in Python that looks half a million lists through at every fiftieth request, and does nothing else in it.
+/// A server in Python that collects garbage among 500,000 lists at every fiftieth request, and at no other time.
 const COLLECTING: &str = "
 import gc, socket, sys
 listener = socket.socket()
@@ -289,7 +290,8 @@ fn slow_requests_that_met_a_collection_are_counted() {
     let json = answer.json();
     let pauses = at(&json, "/load/servers/0/pauses");
     let number = |name: &str| pauses[name].as_u64().unwrap_or_else(|| panic!("{}", answer.exchange()));
-    // Twelve at the least in six hundred requests; one in fifty is slow, so that those above p99 are all among them.
+    // At least 600 requests meet at least 12 collections. One request in fifty is slow, so that all requests above p99
+    // meet one.
     assert_eq!(number("count"), number("requests") / 50, "{pauses}");
     assert!(number("count") >= 12 && number("longest") > 1_000_000, "{pauses}");
     assert!(number("slow_that_met_one") > 0 && number("slow_that_met_one") <= number("slow"), "{pauses}");

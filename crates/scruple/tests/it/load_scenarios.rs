@@ -1,4 +1,4 @@
-//! Scenarios from their file to the report: sessions, stages, limits of their parts, and what is said of mistakes.
+//! Scenarios from their file to the report: sessions, stages, limits on parts, and the errors for mistakes.
 
 use crate::load_servers::{HELLO, answers, request, serve};
 use crate::support::{Answer, Place, at};
@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Each request for `/new` is given a number, and `/of/NUMBER` is answered only to who knows it.
+/// A server that answers each request for `/new` with a new number, and `/of/NUMBER` only for a number that it gave
+/// out.
 fn numbered() -> SocketAddr {
     let given = AtomicU64::new(0);
     serve(move |mut stream| {
@@ -57,7 +58,7 @@ fn load(place: &Place, address: SocketAddr, scenario: &str, more: &[&str]) -> An
     place.run(words)
 }
 
-/// The answers and failures of a row, as JSON has them.
+/// The numbers of answers and of failures in a row of the JSON document.
 fn row(json: &Value, of: &str, name: &str) -> (u64, u64) {
     let rows = at(json, "/load/servers/0/rows").as_array().expect("rows");
     let row = rows.iter().find(|row| row["of"] == of && row["name"] == name).expect("a row of that name");
@@ -76,7 +77,7 @@ fn sessions_have_rows_for_requests_groups_and_themselves() {
     assert_eq!((row(&json, "group", "later"), row(&json, "session", "visit")), (second, second));
     let parts = at(&json, "/arms").as_array().expect("arms").iter().filter(|arm| arm["role"] == "part");
     assert_eq!(parts.count(), 4);
-    // Stored, the parts are there again.
+    // The stored run has the parts too.
     let shown = place.run(["show", "--json"]);
     assert_eq!(at(&shown.json(), "/arms/4/name"), "visit", "{}", shown.exchange());
 }
@@ -85,7 +86,7 @@ fn sessions_have_rows_for_requests_groups_and_themselves() {
 fn limits_hold_for_the_part_that_they_name() {
     let place = Place::new();
     let limits = "[limits]\nfirst = ['p50<1ns']\n'*' = ['errors<1%']\n";
-    // Over several seconds, since of a moment nobody can tell how a median varies.
+    // The load takes several seconds, because a shorter one does not tell how a median varies.
     let more = ["--rate", "60", "-d", "3s", "-c", "4", "--limit", "visit:load.p50<1h"];
     let answer = load(&place, numbered(), &format!("{SESSION}\n{limits}"), &more);
     let json = answer.json();
@@ -111,7 +112,7 @@ fn stages_say_how_long_and_how_many() {
     let stages = "[[stage]]\nduration = '500ms'\nrate = [0, 40]\n[[stage]]\nduration = '500ms'\nrate = 20\n";
     let answer = load(&place, numbered(), &format!("{SESSION}\n{stages}"), &[]);
     let json = answer.json();
-    // The integrals of the two stages are 10 sessions each.
+    // The rates of the two stages integrate to 10 sessions each.
     let (begun, failed) = row(&json, "request", "first");
     assert_eq!((begun, failed), (20, 0), "{}", answer.exchange());
     let clash = load(&place, numbered(), &format!("{SESSION}\n{stages}"), &["--rate", "5"]);
@@ -155,10 +156,10 @@ fn mistakes_in_a_scenario_say_where_and_what_to_do() {
     assert!(limit.contains("of ‘first’") && limit.contains("load.p98"), "{limit}");
 }
 
-/// The first lines of requests, with the times at which they came.
+/// The first lines of requests, each with the time of its arrival.
 type Seen = Arc<Mutex<Vec<(Instant, String)>>>;
 
-/// Writes down what it is asked, and answers everything.
+/// Starts a server that records each request and answers all of them.
 fn listening() -> (SocketAddr, Seen) {
     let seen = Seen::default();
     let log = Arc::clone(&seen);
@@ -200,7 +201,8 @@ fn recorded_requests_are_sent_again_at_their_times() {
         let seen = seen.lock().expect("not poisoned");
         let (first, last) = (&seen[0], &seen[seen.len() - 1]);
         assert_eq!((first.1.as_str(), last.1.as_str()), ("GET /a HTTP/1.1", "GET /b HTTP/1.1"));
-        // Two seconds at four times the speed; a busy machine can make it later, but nothing makes it earlier.
+        // The two recorded seconds take half a second at four times the speed. A busy machine can only delay the last
+        // request.
         assert!(last.0 - first.0 >= Duration::from_millis(300), "{:?}", last.0 - first.0);
         let noted = answer.stdout.contains("\"recording\"");
         assert_eq!(noted, file == "access.log", "{}", answer.exchange());

@@ -1,6 +1,6 @@
-//! Loads of real servers on loopback, good ones and such with known faults: what is counted is exact, and nothing hangs.
+//! Loads of real servers on the loopback, correct ones and ones with known faults: counts are exact, and nothing hangs.
 //!
-//! Latencies are not looked at: the machine may be busy, and then windows are void (exit code 3).
+//! The tests do not check latencies: on a busy machine windows are void (exit code 3).
 
 use crate::programs::skip;
 use crate::support::{Answer, Place, at, free_port};
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 pub const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world\n";
 
-/// Runs `talk` in a thread of its own for every connection; gone with the tests' process.
+/// Listens on a free port, and runs `talk` in a new thread for every connection. The threads end with the test process.
 pub fn serve(talk: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
@@ -28,7 +28,7 @@ pub fn serve(talk: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     address
 }
 
-/// Reads one request without content; none at the end of the stream.
+/// Reads one request without content. Returns `None` at the end of the stream.
 pub fn request(stream: &mut impl Read) -> Option<String> {
     let mut text = Vec::new();
     let mut piece = [0; 512];
@@ -88,7 +88,7 @@ fn every_request_reaches_the_server_and_is_counted() {
     assert_eq!(at(&json, "/load/servers/0/bytes"), 101 * 13);
     assert_eq!(seen.load(Ordering::Relaxed), 101);
     assert_eq!(at(&json, "/arms/0/subject/kind"), "request");
-    // Windows that the generator spoilt count their requests, but not their latencies.
+    // The requests of void windows are counted, but their latencies are not.
     let counted = at(&json, "/load/servers/0/response/count").as_u64();
     assert!(answer.code == 3 || counted.is_some_and(|count| count <= 101), "{}", answer.exchange());
 }
@@ -96,7 +96,7 @@ fn every_request_reaches_the_server_and_is_counted() {
 #[test]
 fn each_fault_of_a_server_has_its_class() {
     let place = Place::new();
-    // Unread bytes turn the end of a connection into a reset.
+    // Closing a connection with unread bytes sends a reset.
     let reset = serve(|mut stream| while !matches!(stream.read(&mut [0]), Ok(1)) {});
     let cases = [
         (answers(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n"), "bad-status"),
@@ -175,7 +175,7 @@ fn where_nobody_listens_or_nobody_speaks_tls_nothing_is_loaded() {
     let address = answers_once(b"HTTP/1.1 400 plain\r\nContent-Length: 0\r\n\r\n");
     let answer = load(&place, &format!("https://{address}/"), &["--trust", "anyone", "-n", "4", "-c", "1"]);
     assert_eq!(answer.code, 2, "{}", answer.exchange());
-    // A generator that got no core all the while cannot tell whose fault it was.
+    // A generator that waited for a core all the time cannot tell whether the server failed.
     let told = ["does it speak TLS there?", "the generator itself waited"];
     assert!(told.iter().any(|told| answer.stderr.contains(told)), "{}", answer.stderr);
 }
@@ -288,7 +288,7 @@ fn the_highest_rate_is_searched_and_stored_by_rate() {
     let mut all = vec!["load".to_owned(), format!("http://{address}/")];
     all.extend(words.map(str::to_owned));
     let json = place.run(all).json();
-    // On a busy machine even this server may fall behind, or the generator; then a measurement says so.
+    // On a busy machine the server or the generator may fall behind at this rate, and the measurement reports it.
     let measurements = at(&json, "/load/search/measurements").as_array().expect("measurements");
     if measurements.iter().any(|measurement| measurement["outcome"] != "good") {
         return skip("the machine is too busy for 200 requests a second");
@@ -304,7 +304,7 @@ fn the_highest_rate_is_searched_and_stored_by_rate() {
     assert_eq!(rates, [50.0, 100.0, 200.0]);
 }
 
-/// Speaks TLS with the certificate beside it, but every third connection gets something else.
+/// A server that speaks TLS with the certificate in `own.pem`, except on every third connection, which gets plain text.
 const ENCRYPTED: &str = "
 import socket, ssl, sys
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -362,7 +362,7 @@ fn tls_that_breaks_is_a_class_of_its_own_and_a_stranger_is_named() {
     assert!(stranger.stderr.contains("certificate"), "{}", stranger.stderr);
 }
 
-/// Answers any number of connections.
+/// A server that accepts as many connections as the limit of file descriptors allows.
 const MANY: &str = "
 import resource, selectors, socket, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)

@@ -1,4 +1,4 @@
-//! Memory maps and leaks: scripted ones to the byte, real ones of programs whose memory is known by construction.
+//! Memory maps and leaks: scripted maps with exact values, and real programs whose memory is known by construction.
 
 use crate::pages::all_is_well;
 use crate::programs::skip;
@@ -139,7 +139,7 @@ fn a_map_in_json_adds_up() {
     assert_eq!(at(map, "/course/1/proportional"), 827_392);
 }
 
-/// Touches a number of bytes and waits for its input to end.
+/// A C program that writes to as many bytes as its argument says and waits for the end of its input.
 const TOUCH: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,7 +159,7 @@ int main(int argc, char **argv) {
 
 const TOUCHED: u64 = 64 << 20;
 
-/// The private dirty bytes without a file behind them, beyond what a program needs anyway.
+/// Checks that the private dirty anonymous memory is what [`TOUCH`] wrote, plus at most 1 MiB of the program's own.
 fn assert_touched(map: &Value) {
     let dirty = at(map, "/anonymous/private_dirty").as_u64().expect("bytes");
     assert!((TOUCHED..TOUCHED + (1 << 20)).contains(&dirty), "{dirty} of {TOUCHED}: {map:#}");
@@ -341,7 +341,7 @@ fn a_real_program_that_keeps_what_it_allocates_leaks() {
     assert_eq!(frees["verdict"], "constant", "{frees:#}");
 }
 
-/// Keeps every number it has seen, or only the last few.
+/// A Haskell program that keeps every number it has seen (`keep`), or only a short list.
 const HASKELL: &str = "
 import Control.Monad
 import Data.IORef
@@ -356,7 +356,7 @@ main = do
   print (sum numbers)
 ";
 
-/// Compiles the program, where there is a compiler.
+/// Compiles [`HASKELL`]. Returns false if there is no compiler.
 pub fn haskell(place: &Place, name: &str, flags: &[&str]) -> bool {
     let source = place.write("Keeps.hs", HASKELL);
     let objects = place.file(&format!("objects-{name}"));

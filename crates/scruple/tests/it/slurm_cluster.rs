@@ -1,12 +1,12 @@
-//! A Slurm cluster of a test's own: controller and nodes on the loopback, in a folder that goes when the test ends.
+//! A Slurm cluster for one test: a controller and nodes on the loopback. Its folder is removed when the test ends.
 
 use crate::support::free_port;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Starts a cluster, and stops it and removes its folder when standard input ends, however the test ended; a signal to
-/// the whole group does not keep it from that.
+/// A shell script that starts a cluster, and stops it and removes its folder at the end of standard input, which comes
+/// however the test ends. It ignores signals to the process group.
 const KEEP: &str = r#"
 PATH=$PATH:/usr/sbin:/sbin
 trap '' INT TERM HUP
@@ -26,17 +26,17 @@ done
 rm -rf "$D"
 "#;
 
-/// The nodes and the feature of each.
+/// The names of the nodes, each with its feature.
 const NODES: [(&str, &str); 4] = [("n1", "m1"), ("n2", "m1"), ("n3", "m1"), ("other", "m2")];
 
-/// A running cluster of three nodes of the class m1 and one of m2.
+/// A running cluster of three nodes with the feature m1 and one with m2.
 pub struct Cluster {
     folder: PathBuf,
     keeper: Child,
 }
 
 impl Cluster {
-    /// A cluster, or why this machine refuses one.
+    /// Starts a cluster, or returns why this machine cannot run one.
     pub fn start() -> Result<Cluster, String> {
         for program in ["munged", "slurmctld", "slurmd", "sbatch"] {
             let found = Command::new("sh")
@@ -72,25 +72,25 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// A program, told of this cluster.
+    /// Points a Slurm program to this cluster.
     pub fn tell<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("SLURM_CONF", self.folder.join("slurm.conf"))
     }
 
-    /// What a program of Slurm's says; nothing where the controller is away.
+    /// The standard output of a Slurm program. It is empty if the controller is down.
     pub fn ask(&self, words: &[&str]) -> String {
         let output = self.tell(Command::new(words[0]).args(&words[1..]).stdin(Stdio::null())).output();
         String::from_utf8_lossy(&output.expect("a program of Slurm's").stdout).into_owned()
     }
 
-    /// Kills a daemon, `slurmctld` or `slurmd.NODE`, which has no time to say anything.
+    /// Kills a daemon (`slurmctld` or `slurmd.NODE`) with SIGKILL.
     pub fn kill(&self, daemon: &str) {
         let pid = self.read(&format!("{daemon}.pid"));
         let killed = Command::new("kill").args(["-9", pid.trim()]).status();
         assert!(killed.is_ok_and(|status| status.success()), "{daemon} runs as {pid:?}");
     }
 
-    /// Starts a killed daemon again, and brings back nodes that were drained, as those who look after a cluster do.
+    /// Starts a killed daemon again, and resumes drained nodes as an administrator would.
     pub fn restart(&self, daemon: &str) {
         let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
         let mut command = match daemon.split_once('.') {
@@ -113,7 +113,7 @@ impl Cluster {
         self.ask(&["sinfo", "-h", "-N", "-t", "idle", "-o", "%N"]).lines().count()
     }
 
-    /// Waits until something holds, as long as that may take on a busy machine.
+    /// Polls `holds` until it returns true. Returns false after two minutes.
     pub fn eventually(&self, holds: impl Fn() -> bool) -> bool {
         let began = Instant::now();
         while began.elapsed() < Duration::from_secs(120) {
@@ -129,7 +129,7 @@ impl Cluster {
         std::fs::read_to_string(self.folder.join(name)).unwrap_or_default()
     }
 
-    /// The nodes that jobs which ended have run on.
+    /// The nodes on which finished jobs ran.
     pub fn used(&self) -> Vec<String> {
         let log = self.read("jobcomp.txt");
         let nodes = log.split_whitespace().filter_map(|word| word.strip_prefix("NodeList="));
@@ -143,7 +143,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         drop(self.keeper.stdin.take());
-        // It cannot fail in a way that a test could mend.
+        // A test cannot handle a failure of the keeper.
         let _ = self.keeper.wait();
     }
 }

@@ -1,9 +1,11 @@
-//! Trees of processes: accounted as a whole, ended as a whole.
+//! Process trees, which are measured and ended as a whole.
 
 use crate::programs::BURN;
 use crate::support::{Place, at};
 
-/// Forks a child that burns, tells its parent when it is done, and then does as its second argument says.
+/// A C program that forks a child. The child makes as many steps as the first argument says and notifies the parent.
+/// The second argument says whether the parent waits for the child (`wait`), or the child stays alive in its own
+/// session (`stay`).
 const PARENT: &str = r#"
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +98,7 @@ fn time_on_a_core_is_that_of_the_whole_tree_and_waiting_is_not_told_of_a_part() 
     }
 }
 
-/// A thread that does some work beside the first one.
+/// A C program with a second thread that works beside the first one.
 const THREAD: &str = r#"
 #include <pthread.h>
 static void *work(void *unused) {
@@ -110,7 +112,8 @@ int main(void) {
 }
 "#;
 
-/// Makes a child that holds 90 MiB before its parent goes, and then ends by itself or has to be killed.
+/// A C program whose child allocates 90 MiB before the parent ends. The child then ends by itself, or with `stay` must
+/// be killed.
 const HOLDER: &str = r#"
 #include <signal.h>
 #include <stdlib.h>
@@ -184,7 +187,7 @@ fn a_program_within_its_time_limit_is_left_alone() {
 fn processes_that_end_soon_after_their_program_end_by_themselves() {
     let place = Place::new();
     place.shell_script("soon", "(sleep 0.01; echo over >> over) &");
-    // On a busy machine one may take longer than it is given.
+    // On a busy machine a process may take longer than the time it is granted.
     let ended = (0..20).any(|_| {
         let answer = place.run(["run", "--no-store", "--time-only", "-r", "1", "./soon"]);
         assert_eq!(answer.code, 0, "{}", answer.exchange());
@@ -193,7 +196,7 @@ fn processes_that_end_soon_after_their_program_end_by_themselves() {
     assert!(ended, "all were ended before they could write");
 }
 
-/// Allocates a million bytes, and so do three children of it, which end when all have.
+/// A C program that allocates 1,000,000 bytes, like each of its three children. They end when all have allocated.
 const TOGETHER: &str = r#"
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -230,8 +233,8 @@ fn the_peak_of_a_tree_is_that_of_all_processes_together_and_requests_are_counted
         run.pointer(&format!("/arms/0/metrics/{key}/estimate")).and_then(serde_json::Value::as_f64)
     };
     let asked = run(&["--requested-peak"]);
-    // A child has what it inherited, and its own. In the tree what is inherited counts once, and each of four processes
-    // may have 64 KiB that it has not settled.
+    // The peak of a child counts its inherited and its own memory. The peak of the tree counts inherited memory once,
+    // and each process may have up to 64 KiB that it has not yet added.
     assert_eq!(figure(&asked, "malloc.requested_peak"), Some(2e6));
     let tree = figure(&asked, "malloc.tree_peak").expect("counted");
     assert!((4e6 - 3.0 * 65536.0..4.3e6).contains(&tree), "{tree}");
