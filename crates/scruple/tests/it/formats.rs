@@ -1,4 +1,4 @@
-//! What is written for programs: JSON, CSV.
+//! Exports for programs: JSON, CSV.
 
 use crate::script::{Arm, arm};
 use crate::support::{Answer, Place};
@@ -17,7 +17,7 @@ fn two() -> [(&'static str, Arm); 2] {
     [("old | 1", plain(4e6, 4096.0, 1)), ("new, \"2\"", plain(5e6, 4100.0, 2))]
 }
 
-/// Plays these two over six blocks.
+/// Runs the arms of [`two`] from a script with 7 rounds.
 pub fn play(place: &Place, words: &[&str]) -> Answer {
     let names = ["--no-store", "-n", "old | 1", "-n", "new, \"2\"", "-r", "7", "true", "true 2"];
     place.play(&two(), &names.iter().chain(words).copied().collect::<Vec<_>>())

@@ -1,4 +1,4 @@
-//! What comes from outside: names, labels, the configuration of a repository that may be anybody's.
+//! Untrusted input: names, labels, and the configuration of a repository by an unknown author.
 
 use crate::repository::Repository;
 use crate::support::Place;

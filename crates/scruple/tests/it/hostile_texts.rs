@@ -1,4 +1,4 @@
-//! Texts from outside in everything that Scruple writes: they are shown, and do nothing.
+//! Untrusted texts in every output of Scruple: they are shown, and have no effect.
 
 use crate::load;
 use crate::pages::{HOSTILE, all_is_well, page};
@@ -10,10 +10,10 @@ use scruple_core::harmless_text::plain;
 use std::path::Path;
 use std::process::Command;
 
-/// A text that is a formula to a spreadsheet, markup to a browser, and a colour to a terminal.
+/// A text that a spreadsheet would evaluate, a browser would parse as markup, and a terminal would obey.
 const EVERYTHING: &str = "=1+1</title><script>alert(1)</script>\u{202e}\u{1b}[31m|`x`\" onload=\"alert(2)";
 
-/// What a text must not contain, whatever reads it.
+/// Checks that an output contains no escape sequence, active markup, or formula that its readers would execute.
 fn is_inert(name: &str, text: &str) {
     for steering in ["\u{1b}", "\u{202e}", "\u{7}"] {
         assert!(!text.contains(steering), "{name} holds {steering:?}:\n{text}");
@@ -32,20 +32,20 @@ fn root() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the root")
 }
 
-/// That what a checker prints of these files is nothing.
+/// Checks that a checker program accepts these files and prints nothing.
 fn nothing_is_wrong(program: &str, words: &[&Path]) {
     let output = Command::new(program).args(words).output().expect("the checker starts");
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && output.stdout.is_empty(), "{said}");
 }
 
-/// That files are JUnit's XML.
+/// Checks that the files are valid JUnit XML.
 fn is_junit(files: &[&Path]) {
     let script = root().join("tests/pages/junit.py");
     nothing_is_wrong("python3", &[&[script.as_path()], files].concat());
 }
 
-/// That files are SARIF 2.1.0, by its schema.
+/// Checks the files against the schema of SARIF 2.1.0.
 fn is_sarif(files: &[&Path]) {
     let modules = root().join("target/pages/node_modules");
     if !modules.join("@microsoft/jest-sarif").exists() {
@@ -104,7 +104,7 @@ fn what_a_program_prints_is_quoted_harmlessly() {
 #[test]
 fn every_file_of_a_load_shows_names_and_nothing_happens() {
     let place = Place::new();
-    // It is a name up to the first `=`, and a URL where it has a slash, a colon or a space.
+    // A server's name ends at the first `=`. A text with a slash, a colon or a space would be taken for a URL.
     let name = EVERYTHING.replace(['=', '/', ' '], "");
     let against = format!("{name}=:10");
     load::script(&place, &[("new", load::windows(200)), (&plain(&name), load::windows(300))]);

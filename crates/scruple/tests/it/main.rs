@@ -1,8 +1,8 @@
-//! Whole exchanges with the `scruple` program: what is typed, what is printed, what is left behind.
+//! Whole exchanges with the `scruple` program: command lines, their output, and the files that they leave.
 //!
-//! The first files play readings from scripts, so that every byte of an answer is known. The later ones run real
+//! The first files replay readings from scripts, so that every byte of an answer is known. The later ones run real
 //! programs whose costs are known by construction; there counts are exact and times only ordinal, since no test may
-//! depend on the machine being quiet.
+//! depend on a quiet machine.
 
 mod fake;
 mod postgres_server;

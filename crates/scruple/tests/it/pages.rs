@@ -1,4 +1,4 @@
-//! Pages in a real browser: nothing is wrong at any width, light or dark, folded or open, and whatever names are.
+//! Pages in a real browser: no findings at any width, light or dark, folded or open, and with any names.
 
 use crate::fake::bench;
 use crate::load;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names that would break a page, a terminal, or a table.
+/// Names that would break a page, a terminal, or a table if they were not escaped.
 pub const HOSTILE: [&str; 4] = [
     "</title><script>alert(1)</script><img src=x onerror=alert(2)>",
     "\u{202e}\u{1b}[31mred\u{7}\u{2066}\n| `x` | **b** <details> &lt;",
@@ -19,7 +19,7 @@ pub const HOSTILE: [&str; 4] = [
     "javascript:alert(4)",
 ];
 
-/// What the browser finds wrong with these pages; none where there is no browser.
+/// What the browser and axe-core find wrong with these pages. `None` if this machine lacks the browser or its tools.
 pub fn wrong(files: &[PathBuf]) -> Option<Vec<Value>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let axe = root.join("target/pages/node_modules/axe-core/axe.min.js");
@@ -43,7 +43,7 @@ pub fn wrong(files: &[PathBuf]) -> Option<Vec<Value>> {
     Some(out.lines().map(|line| serde_json::from_str(line).expect("a finding")).collect())
 }
 
-/// That nothing is wrong with these pages.
+/// Checks that nothing is wrong with these pages.
 pub fn all_is_well(files: &[PathBuf]) {
     if let Some(wrong) = wrong(files) {
         let lines: Vec<String> = wrong.iter().take(20).map(Value::to_string).collect();
@@ -51,20 +51,20 @@ pub fn all_is_well(files: &[PathBuf]) {
     }
 }
 
-/// Plays a script and stores the run.
+/// Runs arms from a script and stores the run.
 fn played(place: &Place, arms: &[(&str, Arm)], words: &[&str]) {
     let answer = place.play(arms, words);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
 }
 
-/// The page of the newest run.
+/// Writes the page of the newest run.
 pub fn page(place: &Place, name: &str, words: &[&str]) -> PathBuf {
     let answer = place.run(["report", "-o", name].iter().chain(words));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     place.file(name)
 }
 
-/// An arm with a few readings that are far from the rest.
+/// Adds a few outliers of wall time to an arm.
 fn with_outliers(arm: Arm) -> Arm {
     arm.each("timing", |launch, entry| {
         if launch % 13 == 5 {
@@ -198,7 +198,7 @@ fn pages_of_searches_for_leaks_are_well() {
 fn hostile_names_do_nothing_to_a_page() {
     let place = Place::new();
     let long = "A".repeat(10_000);
-    // What steers a terminal does not even get into a name.
+    // Scruple replaces control characters in a name as soon as it reads it, so that pages never get them.
     let names: Vec<String> = HOSTILE.iter().copied().chain([long.as_str()]).map(plain).collect();
     let arms: Vec<(&str, Arm)> = names
         .iter()

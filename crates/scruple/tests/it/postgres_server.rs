@@ -1,12 +1,12 @@
-//! A PostgreSQL server of the tests' own: on a Unix socket and on the loopback, in a folder that goes when the tests end.
+//! A PostgreSQL server for the tests, on a Unix socket and on the loopback. Its folder is removed when the tests end.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Starts a server, and stops it and removes its folder when standard input ends, however this process ended; a signal
-/// to the whole group does not keep it from that.
+/// A shell script that starts a server, and stops it and removes its folder at the end of standard input, which comes
+/// however the test process ends. It ignores signals to the process group.
 const KEEP: &str = r#"
 set -e
 trap '' INT TERM HUP
@@ -35,24 +35,24 @@ rm -rf "$D"
 pub struct Server {
     folder: PathBuf,
     port: String,
-    /// The certificate of the server, and another one, as files.
+    /// The server's certificate, and one that the server does not use, as files.
     pub certificate: PathBuf,
     pub other_certificate: PathBuf,
-    /// It stops the server when its standard input ends.
+    /// The process that runs [`KEEP`], which stops the server when its standard input ends.
     keeper: Child,
 }
 
 impl Server {
-    /// The server that tests share, each with databases of its own.
+    /// The server that all tests share. Each test makes databases of its own.
     pub fn shared() -> &'static Server {
         static SHARED: OnceLock<Server> = OnceLock::new();
         SHARED.get_or_init(Server::start)
     }
 
-    /// A server that its test may stop.
+    /// Starts a server for one test, which may stop it.
     pub fn start() -> Server {
         let bin = newest_bin();
-        // A socket's path has at most 107 bytes.
+        // The path of a Unix socket may have at most 107 bytes.
         let folder = tempfile::Builder::new().prefix("pg-").tempdir_in("/tmp").expect("a folder").keep();
         let certify = |name: &str| {
             let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])
@@ -87,7 +87,7 @@ impl Server {
         }
     }
 
-    /// The URL of a new database on the socket.
+    /// Creates a database and returns its URL on the socket.
     pub fn database(&self) -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("d{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -95,23 +95,23 @@ impl Server {
         self.url(&name, "owner")
     }
 
-    /// The URL of a database on the socket for a user.
+    /// The URL of `database` on the socket for `user`.
     pub fn url(&self, database: &str, user: &str) -> String {
         format!("postgres://{user}@/{database}?host={}&port={}", self.folder.display(), self.port)
     }
 
-    /// The same database by way of the loopback, where users need a password.
+    /// The URL of the same database over the loopback, where users need a password.
     pub fn by_network(&self, url: &str) -> String {
         let (database, _) = url.rsplit_once('/').map_or((url, ""), |_| parts(url));
         format!("postgres://owner:s3cret@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// A connection of the owner to a database.
+    /// Connects to `database` as its owner.
     pub fn client(&self, database: &str) -> postgres::Client {
         postgres::Client::connect(&self.url(database, "owner"), postgres::NoTls).expect("a connection")
     }
 
-    /// A connection to the database of a URL.
+    /// Connects to the database in `url` as its owner.
     pub fn client_of(&self, url: &str) -> postgres::Client {
         self.client(parts(url).0)
     }
@@ -121,7 +121,7 @@ impl Server {
         self.control(&["-m", "immediate", "stop"]);
     }
 
-    /// Starts it again.
+    /// Starts the killed server again.
     pub fn restart(&self) {
         let log = self.folder.join("log");
         self.control(&["-w", "-l", &log.display().to_string(), "start"]);
@@ -151,12 +151,12 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.keeper.stdin.take());
-        // It cannot fail in a way that a test could mend.
+        // A test cannot handle a failure of the keeper.
         let _ = self.keeper.wait();
     }
 }
 
-/// The name of a database and the rest of its URL.
+/// The name of the database in `url`, and its query.
 fn parts(url: &str) -> (&str, &str) {
     let (path, query) = url.split_once('?').unwrap_or((url, ""));
     (path.rsplit('/').next().unwrap_or_default(), query)
@@ -166,7 +166,7 @@ fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
 }
 
-/// Where the newest server is that Debian's packages installed.
+/// The folder of the programs of the newest PostgreSQL that Debian's packages installed.
 fn newest_bin() -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib/postgresql").expect("the package postgresql is installed");
     let number = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();

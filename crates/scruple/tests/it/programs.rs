@@ -1,11 +1,12 @@
-//! Programs whose costs are known by construction, and the processes of a test.
+//! Programs whose costs are known by construction, and functions for the processes of a test.
 
 use crate::support::Place;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// Burns processor time by a number of steps, never by the clock; then touches and keeps memory.
+/// A C program that makes as many steps as its first argument says, and then writes to as many bytes as its second one
+/// says. Its work never depends on the clock.
 pub const BURN: &str = r#"
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// Does nothing, without even a C library around it.
+/// A C program that exits at once, without a C library.
 pub const NOTHING: &str = r#"
 void _start(void) {
 #if defined(__x86_64__)
@@ -60,7 +61,7 @@ impl Place {
         path
     }
 
-    /// The processes of this place that are alive: their environment names it as home.
+    /// The living processes of this place, which are those whose environment names it as HOME.
     pub fn processes(&self) -> Vec<String> {
         let sign = format!("HOME={}\0", self.path().display());
         let ours = |folder: &Path| {
@@ -78,14 +79,15 @@ impl Place {
             .collect()
     }
 
-    /// Waits until no process of this place is left; the generous limit only ends a test that has failed.
+    /// Checks that every process of this place ends. The long time limit of [`eventually`] only matters for a failing
+    /// test.
     pub fn assert_no_processes(&self) {
         if !eventually(|| self.processes().is_empty()) {
             panic!("still there: {:?}", self.processes());
         }
     }
 
-    /// Checks that no run has left a folder to work in.
+    /// Checks that no run has left a work folder.
     pub fn assert_no_work_folder(&self) {
         let left: Vec<PathBuf> = std::fs::read_dir(self.work())
             .into_iter()
@@ -96,13 +98,13 @@ impl Place {
         assert!(left.is_empty(), "{left:?}");
     }
 
-    /// The length of a file, or 0 where there is none yet.
+    /// The length of a file in bytes, or 0 if it does not exist.
     pub fn length(&self, name: &str) -> u64 {
         self.file(name).metadata().map_or(0, |data| data.len())
     }
 }
 
-/// Polls until something is so; false when it never came to be.
+/// Polls `so` until it returns true. Returns false after ten minutes.
 pub fn eventually(mut so: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while !so() {
@@ -120,13 +122,13 @@ pub fn send(child: &Child, signal: &str) {
     assert!(status.expect("kill runs").success());
 }
 
-/// Says why a test is skipped.
+/// Prints why a test is skipped.
 pub fn skip(why: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
-/// Whether valgrind is installed; where it is not, says that the test is skipped.
+/// Whether valgrind is installed. Prints that the test is skipped if not.
 pub fn has_valgrind() -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let is_there = std::env::split_paths(&folders).any(|folder| folder.join("valgrind").is_file());

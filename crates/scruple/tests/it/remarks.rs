@@ -1,9 +1,9 @@
-//! Remarks that keep a reader from being misled.
+//! Remarks, without which a reader would be misled.
 
 use crate::script::{Arm, arm, old_and_new};
 use serde_json::json;
 
-/// The remarks of an answer, each on one line.
+/// The remarks of an answer, each as `CODE: TEXT`.
 fn remarks(old: Arm, new: Arm) -> Vec<String> {
     let answer = old_and_new(old, new, &["-r", "20", "--json"]);
     let document = answer.json();

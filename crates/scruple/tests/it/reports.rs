@@ -3,7 +3,7 @@
 use crate::script::{Arm, arm, noisy_arm};
 use crate::support::Place;
 
-/// A place with a run of two arms in its store.
+/// A place whose store holds a run of two arms.
 fn place() -> Place {
     let place = Place::new();
     let arms = [("old", noisy_arm(1.0, 1, 0.01)), ("new", noisy_arm(1.1, 2, 0.01))];
@@ -39,7 +39,7 @@ fn a_page_stands_by_itself() {
         assert!(places.is_empty(), "{places:?}");
     }
     assert!(page.contains("Content-Security-Policy") && page.contains("default-src 'none'"));
-    // What holds for any page of 40 readings in three metrics: most of it are the readings.
+    // A page with 40 readings in three metrics consists mostly of the readings.
     assert!(page.len() < 150_000, "{} bytes", page.len());
 }
 

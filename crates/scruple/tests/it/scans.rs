@@ -4,7 +4,7 @@ use crate::script::{Arm, arm};
 use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
 
-/// Plays arms of these names, the n-th of which allocates 1000 and then 32 bytes a step of its `n`.
+/// Runs scripted arms with these names and values of `n`. An arm allocates 1000 + 32·n bytes.
 fn scan(names: &[(&str, f64)], words: &[&str]) -> Answer {
     let arms: Vec<(&str, Arm)> = names
         .iter()

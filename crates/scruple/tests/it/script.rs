@@ -1,24 +1,24 @@
-//! Scripts of readings: arms whose every cost is made up, and the same on every machine.
+//! Scripts of readings: arms with invented costs, which are the same on every machine.
 
 use crate::support::{Answer, Place};
 use serde_json::{Map, Value, json};
 
-/// How many timing launches an arm has before the last one repeats.
+/// The number of scripted timing launches of an arm. Further launches repeat the last one.
 const LAUNCHES: u64 = 100;
 
-/// The readings of one arm, launch by launch.
+/// The scripted readings of one arm: a list of launches for each pass.
 #[derive(Clone)]
 pub struct Arm {
     passes: Map<String, Value>,
 }
 
-/// An arm that costs `factor` times what the usual arm costs, with noise of about one in a thousand of its own, drawn
-/// from `seed`, on top of noise of some per cent that all arms of a block share.
+/// An arm whose costs are `factor` times those of the usual arm. Its noise has two parts: about 0.1 % of its own, drawn
+/// from `seed`, and up to 5 % that all arms of a block share.
 pub fn arm(factor: f64, seed: u64) -> Arm {
     noisy_arm(factor, seed, 0.001)
 }
 
-/// The same with a spread of its own.
+/// Like [`arm`], with noise of its own of at most ± `spread`, relative to its costs.
 pub fn noisy_arm(factor: f64, seed: u64, spread: f64) -> Arm {
     let timing: Vec<Value> = (0..LAUNCHES)
         .map(|launch| {
@@ -35,12 +35,12 @@ pub fn noisy_arm(factor: f64, seed: u64, spread: f64) -> Arm {
 }
 
 impl Arm {
-    /// Sets a reading of every launch of a pass.
+    /// Sets the reading `key` in every launch of a pass.
     pub fn with(self, pass: &str, key: &str, value: impl Fn(usize) -> f64) -> Arm {
         self.each(pass, |launch, entry| entry["readings"][key] = json!(value(launch)))
     }
 
-    /// Drops a reading and gives the reason why it could not be had.
+    /// Makes a metric absent in every launch of a pass, with the reason `why`.
     pub fn absent(self, pass: &str, key: &str, why: &str) -> Arm {
         self.each(pass, |_, entry| {
             if let Some(readings) = entry["readings"].as_object_mut() {
@@ -50,7 +50,7 @@ impl Arm {
         })
     }
 
-    /// Changes every launch of a pass.
+    /// Calls `change` on every launch of a pass.
     pub fn each(mut self, pass: &str, change: impl Fn(usize, &mut Value)) -> Arm {
         let entries = self.passes[pass].as_array_mut().expect("launches");
         for (launch, entry) in entries.iter_mut().enumerate() {
@@ -59,7 +59,7 @@ impl Arm {
         self
     }
 
-    /// Gives a pass this many launches, all like its first.
+    /// Replaces the launches of a pass by `count` copies of its first.
     pub fn launches(mut self, pass: &str, count: usize) -> Arm {
         let first = self.passes[pass][0].clone();
         self.passes[pass] = Value::Array(vec![first; count]);
@@ -67,7 +67,7 @@ impl Arm {
     }
 }
 
-/// A number between 0 and 1 that depends on nothing but its arguments (the finalizer of SplitMix64).
+/// A pseudorandom number in [0, 1) that depends on the arguments only (the finalizer of SplitMix64).
 fn chance(stream: u64, index: u64) -> f64 {
     let mut x = (stream << 32 | index).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -76,21 +76,21 @@ fn chance(stream: u64, index: u64) -> f64 {
 }
 
 impl Place {
-    /// Writes a script of these arms.
+    /// Writes a script with these arms to `script.json`.
     pub fn script(&self, arms: &[(&str, Arm)]) {
         let arms: Map<String, Value> =
             arms.iter().map(|(name, arm)| ((*name).to_owned(), Value::Object(arm.passes.clone()))).collect();
         self.write("script.json", json!({"arms": arms}).to_string());
     }
 
-    /// Plays a script: the words that follow `scruple run --scripted FILE`.
+    /// Runs `scruple run --scripted` on these arms. `words` are the further arguments.
     pub fn play(&self, arms: &[(&str, Arm)], words: &[&str]) -> Answer {
         self.script(arms);
         self.run(["run", "--scripted", "script.json"].iter().chain(words))
     }
 }
 
-/// Plays a script of two arms named old and new without storing it, over twenty blocks unless the words say otherwise.
+/// Runs two scripted arms, named `old` and `new`, without storing the run.
 pub fn old_and_new(old: Arm, new: Arm, words: &[&str]) -> Answer {
     let place = Place::new();
     let all = ["--no-store", "-n", "old", "-n", "new", "true", "true new"].iter().chain(words);

@@ -1,10 +1,10 @@
-//! The verbs of `scruple store` that change, check and export what is kept.
+//! The verbs of `scruple store` that change, check and export the stored runs.
 
 use crate::support::{Answer, Place};
 use rusqlite::Connection;
 use serde_json::Value;
 
-/// A place with three runs, of which one has a label.
+/// A place with three runs, the first of which has a label.
 fn with_runs() -> Place {
     let place = Place::new();
     for words in [&["--label", "first"][..], &[], &[]] {
@@ -14,7 +14,7 @@ fn with_runs() -> Place {
     place
 }
 
-/// The ids of the runs, the newest first.
+/// The ids of the stored runs, newest first.
 fn ids(place: &Place) -> Vec<String> {
     let listed = place.run(["store", "list", "--json"]).json();
     let id = |run: &Value| run["id"].as_str().expect("an id").to_owned();
@@ -63,7 +63,7 @@ fn what_nothing_needs_is_collected() {
     assert_eq!(ids(&place).len(), 3);
     let answer = place.run(["store", "gc", "--older-than", "30d"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    // One has a label, the other is the newest of these subjects.
+    // The labelled run and the newest run of these subjects remain.
     assert_eq!(ids(&place).len(), 2);
     assert!(ids(&place).contains(&newest));
     assert!(place.run(["store", "gc"]).stdout.starts_with("Removed nothing."));
@@ -140,7 +140,7 @@ fn rows_that_something_else_wrote_are_damage_and_not_zeros() {
     }
 }
 
-/// The verdicts of a document, with what they rest on.
+/// The comparisons of a JSON document, with their verdicts.
 fn verdicts(page: &Value) -> Vec<Value> {
     page["comparisons"].as_array().expect("comparisons").clone()
 }

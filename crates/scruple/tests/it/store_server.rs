@@ -1,4 +1,4 @@
-//! A store on a PostgreSQL server does what a store in a file does, and an outage of the server loses nothing.
+//! A store on a PostgreSQL server behaves like a store in a file, and an outage of the server loses nothing.
 
 use crate::postgres_server::Server;
 use crate::repository::{BUILD, Repository};
@@ -6,7 +6,7 @@ use crate::support::{Answer, Place};
 use serde_json::Value;
 use std::process::Stdio;
 
-/// Runs the program with that store.
+/// Runs Scruple with the store `store`.
 fn with(place: &Place, store: &str, words: &[&str]) -> Answer {
     place.finish(place.command(words).env("SCRUPLE_STORE", store))
 }
@@ -52,7 +52,7 @@ fn a_server_does_what_a_file_does() {
         first.exchange()
     );
     fine(&place, &server, &WEIGH);
-    // Both give the same answers of the same runs.
+    // Both stores give the same answers for the same runs.
     fine(&place, "store.db", &["store", "copy", &server, "store.db"]);
     for words in [
         &["store", "list"][..],
@@ -95,7 +95,7 @@ fn copying_twice_changes_nothing() {
     fine(&place, "store.db", &back);
     let show = |store: &str| fine(&place, store, &["show", "last", "--json"]).stdout;
     assert_eq!(show("store.db"), show("back.db"));
-    // Other readings under the same id are never written over.
+    // A copy never overwrites a run of the same id that has other readings.
     let client = rusqlite::Connection::open(place.file("back.db")).expect("a store");
     client.execute("UPDATE sample SET readings = replace(readings, '[', '[1.5,'), blocks = replace(blocks, '[', '[0,') WHERE metric = 'time.cpu'", []).expect("a change");
     drop(client);
@@ -211,24 +211,24 @@ fn a_server_that_refuses_says_what_is_wrong_and_what_to_do() {
         assert!(answer.stderr.contains(part), "{part}: {}", answer.exchange());
         assert!(!answer.stderr.contains("s3cret"), "{}", answer.exchange());
     };
-    // A user without rights.
+    // A user without privileges.
     let mut client = server.client_of(&url);
     client.batch_execute("REVOKE ALL ON SCHEMA public FROM public; CREATE ROLE guest LOGIN").expect("a role");
     run(&url.replace("owner@", "guest@"), "refuses this user");
-    // A database that is not there.
+    // A database that does not exist.
     run(&server.url("nowhere", "owner"), "database \"nowhere\" does not exist");
     // A wrong password.
     run(&server.by_network(&url).replace("s3cret", "s3cret2"), "password authentication failed");
-    // Tables of something else.
+    // A database with the tables of another program.
     let foreign = server.database();
     server.client_of(&foreign).batch_execute("CREATE TABLE orders (id BIGINT)").expect("a table");
     run(&foreign, "it holds the tables of something else");
-    // A store of a newer Scruple.
+    // A store with the schema of a newer Scruple.
     fine(&place, &url, &WEIGH);
     client.batch_execute("UPDATE schema_version SET version = 999").expect("a version");
     run(&url, "has version 999");
     client.batch_execute("UPDATE schema_version SET version = 3").expect("a version");
-    // A user who may only read can read.
+    // A user with the privilege to read can read.
     client
         .batch_execute(
             "GRANT USAGE ON SCHEMA public TO guest; GRANT SELECT ON ALL TABLES IN SCHEMA public TO guest",
@@ -260,7 +260,7 @@ fn a_full_disk_of_the_server_keeps_the_run_here() {
         "{}",
         full.exchange()
     );
-    // Nothing of it is on the server by half.
+    // The failed run left nothing on the server.
     assert_eq!(listed(&place, &url).len(), 1);
     client.batch_execute("DROP TRIGGER full_disk ON sample").expect("a change");
     let copy = fine(&place, &url, &["store", "copy", &waiting_file(&place), &url]);
@@ -284,7 +284,7 @@ fn what_crosses_a_network_is_encrypted_and_the_server_known() {
         "{}",
         refused.exchange()
     );
-    // The password of the environment is for a user's own URL.
+    // PGPASSWORD applies to a URL that the user gave, and not to one from scruple.toml.
     let bare = url.replace(":s3cret@", "@");
     let list = |command: &mut std::process::Command| place.finish(command.env("PGPASSWORD", "s3cret"));
     let named = list(place.command(["store", "list"]).env("SCRUPLE_STORE", &bare));

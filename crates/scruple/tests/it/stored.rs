@@ -247,7 +247,7 @@ fn doctor_names_the_store_that_runs_go_to() {
     assert!(line.is_some_and(|line| line.ends_with(" store.db")), "{said}");
 }
 
-/// Puts the last run into the store once more, as if it had been taken in other circumstances.
+/// Imports the last run again, with another label and a changed provenance.
 fn import_again(place: &Place, label: &str, change: impl Fn(&mut serde_json::Value)) {
     let mut run = place.run(["show", "last", "--json"]).json();
     (run["run"]["id"], run["run"]["label"]) = (label.into(), label.into());

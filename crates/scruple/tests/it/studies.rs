@@ -1,4 +1,4 @@
-//! A small version of each study, driven as `make studies` drives it: `studies/run` with `--smoke`.
+//! A small version of each study, run like `make studies` does: `studies/run` with `--smoke`.
 
 use crate::programs::skip;
 use crate::support::Place;
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a study said.
+/// The output of a study.
 struct Said {
-    /// Of each row: what was measured, and the verdict.
+    /// For each row of the table, the measured figure and the verdict.
     rows: BTreeMap<String, (String, String)>,
-    /// All that was printed, and the log.
+    /// The printed table and the log.
     text: String,
 }
 
@@ -37,7 +37,7 @@ impl Said {
     }
 }
 
-/// Runs a study; none where packages that it needs are missing.
+/// Runs a study. Returns `None` if packages that it needs are missing.
 fn study(name: &str) -> Option<Said> {
     let place = Place::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -90,7 +90,7 @@ fn a_server_of_guile_has_figures_for_each_request() {
         "page of 50 KB: requests a second",
     ];
     for name in rates.into_iter().chain(["bytes of a request"]) {
-        // On a machine that is too busy for the generator, nothing is said of the server.
+        // If the machine is too busy for the generator, the study says nothing about the server.
         let (figure, verdict) = said.row(name);
         assert!(!figure.is_empty() || verdict.contains("the generator was late"), "{name}: {}", said.text);
     }
@@ -126,7 +126,7 @@ fn queues_deliver_every_message_once() {
     said.verdict("messages that were lost, doubled or invented", "reproduced");
 }
 
-/// The first block of a language in a document.
+/// The first code block in `document` that is marked with `language`.
 fn block<'a>(document: &'a str, language: &str) -> &'a str {
     let opening = format!("```{language}\n");
     let start = document.find(&opening).expect("the document has such a block") + opening.len();

@@ -1,4 +1,4 @@
-//! A place to run Scruple in, and exchanges with it as text.
+//! Temporary places in which tests run Scruple, and the answers as text.
 
 use std::ffi::OsStr;
 use std::net::TcpListener;
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// A port of the loopback that nobody listens on.
+/// A port of the loopback on which nobody listens.
 pub fn free_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("bound").port().to_string()
 }
 
-/// A folder of a test's own: working folder, home, cache and store lie in it.
+/// A temporary folder that serves a test as working folder and home, and holds its cache and store.
 pub struct Place {
     folder: TempDir,
 }
@@ -40,12 +40,13 @@ impl Place {
         std::fs::read_to_string(self.file(name)).expect("a file to read")
     }
 
-    /// Where work folders of runs in this place are made.
+    /// The folder in which runs of this place make their work folders.
     pub fn work(&self) -> PathBuf {
         self.file("cache/scruple")
     }
 
-    /// The program, with nothing of the tester's own habits around it.
+    /// A command that runs Scruple in this place, without the environment variables of the user that would change its
+    /// output.
     pub fn command<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_scruple"));
         command.current_dir(self.path()).args(words).stdin(Stdio::null());
@@ -60,7 +61,7 @@ impl Place {
         command
     }
 
-    /// Runs the program to its end.
+    /// Runs Scruple with these arguments to its end.
     pub fn run<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Answer {
         self.finish(&mut self.command(words))
     }
@@ -71,7 +72,7 @@ impl Place {
     }
 }
 
-/// What the program answered.
+/// The exit code and the output of Scruple.
 pub struct Answer {
     pub code: i32,
     pub stdout: String,
@@ -90,7 +91,7 @@ impl Answer {
         }
     }
 
-    /// The whole exchange: the exit code, and each stream that is not empty. Spaces at the ends of lines are kept.
+    /// The exit code and each stream that is not empty, as text. Spaces at the ends of lines are kept.
     pub fn exchange(&self) -> String {
         let mut text = format!("exit {}\n", self.code);
         for (name, stream) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
@@ -101,7 +102,7 @@ impl Answer {
         text
     }
 
-    /// The JSON that was printed.
+    /// Parses standard output as JSON.
     pub fn json(&self) -> serde_json::Value {
         match serde_json::from_str(&self.stdout) {
             Ok(value) => value,
@@ -110,7 +111,7 @@ impl Answer {
     }
 }
 
-/// The value below a path of keys and indices of a JSON document.
+/// The value at a JSON pointer. Panics if there is none.
 pub fn at<'a>(value: &'a serde_json::Value, path: &str) -> &'a serde_json::Value {
     value.pointer(path).unwrap_or_else(|| panic!("nothing at {path} in {value:#}"))
 }

@@ -1,11 +1,11 @@
-//! What surrounds a measured program: its streams, its environment, its hooks, and Scruple's own streams.
+//! The surroundings of a measured program: its streams, environment and hooks, and Scruple's own streams.
 
 use crate::programs::skip;
 use crate::support::{Answer, Place};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Runs one command over two blocks, in all passes, without a store.
+/// Runs commands over two blocks in all passes, without a store.
 fn run(place: &Place, words: &[&str]) -> Answer {
     let answer = place.run(["run", "--no-store", "-r", "2"].iter().chain(words));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
@@ -150,7 +150,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
 }
 
-/// Runs Scruple below a shell with these redirections.
+/// Runs Scruple below a shell with the given redirections. `before` is shell text in front of the command.
 fn redirected(place: &Place, before: &str, redirections: &str) -> Answer {
     let scruple = place.command(["run", "-r", "3", "true"]);
     let mut shell = Command::new("sh");

@@ -1,11 +1,11 @@
-//! Requests that cannot be met: one clear error each, before anything is measured.
+//! Requests that cannot be met: each is one clear error before anything is measured.
 
 use crate::programs::skip;
 use crate::script::arm;
 use crate::support::Place;
 use insta::assert_snapshot;
 
-/// What is said about a request, which must be a usage error that measures nothing.
+/// The error message of a request, which must be a usage error that measures nothing.
 fn refusal(words: &[&str]) -> String {
     let place = Place::new();
     place.script(&[("true", arm(1.0, 1))]);
