@@ -1,4 +1,4 @@
-//! The search for the highest rate on simulated queues whose highest rate is known.
+//! The search for the highest rate, on simulated queues whose highest rate is known.
 
 #![allow(clippy::print_stdout)]
 
@@ -23,12 +23,13 @@ fn search(server: &Server, slo: &Slo, search: Search, seed: u64) -> (KneeInterva
     }
 }
 
-/// A number from the environment, so that the searches can be repeated with seeds that nobody has seen.
+/// The number in the environment variable `name`, or else `otherwise`. The searches can be repeated with other seeds.
 fn wished(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-/// The interval holds the truth in at least 95 % of the searches, wherever they begin.
+/// Checks that at least 95 % of the searches find an interval that holds `truth`, wherever they begin, and that 80 % of
+/// the intervals are at most a factor of 2 wide.
 fn covered(name: &str, server: &Server, truth: f64) {
     let slo = Slo::parse("p99<50ms").expect("valid");
     let (first, searches) = (wished("KNEE_FIRST_SEED", 5000), wished("KNEE_SEARCHES", 40));
@@ -54,12 +55,12 @@ const ONE: Server = Server { workers: 1, service: 0.005, exponential: true, paus
 
 #[test]
 fn the_interval_covers_the_highest_rate_of_one_worker_with_exponential_times() {
-    // The response of M/M/1 is exponential with the rate μ - λ.
+    // In M/M/1 the response time is exponential with the rate μ - λ.
     covered("M/M/1", &ONE, 200.0 - 100_f64.ln() / 0.05);
 }
 
-// The truth of four workers is from the formula of Erlang; the others are from simulations of eight million requests at
-// each rate of a bisection.
+// The true rate of four workers is from the formula of Erlang. Those of the other servers are from simulations of eight
+// million requests at each rate of a bisection.
 
 #[test]
 fn the_interval_covers_the_highest_rate_of_one_worker_with_fixed_times() {
@@ -88,7 +89,7 @@ fn the_truths_of_the_other_tests_are_those_of_the_simulated_queues() {
     near(Server { service: 0.002, pause: Some((0.04, 1.0)), ..ONE }, 321.0);
 }
 
-/// A measurement of a server that is good up to a capacity, and then falls behind.
+/// A measurement of a server that is good up to `capacity`, and falls behind at higher rates.
 fn sharp(rate: f64, capacity: f64) -> Measurement {
     let kept_up = rate <= capacity;
     let outcome = if kept_up { Outcome::Good } else { Outcome::Bad };

@@ -1,22 +1,22 @@
-//! Queues, simulated request by request.
+//! Queues that are simulated request by request.
 
 use scruple_core::knee::{Count, Measurement, Seen, Slo};
 use scruple_core::stats::Pcg;
 
-/// How a server serves.
+/// The parameters of a simulated server.
 #[derive(Clone, Copy)]
 pub struct Server {
     pub workers: usize,
-    /// Seconds.
+    /// The mean service time in seconds.
     pub service: f64,
-    /// Whether service times are exponential; else they are all alike.
+    /// Whether service times are exponential. Otherwise they are constant.
     pub exponential: bool,
-    /// Nothing is served for so many seconds, once in so many.
+    /// The length of a pause in service and the time between the beginnings of pauses, in seconds.
     pub pause: Option<(f64, f64)>,
 }
 
 impl Server {
-    /// The responses to requests with Poisson arrivals, in seconds.
+    /// The response times in seconds of requests with Poisson arrivals.
     pub fn responses(&self, rate: f64, requests: usize, random: &mut Pcg) -> Vec<f64> {
         let exponential = |random: &mut Pcg, mean: f64| -(1.0 - random.unit()).ln() * mean;
         let mut free = vec![0.0_f64; self.workers];
@@ -28,7 +28,7 @@ impl Server {
             let first = free.iter_mut().min_by(|a, b| a.total_cmp(b)).expect("a worker");
             let mut done = first.max(arrived) + takes;
             if let Some((length, every)) = self.pause {
-                // Work goes on after a pause that falls into it.
+                // Pauses that overlap with the service delay its end.
                 let began = done - takes;
                 let into = began % every;
                 if into < length {
@@ -42,7 +42,7 @@ impl Server {
         responses
     }
 
-    /// One measurement of so many requests.
+    /// Measures `requests` requests at `rate` requests per second.
     pub fn measure(&self, slo: &Slo, rate: f64, requests: usize, random: &mut Pcg) -> Measurement {
         const STRETCHES: usize = 8;
         let responses: Vec<f64> =
@@ -52,7 +52,7 @@ impl Server {
         let quantile =
             |q: f64| sorted.get(((sorted.len() as f64 * q) as usize).min(sorted.len() - 1)).copied();
         let span = requests as f64 / rate * 1e9;
-        // What waited at the beginning and at the end of the measurement.
+        // The fastest response of the first and of the last quarter tell how long requests waited there.
         let quarter = responses.len() / 4;
         let least = |part: &[f64]| part.iter().copied().fold(f64::INFINITY, f64::min);
         let behind = (least(&responses[3 * quarter..]) - least(&responses[..quarter])).max(0.0) / span;
@@ -70,7 +70,7 @@ impl Server {
         Measurement { rate, outcome, kept_up: seen.kept_up(), counts: counts.collect() }
     }
 
-    /// The share of requests slower than so many seconds, from a long simulation.
+    /// The share of requests that take at least `seconds`, from a simulation of `requests` requests.
     pub fn beyond(&self, rate: f64, seconds: f64, requests: usize) -> f64 {
         let responses = self.responses(rate, requests, &mut Pcg::new(77));
         responses.iter().filter(|response| **response >= seconds).count() as f64 / requests as f64

@@ -1,5 +1,5 @@
-//! Identical programs in every metric and in every kind of run: how often they are called different, and how often a limit is
-//! said to be exceeded or kept that is not.
+//! A/A tests in every metric and every kind of run: how often identical programs are called different, and how often a
+//! limit is wrongly said to be exceeded or kept.
 #![expect(clippy::print_stdout, reason = "the table is what one runs the long version for")]
 
 use crate::noise::{Noise, blocks, normal, processes};
@@ -17,25 +17,25 @@ use scruple_core::verdict::{Comparison, Verdict};
 /// How the readings of a metric vary.
 #[derive(Clone, Copy)]
 enum Varies {
-    /// As times do on this machine.
+    /// A time on a machine with this noise.
     Time(Noise),
-    /// A time that is read in ticks of so much of itself.
+    /// A time of about 3 ms that is read in ticks of this many milliseconds.
     Ticks(f64),
-    /// A few events, of so many on average.
+    /// A Poisson count of events with this mean.
     Events(f64),
-    /// Many events, of which some differ.
+    /// A count of about 5000 events, which differs by a few.
     Many,
-    /// Resident memory: pages more or less.
+    /// Resident memory, which differs by some pages.
     Pages,
-    /// An amount, with a tail to one side as pauses have.
+    /// An amount with log-normal noise of this standard deviation, and a tail to one side, as pauses have.
     Tailed(f64),
-    /// Not at all.
+    /// Does not vary.
     Never,
-    /// One of two counts, as a seed decides.
+    /// One of two counts, chosen at random.
     TwoCounts,
 }
 
-/// Metrics that stand for all: every pass, every quality, every way to vary.
+/// A selection of metrics with every pass, every quality, and every way to vary.
 const METRICS: [(&str, Varies); 20] = [
     ("time.wall", Varies::Time(Noise::Busy(0.2))),
     ("time.wall", Varies::Time(Noise::Bursts(0.4))),
@@ -59,14 +59,14 @@ const METRICS: [(&str, Varies); 20] = [
     ("load.p99", Varies::Tailed(0.2)),
 ];
 
-/// A kind of run, by its readings.
+/// How the readings of a run are taken.
 #[derive(Clone, Copy)]
 enum Way {
-    /// Two commands side by side, launched so often.
+    /// Two commands side by side, with this many launches each.
     Launches(usize),
-    /// The same, as often as the run itself decides.
+    /// Two commands side by side, with as many launches as Scruple itself chooses.
     Default,
-    /// A stored run with so many readings, and a fresh one with as many.
+    /// A stored run with this many readings, and a fresh one with as many.
     Stored(usize),
 }
 
@@ -82,7 +82,7 @@ const WAYS: [Way; 9] = [
     Way::Stored(10),
 ];
 
-/// The most blocks of a run that decides itself; an ordinary run may take twice as many.
+/// The maximum number of blocks in [`Way::Default`]. Real runs may take twice as many.
 const MOST: usize = 160;
 
 fn readings(pcg: &mut Pcg, varies: Varies, n: usize) -> Vec<f64> {
@@ -109,7 +109,7 @@ fn readings(pcg: &mut Pcg, varies: Varies, n: usize) -> Vec<f64> {
     (0..n).map(|_| one()).collect()
 }
 
-/// The readings of two identical programs.
+/// The readings of two identical programs, which share their blocks if `side_by_side`.
 fn both(pcg: &mut Pcg, varies: Varies, n: usize, side_by_side: bool) -> (Vec<f64>, Vec<f64>) {
     match varies {
         Varies::Time(noise) if side_by_side => blocks(pcg, noise, n, 1.0),
@@ -158,7 +158,7 @@ fn judged(pcg: &mut Pcg, key: &str, varies: Varies, way: Way) -> Comparison {
             stopped.unwrap_or_else(|| at(MOST))
         }
         Way::Default => {
-            // Three launches, and six where these do not tell.
+            // Three launches, and six if three leave the verdict open.
             let (a, b) = both(pcg, varies, 6, true);
             let few = compared(key, (&a[..3], &b[..3]), true, 1);
             if few.verdict == Verdict::CantTell { compared(key, (&a, &b), true, 1) } else { few }
@@ -166,7 +166,7 @@ fn judged(pcg: &mut Pcg, key: &str, varies: Varies, way: Way) -> Comparison {
     }
 }
 
-/// Wrong verdicts and wrong limits, in so many tries.
+/// The numbers of wrong verdicts and wrong limits among `tries` comparisons of identical programs.
 #[derive(Default)]
 pub struct Wrong {
     pub tries: u32,
@@ -180,7 +180,8 @@ impl Wrong {
         for _ in 0..tries {
             let found = comparison();
             wrong.verdicts += u32::from(matches!(found.verdict, Verdict::Different | Verdict::Small));
-            // A limit of no change is exceeded, or one of any improvement is kept.
+            // An interval wholly above 1 exceeds a limit of no change, and one wholly below 1 keeps a limit that
+            // demands an improvement.
             let surely = |(low, high): (f64, f64)| low > 1.0 || high < 1.0;
             wrong.limits += u32::from(found.evidence.ratio_bounds().is_ok_and(surely));
         }
@@ -198,7 +199,7 @@ impl Wrong {
         format!("{:.1}, {:.1}", share(self.verdicts), share(self.limits))
     }
 
-    /// At most 5 %, and three standard deviations of such a share.
+    /// Checks that at most 5 % of the tries are wrong, plus three standard errors of that share.
     pub fn check(&self, what: &str) {
         let tries = f64::from(self.tries);
         let most = tries * 0.05 + 3.0 * (tries * 0.05 * 0.95).sqrt();
@@ -248,7 +249,8 @@ impl Varies {
     }
 }
 
-/// A case of a bench program in so many processes, of which each has a cost of its own.
+/// A case of a bench program in `count` processes, whose medians differ by `between` (standard deviation of
+/// logarithms).
 fn case(pcg: &mut Pcg, name: &str, count: usize, between: f64) -> Arm {
     let groups = processes(pcg, count, 20, between, 0.01);
     let wall = metric("time.wall").expect("declared");
@@ -306,7 +308,7 @@ fn every_number_of_processes(tries: u32) {
     }
 }
 
-/// Histories of 12 versions that are all alike, with four noisy metrics, by the rounds that each was weighed in.
+/// Histories of 12 identical versions in four noisy metrics, for several numbers of rounds.
 fn every_number_of_rounds(tries: u32) {
     println!("\n| rounds | 1 | 2 | 3 | 4 | 6 | 10 | 20 |\n|---|---|---|---|---|---|---|---|");
     let mut cells = Vec::new();

@@ -1,4 +1,4 @@
-//! Change points beside what moves slowly, below zero, and where a change cannot be placed.
+//! Change points on slowly moving backgrounds, in values below zero, and where a change cannot be placed.
 
 use std::f64::consts::TAU;
 
@@ -7,19 +7,19 @@ use scruple_core::stats::rng::Pcg;
 
 use crate::noise::normal;
 
-/// What moves slowly, by so many standard deviations of the noise.
+/// A slowly moving background. Sizes are in standard deviations of the noise.
 #[derive(Clone, Copy, Debug)]
 enum Slow {
     Nothing,
     Trend(f64),
-    /// So many periods of one and a half standard deviations.
+    /// A sine wave of this many periods, with an amplitude of 1.5 standard deviations.
     Wave(f64),
     Walk(f64),
 }
 
 const NOISE: f64 = 0.01;
 
-/// Values of normal noise, with steps of so many standard deviations at places, upon what is slow.
+/// A series of normal noise on the background `slow`. `steps` are places and sizes in standard deviations of the noise.
 fn series(seed: u64, n: usize, slow: Slow, steps: &[(usize, f64)]) -> Vec<f64> {
     let mut pcg = Pcg::with_stream(80, seed);
     let sign = if pcg.below(2) == 0 { 1.0 } else { -1.0 };
@@ -48,7 +48,7 @@ fn places(found: &Series) -> Vec<usize> {
     found.changes.iter().map(|change| change.at).collect()
 }
 
-/// How many changes are named in sixty series of what is slow alone.
+/// The number of changes that are named in sixty series with this background and no steps.
 fn false_ones(n: usize, slow: Slow) -> usize {
     (0..60).map(|seed| found(&series(seed, n, slow, &[])).changes.len()).sum()
 }
@@ -187,7 +187,7 @@ fn modes_are_seen_although_a_stretch_is_cut_wrongly() {
     let mut pcg = Pcg::new(82);
     let mut values = Vec::new();
     for stretch in 0..14 {
-        // In the fifth stretch half of the versions ran in either mode.
+        // The fifth stretch lies midway, as if half of its versions ran in either mode.
         let level = if stretch == 4 {
             1.05
         } else if stretch % 2 == 0 {

@@ -1,4 +1,4 @@
-//! Ranges whose builds differ for no reason in their source, beside ranges with many true steps.
+//! Ranges whose builds differ although their source does not, and ranges with many true steps.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
 use scruple_core::history::{History, Series, find_changes};
@@ -25,7 +25,8 @@ fn places(series: &Series) -> Vec<usize> {
         .collect()
 }
 
-/// The share of ranges that were given a change though builds only differ by so much, relative.
+/// The share of ranges of `n` versions that are given a change although only builds differ. `layout` is the standard
+/// deviation between builds, as a log ratio.
 fn wrong(tries: u64, n: usize, layout: f64) -> f64 {
     let given = |number: &u64| {
         let mut pcg = Pcg::with_stream(60, *number * 1000 + n as u64);
@@ -35,8 +36,8 @@ fn wrong(tries: u64, n: usize, layout: f64) -> f64 {
     (0..tries).filter(given).count() as f64 / tries as f64
 }
 
-/// Steps at a share of the places, of `smallest` to three times that, and how many of them are found, and how many
-/// others, for each range.
+/// Plants steps of `smallest` to three times that (as log ratios) at a share of the versions. Returns the share of the
+/// steps that are found, and the number of other changes per range.
 fn found(tries: u64, n: usize, share: f64, smallest: f64, layout: f64) -> (f64, f64) {
     let (mut truths, mut hits, mut others) = (0, 0, 0);
     for number in 0..tries {
@@ -58,7 +59,8 @@ fn found(tries: u64, n: usize, share: f64, smallest: f64, layout: f64) -> (f64, 
     (hits as f64 / f64::from(truths.max(1) as u32), others as f64 / tries as f64)
 }
 
-/// Builds that differ by up to 3 % are seldom taken for changes, and by 5 % in a dozen versions or more.
+/// Checks that at most 10 % of ranges are given a change where builds differ by up to 2 % in at least 8 versions, or by
+/// 5 % in at least 15.
 fn layouts(tries: u64) {
     for (layout, ranges) in
         [(0.005, &[8, 10, 15, 30, 60][..]), (0.02, &[8, 10, 15, 30, 60]), (0.05, &[15, 30, 60])]
@@ -72,7 +74,7 @@ fn layouts(tries: u64) {
     }
 }
 
-/// Steps of 10 to 30 % are found however many of the neighbours differ.
+/// Checks that at least 60 % of steps of 10 to 30 % are found, whatever share of the neighbours differ.
 fn many_steps(tries: u64) {
     for n in [8, 12, 20, 40] {
         for share in [0.2, 0.5, 0.8, 1.0] {
@@ -110,7 +112,8 @@ fn where_all_neighbours_differ_by_far_more_than_builds_do_every_step_is_named() 
     assert_eq!(places(&weighed(&half, 12, 0.003, 1)), [2, 4, 5, 6, 8]);
 }
 
-/// Versions 2 and 3, and so on, have the same artefacts, and were weighed themselves with the given difference.
+/// A range in which the versions 2 and 3, 5 and 6, and 8 and 9 have the same artefacts. Every version has its own
+/// readings, whose levels differ by `apart` (standard deviation of logarithms).
 fn with_twins(apart: f64) -> Series {
     let mut levels = vec![1.0; 12];
     let mut history = range(12);

@@ -27,7 +27,7 @@ const KINDS: [NoiseKind; 6] = [
     NoiseKind::Drifting,
 ];
 
-/// Noise of standard deviation about one.
+/// Noise with a standard deviation of about 1.
 fn noise(pcg: &mut Pcg, kind: NoiseKind, n: usize) -> Vec<f64> {
     let mut state = normal(pcg);
     let mut one = || match kind {
@@ -47,7 +47,7 @@ fn noise(pcg: &mut Pcg, kind: NoiseKind, n: usize) -> Vec<f64> {
     (0..n).map(|_| one()).collect()
 }
 
-/// A series with `shifts` changes of 1 to `largest` (as log ratios), and their places.
+/// A series with `shifts` changes of `smallest` to `largest` (as log ratios), and their places.
 fn series(
     pcg: &mut Pcg,
     kind: NoiseKind,
@@ -104,8 +104,8 @@ impl Score {
     }
 }
 
-/// Series like those that the methods in the literature were compared on: long ones with small shifts, short ones
-/// with large ones; a third of them without any.
+/// Scores the search on series like those on which the methods in the literature were compared: long ones with small
+/// shifts and short ones with large shifts. A third of the series has no shift.
 fn evaluate(seed: u64, count: u64, n: usize, range: (f64, f64), tolerance: usize) -> Score {
     let mut score = Score::default();
     for number in 0..count {
@@ -157,7 +157,8 @@ fn without_a_change(long: u64, short: u64) {
                 .count() as f64
                 / tries as f64;
             println!("{kind:?} noise, {n} values without a change: one found in {:.1} %", 100.0 * wrong);
-            // Drift in few values cannot be told from changes; other noise is at most given twice the stated error.
+            // In few values, drift cannot be distinguished from changes. For other noise the bound is twice the stated
+            // error.
             let bound = if kind == NoiseKind::Drifting && n < 100 { 0.06 } else { 0.02 };
             let slack = 3.0 * (bound * (1.0 - bound) / tries as f64).sqrt();
             assert!(wrong <= bound + slack, "{kind:?}, {n}: {wrong}");
@@ -177,7 +178,8 @@ fn change_points_at_ten_times_the_size() {
     without_a_change(200, 2000);
 }
 
-/// Series of so many values about a level that changes by so many standard deviations; how many are found within 1.
+/// The number of series of `n` values, among `tries`, in which a step of `size` standard deviations is found within one
+/// value of its place.
 fn short(n: usize, size: f64, tries: u64) -> usize {
     let hit = |number: &u64| {
         let mut pcg = Pcg::with_stream(70, *number);
@@ -198,7 +200,8 @@ fn large_steps_are_found_in_a_dozen_values() {
     }
 }
 
-/// How many series of so many values without a change, whose neighbours are correlated, are given one.
+/// The number of series without a change, among `tries`, that are given one. Neighbouring values have the correlation
+/// `memory`.
 fn drifting(n: usize, memory: f64, tries: u64) -> usize {
     let given = |number: &u64| {
         let mut pcg = Pcg::with_stream(71, *number);
@@ -238,7 +241,7 @@ fn found(values: &[f64]) -> Series {
     noisy(values, &Options::default()).expect("values are positive")
 }
 
-/// Values at the given levels, ten of each, with one per cent of noise.
+/// Ten values at each level, with 1 % of noise.
 fn steps(levels: &[f64]) -> Vec<f64> {
     let mut pcg = Pcg::new(21);
     levels

@@ -1,6 +1,6 @@
-//! How often intervals hold and verdicts err, by simulation from fixed seeds.
+//! Coverage of intervals and error rates of verdicts, by simulation from fixed seeds.
 //!
-//! The quick versions run always; `cargo test -- --ignored --nocapture` repeats them at ten times the size and prints
+//! The quick versions always run. `cargo test -- --ignored --nocapture` repeats them at ten times the size and prints
 //! the figures.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
@@ -16,7 +16,7 @@ use scruple_core::verdict::{Direction, Entry, Verdict, compare_many, compare_noi
 
 use crate::noise::{NOISES, Noise, blocks, normal, processes};
 
-/// The share of `tries` that come out true, each with a generator of its own.
+/// The share of `tries` attempts that return true. Each attempt gets its own random generator.
 fn share(tries: u64, seed: u64, mut attempt: impl FnMut(&mut Pcg) -> bool) -> f64 {
     (0..tries).filter(|&number| attempt(&mut Pcg::with_stream(seed, number))).count() as f64 / tries as f64
 }
@@ -49,7 +49,8 @@ fn unpaired_intervals(tries: u64) {
                 given += f64::from(u8::from(found.is_ok())) / tries as f64;
                 found.map_or(true, |effect| effect.interval.contains(1.02))
             });
-            // Five readings hardly tell whether neighbours are alike.
+            // The correlation of neighbours can hardly be estimated from five readings, so that few comparisons have an
+            // interval.
             assert!(given >= if n < 40 { 0.2 } else { 0.9 }, "{noise:?}, {n}: {given} have an interval");
             println!(
                 "unpaired, {noise:?}, {n} and {} readings: the interval holds in {:.1} %",
@@ -75,7 +76,7 @@ fn identical_programs(tries: u64) {
                     compare_noisy(&reference, &arm, true, margin, 0.95).verdict == Verdict::Different
                 });
                 println!("A/A, {noise:?}, {n} blocks, margin {margin}: different in {:.2} %", 100.0 * wrong);
-                // Three standard errors of the simulation itself.
+                // Three standard errors of the simulated share.
                 let slack = 3.0 * (0.05 * 0.95 / tries as f64).sqrt();
                 assert!(wrong <= 0.05 + slack, "{noise:?}, {n} blocks, margin {margin}: {wrong}");
             }
@@ -89,7 +90,7 @@ fn identical_programs_are_rarely_called_different() {
 }
 
 fn two_per_cent(tries: u64) {
-    // Heavier contamination is met by more blocks, as a time budget of seconds gives for short batches.
+    // Heavier contamination needs more blocks. A time budget of seconds pays for them where batches are short.
     for (noise, n) in [
         (Noise::Quiet, 40),
         (Noise::Busy(0.05), 40),
@@ -238,8 +239,8 @@ fn several_processes(tries: u64) {
     }
 }
 
-/// Five processes that differ by half as much as their own noise lets expect: too little to be seen in one run, and more than
-/// the readings by themselves allow for.
+/// Five processes that differ by less than the standard errors of their medians: too little to be detected in one run,
+/// but enough that an interval from pooled readings is too narrow.
 #[test]
 fn intervals_hold_where_processes_differ_by_too_little_to_be_seen() {
     let mut pooled = 0.0;
@@ -264,8 +265,8 @@ fn medians_over_several_processes_hold_although_processes_differ() {
     several_processes(400);
 }
 
-/// Processes that differ by a factor of two or so: on the scale of the readings themselves a Student interval of so few
-/// would end below zero.
+/// Three processes that differ by a factor of about two: a Student interval of so few medians on the linear scale would
+/// end below zero.
 #[test]
 fn amounts_of_few_processes_that_differ_much_have_intervals_above_zero() {
     let (mut below, mut plain_held) = (0, 0.0);
@@ -288,7 +289,8 @@ fn amounts_of_few_processes_that_differ_much_have_intervals_above_zero() {
         100.0 * plain_held
     );
     assert!(below > 50, "only {below} intervals on the plain scale end below zero");
-    // The other scale must not hold better: three processes say as much on either.
+    // The linear scale must not have the better coverage, since three processes hold the same information on both
+    // scales.
     assert!(held >= plain_held - 0.01 && held >= 0.87, "{held}, {plain_held}");
 }
 
@@ -348,8 +350,8 @@ fn verdicts_at_ten_times_the_size() {
     tables(2000);
 }
 
-/// A case of 8.66 ns and its tare of 1 ns in eight processes, on a machine that leaves few blocks alone: whether
-/// the interval holds the truth, and how wide it is beside it.
+/// Simulates a case of 8.66 ns and its tare of 1 ns in eight processes, on a machine that leaves only a share `calm` of
+/// the blocks undisturbed. Returns whether the interval holds the true cost, and its width relative to that cost.
 fn starved(pcg: &mut Pcg, calm: f64) -> Option<(bool, f64)> {
     let declared = metric("time.wall").expect("declared");
     let arm = |name: &str, role| Arm::new(name, Subject::Command { argv: vec![name.to_owned()] }, role);

@@ -1,4 +1,4 @@
-//! How often verdicts and limits are wrong about two arms that do not differ, for every kind of evidence.
+//! Error rates of verdicts and limits on two arms that do not differ, for every kind of evidence.
 
 use crate::noise::processes;
 use scruple_core::evidence::{Evidence, Replicate};
@@ -8,8 +8,8 @@ use scruple_core::verdict::{Comparison, Entry, Verdict, compare_many};
 
 const TRIES: usize = 2000;
 
-/// The share of tries in which the verdict was "different" or "small", and in which a limit of that many per cent above
-/// the reference was said to be exceeded.
+/// The shares of tries in which the verdict was "different" or "small", and in which a limit at the reference was said
+/// to be exceeded.
 struct Wrong {
     verdict: f64,
     limit: f64,
@@ -27,7 +27,7 @@ fn wrong(mut of: impl FnMut() -> Comparison) -> Wrong {
 }
 
 fn rarely(what: &str, found: &Wrong) {
-    // Three standard deviations of a share of 5 % in 2,000 tries are 1.5 %.
+    // Three standard errors of a share of 5 % in 2,000 tries are 1.5 %.
     assert!(found.verdict <= 0.065, "{what}: {} of the verdicts are wrong", found.verdict);
     assert!(found.limit <= 0.065, "{what}: {} of the limits are wrong", found.limit);
 }
@@ -38,7 +38,7 @@ fn entry<'a>(reference: &'a [f64], arm: &'a [f64], paired: bool, replicate: Repl
     compare_many(&[entry], 0.95).remove(0)
 }
 
-/// A noisy amount: logarithms that are normal, or with a tail on one side as pauses have.
+/// Readings of a noisy amount with log-normal noise, or also with a tail on one side, as pauses have.
 fn amounts(pcg: &mut Pcg, n: usize, spread: f64, tail: bool) -> Vec<f64> {
     let normal = |pcg: &mut Pcg| (0..12).map(|_| pcg.unit()).sum::<f64>() - 6.0;
     (0..n)
@@ -140,7 +140,8 @@ fn a_limit_is_never_surer_than_the_verdict() {
         let b: Vec<f64> = amounts(&mut pcg, n, 0.02, true).iter().map(|reading| reading * shift).collect();
         for replicate in [Replicate::Block, Replicate::Process, Replicate::Turn, Replicate::Launch] {
             let found = entry(&a, &b, true, replicate);
-            // A limit at the margin is exceeded only where the verdict says different, kept only where it does not.
+            // A limit at the margin may be exceeded only if the verdict is "different", and kept only if the arm is not
+            // called worse.
             let bounds = found.evidence.ratio_bounds();
             let most = 1.0 + found.margin;
             let Ok((low, high)) = bounds else {

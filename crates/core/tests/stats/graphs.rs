@@ -1,4 +1,5 @@
-//! The judgement of ranges with branches and merges: a change is named where it was brought, and not where it arrives.
+//! Histories with branches and merges: a change is named at the commit that made it, and not at the merge through which
+//! it arrives.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
 use scruple_core::history::{Form, History, Series, State, find_changes};
@@ -8,7 +9,7 @@ use crate::range::{count, range, same, weigh};
 
 const CPU: f64 = 1e8;
 
-/// A range in which each version comes after these.
+/// A range in which `parents` lists the parents of each version by their indices.
 fn graph(parents: &[Vec<usize>]) -> History {
     let mut history = range(parents.len());
     let commits: Vec<String> = history.versions.iter().map(|version| version.commit.clone()).collect();
@@ -19,7 +20,7 @@ fn graph(parents: &[Vec<usize>]) -> History {
     history
 }
 
-/// What each version has of these changes: its own, and those of all versions before it.
+/// The level of each version: the product of the changes in it and in all its ancestors.
 fn levels(parents: &[Vec<usize>], changes: &[(usize, f64)]) -> Vec<f64> {
     let mut has: Vec<Vec<bool>> = Vec::new();
     for (version, parents) in parents.iter().enumerate() {
@@ -57,7 +58,8 @@ fn named(history: &History) -> Vec<(Form, usize)> {
     only(history).changes.iter().map(|change| (change.form, change.at)).collect()
 }
 
-/// A main line 0, 1, 4, 6, 8, 9 and a branch 2, 3, 5, 7 from 1 into 8, listed as git does where both go on.
+/// A main line 0, 1, 4, 6, 8, 9, and a branch 2, 3, 5, 7 that begins at 1 and is merged by 8. The versions of both are
+/// interleaved, as git lists them.
 fn forked() -> Vec<Vec<usize>> {
     [&[][..], &[0], &[1], &[2], &[1], &[3], &[4], &[5], &[6, 7], &[8]].map(<[usize]>::to_vec).to_vec()
 }
@@ -65,7 +67,7 @@ fn forked() -> Vec<Vec<usize>> {
 #[test]
 fn a_branch_from_before_a_change_is_no_spike_and_its_merge_no_regression() {
     let parents = forked();
-    // Version 4 on the main line doubles the cost; the branch still has the old one.
+    // Version 4 on the main line doubles the cost, and the branch keeps the old cost.
     let levels = levels(&parents, &[(4, 2.0)]);
     let history = timed(&parents, &levels, 1);
     let series = only(&history);
@@ -99,7 +101,7 @@ fn what_both_sides_bring_together_is_nothing_of_the_merges_and_what_it_brings_it
     assert_eq!(named(&timed(&parents, &own, 4)), [(Form::Step, 3), (Form::Step, 6), (Form::Step, 8)]);
     let only_merge = levels(&parents, &[(8, 1.15)]);
     assert_eq!(named(&timed(&parents, &only_merge, 5)), [(Form::Step, 8)]);
-    // Counts of both sides add up.
+    // The expected count of a merge is the sum of what both sides added.
     let bytes = [100.0, 100.0, 100.0, 130.0, 100.0, 130.0, 150.0, 130.0, 180.0, 180.0];
     assert_eq!(named(&counted(&parents, &bytes)), [(Form::Step, 3), (Form::Step, 6)]);
     let bytes = [100.0, 100.0, 100.0, 130.0, 100.0, 130.0, 150.0, 130.0, 181.0, 181.0];
@@ -112,11 +114,11 @@ fn spikes_and_reverts_follow_parents() {
     let mut bytes = [100.0; 10];
     bytes[3] = 120.0;
     assert_eq!(named(&counted(&parents, &bytes)), [(Form::Spike, 3)]);
-    // What the branch brought and the merge did not take is still the branch's.
+    // A change of the branch is named there although the merge does not take it over.
     let mut bytes = [100.0; 10];
     [3, 5, 7].into_iter().for_each(|version| bytes[version] = 120.0);
     assert_eq!(named(&counted(&parents, &bytes)), [(Form::Step, 3)]);
-    // Taken back by the version after the merge.
+    // The version after the merge takes the change back.
     let mut bytes = [100.0; 10];
     [2, 3, 5, 7, 8].into_iter().for_each(|version| bytes[version] = 120.0);
     assert_eq!(named(&counted(&parents, &bytes)), [(Form::Step, 2), (Form::Revert, 9)]);
@@ -145,7 +147,7 @@ fn a_merge_with_the_artefacts_of_a_parent_brings_nothing() {
     assert!(!named(&history).iter().any(|(_, at)| *at == 8), "{:?}", named(&history));
 }
 
-/// A repository of several branches, with merges of two and three, some criss-cross, as a list of parents.
+/// The parents of the versions of a random repository with several branches, octopus merges and criss-cross merges.
 fn repository(pcg: &mut Pcg, count: usize) -> Vec<Vec<usize>> {
     let mut parents: Vec<Vec<usize>> = vec![Vec::new()];
     let mut tips = vec![0];
@@ -159,7 +161,7 @@ fn repository(pcg: &mut Pcg, count: usize) -> Vec<Vec<usize>> {
                 tips.push(version);
             }
             2 if one != other && tips[one] != tips[other] => {
-                // Both branches go on, each with what the other had: criss-cross.
+                // A criss-cross merge: both branches continue with the commits of both.
                 parents.push(vec![tips[one], tips[other]]);
                 parents.push(vec![tips[other], tips[one]]);
                 (tips[one], tips[other]) = (version, version + 1);
@@ -181,8 +183,8 @@ fn repository(pcg: &mut Pcg, count: usize) -> Vec<Vec<usize>> {
     parents
 }
 
-/// How many repositories without a change were given one; how many changes planted on a branch were found where they are
-/// or in their set, and how many others were named.
+/// Simulates `tries` repositories. Returns the share of those without a change that are given one, the share of planted
+/// changes that the set of a named change contains, and the number of other changes per repository.
 fn repositories(tries: u64) -> [f64; 3] {
     let (mut wrong, mut found, mut others) = (0, 0, 0);
     for number in 0..tries {

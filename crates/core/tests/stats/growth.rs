@@ -139,7 +139,7 @@ fn a_cost_of_zero_has_no_relative_error() {
     assert_eq!(noisy(&[(1.0, f64::NAN), (2.0, 1.0), (3.0, 2.0)], 0.95), Err(NoFit::NotFinite));
 }
 
-/// Fifteen readings of each size, in a spread of one part in a hundred.
+/// Fifteen readings of each size, with a spread of 1 %.
 fn steady(costs: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let each = |&(n, cost): &(f64, f64)| (0..15).map(move |i| (n, cost * (1.0 + 0.001 * f64::from(i % 11))));
     costs.iter().flat_map(each).collect()

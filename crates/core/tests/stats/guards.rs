@@ -1,4 +1,4 @@
-//! What single constants and corrections guard against, each by a case in which it decides.
+//! Single constants and corrections, each with a case in which it decides.
 
 use scruple_core::budget::{self, Amount, Budget, Kept};
 use scruple_core::history::find_changes;
@@ -136,7 +136,7 @@ fn readings_of_twins_in_one_block_are_averaged() {
     read(&mut history, "app", "time.cpu", 2, &readings(2.0), &blocks);
     let series = find_changes(&history, 0.05).series.remove(0);
     let [change] = series.changes.as_slice() else { panic!("{:?}", series.changes) };
-    // Twice as much as the first alone would be 100 %; the two that are alike stand between, at 1.1.
+    // The level of the twins is about 1.1, so that the ratio is about 1.82. Against the first twin alone it would be 2.
     assert!((1.75..1.9).contains(&change.ratio), "{change:?}");
 }
 

@@ -1,4 +1,4 @@
-//! The judgement of generated histories: every planted change is found where it is, and no other.
+//! Generated histories: every planted change is found at its version, and no other.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
 use scruple_core::history::{Acceptance, Change, Form, History, Series, State, find_changes};
@@ -27,7 +27,8 @@ pub fn forms(series: &Series) -> Vec<(Form, usize)> {
     series.changes.iter().map(|change| (change.form, change.at)).collect()
 }
 
-/// Histories of 2 to 60 versions without any change, some with a little of their own from each build's layout.
+/// The share of histories without a change that are given one. They have 2 to 60 versions, and builds differ by
+/// `layout` (standard deviation of logarithms).
 fn false_changes(tries: u64, layout: f64) -> f64 {
     let wrong = (0..tries)
         .filter(|&number| {
@@ -63,8 +64,8 @@ fn histories_without_a_change_are_seldom_given_one() {
     without_a_change(70);
 }
 
-/// Planted steps, spikes and reverts: how many were found at their version or in its set, how many sets hold the truth,
-/// and how many others were named.
+/// Plants steps of `smallest` to ten times that. Returns the share of them that the set of a named change contains, the
+/// share named at their version, and the number of other changes per history.
 fn planted(tries: u64, noise: f64, smallest: f64) -> (f64, f64, f64) {
     let (mut truths, mut hits, mut others, mut exactly) = (0, 0, 0, 0);
     for number in 0..tries {
@@ -146,7 +147,7 @@ fn a_single_odd_version_is_a_spike_only_if_its_own_readings_show_it() {
     let mut levels = vec![1.0; 12];
     levels[5] = 1.04;
     assert_eq!(forms(&only(&cpu(&levels, 12, 0.01, 8))), [(Form::Spike, 5)]);
-    // The same shift of the median by a few of its readings alone is a disturbance.
+    // A shift of a few of the readings is a disturbance, although it moves the median as much.
     let mut history = cpu(&[1.0; 12], 12, 0.01, 8);
     let arm = &mut history.run.arms[5];
     let readings = arm.sample("time.cpu").expect("read").readings.clone();
@@ -176,7 +177,8 @@ fn two_versions_suffice_and_the_newest_may_be_blamed() {
 
 #[test]
 fn what_the_machine_did_meanwhile_is_taken_out() {
-    // Blocks differ by a factor of two from first to last, and versions were not in every one of them.
+    // The speed of the machine doubles from the first to the last block, and each version is absent from half of the
+    // blocks.
     let mut history = range(8);
     let mut pcg = Pcg::new(11);
     for version in 0..8 {
@@ -282,7 +284,7 @@ fn twins_that_were_weighed_show_what_no_change_looks_like() {
     same(&mut history, 6, 5);
     let twins = only(&history).twins.expect("two pairs of twins");
     assert!(twins > 0.0 && twins < 0.01, "{twins}");
-    // Not even a large difference of readings is a change between the same artefacts.
+    // A difference between readings of the same artefacts is never a change, however large.
     let mut levels = [1.0; 8];
     levels[3] = 1.1;
     let mut history = cpu(&levels, 12, 0.01, 13);
@@ -344,7 +346,7 @@ fn with_fewer_readings_than_an_interval_needs_no_change_is_named() {
         assert!(series.whole.is_some_and(|whole| whole.interval.is_none() && !whole.surely));
     }
     assert_eq!(forms(&only(&cpu(&[1.0, 1.0, 1.0, 1.5, 1.5, 1.5], 6, 0.01, 19))), [(Form::Step, 3)]);
-    // A version that has fewer readings than the others is as one that was not weighed.
+    // A version with too few readings counts as not weighed.
     let mut history = cpu(&[1.0, 1.0, 1.0, 1.5, 1.5, 1.5], 12, 0.01, 20);
     read(&mut history, "parse", "time.cpu", 3, &[1.5 * CPU; 3], &[0, 1, 2]);
     let series = only(&history);
@@ -384,7 +386,8 @@ fn more_series_make_each_change_harder_to_name() {
     assert!(alone > among && p <= 0.05 && p_among <= 0.05, "{alone} {among} {p} {p_among}");
 }
 
-/// Twelve versions of which the later six take another time to build and to run; each is built as often as is said.
+/// Twelve versions, the later six of which take `run` times as long to run. `seconds` are the build times of both
+/// halves, and `builds` the number of builds of each version.
 fn rebuilt(run: f64, seconds: [f64; 2], builds: u32, seed: u64) -> History {
     let levels: Vec<f64> = (0..12).map(|version| if version < 6 { 1.0 } else { run }).collect();
     let mut history = cpu(&levels, 12, 0.01, seed);
@@ -393,7 +396,7 @@ fn rebuilt(run: f64, seconds: [f64; 2], builds: u32, seed: u64) -> History {
     history
 }
 
-/// The series of what building costs.
+/// The series of build times.
 pub fn building(history: &History) -> Series {
     let series = find_changes(history, 0.05).series;
     series.into_iter().find(|one| one.metric == "build.time").expect("builds")
@@ -416,9 +419,9 @@ fn a_dearer_build_pays_after_so_many_runs() {
     assert!((even.build / 30e9 - 1.0).abs() < 0.1 && (even.run / CPU + 0.1).abs() < 0.02, "{even:?}");
     assert!(even.runs.is_some_and(|runs| (runs * -even.run / even.build - 1.0).abs() < 1e-9));
     assert!(even.build_surely && even.run_surely);
-    // Where nothing is sure about the run, nothing is said of it.
+    // If the difference in running time is uncertain, no number of runs is given.
     assert_eq!(find_changes(&rebuilt(1.0, [10.0, 40.0], 8, 17), 0.05).break_even[0].runs, None);
-    // Where nothing differs, nothing is said.
+    // If nothing differs, there is no break-even point.
     assert!(find_changes(&rebuilt(1.0, [10.0, 10.0], 8, 18), 0.05).break_even.is_empty());
 }
 

@@ -1,4 +1,4 @@
-//! Laws that hold for all readings.
+//! Properties that hold for all readings.
 
 use proptest::prelude::*;
 use scruple_core::changepoint::{Options, noisy};
@@ -28,7 +28,7 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-/// How the verdict may go as the margin grows: what was different may become small or unknown, and all become same.
+/// Whether `wide` is a possible verdict at a wider margin where `narrow` is the verdict at a narrower one.
 fn weaker(narrow: Verdict, wide: Verdict) -> bool {
     use Verdict::{CantTell, Different, Same, Small};
     match narrow {

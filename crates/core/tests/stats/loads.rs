@@ -1,5 +1,5 @@
-//! Identical servers under load: how often a row of their cost sheets is called different, and how often a sheet has any
-//! such row; and what is still found.
+//! A/A tests of servers under load: how often a row of their cost sheets is called different, how often a sheet has any
+//! such row, and which true differences are still found.
 #![expect(clippy::print_stdout, reason = "the table is what one runs the long version for")]
 
 use crate::aa::Wrong;
@@ -17,7 +17,7 @@ fn arm_of(name: &str) -> Arm {
     Arm::new(name, subject, Role::Subject)
 }
 
-/// Adds the readings of a metric, by turn and window.
+/// Adds the readings of a metric. `turns` holds the windows of each turn.
 fn read(arm: &mut Arm, key: &str, turns: &[Vec<f64>]) {
     let metric = metric(key).expect("declared");
     let mut figure = None;
@@ -34,7 +34,7 @@ fn compared(reference: &Arm, arm: &Arm, paired: bool) -> Vec<Judged> {
     compare_pairs(&[Pair::new(reference, arm, paired)], &Terms::default())
 }
 
-/// A server's processor time per request, in windows of so many turns that differ by 5 %.
+/// A server's processor time per request, in `turns` turns of ten windows. The turns differ by 5 %.
 fn server(pcg: &mut Pcg, name: &str, turns: usize) -> Arm {
     let mut arm = arm_of(name);
     read(&mut arm, "request.cpu", &processes(pcg, turns, 10, 0.05, 0.01));
@@ -56,7 +56,7 @@ fn turns_that_differ_do_not_make_servers_different_however_many_windows_they_hav
     }
 }
 
-/// A load of one turn whose windows are more alike the closer they are.
+/// A load of one turn in which neighbouring windows are correlated.
 fn single_turn(pcg: &mut Pcg) -> Arm {
     let mut arm = server(pcg, "one", 1);
     let Some(Figure::Sample(sample)) = arm.figures.get_mut("request.cpu") else { panic!("no windows") };
@@ -90,8 +90,8 @@ fn servers_of_which_no_request_failed_have_the_same_failures() {
     assert_eq!((verdict(0.0), verdict(0.1)), (Verdict::Same, Verdict::CantTell));
 }
 
-/// The rows of a sheet: by how much a turn differs from the next in the logarithm, and how much of that is the machine's,
-/// so that it is in all rows. The values are those of a server of 1 ms at 400 requests/s.
+/// The rows of a cost sheet: the metric, the standard deviation between turns (of logarithms), and the share of it that
+/// comes from the machine and is common to all rows. The values are those of a server of 1 ms at 400 requests/s.
 const ROWS: [(&str, f64, f64); 12] = [
     ("load.lag.p99", 1.0, 0.5),
     ("load.mean", 0.04, 0.5),
@@ -107,8 +107,8 @@ const ROWS: [(&str, f64, f64); 12] = [
     ("request.wait", 0.6, 0.7),
 ];
 
-/// The sheet of a server that was loaded in so many turns of two windows; its requests take `cpu` times the processor
-/// time. Where turns have `tails`, one in ten is disturbed in all rows.
+/// The cost sheet of a server that was loaded in `turns` turns of two windows. `cpu` is the factor of its processor
+/// time. With `tails`, one turn in ten is disturbed in all rows.
 fn sheet(pcg: &mut Pcg, name: &str, turns: usize, tails: bool, cpu: f64) -> Arm {
     let mut arm = arm_of(name);
     let mut machine = || {
@@ -128,7 +128,7 @@ fn sheet(pcg: &mut Pcg, name: &str, turns: usize, tails: bool, cpu: f64) -> Arm 
     arm
 }
 
-/// Sheets of identical servers by the number of turns, side by side and stored.
+/// Cost sheets of identical servers by the number of turns, side by side and against a stored run.
 fn sheets_of_identical_servers(tries: u32) {
     println!(
         "| turns | turns with tails | side by side | wrong rows, % | sheets with a wrong row, % |\n|---|---|---|---|---|"

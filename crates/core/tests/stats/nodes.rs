@@ -1,7 +1,7 @@
-//! How often the intervals over several machines hold, by simulation from fixed seeds.
+//! Coverage of the intervals over several machines, by simulation from fixed seeds.
 //!
-//! Each node has an effect of its own around that of the class. What is asked of an interval is the effect of the class;
-//! of an interval on these nodes, the mean of their own effects.
+//! Each node has its own effect, which varies around that of the class. An interval for the class is to hold the effect
+//! of the class. An interval for these nodes is to hold the mean of their own effects.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
 use crate::noise::normal;
@@ -16,11 +16,12 @@ use crate::histories::{cpu, only};
 use scruple_core::stats::paired::{self, Why};
 use scruple_core::stats::rng::Pcg;
 
-/// The effect of the class, as a logarithm, and the noise of a pair.
+/// The effect of the class, as a log ratio.
 const EFFECT: f64 = 0.02;
+/// The standard deviation of the log ratio of one pair.
 const NOISE: f64 = 0.0141;
 
-/// The log ratios of `k` nodes with so many pairs each, and the mean of the nodes' own effects.
+/// The log ratios of `k` nodes with `pairs` pairs each, and the mean of the nodes' own effects.
 fn farm(pcg: &mut Pcg, k: usize, pairs: usize, between: f64, disturbed: f64) -> (Vec<Vec<f64>>, f64) {
     let own: Vec<f64> = (0..k).map(|_| EFFECT + between * normal(pcg)).collect();
     let mut pair = |own: f64| {
@@ -52,7 +53,7 @@ fn coverage(tries: u64, least: f64) {
                     100.0 * pooled
                 );
                 assert!(class >= least, "{k} nodes of {pairs}, {between}, {disturbed}: {class}");
-                // This is what pooling would do.
+                // Pooled intervals are too narrow, because they ignore that nodes differ.
                 assert!(between < 0.03 || pooled < 0.85, "{k} nodes of {pairs}: {pooled}");
             }
         }
@@ -89,7 +90,8 @@ fn intervals_on_two_or_three_nodes_hold_what_these_nodes_do() {
     }
 }
 
-/// Ten versions, weighed in 24 rounds on four nodes: from the sixth version on, a node takes so much longer.
+/// Ten versions, weighed in 24 rounds on four nodes. From the sixth version on, each node takes longer by its share in
+/// `more`.
 fn on_four_nodes(more: [f64; 4]) -> Series {
     let mut history = cpu(&[1.0; 10], 24, 0.002, 7);
     for (node, name) in ["a", "b", "c", "d"].iter().enumerate() {
@@ -114,17 +116,18 @@ fn a_change_of_a_history_is_one_where_the_nodes_settle_it() {
     let agreed = on_four_nodes([0.030, 0.032, 0.028, 0.030]);
     assert_eq!(agreed.changes.iter().map(|change| change.at).collect::<Vec<_>>(), [5]);
     let interval = agreed.changes[0].interval.expect("of nodes");
-    // Three degrees of freedom over nodes that differ by 0.16 %.
+    // A Student interval with three degrees of freedom over nodes whose standard deviation is 0.16 %.
     assert!((interval.high - interval.low - 0.0052).abs() < 0.002, "{interval:?}");
     assert!(agreed.by_nodes[0].stands);
-    // All readings together show 2.5 %; a fifth node may be slower or faster.
+    // All readings together show 2.5 %, but the nodes disagree: a fifth node may be slower or faster.
     let apart = on_four_nodes([0.06, 0.05, -0.01, 0.0]);
     assert!(apart.changes.is_empty() && apart.borders.is_empty(), "{:?}", apart.changes);
     assert_eq!(apart.levels.len(), 1);
     assert!(!apart.by_nodes.is_empty() && apart.by_nodes.iter().all(|one| !one.stands));
 }
 
-/// Two arms that nodes have timed side by side, in so many blocks each; on a node, the second takes so much longer.
+/// Two arms that nodes have timed side by side, in `blocks` blocks each. On each node, the second arm takes longer by
+/// the node's share in `more`.
 fn two_arms(more: &[f64], blocks: u32, seed: u64) -> History {
     let mut history = cpu(&[1.0; 2], blocks * more.len() as u32, 0.002, seed);
     for node in 0..more.len() as u32 {
@@ -168,7 +171,7 @@ fn a_comparison_that_several_nodes_have_taken_has_the_interval_of_these_nodes_or
         let near = |(seen, more): (&f64, &f64)| (seen - 1.0 - more).abs() < 0.005;
         assert!(told.each.iter().zip(more).all(near), "{told:?}");
     }
-    // Of the class, the interval holds what the next node may show; on these nodes it does not.
+    // An interval for the class covers what a further node may show. An interval for these nodes does not.
     let wide = judged_over(
         &two_arms(&[0.02, 0.03, 0.04, 0.05], 14, 3),
         &two_arms(&[0.02, 0.03, 0.04, 0.05], 14, 3),
@@ -183,7 +186,7 @@ fn few_nodes_with_few_pairs_and_runs_of_other_nodes_say_nothing() {
     let few = two_arms(&[0.02, 0.03], 8, 3);
     let why = |found: &Judged| found.comparison.evidence.why();
     assert_eq!(why(&judged_over(&few, &few, true)), Some(Why::FewNodes { have: 2, need: 4 }));
-    // Of two stored runs, the nodes that both have count, each by itself.
+    // Two stored runs are compared on the nodes that both have, on each node by itself.
     let more = [0.030, 0.031, 0.029, 0.030, 0.030];
     let (one, other) = (two_arms(&more, 14, 3), two_arms(&more, 14, 4));
     let joined = judged_over(&one, &other, false);

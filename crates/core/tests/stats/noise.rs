@@ -1,17 +1,17 @@
-//! Readings as machines give them, from a seed: quiet, skewed, or busy with other people's work.
+//! Simulated readings from a seed, on a machine that is quiet, skewed, or busy with the work of others.
 
 use scruple_core::stats::rng::Pcg;
 
 /// What disturbs the readings of a simulated machine.
 #[derive(Clone, Copy, Debug)]
 pub enum Noise {
-    /// Nothing but a per cent of log-normal noise.
+    /// Log-normal noise of 1 %.
     Quiet,
-    /// Noise that mostly adds: one per cent of an exponential distribution.
+    /// Noise that only adds: 1 % of an exponential distribution.
     Skewed,
-    /// One per cent of noise, and this share of readings inflated between once and ten times.
+    /// Log-normal noise of 1 %, and this share of readings inflated by a factor between 1 and 10.
     Busy(f64),
-    /// Disturbances that last for some readings of both arms before they pass, and a drifting clock.
+    /// Disturbances of this share that last for several readings of both arms, and a drifting clock.
     Bursts(f64),
 }
 
@@ -29,7 +29,7 @@ pub fn normal(pcg: &mut Pcg) -> f64 {
     (-2.0 * (1.0 - pcg.unit()).ln()).sqrt() * (std::f64::consts::TAU * pcg.unit()).cos()
 }
 
-/// Blocks of a reference and an arm that truly costs `ratio` times as much, visited in random order.
+/// Blocks of a reference and of an arm that truly costs `ratio` times as much, visited in random order.
 pub fn blocks(pcg: &mut Pcg, noise: Noise, n: usize, ratio: f64) -> (Vec<f64>, Vec<f64>) {
     let (mut disturbed, mut drift) = (1.0, 1.0);
     let (mut reference, mut arm) = (Vec::with_capacity(n), Vec::with_capacity(n));
@@ -42,7 +42,8 @@ pub fn blocks(pcg: &mut Pcg, noise: Noise, n: usize, ratio: f64) -> (Vec<f64>, V
                 inflated * (0.01 * normal(pcg)).exp()
             }
             Noise::Bursts(share) => {
-                // A state is left every fourth reading on average, for a disturbed one at the share asked for.
+                // Every fourth reading on average draws a new state, which is a disturbed one with the probability
+                // `share`.
                 if pcg.unit() < 0.25 {
                     disturbed = if pcg.unit() < share { 1.0 + 9.0 * pcg.unit() } else { 1.0 };
                 }
@@ -59,7 +60,8 @@ pub fn blocks(pcg: &mut Pcg, noise: Noise, n: usize, ratio: f64) -> (Vec<f64>, V
     (reference, arm)
 }
 
-/// Readings of `processes` whose true medians vary by `between`, each reading with noise of `within`.
+/// The readings of several processes. `between` is the standard deviation of their medians, and `within` that of the
+/// readings of one process (of logarithms).
 pub fn processes(pcg: &mut Pcg, processes: usize, each: usize, between: f64, within: f64) -> Vec<Vec<f64>> {
     let mut one = || {
         let level = 100.0 * (between * normal(pcg)).exp();

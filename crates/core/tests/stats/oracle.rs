@@ -1,4 +1,4 @@
-//! Against values computed by NumPy and SciPy or by plain enumeration (`tests/reference/make.py`).
+//! Comparison with values computed by NumPy and SciPy or by plain enumeration (`tests/reference/make.py`).
 
 use std::sync::LazyLock;
 
@@ -215,7 +215,7 @@ fn holm_agrees_with_closed_testing() {
         for (found, expected) in adjusted.iter().zip(numbers(&case["adjusted"])) {
             close(*found, expected, 1e-12);
         }
-        // The same through levels: what is decided at its level is exactly what the adjusted value rejects.
+        // Tests at Holm's levels reject exactly those hypotheses that the adjusted p-values reject.
         for alpha in [0.01, 0.05, 0.2] {
             let levels = holm::holm(p.len(), 1.0 - alpha, |i, level| p[i] <= 1.0 - level);
             for i in 0..p.len() {

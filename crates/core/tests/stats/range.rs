@@ -1,4 +1,4 @@
-//! Generated histories, whose changes are known because they were planted.
+//! Generated histories with planted changes.
 
 use scruple_core::history::{History, State, Version};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -11,7 +11,7 @@ use scruple_core::unit::Unit;
 
 use crate::noise::normal;
 
-/// A range of `n` versions, all built, of which nothing was read yet.
+/// A range of `n` built versions without readings.
 pub fn range(n: usize) -> History {
     let version = |i: usize| Version {
         commit: format!("{i:040x}"),
@@ -49,7 +49,7 @@ pub fn range(n: usize) -> History {
     }
 }
 
-/// The arm of a subject at a version, made where there is none.
+/// The arm of a subject at a version. Adds the arm if it does not exist.
 fn arm<'a>(history: &'a mut History, subject: &str, version: usize) -> &'a mut Arm {
     let commit = history.versions[version].commit.clone();
     let arms = &mut history.run.arms;
@@ -62,7 +62,7 @@ fn arm<'a>(history: &'a mut History, subject: &str, version: usize) -> &'a mut A
     &mut arms[place]
 }
 
-/// Gives a version readings, one for each of the blocks.
+/// Sets the readings of a metric at a version, one for each of `blocks`.
 pub fn read(
     history: &mut History,
     subject: &str,
@@ -85,8 +85,8 @@ pub fn read(
     arm(history, subject, version).figures.insert(key.to_owned(), Figure::Sample(sample));
 }
 
-/// Weighs versions in turns: in each block the machine has another speed, and each reading its own noise. Versions
-/// whose level is not positive are not weighed.
+/// Weighs versions in turns: each block has its own machine speed, and each reading its own noise. Versions whose level
+/// is not positive are not weighed.
 pub fn weigh(
     history: &mut History,
     subject: &str,
@@ -108,14 +108,14 @@ pub fn weigh(
     }
 }
 
-/// Counts something exactly, twice for each version.
+/// Sets an exact count of each version, with two readings.
 pub fn count(history: &mut History, subject: &str, key: &str, values: &[f64]) {
     for (version, &value) in values.iter().enumerate() {
         read(history, subject, key, version, &[value, value], &[0, 1]);
     }
 }
 
-/// Makes a version the twin of an earlier one.
+/// Marks a version as having the same binary as an earlier one.
 pub fn same(history: &mut History, version: usize, as_version: usize) {
     history.versions[version].state = State::SameBinary;
     history.versions[version].same_as = Some(history.versions[as_version].commit.clone());

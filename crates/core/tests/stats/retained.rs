@@ -1,4 +1,4 @@
-//! What a program retains: planted forms are found or left open, and never taken for another.
+//! Memory that a program retains: each planted form of growth is found or left open, and never taken for another.
 
 use scruple_core::stats::Pcg;
 use scruple_core::stats::retained::{Doubt, Retained, judge_growth};
@@ -6,7 +6,7 @@ use scruple_core::stats::retained::{Doubt, Retained, judge_growth};
 const SIZES: [f64; 6] = [1000.0, 2000.0, 4000.0, 8000.0, 16_000.0, 32_000.0];
 const ONE_BYTE: f64 = 1.0;
 
-/// Bytes that are alive, by size of the work.
+/// Live bytes as a function of the size of the work.
 type Curve = fn(f64) -> f64;
 
 fn exact(of: impl Fn(f64) -> f64) -> Retained {
@@ -84,7 +84,7 @@ fn a_root_of_which_the_beginning_was_not_seen_is_left_open() {
     assert!(matches!(found, Retained::Unknown(Doubt::Form { .. })), "{found:?}");
 }
 
-/// A heap that is only seen when it is a tenth larger than it was, with noise of a collector besides.
+/// Growth that is observed up to 10 % too small, with noise of a collector of ±10 kB.
 #[test]
 fn no_form_is_taken_for_another_under_noise() {
     let forms: [(&[&str], &str, Curve); 6] = [

@@ -1,4 +1,5 @@
-//! Values that followed each other in time: of builds, of which nothing is concluded, and of series of one's own.
+//! Values that were taken one after another: build times, from which nothing is concluded, and series of the user's
+//! own.
 
 use scruple_core::history::Form;
 use scruple_core::stats::rng::Pcg;
@@ -65,7 +66,7 @@ fn a_series_that_crosses_zero_is_judged_by_differences() {
     );
     assert!((change.to - change.from - 3.0).abs() < 0.3);
     assert!(series.whole.is_some_and(|whole| whole.surely && whole.ratio == f64::INFINITY));
-    // Readings of Scruple's own that are negative are none of these.
+    // Scruple's own readings are not judged as a series of values in time, even if they are negative.
     history.run.provenance.tool = None;
     assert!(only(&history).changes.is_empty());
 }

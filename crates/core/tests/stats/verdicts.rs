@@ -1,4 +1,4 @@
-//! Verdicts, margins and what keeps them from being given.
+//! Verdicts, margins, and the reasons for which no verdict is given.
 
 use scruple_core::evidence::Replicate;
 use scruple_core::judge::{Judged, headline};
@@ -332,7 +332,7 @@ fn the_headline_is_whichever_time_says_most() {
     let wall = |verdict| ("time.wall".to_owned(), verdict);
     let cpu = |verdict| ("time.cpu".to_owned(), verdict);
     assert_eq!(quoted(different, different), wall(Verdict::Different));
-    // Blurred wall time gives way to the sharper of two that agree, but not to another finding.
+    // Uncertain wall time gives way to more precise processor time if both agree, but not if they differ.
     assert_eq!(quoted((0.3, 0.4), (0.25, 0.02)), cpu(Verdict::Different));
     assert_eq!(quoted((0.3, 0.02), (0.25, 0.01)), wall(Verdict::Different));
     assert_eq!(quoted((0.3, 0.4), (-0.25, 0.02)), wall(Verdict::Different));
@@ -343,7 +343,7 @@ fn the_headline_is_whichever_time_says_most() {
     assert_eq!(quoted(small, (0.0, 0.015)), wall(Verdict::Small));
     assert_eq!(quoted(unknown, small), cpu(Verdict::Small));
     assert_eq!(quoted(unknown, unknown), wall(Verdict::CantTell));
-    // Wall time that was mostly waiting is not quoted, whatever it says.
+    // Wall time that was mostly waiting is not the headline, whatever its verdict.
     let mut both = [judged("time.wall", 0.3, 0.02), judged("time.cpu", 0.0, 0.3)];
     both[0].waiting = 0.8;
     assert_eq!(headline(&both, &shown, "new").expect("a comparison").metric, "time.cpu");
