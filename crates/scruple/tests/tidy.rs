@@ -1,4 +1,5 @@
-//! Rules of this project that no compiler keeps: lengths, walls, edges between modules, and documents that are true.
+//! Rules of this project that no compiler enforces: lengths of files, boundaries between crates and modules, and
+//! documents that match the code.
 
 use scruple_core::metric::{METRICS, Pass, Quality};
 use scruple_core::run::State;
@@ -8,14 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// No source file is longer than this.
+/// The maximum number of lines of a source file.
 const LINES: usize = 500;
 
-/// Files that may be longer, each with its reason.
+/// Files that may have more than [`LINES`] lines, each with its reason.
 const LONGER: [(&str, &str); 1] =
     [("sdk/c/scruple.h", "a header that is copied into other people's programs must be one file")];
 
-/// The words that the glossary must explain, besides those of the code's closed sets.
+/// Words that the glossary must explain, in addition to those of the code's closed sets.
 const WORDS: [&str; 26] = [
     "subject",
     "version",
@@ -45,15 +46,17 @@ const WORDS: [&str; 26] = [
     "gate",
 ];
 
-/// The words that the glossary may explain: those of one capability belong into its document.
+/// The maximum number of words in the glossary. Words of one capability belong in that capability's document.
 const MOST_WORDS: usize = 35;
 
-/// The names of options in all verbs together, the options of one verb, and the lines of its short help.
+/// The maximum number of distinct options of all verbs together.
 const MOST_OPTIONS: usize = 130;
+/// The maximum number of options of one verb.
 const MOST_OF_A_VERB: usize = 42;
+/// The maximum number of lines of a verb's short help (`-h`).
 const MOST_LINES: usize = 40;
 
-/// Verbs that have more of both.
+/// Verbs that may have more options and more lines of help.
 const LONG: [&str; 0] = [];
 
 fn root() -> PathBuf {
@@ -64,7 +67,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("cannot read {path}: {error}"))
 }
 
-/// The text files below a folder with their paths from the project's root, without what builds leave behind.
+/// The text files below a folder, with their paths relative to the project's root. Skips hidden files and build output.
 fn texts(folder: &str) -> Vec<(String, String)> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         let entries =
@@ -93,7 +96,7 @@ fn texts(folder: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The source files of one ending, as text without comments that fill a line.
+/// The Rust sources below a folder, without lines that only hold a comment.
 fn code(folder: &str) -> Vec<(String, String)> {
     let bare = |text: &str| {
         text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
@@ -102,7 +105,7 @@ fn code(folder: &str) -> Vec<(String, String)> {
     rust.map(|(name, text)| (name, bare(&text))).collect()
 }
 
-/// Whether a word stands in a text by itself.
+/// Whether `word` occurs in `text` as a whole word.
 fn has_word(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word)
@@ -140,7 +143,7 @@ fn no_source_file_is_longer_than_a_reader_can_hold() {
     nothing("split these by what they are about", &long);
 }
 
-/// The modules that each module may use, from the block of ARCHITECTURE.md.
+/// For each module, the modules that ARCHITECTURE.md allows it to use.
 fn listed_edges() -> BTreeMap<String, BTreeSet<String>> {
     let text = read("ARCHITECTURE.md");
     let block = text.split("\n```edges\n").nth(1).and_then(|rest| rest.split("\n```").next());
@@ -152,7 +155,7 @@ fn listed_edges() -> BTreeMap<String, BTreeSet<String>> {
     block.lines().filter(|line| !line.trim().is_empty()).map(edge).collect()
 }
 
-/// The modules that each module of the face uses.
+/// For each module of `crates/scruple`, the modules that it uses.
 fn used_edges() -> BTreeMap<String, BTreeSet<String>> {
     let sources = code("crates/scruple/src");
     let module = |name: &str| {
@@ -164,7 +167,7 @@ fn used_edges() -> BTreeMap<String, BTreeSet<String>> {
     for (name, text) in &sources {
         let from = module(name);
         assert!(!text.contains("crate::{"), "{name}: write one `use crate::` for each module");
-        // The root declares the modules and uses them without naming the crate.
+        // `main.rs` declares the modules and uses them without `crate::`.
         let uses = |other: &String| match from.as_str() {
             "main" => {
                 let paths = format!("{other}::");
@@ -205,7 +208,7 @@ fn modules_use_only_those_that_the_architecture_lists() {
 #[test]
 fn only_the_face_and_examples_print() {
     let macros = ["println", "eprintln", "print", "eprint", "dbg"].map(|name| format!("{name}!("));
-    // An SDK without a host says on standard error how to run it.
+    // An SDK that is not started by Scruple prints on standard error how to run it.
     let allowed = ["sdk/rust/src/serve.rs"];
     let mut found = Vec::new();
     for (name, text) in code("crates").into_iter().chain(code("sdk/rust/src")) {
@@ -223,7 +226,7 @@ fn unsafe_code_stays_in_measure_and_in_sdks() {
     let mut found = Vec::new();
     for folder in ["crates/core", "crates/scruple"] {
         for (name, text) in code(folder) {
-            // A word of the policies of pages.
+            // The content security policies of pages contain `'unsafe-inline'`.
             let unsafe_ = |line: &&str| {
                 has_word(&line.replace("'unsafe-inline'", ""), "unsafe") && !name.ends_with("tests/tidy.rs")
             };
@@ -256,7 +259,7 @@ fn the_core_cannot_reach_the_machine() {
 
 #[test]
 fn nothing_names_a_folder_of_a_developers_machine() {
-    // Put together here, so that this file does not name them either.
+    // The names are put together here, so that the test does not find them in its own source.
     let folders = [["/ro", "ot/"], ["/wo", "rk/"], ["/tmp/", "wt"]].map(|parts| parts.concat());
     let begins =
         |text: &str, at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || "/._-}~)".contains(c));
@@ -317,7 +320,7 @@ fn the_glossary_explains_the_words_of_the_code() {
     );
 }
 
-/// What `--help` says of the program, of each of its verbs, and of theirs.
+/// The output of `--help` for the program and for each verb at every depth.
 fn helps() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![String::new()];
@@ -325,7 +328,7 @@ fn helps() -> BTreeMap<String, String> {
         let words: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
         let answer = said(&scruple(&words).output().expect("scruple runs"));
         let lines: Vec<&str> = answer.trim_matches('\n').lines().map(str::trim_end).collect();
-        // Verbs stand between the usage and the options, indented by two.
+        // Verbs stand between `Usage:` and `Options:`, indented by two spaces.
         let head = lines.iter().skip_while(|line| !line.starts_with("Usage:"));
         let listed = head.take_while(|line| !line.starts_with("Options:"));
         let names = listed
@@ -338,7 +341,7 @@ fn helps() -> BTreeMap<String, String> {
     found
 }
 
-/// The options that a help lists, besides those of every program.
+/// The options in a help text, without `--help` and `--version`.
 fn options(help: &str) -> BTreeSet<&str> {
     let words = |line: &str| !line.is_empty() && line.starts_with('-');
     let lines = help.lines().map(str::trim_start).filter(|line| words(line));
@@ -423,11 +426,12 @@ fn the_example_of_a_configuration_is_understood() {
     let mut command = scruple(&["run", "--no-store", "--scripted", "script.json"]);
     command.current_dir(folder.path()).env("HOME", folder.path());
     let answer = said(&command.output().expect("scruple runs"));
-    // Whatever the file says is read before the script is asked, which has nothing to play.
+    // Scruple reads the configuration before the script. The script is empty, so that its error shows that the
+    // configuration was accepted.
     assert!(answer.contains("the script has no"), "{answer}");
 }
 
-/// The lines that a planted edit changes: the file, the lines as they are, and as they would be.
+/// For each hunk of a planted edit, the file and its lines before the edit.
 fn edits(patch: &str) -> Vec<(String, Vec<&str>)> {
     let (mut file, mut found) = (String::new(), Vec::new());
     for line in patch.lines().skip_while(|line| !line.is_empty()) {
