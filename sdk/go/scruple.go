@@ -346,7 +346,7 @@ func (c *C) runOnce() reply {
 	return r
 }
 
-// batch is one word of a block.
+// batch is one batch of a block, which a word of the request describes.
 type batch struct {
 	c          *C
 	kind       string

@@ -32,7 +32,7 @@
 (define-syntax bench
   (lambda (form) (expand form #f)))
 
-;; The same, but every iteration has a new input, made before the timed part.
+;; Like bench, but every iteration has a new input, made before the timed part.
 (define-syntax bench-each
   (lambda (form) (expand form #t)))
 

@@ -433,7 +433,7 @@ function leave(why) {
   process.exit(2)
 }
 
-// The line of the program that called bench.
+// Returns the line of the program that called bench.
 function caller() {
   const [, file, line] = /([^/\\]+?):(\d+):\d+\)?$/.exec(new Error().stack.split('\n')[3]) ?? []
   return file && `${file}:${line}`

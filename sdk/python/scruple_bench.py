@@ -63,7 +63,8 @@ class Case:
         if timing not in (None, "latency", "throughput"):
             raise ValueError(f"case {name!r}: timing is latency or throughput")
         self.name, self.body, self.params = str(name), body, dict(params or {})
-        # If latency or throughput is timed depends on the types of argument and result, known after the first run.
+        # Whether latency or throughput is timed depends on the types of argument and result, which are known after the
+        # first run.
         self.awaited = inspect.iscoroutinefunction(body)
         self.timing = "throughput" if input or self.awaited else timing
         self.args, self.setup, self.teardown, self.input = args, setup, teardown, input
@@ -172,7 +173,7 @@ def _finished(coroutine):
     return asyncio.run(coroutine)
 
 
-# The preload library's totals in its order, and its value for a total that it does not keep.
+# The preload library's totals in its order, and the value that stands for a total that it does not keep.
 _MALLOC = (("count", "count"), ("bytes", "bytes"), ("frees", "count"), ("freed_bytes", "bytes"))
 _UNKNOWN = 2**64 - 1
 

@@ -29,8 +29,8 @@ orders =
   , ("descending", \n i -> n - i) -- Each is earlier than the alarm that was set.
   ]
 
--- | How many events fired, the sum of the squares of their numbers, and how many fired at a wrong time or
--- after they were cancelled.
+-- | The number of events that fired, the sum of the squares of their numbers, and the number of those that fired at a
+-- wrong time or after they were cancelled.
 life :: Int -> (Int -> Int -> Int) -> Scheduler -> IO (Int, Int, Int)
 life n at s = do
   fired <- newIORef 0
@@ -64,7 +64,7 @@ mapScheduler = do
         writeIORef events late
         return (map snd (Map.keys early)) }
 
--- Adding walks past every earlier event.
+-- A scheduler with a sorted list, in which adding walks past every earlier event.
 listScheduler :: IO Scheduler
 listScheduler = do
   events <- newIORef []

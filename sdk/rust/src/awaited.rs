@@ -94,7 +94,7 @@ mod tests {
             });
             done.set(
                 std::future::poll_fn(|context| {
-                    // Polled until the value is there.
+                    // The future is polled until the channel has the value.
                     context.waker().wake_by_ref();
                     rx.try_recv().map_or(Poll::Pending, Poll::Ready)
                 })

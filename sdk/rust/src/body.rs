@@ -56,7 +56,8 @@ pub trait Body {
     fn once(&mut self) -> Option<Verdict>;
 }
 
-/// The identity if argument and result have the same type, else a constant of the result's size.
+/// Runs one iteration of the tare: the identity if argument and result have the same type, else a constant of the
+/// result's size.
 #[inline(always)]
 pub fn tare<A: 'static, R: 'static>(argument: A) {
     if TypeId::of::<A>() == TypeId::of::<R>() {

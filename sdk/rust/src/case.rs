@@ -61,12 +61,12 @@ macro_rules! numbers {
 }
 numbers!(i32 i64 u32 u64 usize f64);
 
-/// The most that a metric may be, per iteration.
+/// The maximum of a metric per iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
-    /// In the metric's own unit: nanoseconds, bytes, a count.
+    /// An amount in the metric's own unit, such as nanoseconds or bytes.
     At(f64),
-    /// Relative to the baseline, such as `+5%`.
+    /// A change relative to the baseline, such as `+5%`.
     Above(String),
 }
 
@@ -100,7 +100,7 @@ impl Declaration {
         }
     }
 
-    /// Name and params together, which are unique.
+    /// Returns name and params as one text, which is unique among the cases.
     pub fn identity(&self) -> String {
         format!("{}\0{}", self.name, self.params().done())
     }
@@ -123,7 +123,7 @@ impl Declaration {
         })
     }
 
-    /// The case in the reply to `cases`.
+    /// Returns the case as an object of the reply to `cases`.
     pub fn tell(&self, id: usize) -> Object {
         let mut case = Object::default().integer("id", id as u64).text("name", &self.name);
         case = case.text("source", &format!("{}:{}", self.source.file(), self.source.line()));
@@ -189,19 +189,19 @@ impl<R: 'static> Case<'_, R> {
         self
     }
 
-    /// A parameter, which distinguishes this case from others with its name.
+    /// Adds a parameter, which distinguishes this case from others with its name.
     pub fn param(self, key: &str, value: impl Into<Param>) -> Self {
         self.declaration.params.push((key.to_owned(), value.into()));
         self
     }
 
-    /// How many bytes one iteration processes.
+    /// Sets the number of bytes that one iteration processes.
     pub fn throughput_bytes(self, bytes: u64) -> Self {
         self.declaration.throughput = Some(("bytes", bytes as f64));
         self
     }
 
-    /// How many items one iteration processes.
+    /// Sets the number of items that one iteration processes.
     pub fn throughput_items(self, items: u64) -> Self {
         self.declaration.throughput = Some(("items", items as f64));
         self
@@ -226,43 +226,43 @@ impl<R: 'static> Case<'_, R> {
         self
     }
 
-    /// The most that a metric may be: `budget("time.wall", 1500)`, `budget("malloc.bytes", "+5%")`.
+    /// Limits a metric per iteration: `budget("time.wall", 1500)`, `budget("malloc.bytes", "+5%")`.
     pub fn budget(self, metric: &str, max: impl Into<Limit>) -> Self {
         self.declaration.budgets.push((metric.to_owned(), max.into()));
         self
     }
 
-    /// A word for selecting cases.
+    /// Adds a word by which cases can be selected.
     pub fn tag(self, tag: &str) -> Self {
         self.declaration.tags.push(tag.to_owned());
         self
     }
 
-    /// The group of the case in reports; by default the name up to its last `/`.
+    /// Sets the group of the case in reports, which is by default the name up to its last `/`.
     pub fn group(self, group: &str) -> Self {
         self.declaration.group = Some(group.to_owned());
         self
     }
 
-    /// The shape of the tare; cases of one shape share it. By default, the types of argument and result.
+    /// Sets the shape of the tare, which cases of one shape share. By default, it is the types of argument and result.
     pub fn shape(self, shape: &str) -> Self {
         self.declaration.shape = Some(shape.to_owned());
         self
     }
 
-    /// The case is timed in separate processes.
+    /// Times the case in separate processes.
     pub fn fresh(self) -> Self {
         self.declaration.fresh = true;
         self
     }
 
-    /// The time limit of one batch.
+    /// Sets the time limit of one batch.
     pub fn time_limit(self, limit: Duration) -> Self {
         self.declaration.time_limit = Some(limit);
         self
     }
 
-    /// The most iterations of one batch.
+    /// Sets the maximum number of iterations of one batch.
     pub fn max_iterations(self, most: u64) -> Self {
         self.declaration.max_iterations = Some(most);
         self
@@ -277,17 +277,17 @@ impl Case<'_, Flow> {
         self
     }
 
-    /// The capacity of the queue, in elements; shown in the report. Unbounded by default.
+    /// Sets the capacity of the queue in elements, which the report shows. By default, the queue is unbounded.
     pub fn capacity(self, capacity: usize) -> Self {
         self.passing(|p| p.capacity = Some(capacity))
     }
 
-    /// The number of elements that pass when fairness is observed; 20,000 by default.
+    /// Sets the number of elements that pass when fairness is observed. The default is 20,000.
     pub fn once_elements(self, elements: u64) -> Self {
         self.passing(|p| p.once_elements = elements)
     }
 
-    /// If no element moves for this time, the case is reported as stuck; 1 s by default.
+    /// Sets the time without any moving element after which the case is reported as stuck. The default is 1 s.
     pub fn stall(self, limit: Duration) -> Self {
         self.passing(|p| p.stall = limit)
     }

@@ -26,7 +26,7 @@ fn is_float<T: 'static>() -> bool {
     one_of!(T: f32 f64)
 }
 
-/// The same bytes as another type; the first bytes if that is shorter. Both are scalars.
+/// Returns the bytes of a scalar as another scalar type, or its first bytes if that type is shorter.
 #[inline(always)]
 fn recast<T, U>(value: T) -> U {
     assert!(size_of::<U>() <= size_of::<T>());
@@ -35,7 +35,7 @@ fn recast<T, U>(value: T) -> U {
     unsafe { transmute_copy(&*value) }
 }
 
-/// The same bytes in an integer of eight bytes.
+/// Returns the bytes of a scalar in an integer of eight bytes.
 #[inline(always)]
 fn bits<T>(value: T) -> u64 {
     match size_of::<T>() {
@@ -63,7 +63,7 @@ impl Link {
         Link { now: first, first, mask: opaque(0) }
     }
 
-    /// The argument of an iteration, in a register of its own.
+    /// Returns the argument of an iteration in a register of its own.
     #[inline(always)]
     fn argument<A: 'static>(self) -> A {
         instructions::argument(self.now)
@@ -88,7 +88,7 @@ impl Link {
     }
 }
 
-/// Calls `body` this many times, at least once, with the same scalar argument.
+/// Calls `body` for each of the iterations, at least once, with the same scalar argument.
 #[inline(always)]
 pub fn repeat<A, R, const CHAINED: bool>(iterations: u64, argument: A, mut body: impl FnMut(A) -> R)
 where
@@ -104,8 +104,8 @@ where
     });
 }
 
-/// The tare of [`repeat`]: the argument's register becomes the result's. That takes an instruction, a move of the bits,
-/// only between an integer and a floating-point number.
+/// The tare of [`repeat`]: uses the register of the argument as the result. It takes an instruction, a move of the
+/// bits, only between an integer and a floating-point number.
 #[inline(always)]
 pub fn tare<A: Copy + 'static, R: 'static, const CHAINED: bool>(iterations: u64, argument: A) {
     looped(iterations, argument, |link| match (is_scalar::<R>(), is_float::<A>() == is_float::<R>()) {
@@ -238,9 +238,9 @@ mod instructions {
         macro_rules! kept {
             ($class:ident, $type:ty) => {{
                 let value: $type = recast(result);
-                // The comment names the register by its full width, which is as good as any.
+                // The assembly is only a comment, so that it may name the register by its full width.
                 #[allow(asm_sub_register)]
-                // SAFETY: there is no instruction in it.
+                // SAFETY: the assembly contains no instruction.
                 unsafe { asm!("/* {} {} */", in($class) value, inout(reg) next, options(nostack, preserves_flags)) }
             }};
         }
@@ -255,13 +255,13 @@ mod instructions {
         next
     }
 
-    /// Bits as a floating-point number.
+    /// Returns the floating-point number with these bits.
     #[inline(always)]
     pub fn to_float<R: 'static>(bits: u64) -> R {
         argument(bits)
     }
 
-    /// The bits of a floating-point number.
+    /// Returns the bits of a floating-point number.
     #[inline(always)]
     pub fn from_float<A, R>(argument: A) -> R {
         let result: u64;
@@ -280,7 +280,8 @@ mod instructions {
     }
 }
 
-/// The same for every other architecture. The compiler chooses the instructions, and may merge some with the body's.
+/// The instructions around a body on all other architectures. The compiler chooses them, and may merge some with the
+/// body's.
 #[cfg(not(all(not(miri), target_arch = "x86_64")))]
 mod instructions {
     use super::{bits, opaque, recast};

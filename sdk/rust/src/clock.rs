@@ -39,19 +39,19 @@ mod system {
     }
 }
 
-/// The monotonic clock.
+/// Reads the monotonic clock.
 #[inline]
 pub fn wall() -> u64 {
     system::read(0).unwrap_or(0)
 }
 
-/// The CPU time of the calling thread, if the system provides it.
+/// Reads the CPU time of the calling thread, if the system provides it.
 #[inline]
 pub fn thread_cpu() -> Option<u64> {
     system::read(1)
 }
 
-/// The CPU time of the whole process, if the system provides it.
+/// Reads the CPU time of the whole process, if the system provides it.
 pub fn process_cpu() -> Option<u64> {
     system::read(2)
 }
@@ -65,7 +65,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Runs the timed part between the clocks, the monotonic one innermost.
+    /// Runs `timed` and reads the clocks before and after it, the monotonic clock closest to it.
     #[inline(always)]
     pub fn of(timed: impl FnOnce()) -> Span {
         let cpu = thread_cpu();

@@ -36,8 +36,8 @@ impl Counts {
     }
 }
 
-/// For each element, how many of those that come strictly before it in the given order satisfy `count`. Elements put
-/// at the same instant are all queried before one of them is added.
+/// For each element, the number of those that come strictly before it in the given order and satisfy `count`. Elements
+/// put at the same instant are all queried before one of them is added.
 fn walk<'a>(
     elements: impl Iterator<Item = &'a (Passage, usize)> + Clone,
     n: usize,
@@ -60,7 +60,7 @@ fn walk<'a>(
 }
 
 impl Fairness {
-    /// In O(n log n).
+    /// Computes the figures in O(n log n).
     pub fn of(mut passages: Vec<Passage>) -> Fairness {
         let n = passages.len();
         passages.sort_unstable_by_key(|p| p.put);
@@ -88,7 +88,7 @@ pub fn percentile(sorted: &[u64], percent: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// The definition, in O(n²).
+    /// Lateness and age by their definitions, in O(n²).
     fn by_definition(passages: &[Passage]) -> (Vec<u64>, Vec<u64>) {
         let count = |x: &Passage, f: fn(&Passage, &Passage) -> bool| {
             passages.iter().filter(|y| f(x, y)).count() as u64

@@ -8,7 +8,7 @@ type Snapshot = unsafe extern "C" fn(*mut u64);
 #[derive(Clone, Copy)]
 pub struct Heap(Option<Snapshot>);
 
-/// Allocations, bytes, frees, freed bytes, live, peak live, threads, lost.
+/// Totals in this order: allocations, bytes, frees, freed bytes, live, peak live, threads, lost.
 pub type Totals = [u64; 8];
 
 /// The value of a figure that the library does not keep.
@@ -22,7 +22,7 @@ const COUNTERS: [(&str, &str); 4] = [
     ("malloc.freed_bytes", "bytes"),
 ];
 
-/// Adds the differences between two readings.
+/// Adds the differences between two readings to the entry of a batch.
 pub fn tell(entry: Object, before: &Totals, after: &Totals) -> Object {
     let known = COUNTERS.iter().enumerate().filter(|(i, _)| after[*i] != UNKNOWN);
     let entry = known.fold(entry, |entry, (i, (key, _))| entry.integer(key, after[i] - before[i]));

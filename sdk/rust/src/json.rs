@@ -24,7 +24,7 @@ impl Object {
         self.raw(key, &value.to_string())
     }
 
-    /// A number; left out if JSON cannot represent it.
+    /// Adds a number, unless JSON cannot represent it.
     pub fn number(self, key: &str, value: f64) -> Object {
         if value.is_finite() { self.raw(key, &value.to_string()) } else { self }
     }
@@ -42,7 +42,7 @@ impl Object {
         self.raw(key, &format!("[{}]", items.join(",")))
     }
 
-    /// A value that is JSON already.
+    /// Adds a value that is JSON already.
     pub fn raw(self, key: &str, value: &str) -> Object {
         let mut object = self.key(key);
         object.0.push_str(value);

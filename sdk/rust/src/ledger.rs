@@ -21,7 +21,7 @@ impl Ledger {
         let (mut ledger, mut distinct) = (Ledger { put: put.iter().sum(), ..Ledger::default() }, 0);
         for (elements, got) in taken {
             ledger.got += got;
-            // More than can exist; only their number is known.
+            // The log has room for all elements that were put. Of further elements only the number is known.
             ledger.invented += got - elements.len() as u64;
             let mut next = vec![0; put.len()];
             for element in elements {
@@ -43,7 +43,7 @@ impl Ledger {
         ledger
     }
 
-    /// Why the figures of this batch are invalid.
+    /// Returns the reason why the figures of this batch are invalid, if they are.
     pub fn fault(&self) -> Option<String> {
         let Ledger { put, lost, duplicated, invented, .. } = self;
         (lost + duplicated + invented > 0)
@@ -63,7 +63,7 @@ impl Passed {
         Ledger::cast(put, self.logs[self.producers..].iter().map(|l| &*l.elements).zip(got.iter().copied()))
     }
 
-    /// The readings of a batch.
+    /// Adds the readings of a batch to its entry.
     pub fn tell(&self, ledger: &Ledger, entry: Object, parallelism: Option<f64>) -> Object {
         let (producers, consumers) = self.moved.split_at(self.producers);
         let counts = [
@@ -81,7 +81,7 @@ impl Passed {
             .number("queue.parallelism", parallelism.unwrap_or(f64::NAN))
     }
 
-    /// The readings that need stamps.
+    /// Adds the readings that need time stamps to the reply.
     pub fn tell_fairness(&self, reply: Object) -> Object {
         let (producers, consumers) = self.logs.split_at(self.producers);
         let passages = consumers.iter().flat_map(|log| {

@@ -53,7 +53,7 @@ use std::any::type_name;
 use std::future::Future;
 use std::time::Duration;
 
-/// What a case does.
+/// The body or the queue of a case.
 enum Work {
     Body(Box<dyn Body>),
     Flow(Box<dyn Pass>),
@@ -70,13 +70,13 @@ pub struct Bench {
     entries: Vec<Entry>,
 }
 
-/// The types of argument and result. Cases with the same types share their tare.
+/// Names the types of argument and result. Cases with the same types share their tare.
 fn shape<A, R>() -> Option<String> {
     Some(format!("{} -> {}", type_name::<A>(), type_name::<R>()))
 }
 
 impl Bench {
-    /// A suite without cases.
+    /// Creates a suite without cases.
     pub fn new() -> Bench {
         Bench::default()
     }
@@ -87,13 +87,13 @@ impl Bench {
         Case { declaration: &mut entry.declaration, checker }
     }
 
-    /// A body without an argument. Pass values that the compiler must not know through [`black_box`].
+    /// Declares a case whose body has no argument. Pass values that the compiler must not know through [`black_box`].
     #[track_caller]
     pub fn case<R: 'static>(&mut self, name: &str, mut body: impl FnMut() -> R + 'static) -> Case<'_, R> {
         self.case_with(name, (), move |()| body())
     }
 
-    /// A body with an argument that is copied for every iteration.
+    /// Declares a case whose argument is copied for every iteration.
     #[track_caller]
     pub fn case_with<A: Copy + 'static, R: 'static>(
         &mut self,
@@ -109,7 +109,7 @@ impl Bench {
         self.add(declaration, check, work)
     }
 
-    /// A body with an input that is made at the first request for the case, and dropped at the end.
+    /// Declares a case whose input is made at the first request for the case, and dropped at the end.
     #[track_caller]
     pub fn case_setup<S: 'static, R: 'static>(
         &mut self,
@@ -122,7 +122,8 @@ impl Bench {
         self.add(Declaration { shape: shape::<&mut S, R>(), ..Declaration::new(name) }, check, work)
     }
 
-    /// A body that consumes its input: every iteration gets a new one, made and dropped outside of the timed part.
+    /// Declares a case whose body consumes its input: every iteration gets a new one, made and dropped outside of the
+    /// timed part.
     #[track_caller]
     pub fn case_input<I: 'static, R: 'static>(
         &mut self,
@@ -141,8 +142,8 @@ impl Bench {
         self.add(declaration, check, work)
     }
 
-    /// A body that returns a future, which is awaited before the next iteration begins. It is polled on this thread;
-    /// for a future that needs a runtime, use [`Bench::case_async_on`].
+    /// Declares a case whose body returns a future, which is awaited before the next iteration begins. It is polled on
+    /// this thread; for a future that needs a runtime, use [`Bench::case_async_on`].
     #[track_caller]
     pub fn case_async<R: 'static, T: Future<Output = R> + 'static>(
         &mut self,
@@ -152,8 +153,8 @@ impl Bench {
         self.case_async_on(name, awaited::on_this_thread, body)
     }
 
-    /// The same with a runtime: `block_on` gets all iterations of a batch as one future and returns when it is
-    /// complete, such as `|iterations| runtime.block_on(iterations)` with Tokio.
+    /// Declares a case whose futures need a runtime: `block_on` gets all iterations of a batch as one future and
+    /// returns when it is complete, such as `|iterations| runtime.block_on(iterations)` with Tokio.
     #[track_caller]
     pub fn case_async_on<R: 'static, T: Future<Output = R> + 'static>(
         &mut self,
@@ -167,7 +168,7 @@ impl Bench {
         self.add(Declaration { shape, ..Declaration::new(name) }, check, work)
     }
 
-    /// A body that several threads run together: one reading for each number of threads in the list.
+    /// Declares a case whose body several threads run together: one reading for each number of threads in the list.
     #[track_caller]
     pub fn case_threads<R: 'static>(
         &mut self,
@@ -181,9 +182,9 @@ impl Bench {
         self.add(Declaration { shape: shape::<(), R>(), ..declaration }, check, work)
     }
 
-    /// A queue between producers and consumers: throughput by element, the ledger of the elements that were put and
-    /// taken, and how close to first-in first-out it is. `open` makes a new queue and its ends; closures are ends,
-    /// too.
+    /// Declares a queue between producers and consumers: throughput by element, the ledger of the elements that were
+    /// put and taken, and how close to first-in first-out it is. `open` makes a new queue and its ends; closures are
+    /// ends, too.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -220,7 +221,7 @@ impl Bench {
     }
 }
 
-/// A whole program in a few lines: for each case its name, its argument if it has one, and its body.
+/// Defines a whole program in a few lines: for each case its name, its argument if it has one, and its body.
 ///
 /// ```no_run
 /// scruple_bench::main! {

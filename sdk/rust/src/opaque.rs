@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-/// The same value, unknown to the compiler.
+/// Returns the same value, unknown to the compiler.
 ///
 /// The standard library's [`black_box`] stores a value in memory and loads it again. A loop then waits two cycles or
 /// more for its own store, and the time of a body of a few instructions disappears in that wait. Here, values that fit
@@ -38,12 +38,12 @@ mod register {
     macro_rules! bits {
         ($type:ty) => {
             impl Bits for $type {
-                // The comment names the register by its full width, which is as good as any.
+                // The assembly is only a comment, so that it may name the register by its full width.
                 #[allow(asm_sub_register)]
                 #[inline(always)]
                 fn pass(bits: &mut MaybeUninit<Self>) {
-                    // SAFETY: it contains no instruction. The compiler cannot know that, and must assume that the
-                    // value was changed and that all memory was read.
+                    // SAFETY: the assembly contains no instruction. The compiler cannot know that, and must assume that
+                    // the value was changed and that all memory was read.
                     unsafe { asm!("/* {} */", inlateout(reg) * bits, options(nostack, preserves_flags)) };
                 }
             }

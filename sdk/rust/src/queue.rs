@@ -47,7 +47,8 @@ pub struct Passing {
     pub stall: Duration,
 }
 
-/// An element is its producer's number above this many bits, and below its number in the producer's sequence.
+/// The number of low bits of an element that hold its number in its producer's sequence. The bits above hold the number
+/// of the producer.
 pub const SEQUENCE_BITS: u32 = 40;
 
 /// The records of one thread. A producer records starts, a consumer all three.
@@ -78,7 +79,8 @@ fn room(n: u64) -> Vec<u64> {
     room
 }
 
-/// Dropped when a producer ends, also by panic, and before the producer itself. The last one signals the end.
+/// A guard that a producer's thread drops when it ends, also by panic, and before the producer itself. The last guard
+/// signals the end.
 struct Leaving<'a>(&'a AtomicUsize, &'a AtomicBool);
 
 impl Drop for Leaving<'_> {
@@ -215,7 +217,7 @@ fn consume<const STAMPED: bool, C: Consumer>(
     barrier.stand();
     Span::of(|| {
         loop {
-            // Read before the attempt: a queue that is empty after the end stays empty.
+            // `over` is read before the attempt, because a queue that is empty after the end stays empty.
             let ended = over.load(Ordering::Acquire);
             let start = if STAMPED { clock::wall() } else { 0 };
             if let Some(element) = consumer.get() {

@@ -34,7 +34,7 @@ impl Refusal {
     }
 }
 
-/// One word of a block.
+/// One batch of a block, which a word of the request describes.
 struct Batch {
     id: usize,
     kind: Kind,
@@ -49,7 +49,7 @@ struct Server {
     replies: BufWriter<File>,
 }
 
-/// Serves; returns the exit code.
+/// Serves the cases until the host sends `bye`, and returns the exit code.
 pub fn main(entries: Vec<Entry>) -> i32 {
     let mut seen = HashSet::new();
     if let Some(twin) = entries.iter().find(|entry| !seen.insert(entry.declaration.identity())) {
@@ -93,7 +93,7 @@ pub fn main(entries: Vec<Entry>) -> i32 {
     0
 }
 
-/// Processes that a case starts must not write to the host's pipe.
+/// Keeps processes that a case starts from writing to the host's pipe.
 fn keep_from_children(paths: &[OsString]) {
     // SAFETY: the program has started no thread yet, or at least no thread of the SDK changes the environment.
     unsafe {
@@ -120,11 +120,11 @@ fn end(text: &str) -> i32 {
     2
 }
 
-/// `cargo bench` adds this word, which is no argument of the program.
+/// The argument that `cargo bench` adds, which is not meant for the program.
 const OF_CARGO: &str = "--bench";
 
-/// The words after `cargo bench --` as options of Scruple: plain words select cases, and nothing is stored unless an
-/// option is about the store.
+/// Translates the arguments after `cargo bench --` to options of Scruple: plain words select cases, and nothing is
+/// stored unless an option is about the store.
 fn options_of_cargo(me: &[OsString]) -> Vec<OsString> {
     if !me.iter().any(|word| word == OF_CARGO) {
         return Vec::new();
@@ -144,7 +144,7 @@ fn options_of_cargo(me: &[OsString]) -> Vec<OsString> {
     options
 }
 
-/// The program with its own arguments: none if `cargo bench` started it.
+/// Returns the program with its own arguments, which are none if `cargo bench` started it.
 fn of_program(me: &[OsString]) -> &[OsString] {
     if me.iter().any(|word| word == OF_CARGO) { &me[..1] } else { me }
 }
@@ -423,7 +423,7 @@ fn hello(heap: Heap) -> Object {
         .list("counters", heap.announce())
 }
 
-/// From the first start to the last end, and the sum of CPU times.
+/// Returns the time from the first start to the last end, and the sum of CPU times.
 fn whole_times(spans: &[Span]) -> (u64, Option<u64>) {
     let start = spans.iter().map(|span| span.start).min().unwrap_or(0);
     let end = spans.iter().map(|span| span.end).max().unwrap_or(0);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs a tool; `None` if it is not installed.
+/// Runs a tool. Returns `None` if it is not installed.
 fn run(command: &mut Command) -> Option<String> {
     let output = command.output().ok()?;
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -45,7 +45,7 @@ fn loops(function: &[Instruction]) -> Vec<Vec<&str>> {
     found
 }
 
-/// `case` without the instructions of `tare`, removed in their order; `None` if one is missing.
+/// Removes the instructions of `tare` from `case` in their order. Returns `None` if one is missing.
 fn without<'a>(case: &[&'a str], tare: &[&str]) -> Option<Vec<&'a str>> {
     let mut due = tare.iter().peekable();
     let rest = case.iter().copied().filter(|one| due.next_if(|tare| *tare == one).is_none()).collect();

@@ -64,7 +64,7 @@ param key v = Adjust (\c -> c { caseParams = (key, JNum v) : caseParams c })
 variant :: String -> String -> Suite -> Suite
 variant key v = Adjust (\c -> c { caseParams = (key, JStr v) : caseParams c })
 
--- | How many items, or bytes, one iteration processes.
+-- | The number of items, or of bytes, that one iteration processes.
 items, bytes :: Double -> Suite -> Suite
 items n = Adjust (\c -> c { caseThroughput = Just ("items", n) })
 bytes n = Adjust (\c -> c { caseThroughput = Just ("bytes", n) })
@@ -89,7 +89,7 @@ inGroup name = Adjust (\c -> c { caseGroup = Just name })
 tagged :: [String] -> Suite -> Suite
 tagged ts = Adjust (\c -> c { caseTags = caseTags c ++ ts })
 
--- | The case is timed in separate processes.
+-- | Times the case in separate processes.
 fresh :: Suite -> Suite
 fresh = Adjust (\c -> c { caseFresh = True })
 

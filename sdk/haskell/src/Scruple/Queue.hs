@@ -40,7 +40,8 @@ data Traffic = Traffic
   , observed :: Int -- ^ The number of stamped elements when fairness is observed.
   }
 
--- | Numbers of producers and consumers; an unbounded queue, a stall limit of 1 s, 20,000 stamped elements.
+-- | Traffic between @p@ producers and @c@ consumers, with an unbounded queue, a stall limit of 1 s, and 20,000 stamped
+-- elements.
 between :: Int -> Int -> Traffic
 between p c = Traffic p c Nothing 1000000000 20000
 
@@ -104,7 +105,7 @@ produce give p _ moved m = go 0
   where go !i = when (i < m) (giveWhole give (element p i) >> poke moved (i + 1) >> go (i + 1))
 {-# NOINLINE produce #-}
 
--- Puts an evaluated element: a box and not a thunk, whose cost would be the harness's.
+-- Puts an evaluated element: if it were a thunk, its evaluation would be a cost of the harness.
 giveWhole :: (Int -> IO ()) -> Int -> IO ()
 giveWhole give !e = give e
 {-# INLINE giveWhole #-}
@@ -151,7 +152,7 @@ consumeStamped take' room record moved = go 0
 now :: IO Int
 now = fromIntegral <$> getMonotonicTimeNSec
 
--- The tare's ends: got elements are made up.
+-- The ends of the tare, which drops elements and makes up those that it returns.
 nowhere :: Ends
 nowhere = Ends (const (return ())) (return 0)
 {-# NOINLINE nowhere #-}

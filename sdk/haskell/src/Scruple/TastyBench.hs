@@ -10,7 +10,7 @@ module Scruple.TastyBench
 
 import Scruple.Criterion
 
--- | The text is a pattern of tasty and has no effect.
+-- | Declares the benchmark. The pattern of tasty has no effect.
 bcompare :: String -> Benchmark -> Benchmark
 bcompare _ = id
 

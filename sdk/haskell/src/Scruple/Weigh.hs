@@ -88,7 +88,7 @@ wgroup name m = Weigh (\s -> ((), group name (snd (suitesOf m)) : s))
 func :: (HasCallStack, NFData a) => String -> (b -> a) -> b -> Weigh ()
 func name f x = declare Nothing name (nfPlain f x) Nothing (x `seq` ())
 
--- | The same with the argument in normal form beforehand.
+-- | Like 'func', with the argument evaluated to normal form beforehand.
 func' :: (HasCallStack, NFData a, NFData b) => String -> (b -> a) -> b -> Weigh ()
 func' name f x = let y = force x in declare Nothing name (nfPlain f y) Nothing (y `seq` ())
 
@@ -144,7 +144,7 @@ limitOf judge = unsafePerformIO (either noLimit id <$> try (evaluate found))
       | otherwise = search low middle
       where middle = low + (high - low) `div` 2
 
--- One run between two full collections; its result is still reachable at the second.
+-- Weighs one run between two full collections. Its result is still reachable at the second.
 onceWeighed :: String -> Body a -> Maybe (Weight -> Maybe String) -> IO [(String, JSON)]
 onceWeighed name Body { bodyMake = make, bodyFree = free, bodyOne = one } judge = bracket (make 1) (free 1) $ \i -> do
   box <- newIORef undefined
@@ -167,13 +167,13 @@ onceWeighed name Body { bodyMake = make, bodyFree = free, bodyOne = one } judge 
     ++ [ (counterKey c, JInt (fromIntegral (f weight)))
        | (c, f) <- zip liveReadings [weightLiveBytes, weightMaxBytes, weightMaxOSBytes] ])
 
--- The columns Live, Max and MaxOS.
+-- The readings for the columns Live, Max and MaxOS.
 liveReadings :: [Counter]
 liveReadings = [ (metric key "bytes" "near") { counterTitle = Just title } | (key, title) <-
   [ ("ghc.live", "live after the run"), ("ghc.live.max", "rise of the most that was live")
   , ("ghc.mapped.max", "rise of the most that was mapped") ] ]
 
--- | Digits in groups of three.
+-- | Formats an integer with its digits in groups of three.
 commas :: (Num a, Integral a, Show a) => a -> String
 commas n = case span (== '-') (show n) of
   (sign, digits) -> sign ++ reverse (intercalate "," (groups (reverse digits)))

@@ -45,7 +45,7 @@ timingWord :: Timing -> String
 timingWord Latency = "latency"
 timingWord Throughput = "throughput"
 
--- | Known beforehand, or found after the body has run once.
+-- | A timing that is known beforehand, or found after the body has run once.
 data Told = Known Timing | Found (IO Timing)
 
 -- | A body that can be run n times, with its tare: the same loop around a body that does nothing.
@@ -75,7 +75,7 @@ nf f x = chained "nf" f x (nfPlain f x)
 whnf :: Typeable b => (a -> b) -> a -> Body b
 whnf f x = chained "whnf" f x (whnfPlain f x)
 
--- | The same, with iterations that do not wait for each other: their throughput is timed.
+-- | Like 'nf', with iterations that do not wait for each other: their throughput is timed.
 nfThroughput :: NFData b => (a -> b) -> a -> Body b
 nfThroughput = nfPlain
 
@@ -94,15 +94,15 @@ chained kind f x plain = fromMaybe plain (asum (map inRow scalars))
             shape = kind ++ " " ++ show (typeOf v)
         in Body shape (Known Latency) most make free (const (loop f input)) (const (loop id same)) one judge brief
 
--- | The same for any type of result, known or not. The tare is the identity on @()@.
+-- | Like 'nf' for results of any type, known or not, with timing of throughput. The tare is the identity on @()@.
 nfPlain :: NFData b => (a -> b) -> a -> Body b
 nfPlain f x = untyped "nf" (loopNF rnf f x) (oneNF rnf f x)
 
 whnfPlain :: (a -> b) -> a -> Body b
 whnfPlain f x = untyped "whnf" (loopWHNF f x) (oneNF (`seq` ()) f x)
 
--- | For any type of result, unknown before the body has run. If it then is a plain boxed number, every iteration waits
--- for the result of the previous one.
+-- | Like 'nf' for results of a type that is unknown before the body has run. If the result is then a plain boxed
+-- number, every iteration waits for the result of the previous one.
 nfFound :: NFData b => (a -> b) -> a -> Body b
 nfFound f x = found f x (nfPlain f x)
 
@@ -121,8 +121,8 @@ found f x (Body shape _ most make free loop tare one judge brief) =
     loop' i = if isJust same then chain unsafeCoerce f input else loop i
     tare' i = maybe (tare i) (chain unsafeCoerce id) same
 
--- | The result, if it has the memory layout of an 'Int': the first constructor of its type, with one word that is not a
--- pointer. Any other result is not kept.
+-- | Returns the result if it has the memory layout of an 'Int': the first constructor of its type, with one word that
+-- is not a pointer. Any other result is not kept.
 numberOf :: (a -> b) -> a -> Maybe b
 numberOf f x = case f x of !y -> if like y (0 :: Int) then Just y else Nothing
 {-# NOINLINE numberOf #-}
@@ -155,7 +155,7 @@ untyped kind loop = simple kind loop (unitTare kind)
 nfInput :: (NFData i, NFData b) => IO i -> (i -> IO b) -> Body b
 nfInput make act = ownInputs 1000 make (\_ -> return ()) act
 
--- | The same with a bound on the iterations of a batch, and an action on every input afterwards.
+-- | Like 'nfInput', with a bound on the iterations of a batch, and an action on every input afterwards.
 ownInputs :: (NFData i, NFData b) => Int -> IO i -> (i -> IO ()) -> (i -> IO b) -> Body b
 ownInputs most make free act = Body
   { bodyShape = "nfInput"
@@ -209,7 +209,7 @@ check judge body = body { bodyCheck = Just judge }
 digest :: (b -> String) -> Body b -> Body b
 digest f body = body { bodyDigest = Just f }
 
--- | The body without its result, check and digest.
+-- | Drops the result, check and digest of a body.
 forget :: Body b -> Body ()
 forget (Body shape timing most make free loop tare one _ _) =
   Body shape timing most make free loop tare (void . one) Nothing Nothing
@@ -334,7 +334,8 @@ slowly a = e * e
 -- | The entry of a batch, and the number of events that its counters missed.
 data Batch = Batch { batchRow :: [(String, JSON)], batchMissed :: Int }
 
--- | A batch of a plain body: the tare?, iterations for each thread, threads.
+-- | Runs a batch of a plain body. The arguments after the body: whether it is the tare, the iterations of each thread,
+-- and the number of threads.
 plainBatch :: Body b -> Bool -> Int -> Maybe Int -> IO Batch
 plainBatch body tare n count
   | maybe True (== 1) count = oneThread body tare n

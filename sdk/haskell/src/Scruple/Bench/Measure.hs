@@ -93,7 +93,7 @@ processNs = allocaArray 2 (\p -> c_clock_gettime processClock p >> timespec p)
 measuredAlone :: (Int -> IO ()) -> Int -> IO Reading
 measuredAlone loop n = inNewThread (measured loop n)
 
--- | The same, and the slower of two witnesses, one right before it and one right after it.
+-- | Like 'measuredAlone', with the slower of two witnesses, one right before the batch and one right after it.
 witnessed :: (Int -> IO ()) -> Int -> IO (Reading, Int)
 witnessed loop n = inNewThread $ do
   before <- witness
@@ -116,7 +116,8 @@ work !n !a !b !c !d
   | n <= 0 = a + b + c + d
   | otherwise = work (n - 1) (a + n) (b `xor` n) (c - n) (d + 3)
 
--- | The stable pointer keeps the runtime from regarding the waiting thread as blocked for ever if the new thread is.
+-- | Runs an action in a new thread and waits for it. The stable pointer keeps the runtime from regarding the waiting
+-- thread as blocked for ever if the new thread is.
 inNewThread :: IO a -> IO a
 inNewThread act = do
   box <- newEmptyMVar
@@ -125,7 +126,7 @@ inNewThread act = do
     _ <- forkOn here (try act >>= putMVar box)
     takeMVar box >>= either (throwIO :: SomeException -> IO a) return
 
--- The function in base returns a boxed result, which would be counted.
+-- The function in base returns a boxed result, whose allocation would be counted.
 allocationCounter :: IO Int
 #if __GLASGOW_HASKELL__ >= 904
 allocationCounter = IO (\s -> case getThreadAllocationCounter# s of (# s', n #) -> (# s', I# (int64ToInt# n) #))

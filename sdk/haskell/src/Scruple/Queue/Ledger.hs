@@ -23,8 +23,8 @@ placeOf e = e .&. (1 `shiftL` 40 - 1)
 
 data Ledger = Ledger { puts, gots, lost, duplicated, invented, broken :: Int }
 
--- | Arguments: the number of elements that each producer put, the elements that each consumer took, in order, and
--- the elements that were left in the queue.
+-- | Casts the ledger. Arguments: the number of elements that each producer put, the elements that each consumer took,
+-- in order, and the elements that were left in the queue.
 castLedger :: [Int] -> [[Int]] -> [Int] -> Ledger
 castLedger sent taken rest = Ledger
   { puts = total, gots = length everything
@@ -62,7 +62,8 @@ jain xs
 -- | The times of one element: start of its put, start and end of the get that returned it.
 data Stamp = Stamp { putAt, getAt, gotAt :: !Int }
 
--- | Lateness of an element: how many elements overtook it (put later, taken earlier). Age: how many it overtook.
+-- | The readings of fairness. Lateness of an element: the number of elements that overtook it (put later, taken
+-- earlier). Age: the number of elements that it overtook.
 fairnessRow :: [Stamp] -> [(String, JSON)]
 fairnessRow [] = []
 fairnessRow stamps =
@@ -86,7 +87,7 @@ fairnessRow stamps =
 quantile :: Double -> [a] -> a
 quantile q xs = xs !! max 0 (ceiling (q * fromIntegral (length xs)) - 1)
 
--- | Ranks from 1, equal ones for equal values, in the order of the list.
+-- | Returns ranks from 1, equal ones for equal values, in the order of the list.
 sortedRanks :: [Int] -> [Int]
 sortedRanks xs = map snd (sortOn fst (concat (zipWith (\r g -> [(i, r) | (_, i) <- g]) [1 ..] groups)))
   where groups = groupOn fst (sort (zip xs [0 :: Int ..]))
@@ -96,7 +97,8 @@ groupOn f xs = case xs of
   [] -> []
   x : _ -> let (same, rest) = span ((== f x) . f) xs in same : groupOn f rest
 
--- | For each rank, how many ranks of earlier groups lie in its range: a persistent segment tree over 1 to n.
+-- | For each rank, counts the ranks of earlier groups that lie in its range, with a persistent segment tree over 1 to
+-- n.
 count :: Int -> (Int -> (Int, Int)) -> [[Int]] -> [[Int]]
 count n range = go (Node 0 Tip Tip)
   where
