@@ -70,8 +70,8 @@ void scruple_data(scruple_case *, void *input);
 void scruple_setup(scruple_case *, void *(*setup)(const scruple_case *), void (*teardown)(void *));
 void scruple_input(scruple_case *, void *(*make)(const scruple_case *), void (*destroy)(void *), uint64_t max);
 
-/* Examines the input after one run of the body. Returns 1, and may write a digest to `text`; or 0 with a reason there.
- * */
+/* Sets a check, which examines the input after one run of the body. It returns 1 and may write a digest to `text`, or
+ * returns 0 and writes the reason to `text`. */
 void scruple_check(scruple_case *, int (*check)(void *input, char *text, size_t size));
 
 /* Optional properties of a case. */
@@ -113,7 +113,7 @@ void scruple_stop(scruple_batch *);
 }
 #endif
 
-/* These cases also record the line of their declaration. */
+/* Cases that are declared by these macros also record the line of their declaration. */
 #define scruple_bench(name, body) scruple_source(scruple_bench(name, body), __FILE__, __LINE__)
 #define scruple_bench_queue(name, queue, producers, consumers, capacity) \
     scruple_source(scruple_bench_queue(name, queue, producers, consumers, capacity), __FILE__, __LINE__)
@@ -122,7 +122,7 @@ void scruple_stop(scruple_batch *);
 #define SCRUPLE_OPAQUE(variable) __asm__ volatile("" : "+rm"(variable) : : "memory")
 #define SCRUPLE_KEEP(value) __asm__ volatile("" : : "rm"(value) : "memory")
 
-/* Converts a scalar to an integer in a register, and back; of a longer scalar the first eight bytes. */
+/* Convert a scalar to an integer in a register, and back. Of a longer scalar, only the first eight bytes are used. */
 #define SCRUPLE_TO_BITS_(bits, value)                                                                                  \
     do {                                                                                                               \
         (bits) = 0;                                                                                                    \
@@ -171,7 +171,8 @@ void scruple_stop(scruple_batch *);
 #define SCRUPLE_PIN_FLOAT_(value) SCRUPLE_OPAQUE(value)
 #endif
 
-/* The same for scalars of any type. For a scalar longer than a register, its first eight bytes are used. */
+/* The instructions around a body for scalars of any type. Of a scalar longer than a register, only the first eight
+ * bytes are used. */
 #if defined __cplusplus
 #define SCRUPLE_IS_FLOAT_(type) (std::is_same<type, float>::value || std::is_same<type, double>::value)
 #define SCRUPLE_PIN_(type, value) scruple::pin(value)
@@ -244,7 +245,7 @@ void scruple_stop(scruple_batch *);
 #define SCRUPLE_COMPUTED_(in_type, in, out_type, body)                                                                 \
     SCRUPLE_GIVEN_(in_type, in)                                                                                        \
     scruple_out = body(in);
-/* The tare: the argument's register becomes the result's. That takes an instruction, a move of the bits, only between
+/* The tare uses the register of the argument as the result. It takes an instruction, a move of the bits, only between
  * an integer and a floating-point number. */
 #define SCRUPLE_CARRIED_(in_type, in, out_type, body)                                                                  \
     if (SCRUPLE_IS_FLOAT_(in_type) && !SCRUPLE_IS_FLOAT_(out_type)) {                                                  \
@@ -316,7 +317,7 @@ inline void leave(float &value) { pin(value); }
 inline void leave(double &value) { pin(value); }
 template <class T> inline void leave(T &value) { keep(value); }
 
-/* The use of a result in an iteration. */
+/* Uses the result of an iteration. With `Chained`, the next argument depends on it. */
 template <bool Chained, class R> inline void close(uint64_t &bits, uint64_t first, uint64_t mask, R &r, std::true_type)
 {
     pin(r);
@@ -533,27 +534,27 @@ Case<R> declare(const char *name, Make make, F f, bool each, const char *file, i
 
 struct nothing {};
 
-/* f() */
+/* Declares a case whose body is f(). */
 template <class F, class R = decltype(std::declval<F &>()())>
 Case<R> bench(const char *name, F f, const char *file = __builtin_FILE(), int line = __builtin_LINE())
 {
     auto call = [f](nothing &) mutable -> R { return f(); };
     return declare<nothing, R>(name, [] { return nothing(); }, call, false, file, line);
 }
-/* f(a), with a copy of an argument that is a number, else with a reference to the same object */
+/* Declares a case whose body is f(a). A number is passed as a copy, any other argument by reference. */
 template <class F, class A, class R = decltype(std::declval<F &>()(std::declval<A &>()))>
 Case<R> bench(const char *name, F f, A a, const char *file = __builtin_FILE(), int line = __builtin_LINE())
 {
     return declare<A, R>(name, [a] { return a; }, std::move(f), false, file, line);
 }
-/* f(a), with an argument that is made when the case is first asked for */
+/* Declares a case whose body is f(a), with an argument that is made at the first request for the case. */
 template <class Make, class F, class A = decltype(std::declval<Make &>()()),
           class R = decltype(std::declval<F &>()(std::declval<A &>()))>
 Case<R> bench_setup(const char *name, Make make, F f, const char *file = __builtin_FILE(), int line = __builtin_LINE())
 {
     return declare<A, R>(name, std::move(make), std::move(f), false, file, line);
 }
-/* f(a), with a separate argument for every iteration */
+/* Declares a case whose body is f(a), with a separate argument for every iteration. */
 template <class Make, class F, class A = decltype(std::declval<Make &>()()),
           class R = decltype(std::declval<F &>()(std::declval<A &>()))>
 Case<R> bench_input(const char *name, Make make, F f, const char *file = __builtin_FILE(), int line = __builtin_LINE())
@@ -1205,7 +1206,7 @@ static inline void scruple_consume(scruple_batch *b, int stamped)
     unsigned turns = 0;
     scruple_start(b);
     for (;;) {
-        /* Read before the attempt: a queue that is empty after the end stays empty. */
+        /* `over` is read before the attempt, because a queue that is empty after the end stays empty. */
         const int over = __atomic_load_n(&w->flow->over, __ATOMIC_ACQUIRE);
         if (stamped) start = scruple_wall();
         if (q->get(queue, &element)) {
@@ -1281,7 +1282,7 @@ static struct scruple_ledger scruple_cast(const struct scruple_case *c, const st
     for (w = p; w < all; w++) {
         const uint64_t kept = workers[w].moved < workers[w].room ? workers[w].moved : workers[w].room;
         l.got += workers[w].moved;
-        l.invented += workers[w].moved - kept; /* more than can exist; only their number is known */
+        l.invented += workers[w].moved - kept; /* beyond the log's room only the number is known */
         memset(last, 0, p * sizeof *last);
         for (i = 0; i < kept; i++) {
             const uint64_t from = workers[w].log[i] >> SCRUPLE_SEQUENCE_BITS;
@@ -1662,7 +1663,7 @@ static int scruple_pass(const struct scruple_asked *a, uint64_t n, int stamped, 
     return 1;
 }
 
-/* Why the figures are invalid, or an empty text. */
+/* Writes the reason why the figures are invalid, or an empty text if they are valid. */
 static void scruple_verdict(const struct scruple_ledger *l, char *why)
 {
     why[0] = 0;
@@ -1997,7 +1998,7 @@ static void scruple_list(void)
     scruple_say();
 }
 
-/* Answers one request; 0 after bye. */
+/* Answers one request. Returns 0 after bye. */
 static int scruple_answer(char *line)
 {
     struct scruple_text asked = {NULL, 0, 0};

@@ -101,7 +101,7 @@ def what_is_timed_is_said(argv, cases, _hello):
 
 
 def least(program, word, tries=15):
-    """The minimum of several readings, of CPU time if there is any: the least disturbed one."""
+    """Returns the minimum, the least disturbed, of several readings: of CPU time if there is any, else of wall time."""
     entries = [program.ask(f"block {word}")["block"][0] for _ in range(tries)]
     for entry in entries:
         # Other threads of a runtime also use CPU time, and in some runtimes reading the clock takes microseconds.

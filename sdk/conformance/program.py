@@ -108,7 +108,7 @@ class Program:
             found.append(reply["case"])
 
     def cpu(self):
-        """Seconds of CPU time of the whole process so far."""
+        """Returns the CPU time of the whole process so far, in seconds."""
         try:
             with open(f"/proc/{self.process.pid}/stat", encoding="utf-8", errors="replace") as stat:
                 fields = stat.read().rsplit(")", 1)[1].split()
@@ -162,7 +162,7 @@ class Program:
 
 
 def strict_json(raw):
-    """Parses one JSON object in UTF-8 that follows the protocol; else raises ValueError."""
+    """Parses one JSON object in UTF-8. Raises ValueError if it does not follow the protocol."""
     def no_constant(word):
         raise ValueError(f"{word} is not JSON")
 

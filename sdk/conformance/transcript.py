@@ -7,7 +7,7 @@ from program import Gone, Program, Silent
 
 
 def find(cases, wanted):
-    """The case named NAME, or NAME KEY=VALUE for one of several with params."""
+    """Returns the case with the name NAME. NAME KEY=VALUE names one of several cases by its params."""
     for case in cases:
         params = case.get("params", {})
         if case["name"] == wanted or any(f"{case['name']} {k}={v}" == wanted for k, v in params.items()):
@@ -16,7 +16,7 @@ def find(cases, wanted):
 
 
 def mismatch(pattern, value, cases, path="reply"):
-    """None if the value matches, else a description of the difference."""
+    """Returns None if the value matches the pattern, else a description of the difference."""
     if isinstance(pattern, dict):
         if not isinstance(value, dict):
             return f"{path} is not an object"
@@ -64,7 +64,7 @@ def placeholder(pattern, value, cases):
 
 
 def steps(text):
-    """(line number, sign, rest) of every line of a step."""
+    """Yields (line number, sign, rest) of every line that is a step."""
     for number, line in enumerate(text.splitlines(), 1):
         if line[:1] in ("<", ">", "%"):
             yield number, line[0], line[2:] if line[1:2] == " " else line[1:]

@@ -149,37 +149,37 @@ public final class ScrupleBench {
             return this;
         }
 
-        /** The group of the case in reports; by default the name up to its last slash. */
+        /** Sets the group of the case in reports, which is by default the name up to its last slash. */
         public Case<R> group(String name) { return say("group", name); }
-        /** A parameter, a number or a string; cases of one name must differ in them. */
+        /** Adds a parameter, a number or a string. Cases of one name must differ in their parameters. */
         public Case<R> param(String key, Object value) { return add("params", key, value); }
-        /** How many bytes one iteration processes. */
+        /** Sets the number of bytes that one iteration processes. */
         public Case<R> bytes(long n) { return say("throughput", object("unit", "bytes", "amount", n)); }
-        /** How many items one iteration processes. */
+        /** Sets the number of items that one iteration processes. */
         public Case<R> items(long n) { return say("throughput", object("unit", "items", "amount", n)); }
-        /** The numbers of threads to run the case with; each thread runs all iterations. */
+        /** Sets the numbers of threads to run the case with. Each thread runs all iterations. */
         public Case<R> threads(Integer... n) { return say("threads", List.of(n)); }
-        /** The upper limit of a metric per iteration, in its unit. */
+        /** Limits a metric per iteration, in its unit. */
         public Case<R> max(String metric, Number limit) { return add("budgets", metric, object("max", limit)); }
-        /** The upper limit of a metric relative to a reference, such as "+5%" against "baseline". */
+        /** Limits a metric relative to a reference, such as "+5%" against "baseline". */
         public Case<R> max(String metric, String limit, String against) {
             return add("budgets", metric, object("max", limit, "against", against));
         }
-        /** Words for selecting cases. */
+        /** Adds words by which cases can be selected. */
         public Case<R> tags(String... tags) { return say("tags", List.of(tags)); }
-        /** The case is timed in separate processes. */
+        /** Times the case in separate processes. */
         public Case<R> fresh() { return say("fresh", true); }
-        /** The most iterations of one batch. */
+        /** Sets the maximum number of iterations of one batch. */
         public Case<R> maxIterations(int n) { most = n; return say("max_iterations", n); }
-        /** The time limit of one batch, after which the host ends the program. */
+        /** Sets the time limit of one batch, after which the host ends the program. */
         public Case<R> timeLimit(Duration limit) { return say("time_limit", limit.toNanos()); }
-        /** Runs before the case is first used and after each reset, outside the timed part. */
+        /** Sets what runs before the case is first used and after each reset, outside the timed part. */
         public Case<R> setup(Runnable f) { setup = f; return this; }
-        /** Undoes setup, at a reset and at the end. */
+        /** Sets what undoes the setup, at a reset and at the end. */
         public Case<R> teardown(Runnable f) { teardown = f; return this; }
-        /** Says what is wrong with the result of one call; null if nothing is. */
+        /** Sets a check, which returns what is wrong with the result of one call, or null. */
         public Case<R> check(Function<? super R, String> f) { check = f; return say("checked", true); }
-        /** A short text for comparing the results of two versions. */
+        /** Sets a function that makes a short text, by which the results of two versions are compared. */
         public Case<R> digest(Function<? super R, String> f) { digest = f; return this; }
 
         private void prepare() {
@@ -420,7 +420,7 @@ public final class ScrupleBench {
     private static void byHand() {
         List<String> itself = List.of("java", "…");
         try {
-            // The encoding with which the arguments will be passed on.
+            // Arguments are decoded with the encoding with which they will be passed on.
             String encoding = System.getProperty("sun.jnu.encoding", "UTF-8");
             itself = List.of(new String(Files.readAllBytes(Path.of("/proc/self/cmdline")), encoding).split("\0"));
             if (System.getenv("SCRUPLE_BENCH_HAND") == null) {

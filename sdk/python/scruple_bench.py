@@ -97,7 +97,7 @@ class Case:
                 self.teardown(*made)
 
     def loop(self, kind, iterations):
-        """A function without arguments that runs the timed part and returns (start, end, CPU time, last result)."""
+        """Returns a function that runs the timed part and returns (start, end, CPU time, last result)."""
         body = self.body if kind == "c" else _at_once if self.awaited else _identities[min(len(self.made), 3)]
         if self.input:
             inputs = [self.input(**self.params) for _ in range(iterations)]
@@ -120,7 +120,7 @@ class Case:
         self.timing = "latency" if self.chain else "throughput"
 
     def once(self):
-        """Runs the body once; returns the fields with the verdict of the check."""
+        """Runs the body once. Returns the fields with the verdict of the check."""
         result = self.body(self.input(**self.params)) if self.input else self.body(*self.made)
         if self.awaited:
             result = _finished(result)
@@ -210,7 +210,7 @@ class _Counters:
         return collections, blocks, tuple(self.heap)
 
     def difference(self, before, after):
-        """The fields of the batch's entry, and how many events were lost."""
+        """Returns the fields of the batch's entry, and the number of events that were lost."""
         fields = {"gc.count": after[0] - before[0], "python.blocks": after[1] - before[1]}
         if not self.snapshot:
             return fields, 0
@@ -236,7 +236,7 @@ class _Server:
         self.replies.write(text.encode("utf-8", "replace") + b"\n")
 
     def answer(self, request):
-        """Answers one request; False after `bye`."""
+        """Answers one request. Returns False after `bye`."""
         words = request.split(" ")
         action = {"hello": self.hello, "cases": self.list, "block": self.block, "once": self.once,
                   "reset": self.reset, "bye": self.bye}.get(words[0])
@@ -440,7 +440,7 @@ def _param(value):
 
 
 def _throughput(amount):
-    """A number is an amount of bytes; ("items", 12) and ("bytes", 12) name their unit."""
+    """Returns the field for an amount: a number of bytes, or a pair with a unit, such as ("items", 12)."""
     if amount is None:
         return None
     unit, amount = amount if isinstance(amount, (tuple, list)) else ("bytes", amount)

@@ -100,7 +100,7 @@ class TestCase(scruple_bench.Case):
         self.item, self.failure, self.make = item, None, None
 
     def run_test(self):
-        """Why the test fails, or None."""
+        """Runs the test. Returns the reason why it fails, or None."""
         from _pytest.runner import runtestprotocol
 
         self.item.scruple_recorder = None
@@ -137,7 +137,7 @@ class TestCase(scruple_bench.Case):
 
 
 def last_line(text):
-    """The message of pytest's report: its lines that begin with E, or else its last line."""
+    """Returns the message of pytest's report: its lines that begin with E, or else its last line."""
     lines = text.strip().splitlines() or [""]
     return " ".join(line[1:].strip() for line in lines if line.startswith("E ")) or lines[-1]
 

@@ -13,7 +13,7 @@ CONVERSIONS = re.compile(r"mov|cvt|and|pxor|xorps|cwt|c[bwlq]t|unpck|pause$")
 
 
 def loops(function):
-    """The mnemonics of each innermost loop, without moves between registers of one kind: these take no time, and
+    """Yields the mnemonics of each innermost loop, without moves between registers of one kind: these take no time, and
     compilers insert them freely."""
     lines = re.findall(r"^\s*([0-9a-f]+):\t(?:notrack )?((\S+)(?:\s+([0-9a-f]+) <)?.*)$", function, re.M)
     code = [(int(at, 16), text.strip(), word, int(to, 16) if to and word.startswith("j") else None)
@@ -28,7 +28,7 @@ def loops(function):
 
 
 def without(case, tare):
-    """The case without the tare's instructions, removed in their order; None if one is missing."""
+    """Removes the tare's instructions from the case in their order. Returns None if one is missing."""
     due, rest = list(tare), []
     for word in case:
         if due and due[0] == word:
@@ -39,7 +39,8 @@ def without(case, tare):
 
 
 def types_of(symbol):
-    """C: scruple_case_uint8_t_to_float. C++: …held<float, uint8_t, …>::loop<false>, demangled."""
+    """Returns the two types in a symbol, or None. In C it is scruple_case_uint8_t_to_float, in C++ (demangled)
+    …held<float, uint8_t, …>::loop<false>."""
     found = re.search(r"scruple_(?:case|tare)_(\w+?)_to_(\w+)", symbol)
     if found:
         return found[1], found[2]

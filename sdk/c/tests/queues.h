@@ -73,7 +73,7 @@ static void ring_free(void *queue)
     free(r);
 }
 
-/* In the idle one a full queue must not keep its producers busy either. */
+/* The put of the queue that gets stuck without load: producers must not be busy either when it is full. */
 static int ring_put_or_sleep(void *queue, uint64_t element)
 {
     if (!ring_put(queue, element)) pause();

@@ -26,7 +26,7 @@ HASKELL = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
 def weigh_figures(real, name):
-    """(bytes, collections) of a case, requested in the same way as weigh requests them from its child processes."""
+    """Returns (bytes, collections) of a case, requested in the same way as weigh requests them from its children."""
     with tempfile.NamedTemporaryFile("r") as answer:
         environment = dict(os.environ, WEIGH_CASE=f'["/{name.translate(HASKELL)}","{answer.name}"]')
         subprocess.run([real, "+RTS", "-T"], env=environment, check=True)

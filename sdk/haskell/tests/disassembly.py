@@ -15,7 +15,7 @@ PRODUCTS = 5
 
 
 def parts(file):
-    """The code of an object file from one entry point to the next."""
+    """Splits the code of an object file into parts from one entry point to the next."""
     text = subprocess.run(["objdump", "-dr", "--no-show-raw-insn", file], capture_output=True, text=True, check=True).stdout
     return re.split(r"\n\n|\tret\s*\n|\tjmp\s+\*.*\n", text)
 
