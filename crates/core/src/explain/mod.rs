@@ -6,15 +6,15 @@
 //! cannot be the origin; its part is attributed to the nearest caller whose code changed.
 
 mod by_function;
+mod context_differences;
 mod decompose;
-mod flame;
 mod matching;
 mod merged;
 mod names;
 mod noise;
 
 pub use by_function::{Explanation, FunctionDifference, Part, PartKind, Which, explain};
-pub use flame::{Difference, differences};
+pub use context_differences::{Difference, differences};
 pub use matching::{Key, Matched};
 pub use names::{group, is_library, normal};
 pub use noise::settled;

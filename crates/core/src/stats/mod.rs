@@ -6,6 +6,7 @@
 pub mod bootstrap;
 pub mod growth;
 pub mod holm;
+pub mod leak;
 pub mod nodes;
 pub mod ols;
 pub mod outlier;
@@ -15,7 +16,6 @@ pub mod power;
 pub mod processes;
 pub mod quantile;
 pub mod ranks;
-pub mod retained;
 pub mod rng;
 pub mod summary;
 pub mod tare;

@@ -194,6 +194,6 @@ fn samples_and_system_calls_are_divided_by_requests() {
 #[test]
 fn the_server_is_found_by_its_port() {
     let server = Loop::tcp(Stall::default());
-    let found = scruple_measure::load::cost::find::listening_on_port(server.address.port());
+    let found = scruple_measure::load::listener::listening_on_port(server.address.port());
     assert_eq!(found, Ok(std::process::id() as i32));
 }

@@ -2,7 +2,7 @@
 //! can be made to collect. The programs are those of `bench/leaks`.
 
 use crate::scales::{Done, Scales, Skip, installed};
-use scruple_core::stats::retained::{Retained, judge_growth};
+use scruple_core::stats::leak::{Retained, judge_growth};
 use scruple_measure::runtimes::{LIVE, Runtimes};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

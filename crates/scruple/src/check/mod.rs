@@ -1,8 +1,8 @@
 //! `scruple check`: the gate. It compares results that were weighed side by side with limits and with the reference.
 
+pub mod against_merge_base;
 pub mod args;
 pub mod explained;
 pub mod report;
-pub mod revisions;
 pub mod summary;
 pub mod verb;

@@ -1,9 +1,9 @@
 //! `scruple check`: converts what was weighed into a summary, and writes it to all requested outputs.
 
+use super::against_merge_base;
 use super::args::{CheckArgs, CheckVerb, OfCommands, OfServers, OfSuites};
 use super::explained::Origin;
 use super::report;
-use super::revisions;
 use super::summary::{Summary, Weighed};
 use crate::bench;
 use crate::cli::{ResultArgs, StoreArgs};
@@ -22,7 +22,7 @@ const INSTRUCTIONS: &str = "instructions";
 /// Runs the gate: weighs, judges, and reports.
 pub fn check(args: CheckArgs) -> Result<Code, Fault> {
     match args.verb {
-        None => revisions::check(&args.take),
+        None => against_merge_base::check(&args.take),
         Some(CheckVerb::Run(of)) => commands(*of),
         Some(CheckVerb::Bench(of)) => suites(*of),
         Some(CheckVerb::Load(of)) => servers(*of),

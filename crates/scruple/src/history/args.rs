@@ -10,7 +10,7 @@ pub const BUILD_LIMIT: &str = "30min";
 pub const TIME_LIMIT: &str = "5min";
 
 /// The files that a history can be written to.
-const EXPORT: &str = "Write a file. Its extension chooses the format: .html, .svg, .md, .csv or .json";
+const EXPORT: &str = "Write a file; its extension chooses .html, .svg, .md, .csv or .json";
 const EXPORT_LONG: &str = "\
 Write a file. Its extension chooses the format: .html (a page), .svg (the chart), .md (lines for a message), .csv \
 (commit;allocations;memory;time) or .json; json:- is standard output, and readings:FILE is CSV with a row for each \
@@ -217,7 +217,7 @@ pub struct EffortArgs {
     /// Build and weigh every version.
     #[arg(long, conflicts_with = "adaptive", hide_short_help = true)]
     pub all: bool,
-    /// The measuring time; after it, only the least necessary rounds are taken.
+    /// The measuring time; then only necessary rounds are taken.
     #[arg(long, value_name = "TIME", default_value = "10min")]
     pub budget: String,
     /// Treat differences within this margin as the same.

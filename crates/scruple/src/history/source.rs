@@ -143,6 +143,18 @@ impl Source {
         Fault::usage(format!("there is no revision ‘{revision}’ in ‘{}’: {advice}", self.place))
     }
 
+    /// Returns the id of the commit from which this revision and HEAD have diverged.
+    pub fn merge_base(&self, revision: &str) -> Result<String, Fault> {
+        let commit = self.commit(revision)?;
+        self.repository.ask(["merge-base", &commit, "HEAD"]).map_err(|_| {
+            let advice = match self.shallow {
+                true => "the clone is shallow: `git fetch --unshallow` gets the rest",
+                false => "name a revision instead",
+            };
+            Fault::usage(format!("‘{revision}’ and HEAD have no commit in common: {advice}"))
+        })
+    }
+
     /// Returns the ids of the commits of a range, or of a single commit if the text is not a range.
     pub fn members(&self, range: &str) -> Result<Vec<String>, Fault> {
         if !range.contains("..") {

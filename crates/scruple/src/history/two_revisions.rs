@@ -68,15 +68,7 @@ pub fn build(
     let reference = match revisions.base {
         false => (revisions.reference.clone(), source.commit(&revisions.reference)?),
         true => {
-            source.commit(&revisions.reference)?;
-            let base = source.repository.ask(["merge-base", &revisions.reference, "HEAD"]);
-            let base = base.map_err(|_| {
-                let advice = match source.shallow {
-                    true => "the clone is shallow: `git fetch --unshallow` gets the rest",
-                    false => "name a revision instead",
-                };
-                Fault::usage(format!("‘{}’ and HEAD have no commit in common: {advice}", revisions.reference))
-            })?;
+            let base = source.merge_base(&revisions.reference)?;
             (format!("{} ({})", revisions.reference, &base[..10.min(base.len())]), base)
         }
     };

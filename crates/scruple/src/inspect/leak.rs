@@ -15,7 +15,7 @@ use crate::store::run_writer::RunWriter;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::run::{State, Terms};
 use scruple_core::sample::Reading;
-use scruple_core::stats::retained::{Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_growth};
+use scruple_core::stats::leak::{Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_growth};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::command::{Job, Weigher};

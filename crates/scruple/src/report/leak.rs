@@ -7,7 +7,7 @@ use crate::inspect::report::leak::said;
 use crate::show::Report;
 use crate::show::page::{Page, Span};
 use scruple_core::run::Run;
-use scruple_core::stats::retained::judge_growth;
+use scruple_core::stats::leak::judge_growth;
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::{Unit, parse_quantity};
 

@@ -6,9 +6,8 @@
 pub mod by_function;
 pub mod callgrind;
 pub mod collections;
-pub mod find;
-pub mod growth;
 pub mod instructions;
+pub mod memory_growth;
 pub mod sampled;
 pub mod sheet;
 pub mod start;

@@ -1,6 +1,6 @@
 //! The cost sheet: counters read around windows of load, divided by the requests.
 
-use super::growth::{Growth, growth};
+use super::memory_growth::{Growth, growth};
 use super::threads::LivingThreads;
 use super::tree::{Accounts, Memory, Tree};
 use super::unseen_threads::UnseenThreads;

@@ -5,7 +5,7 @@ use crate::show::page::Tone;
 use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
 use scruple_core::metric::Pass;
 use scruple_core::stats::Interval;
-use scruple_core::stats::retained::{Doubt, Retained};
+use scruple_core::stats::leak::{Doubt, Retained};
 use scruple_core::unit::{Unit, exact, grouped, quantity};
 use serde::Serialize;
 use std::fmt::Write as _;

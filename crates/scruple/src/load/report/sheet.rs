@@ -10,7 +10,7 @@ use scruple_core::sample::Reading;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::Plan;
 use scruple_measure::load::cost::collections::{Collections, Pauses, Untold};
-use scruple_measure::load::cost::growth::Growth;
+use scruple_measure::load::cost::memory_growth::Growth;
 use scruple_measure::load::cost::sheet::Row;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;

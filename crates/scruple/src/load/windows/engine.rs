@@ -2,10 +2,10 @@
 
 use super::{Loader, Side, Turn};
 use crate::fault::{Code, Fault};
-use scruple_measure::load::cost::find::{listening_on_port, listening_on_socket};
 use scruple_measure::load::cost::sheet::{Sheet, Watch};
 use scruple_measure::load::cost::start::{Server, ServerError};
 use scruple_measure::load::cost::tree::Tree;
+use scruple_measure::load::listener::{listening_on_port, listening_on_socket};
 use scruple_measure::load::{
     self, Address, LoadError, Moment, Order, Plan, Request, Session, Target, WarmUp, run,
 };

@@ -1,7 +1,7 @@
 //! Memory that a program retains: each planted form of growth is found or left open, and never taken for another.
 
 use scruple_core::stats::Pcg;
-use scruple_core::stats::retained::{Doubt, Retained, judge_growth};
+use scruple_core::stats::leak::{Doubt, Retained, judge_growth};
 
 const SIZES: [f64; 6] = [1000.0, 2000.0, 4000.0, 8000.0, 16_000.0, 32_000.0];
 const ONE_BYTE: f64 = 1.0;
