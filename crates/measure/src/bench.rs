@@ -1,4 +1,5 @@
-//! A running bench program: started with two pipes, queried line by line, ended when it does not answer.
+//! A running bench program: Scruple starts it with two pipes, sends requests line by line, and kills it when it does
+//! not answer.
 
 use crate::heap::{self, HeapError};
 use crate::own_environment::withhold;
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The longest line that is read; a longer one is not a reply.
+/// The longest reply line that is read, in bytes. A longer line violates the protocol.
 const LONGEST_LINE: usize = 64 << 20;
 
 /// The number of bytes that are kept from the end of standard error.
@@ -38,51 +39,51 @@ pub struct BenchProgram {
 /// Why a bench program gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// It could not be started.
+    /// The program could not be started.
     #[error("cannot start ‘{program}’: {error}")]
     NotStarted {
-        /// The program.
+        /// The path of the program.
         program: String,
         /// The system's error.
         error: io::Error,
     },
-    /// It has ended.
+    /// The program has ended.
     #[error("the program ended ({how}){said}")]
     Ended {
-        /// How, in words.
+        /// How the program ended, in words.
         how: String,
-        /// The end of its standard error, on lines of its own.
+        /// The last lines of the program's standard error, indented.
         said: String,
     },
-    /// It did not answer in time.
+    /// The program did not answer within the time limit.
     #[error("no answer within {}: {}", seconds(*.limit), if *.busy { "it was busy all the time (a livelock, or just slow)" } else { "it was idle (a deadlock, or waiting for something)" })]
     Hangs {
-        /// The limit.
+        /// The time limit.
         limit: Duration,
-        /// Whether it used the processor in the second half of that time.
+        /// Whether the program used the processor in the second half of the limit.
         busy: bool,
     },
-    /// Its answer does not follow the protocol.
+    /// The answer does not follow the protocol.
     #[error("the answer to ‘{request}’ is not in the protocol: {line}")]
     Garbled {
-        /// The request.
+        /// The request, shortened.
         request: String,
-        /// The line, shortened.
+        /// The line of the answer, shortened.
         line: String,
     },
-    /// It reported an error.
+    /// The program reported an error.
     #[error("{}", .0.told())]
     Complained(Complaint),
     /// The user interrupted.
     #[error("interrupted")]
     Interrupted,
-    /// The pipe to it failed.
+    /// Reading from or writing to the pipes failed.
     #[error("cannot talk to the program: {0}")]
     Pipe(#[from] io::Error),
     /// The allocation counter could not be attached.
     #[error(transparent)]
     Heap(#[from] HeapError),
-    /// Its instructions could not be counted.
+    /// The program's instructions could not be counted.
     #[error("{0}")]
     NotCounted(String),
 }
@@ -96,17 +97,17 @@ fn seconds(limit: Duration) -> String {
 pub struct Start<'a> {
     /// The file to execute.
     pub path: &'a Path,
-    /// The words; the first is the program's own name.
+    /// The argument vector; its first element is the program's own name.
     pub argv: &'a [OsString],
     /// The number of bytes by which the environment is padded.
     pub padding: usize,
-    /// Attach the allocation counter, with its files in this folder.
+    /// If set, the allocation counter is attached and keeps its files in this folder.
     pub count_in: Option<&'a Path>,
-    /// The working folder; Scruple's own where none is named.
+    /// The working folder; `None` means Scruple's own.
     pub folder: Option<&'a Path>,
-    /// Variables added to Scruple's own.
+    /// Variables that are added to Scruple's own environment.
     pub env: &'a [(OsString, OsString)],
-    /// Whether `env` is the whole environment.
+    /// Whether `env` replaces Scruple's environment instead of being added to it.
     pub whole_env: bool,
 }
 
@@ -229,7 +230,7 @@ impl BenchProgram {
         None
     }
 
-    /// Whether the allocation counter was loaded by the program.
+    /// Whether the program has loaded the allocation counter; `None` if the counter was not requested.
     pub fn counted(&self) -> Option<Result<(), HeapError>> {
         self.heap.as_ref().map(|session| session.read().map(|_| ()))
     }
@@ -239,12 +240,13 @@ impl BenchProgram {
         core_speed::cycle_beside(self.child.id())
     }
 
-    /// How long the program's threads have waited for a core so far, in nanoseconds, where the kernel reports it.
+    /// How long the program's threads have waited for a core so far, in nanoseconds; `None` where the kernel does not
+    /// report it.
     pub fn waited(&self) -> Option<u64> {
         scheduler_waits::waited(self.child.id())
     }
 
-    /// The scheduler's record of the program's threads, where the kernel keeps one.
+    /// The scheduler's record of the program's threads; `None` where the kernel keeps none.
     pub fn threads(&self) -> Option<Threads> {
         scheduler_waits::threads(self.child.id())
     }
@@ -303,7 +305,7 @@ impl BenchProgram {
         }
     }
 
-    /// User and system time of the process in nanoseconds, as precise as the kernel's ticks.
+    /// User and system time of the process in nanoseconds, at the resolution of the kernel's clock ticks.
     fn processor_time(&self) -> u64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
         let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
@@ -325,7 +327,8 @@ impl BenchProgram {
         if !self.buffer.is_empty() {
             how.push_str(", in the middle of a line");
         }
-        // Its last output may not have arrived yet; a process that it left behind may keep the pipe open.
+        // The program's last output may not have arrived yet. The wait is limited, because a process that the program
+        // left behind may keep the pipe open.
         let is_reading = || self.reader.as_ref().is_some_and(|reader| !reader.is_finished());
         while is_reading() && began.elapsed() < Duration::from_secs(3) {
             std::thread::sleep(Duration::from_millis(1));
@@ -335,7 +338,7 @@ impl BenchProgram {
         BenchError::Ended { how, said }
     }
 
-    /// The last lines of its standard error.
+    /// The last lines of the program's standard error.
     pub fn said(&self) -> String {
         let kept = self.stderr.lock().map(|kept| kept.clone()).unwrap_or_default();
         let text = String::from_utf8_lossy(&kept);
@@ -360,7 +363,7 @@ impl Drop for BenchProgram {
     }
 }
 
-/// Reads a reply. A case is recognised by its beginning, because there may be a million of them.
+/// Parses a reply. A case is recognised by its first bytes, which is fast: a program may list a million cases.
 fn parse(line: &[u8]) -> Result<Reply, serde_json::Error> {
     #[derive(serde::Deserialize)]
     struct Listed {

@@ -1,6 +1,6 @@
-//! The kernel's clocks.
+//! Reads the kernel's clocks.
 
-/// The time of a clock of the kernel in nanoseconds; none where that clock does not exist, or no longer.
+/// The time of a kernel clock in nanoseconds; `None` if that clock does not exist, or no longer exists.
 #[inline]
 pub(crate) fn read(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -25,11 +25,11 @@ pub struct Job {
     pub name: String,
     /// The file to execute.
     pub program: Program,
-    /// Its arguments; the first is the program's name.
+    /// The argument vector; its first element is the program's name.
     pub argv: Vec<OsString>,
     /// Variables added to Scruple's own environment.
     pub env: Vec<(OsString, OsString)>,
-    /// The environment of the memory and counting passes; none for Scruple's own.
+    /// The environment in the memory and counting passes; `None` means Scruple's own.
     pub counted_env: Option<Vec<(OsString, OsString)>>,
     /// The working folder.
     pub folder: PathBuf,
@@ -41,7 +41,7 @@ pub struct Job {
     pub time_limit: Option<Duration>,
     /// Fixed addresses in the memory and counting passes.
     pub fixed_addresses: bool,
-    /// Real-time scheduling in the timing pass.
+    /// The real-time scheduling of the timing pass, if it is wanted.
     pub shield: Option<Shield>,
 }
 
@@ -52,15 +52,15 @@ pub struct Weighing {
     pub readings: Vec<Reading>,
     /// How the program ended.
     pub ending: Ending,
-    /// Its standard output, where that was captured.
+    /// The program's standard output, if it was captured.
     pub captured: Option<Captured>,
-    /// The end of its standard error, where that was captured.
+    /// The end of the program's standard error, if it was captured.
     pub last_words: String,
-    /// Processes that outlived it and were killed.
+    /// The number of processes that outlived the program and were killed.
     pub left_behind: u32,
-    /// Why real-time scheduling was refused, or stopped early.
+    /// Why real-time scheduling was refused, or ended early.
     pub shield_lost: Option<String>,
-    /// From before the start to after the end.
+    /// The wall time from before the start to after the end.
     pub wall: Duration,
 }
 
@@ -70,41 +70,41 @@ pub enum WeighError {
     /// The program could not be run.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// Its input or output could not be opened.
+    /// The program's input or output could not be opened.
     #[error("{0}")]
     Streams(#[from] io::Error),
-    /// The script of readings has none for it.
+    /// The script of readings has no reading for this launch.
     #[error("{0}")]
     Script(String),
 }
 
-/// Something that can weigh a job: the machine, or a script of readings.
+/// Something that can weigh a job: this machine, or a script of readings.
 pub trait Weigher {
-    /// Launches the job once in that pass. Launches of one block share its padding.
+    /// Launches the job once in this pass. All launches of one block use the same padding.
     fn weigh(&mut self, job: &Job, pass: Pass, block: u32, padding: usize) -> Result<Weighing, WeighError>;
 
-    /// Launches the job once while its memory is watched from outside. No other figure of such a launch is used.
+    /// Launches the job once while its memory is read from outside. Other figures of such a launch are not used.
     fn watch(&mut self, job: &Job) -> Result<(Weighing, MemoryCourse), WeighError>;
 
-    /// The number of launches of the counting pass in which every instrument runs once.
+    /// The number of launches of the counting pass after which every instrument has run once.
     fn counting_launches(&self) -> u32;
 }
 
-/// Weighs on this machine.
+/// The weigher that launches jobs on this machine.
 pub struct Commands {
     launcher: Launcher,
     interrupted: Arc<AtomicBool>,
     instruments: Vec<Box<dyn Instrument>>,
     base_env: Vec<(OsString, OsString)>,
-    /// Whether Go programs were seen in the process trees of jobs that were traced, by the jobs' words.
+    /// Whether traced process trees of a job contained Go programs, by the job's command line.
     runs_go: HashMap<(PathBuf, Vec<OsString>), bool>,
 }
 
-/// The variable that pads the environment.
+/// The variable whose length pads the environment.
 pub(crate) const PADDING: &str = "SCRUPLE_PADDING";
 
 impl Commands {
-    /// A weigher that uses these instruments in the counting pass.
+    /// Creates a weigher with these instruments for the counting pass.
     pub fn new(
         launcher: Launcher,
         interrupted: Arc<AtomicBool>,
@@ -142,7 +142,7 @@ impl Commands {
 }
 
 impl Commands {
-    /// Launches the job once with this instrument.
+    /// Launches the job once with this instrument attached.
     pub fn weigh_with(&mut self, job: &Job, instrument: &mut dyn Instrument) -> Result<Weighing, WeighError> {
         self.weigh_once(job, Pass::Counting, 0, Some(instrument))
     }
@@ -193,17 +193,18 @@ impl Commands {
     }
 }
 
-/// The identity of a job.
+/// The identity of a job: its program and its arguments.
 fn words(job: &Job) -> (PathBuf, Vec<OsString>) {
     (job.program.path.clone(), job.argv.clone())
 }
 
-/// How long the watcher initially sleeps between two samples.
+/// How long the watcher initially sleeps between two samples of memory.
 const WATCHING: Duration = Duration::from_millis(1);
 
 impl Weigher for Commands {
     fn weigh(&mut self, job: &Job, pass: Pass, block: u32, padding: usize) -> Result<Weighing, WeighError> {
-        // Each instrument has its own launches: one that counts allocations would count those of the other.
+        // Each instrument has its own launches, because instruments disturb each other: an allocation counter would
+        // also count the allocations of another one.
         let mut instruments = std::mem::take(&mut self.instruments);
         let chosen = match pass {
             Pass::Counting if !instruments.is_empty() => {
@@ -215,7 +216,8 @@ impl Weigher for Commands {
         if chosen.as_ref().is_some_and(|instrument| instrument.reads_go())
             && !self.runs_go.contains_key(&words(job))
         {
-            // There was no memory pass; errors of this launch appear again below.
+            // Without a memory pass it is not known whether Go programs run. An error of this launch appears again
+            // below.
             let _ = self.weigh_once(job, Pass::Memory, padding, None);
         }
         let weighing = self.weigh_once(job, pass, padding, chosen);
@@ -225,7 +227,7 @@ impl Weigher for Commands {
 
     fn watch(&mut self, job: &Job) -> Result<(Weighing, MemoryCourse), WeighError> {
         let (stop, launcher) = (AtomicBool::new(false), self.launcher.pid());
-        // A program with real-time priority would starve the watcher.
+        // A program with real-time priority would take the core from the watcher.
         let job = Job { shield: None, ..job.clone() };
         std::thread::scope(|scope| {
             let watcher = scope.spawn(|| memory_map::watch(launcher, WATCHING, &stop));
@@ -241,7 +243,7 @@ impl Weigher for Commands {
     }
 }
 
-/// The figures of a memory course that are kept with the others.
+/// The readings that are taken from a memory course.
 pub(crate) fn seen(course: &MemoryCourse) -> Vec<Reading> {
     let of = |key: &str, value: Option<u64>, lacking: &str| match value {
         Some(value) => Reading::of(declared(key), value as f64, "smaps, from outside"),
@@ -258,7 +260,7 @@ pub(crate) fn seen(course: &MemoryCourse) -> Vec<Reading> {
 }
 
 impl Weighing {
-    /// Readings of metrics for which nothing was launched.
+    /// A result for metrics for which nothing was launched.
     pub(crate) fn not_launched(readings: Vec<Reading>) -> Weighing {
         Weighing {
             readings,
@@ -322,8 +324,9 @@ fn timing(outcome: &Outcome) -> Vec<Reading> {
     readings
 }
 
-/// The longest time that any thread of a program can have waited for a core. The kernel's account is an average over
-/// the cores in use, so in the worst case all of it concerns the core of that thread.
+/// The longest time that any thread of the program can have waited for a core. The kernel's figure is an average over
+/// the cores in use; in the worst case the whole wait was on one thread's core, so it is multiplied by the number of
+/// cores.
 fn contended(outcome: &Outcome) -> Reading {
     let metric = declared("time.contended");
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
@@ -339,9 +342,9 @@ fn contended(outcome: &Outcome) -> Reading {
 const OTHERS_RAN: &str =
     "other threads or processes ran, and the kernel does not keep how long they waited for a core";
 
-/// Whether threads or processes besides the first one ran. Both figures come from one clock of the scheduler: in 2000
-/// launches of programs with one thread, the account was never above the thread's own time, and at most 2 µs below it
-/// because of rounding; one more thread, even an idle one, takes 16 µs.
+/// Whether threads or processes besides the first thread ran. `first_thread` and `all` come from the same clock of
+/// the scheduler: in 2000 launches of programs with one thread, the account of all was never above the thread's own
+/// time, and at most 2 µs below it because of rounding. One more thread, even an idle one, takes 16 µs.
 fn others_ran(first_thread: u64, all: u64) -> bool {
     all > first_thread + first_thread / 200 + 5_000
 }

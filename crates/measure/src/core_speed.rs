@@ -1,4 +1,4 @@
-//! The speed of the core: the time of one cycle, from a chain of dependent additions.
+//! Measures the speed of a core: the length of one cycle, from a chain of dependent additions.
 //!
 //! A dependent addition of two registers takes one cycle on every processor of the last decades (Fog, "Instruction
 //! tables", 2024), whatever else the core executes in parallel, so the chain takes as many cycles as it has additions.
@@ -6,19 +6,19 @@
 use crate::clock;
 use crate::scheduler_waits;
 
-/// Additions in one pass of the loop, and passes in one chain, which takes about 4 µs.
+/// Additions in one pass of the loop, and passes in one chain. One chain takes about 4 µs.
 const UNROLLED: u64 = 8;
 const PASSES: u64 = 2000;
 
 /// How often the chain is run. The fastest run counts, because interruptions only make runs longer.
 const TRIES: u32 = 3;
 
-/// The length in nanoseconds of one cycle of the core on which this program last ran; none where the architecture or
-/// the system does not allow the measurement. Takes about 20 µs.
+/// The length in nanoseconds of one cycle of the core on which this program last ran; `None` if the architecture or
+/// the system does not allow the measurement. The call takes about 20 µs.
 pub fn cycle_beside(program: u32) -> Option<f64> {
     let own = affinity()?;
     let core = scheduler_waits::last_core(program)?;
-    // Where that core is not available, this thread's core is used: cores mostly share a clock.
+    // If the thread cannot move to that core, its current core is measured: cores mostly share a clock.
     move_to(&only(core)?);
     let found = cycle();
     move_to(&own);
@@ -99,7 +99,7 @@ fn only(core: usize) -> Option<libc::cpu_set_t> {
     }
 }
 
-/// Sets the cores of this thread; where the kernel refuses, they stay as they are.
+/// Restricts this thread to these cores; if the kernel refuses, nothing changes.
 fn move_to(cores: &libc::cpu_set_t) {
     // SAFETY: the kernel reads a valid set of the size given.
     unsafe { libc::sched_setaffinity(0, std::mem::size_of::<libc::cpu_set_t>(), cores) };

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// The processes below `root`, from the kernel's lists of children: parents before their children.
+/// The processes below `root` in the kernel's lists of children, parents before their children.
 pub(crate) fn descendants(root: i32) -> Vec<i32> {
     let mut found: Vec<i32> = Vec::new();
     let mut next = 0;

@@ -24,7 +24,7 @@ const TELLING_VARIABLES: &[&str] = &[
     "OMP_NUM_THREADS",
 ];
 
-/// The circumstances of a run in this folder. Facts that cannot be read are left out, not guessed.
+/// The provenance of a run in this folder. Facts that cannot be read are left out, not guessed.
 pub fn provenance(folder: &Path) -> Provenance {
     let info = read("/proc/cpuinfo");
     let cpu = field(&info, &["model name", "Model", "Processor"]).unwrap_or("unknown processor").to_owned();

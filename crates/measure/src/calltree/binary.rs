@@ -1,4 +1,4 @@
-//! Machine code of functions, without what linking changes: addresses of other functions and of data.
+//! The machine code of functions, normalised so that addresses which linking assigns do not count as differences.
 
 use super::data::Data;
 use super::machine_code::{Fnv, MachineCode};
@@ -12,56 +12,57 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-/// The programs and libraries of two profiles. Each is read when the first of its functions is needed.
+/// The programs and libraries of two profiles. A file is read when one of its functions is first needed.
 #[derive(Default)]
 pub struct Binaries {
     files: RefCell<HashMap<String, Option<Rc<Binary>>>>,
 }
 
-/// An instruction that was executed.
+/// One executed instruction of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// The distance from the beginning of its function.
+    /// The distance from the beginning of its function, in bytes.
     pub distance: u64,
-    /// As assemblers write it.
+    /// The instruction in assembler syntax.
     pub text: String,
-    /// What it does, as a number that is the same where linking alone makes a difference.
+    /// A hash of the operation, without the addresses that linking assigns.
     pub code: u32,
-    /// How often.
+    /// How often the instruction was executed.
     pub count: u64,
 }
 
-/// The most bytes of a function that are kept.
+/// The largest number of bytes of one function whose code is kept.
 const LONGEST: u64 = 1 << 13;
 
-/// A program or library.
+/// A program or library that was read from disk.
 struct Binary {
     /// The digest of the whole file.
     digest: u64,
-    /// What it starts with.
+    /// The initial content of its data sections.
     data: Data,
-    /// Whether its code can be disassembled.
+    /// Whether its code can be disassembled: only x86-64 can.
     decodes: bool,
-    /// The loaded segments: address and bytes.
+    /// The loaded segments: the address and the bytes of each.
     segments: Vec<(u64, Vec<u8>)>,
-    /// Names by address.
+    /// Symbol names by address.
     symbols: BTreeMap<u64, String>,
-    /// Relocations: a name by the place of its address.
+    /// Dynamic relocations: the symbol's name by the address of the slot.
     slots: HashMap<u64, String>,
-    /// Addresses of code and data, where they are fixed when the program is linked.
+    /// The address range of code and data if it is fixed at link time, as in an executable that is not
+    /// position-independent.
     fixed: Option<(u64, u64)>,
 }
 
 impl Binaries {
-    /// None read yet.
+    /// Creates an empty collection.
     pub fn new() -> Binaries {
         Binaries::default()
     }
 
-    /// Whether these functions of one program and those of the other have the same code, as far as it was executed in
-    /// either; none where that cannot be determined.
+    /// Whether functions of one program and functions of the other have the same machine code, as far as either
+    /// program executed it; `None` if that cannot be determined.
     pub fn same(&self, a: (&Side, &[usize]), b: (&Side, &[usize])) -> Option<bool> {
-        // Processes and interruptions that are shown as functions have no code.
+        // Processes and signal interruptions are shown as functions, but have no code.
         if a.1.iter().all(|one| a.0.tree.functions[*one].module.is_empty()) {
             return Some(true);
         }
@@ -70,7 +71,7 @@ impl Binaries {
                 let of = |side: &Side, one: &[usize]| self.known(side, *one.first()?);
                 Some(of(a.0, a.1)?.0 == of(b.0, b.1)?.0)
             };
-            // Pieces without symbols cannot be told from each other, and which of them run depends on the input.
+            // Functions without symbols cannot be told apart, and which of them run depends on the input.
             let nameless =
                 |side: &Side, all: &[usize]| all.iter().any(|one| side.functions[*one].name.is_none());
             return match one_file() {
@@ -102,7 +103,7 @@ impl Binaries {
             return Some(true);
         }
         one.name.as_ref().or(other.name.as_ref())?;
-        // Code of which it is not known where it begins cannot be laid beside other code.
+        // Without the function's start address its code cannot be aligned with other code.
         if one.offset == 0 || other.offset == 0 {
             return None;
         }
@@ -123,7 +124,8 @@ impl Binaries {
         Some(places.iter().all(same))
     }
 
-    /// The similarity of the executed code of two functions, from 0 to 1 (Dice, over instructions).
+    /// The similarity of the executed code of two functions, from 0 to 1: the Dice coefficient over multisets of
+    /// instructions.
     pub fn likeness(&self, a: (&Side, usize), b: (&Side, usize)) -> f64 {
         let code = |(side, function): (&Side, usize)| {
             let mut counts: HashMap<u32, u32> = HashMap::new();
@@ -138,7 +140,7 @@ impl Binaries {
         2.0 * f64::from(shared) / f64::from(all.max(1))
     }
 
-    /// The machine code of all functions that were executed, to be kept with a profile.
+    /// The machine code of all executed functions, in a form that is stored with a profile.
     pub fn machine_code(&self, side: &Side) -> MachineCode {
         if let Some(code) = &side.code {
             return code.clone();
@@ -154,10 +156,11 @@ impl Binaries {
                 kept.data.entry(path).or_insert_with(|| file.data.without_variables());
                 let executed = &side.executed[index];
                 if file.decodes && !executed.is_empty() {
-                    // What is executed in another version need not be executed here, so all of it is kept.
+                    // Another version may execute other parts of the function, so the code of the whole function is
+                    // kept.
                     let begin = function.offset;
                     let symbol = file.symbols.range(begin + 1..).next().map_or(begin, |(at, _)| *at);
-                    // Stripped files have few symbols of their own.
+                    // Stripped files have few symbols, so the starts of other functions also limit the function.
                     let other = (function.object.as_deref(), begin + 1);
                     let other = begins.range(other..(other.0, u64::MAX)).next();
                     let next = other.map_or(symbol, |(_, at)| symbol.min(*at));
@@ -177,8 +180,8 @@ impl Binaries {
         kept
     }
 
-    /// The instructions of a function that were executed, in order; none where its file is not there any more, or holds
-    /// code of another kind.
+    /// The executed instructions of a function, in order of address; `None` if its file no longer exists, or holds
+    /// code that cannot be disassembled.
     pub fn listing(&self, side: &Side, function: usize) -> Option<Vec<Listed>> {
         let known = &side.functions[function];
         let object = known.object.as_deref().filter(|_| side.code.is_none())?;
@@ -201,13 +204,12 @@ impl Binaries {
         listed.collect()
     }
 
-    /// Whether a function of one program and one of the other are in files with the same content; none where a file is
-    /// not known.
+    /// Whether two functions, one of each program, are in files with the same content; `None` if a file is not known.
     pub fn same_file(&self, a: (&Side, usize), b: (&Side, usize)) -> Option<bool> {
         Some(self.known(a.0, a.1)?.0 == self.known(b.0, b.1)?.0)
     }
 
-    /// The data that the file of a function starts with; none where it is not known.
+    /// The initial data of the file that contains a function; `None` if the file is not known.
     pub fn data(&self, side: &Side, function: usize) -> Option<Data> {
         let path = side.functions[function].object.as_deref()?;
         match &side.code {
@@ -216,7 +218,7 @@ impl Binaries {
         }
     }
 
-    /// The digest of the file that a function is in, and whether its code can be taken apart.
+    /// The digest of the file that contains a function, and whether the file's code can be disassembled.
     fn known(&self, side: &Side, function: usize) -> Option<(u64, bool)> {
         let path = side.functions[function].object.as_deref()?;
         match &side.code {
@@ -225,7 +227,7 @@ impl Binaries {
         }
     }
 
-    /// What the instruction at a distance from the beginning of a function does.
+    /// The hash of the operation of the instruction at the distance `place` from the beginning of a function.
     fn instruction(&self, side: &Side, function: usize, place: u64) -> Option<u32> {
         if let Some(code) = &side.code {
             return code.functions.get(function)?.get(&place).copied();
@@ -264,7 +266,7 @@ fn read(path: &str, side: &Side) -> Option<Binary> {
             symbols.entry(symbol.address()).or_insert_with(|| name.to_owned());
         }
     }
-    // Functions that have a name but no symbol.
+    // Functions may have a name in the profile but no symbol in the file.
     for function in side.functions.iter().filter(|function| function.object.as_deref() == Some(path)) {
         if let Some(name) = function.name.as_ref().filter(|_| function.offset > 0) {
             symbols.entry(function.offset).or_insert_with(|| name.clone());
@@ -312,7 +314,8 @@ impl Binary {
         (!instruction.is_invalid()).then(|| (instruction, offsets, &bytes[..instruction.len()]))
     }
 
-    /// The operation of the instruction at an address, as a number; the function that contains it starts at `function`.
+    /// A hash of the operation of the instruction at an address, without the addresses that linking assigns.
+    /// `function` is the start address of the function that contains it.
     fn instruction(&self, function: u64, address: u64) -> Option<u32> {
         let (instruction, offsets, bytes) = self.decoded(address)?;
         let mut bytes = bytes.to_vec();
@@ -353,7 +356,7 @@ impl Binary {
         Some(folded(hasher.finish()))
     }
 
-    /// The name of the function that a call leads to, through a stub if need be.
+    /// The name of the function that a call reaches, directly or through a PLT stub.
     fn target(&self, address: u64) -> Option<String> {
         if let Some(name) = self.symbols.get(&address) {
             return Some(normal(&demangle(name)));

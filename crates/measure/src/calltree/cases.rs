@@ -1,4 +1,4 @@
-//! A case of a bench program under the call tree: a process that runs so many of its iterations.
+//! Runs a case of a bench program under the call tree: one process executes a given number of iterations.
 
 use super::counter::Counter;
 use super::profile::Profiles;
@@ -10,25 +10,25 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How long a program may take to answer: it is many times slower than it is.
+/// The time limit for an answer. It is long because Valgrind slows the program down many times.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A case that is counted.
+/// A case whose instructions are to be counted.
 #[derive(Clone, Copy, Debug)]
 pub struct CountedCase<'a> {
-    /// The program.
+    /// How to start the bench program.
     pub start: &'a Start<'a>,
     /// The path of the case.
     pub name: &'a str,
-    /// Iterations of its body.
+    /// The number of iterations of the case's body.
     pub iterations: u64,
 }
 
 impl CountedCase<'_> {
-    /// Runs a process for it; its files are in `folder` meanwhile.
+    /// Runs one process of the bench program under Valgrind. Its profiles are in `folder` while it runs.
     ///
     /// # Errors
-    /// If the program has no such case, or does not do what it is asked, or is not counted.
+    /// Fails if the program has no such case, does not answer or end properly, or cannot be counted.
     pub fn count(
         &self,
         counter: &Counter,
@@ -67,7 +67,7 @@ impl CountedCase<'_> {
         }
     }
 
-    /// The number that the program gives to the case.
+    /// The id that the program assigns to the case.
     fn id(&self, program: &mut BenchProgram, interrupted: &AtomicBool) -> Result<u32, BenchError> {
         let mut reply = program.ask(&Request::Cases, PATIENCE, interrupted)?;
         let mut found = None;

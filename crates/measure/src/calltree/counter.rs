@@ -1,22 +1,22 @@
-//! Which of Valgrind's tools is used, and why no better one.
+//! Chooses one of Valgrind's tools, and says why a better one cannot be used.
 
 use super::error::Unavailable;
 use super::install::{Tool, Valgrind};
 use std::path::{Path, PathBuf};
 
-/// The tools, the best first.
+/// Valgrind's tools, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValgrindTool {
-    /// The call tree: contexts, allocations, whole trees of processes.
+    /// Our own tool: calling contexts and allocations in all processes of a tree.
     Calltree,
-    /// Callgrind: functions and edges, one process.
+    /// Callgrind: functions and call edges in one process.
     Callgrind,
-    /// Cachegrind: the total, one process.
+    /// Cachegrind: only the total, in one process.
     Cachegrind,
 }
 
 impl ValgrindTool {
-    /// Its name in reports.
+    /// The tool's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             ValgrindTool::Calltree => "the call tree",
@@ -26,24 +26,25 @@ impl ValgrindTool {
     }
 }
 
-/// A tool that can count here.
+/// A tool that works on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {
     pub(super) launcher: PathBuf,
     pub(super) library: Option<PathBuf>,
     /// Which tool.
     pub kind: ValgrindTool,
-    /// Why each better tool cannot be used.
+    /// Valgrind's version.
     pub version: String,
-    /// Why each better tool cannot be used.
+    /// The better tools that cannot be used, each with its reason.
     pub refused: Vec<(ValgrindTool, Unavailable)>,
 }
 
 impl Counter {
-    /// The best tool that works here; the call tree is compiled for it if necessary, and kept in `cache`.
+    /// The best tool that works here. The call tree is compiled for the installed Valgrind if necessary, and kept in
+    /// `cache`.
     ///
     /// # Errors
-    /// Why there is none at all.
+    /// Fails with the reason if no tool works.
     pub fn find(cache: &Path) -> Result<Counter, Unavailable> {
         match Tool::prepare(cache) {
             Ok(tool) => Ok(Counter::of(&tool)),
@@ -52,7 +53,7 @@ impl Counter {
         }
     }
 
-    /// The call tree itself.
+    /// The counter that uses the call tree.
     pub fn of(tool: &Tool) -> Counter {
         Counter {
             launcher: tool.launcher.clone(),
@@ -63,7 +64,7 @@ impl Counter {
         }
     }
 
-    /// A tool that came with Valgrind.
+    /// A counter that uses a tool which came with Valgrind; `why` says why the call tree cannot be used.
     pub(super) fn stock(valgrind: &Valgrind, why: Unavailable) -> Result<Counter, Unavailable> {
         let mut refused = vec![(ValgrindTool::Calltree, why)];
         for (kind, name) in [(ValgrindTool::Callgrind, "callgrind"), (ValgrindTool::Cachegrind, "cachegrind")]
@@ -77,7 +78,7 @@ impl Counter {
         Err(Unavailable::NoTool("callgrind"))
     }
 
-    /// The tool, and why no better one is used, in one sentence.
+    /// The tool's name, and why no better one is used, in one phrase.
     pub fn describe(&self) -> String {
         let name = match self.kind {
             ValgrindTool::Calltree => format!("the call tree (valgrind {})", self.version),

@@ -1,5 +1,5 @@
-//! The data that a program or library starts with: constants and variables. Code that is the same works differently on
-//! other data.
+//! The initial data of a program or library: constants and variables. Identical code behaves differently with
+//! different data.
 
 use super::machine_code::Fnv;
 use super::symbols::demangle;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hash::Hasher;
 
-/// The data of a file as numbers, without the addresses that linking puts into it.
+/// Hashes of a file's initial data, without the addresses that linking puts into it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Data {
-    /// The digest of all of it.
+    /// The hash of all data sections.
     digest: u64,
-    /// The digest of each variable with a name.
+    /// The hash of each named variable.
     variables: BTreeMap<String, u64>,
 }
 
@@ -34,7 +34,8 @@ const DESCRIPTIONS: [&str; 9] = [
 const WORD: usize = 8;
 
 impl Data {
-    /// The data of a file. Addresses between `begin` and `end` are its own.
+    /// Hashes the data of a file. Words with values between `begin` and `end`, the file's own address range, count as
+    /// addresses and are zeroed.
     pub(super) fn of(file: &File, (begin, end): (u64, u64)) -> Data {
         let mut sections: Vec<(u64, Vec<u8>)> = file
             .sections()
@@ -65,17 +66,17 @@ impl Data {
         Data { digest: hasher.finish(), variables: variables(file, &sections) }
     }
 
-    /// Whether it is the same data.
+    /// Whether all data are the same.
     pub fn is(&self, other: &Data) -> bool {
         self.digest == other.digest
     }
 
-    /// The same without its parts, which is enough to see whether other data are the same.
+    /// A copy without the hashes of variables, which suffices to see whether other data are the same.
     pub fn without_variables(&self) -> Data {
         Data { digest: self.digest, ..Data::default() }
     }
 
-    /// The names of variables that both have with different data.
+    /// The names of the variables that both files have, with different data.
     pub fn differing<'a>(&'a self, other: &'a Data) -> impl Iterator<Item = &'a str> {
         let differs =
             |(name, value): &(&String, &u64)| other.variables.get(*name).is_some_and(|one| one != *value);
@@ -95,7 +96,7 @@ fn is_data(kind: SectionKind, name: &str) -> bool {
     holds && !DESCRIPTIONS.iter().any(|beginning| name.starts_with(beginning))
 }
 
-/// Each variable ends at its size; one without a size ends where the next begins.
+/// The hash of each variable by name. A variable ends at its size; one without a size ends where the next begins.
 fn variables(file: &File, sections: &[(u64, Vec<u8>)]) -> BTreeMap<String, u64> {
     let mut places: BTreeMap<u64, (u64, &str)> = BTreeMap::new();
     for symbol in file.symbols().chain(file.dynamic_symbols()) {

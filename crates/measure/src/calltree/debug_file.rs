@@ -1,4 +1,4 @@
-//! The file that describes a program or library: itself, or the separate file with its debugging information.
+//! Finds the file with the debugging information of a program or library: the file itself or a separate one.
 
 use gimli::{Dwarf, EndianArcSlice, RunTimeEndian, SectionId};
 use object::{File, Object, ObjectSection};
@@ -6,13 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The reader of line and inline tables.
+/// The gimli reader of DWARF sections.
 pub(super) type Reader = EndianArcSlice<RunTimeEndian>;
 
-/// Where distributions put separate debugging information.
+/// The folder in which distributions put separate debugging information.
 const PLACE: &str = "/usr/lib/debug";
 
-/// Line and inline tables of a file, from itself or from its separate file; none where there are none.
+/// The DWARF tables of a file, from the file itself or from its separate debug file; `None` if neither has line
+/// tables.
 pub(super) fn dwarf(path: &Path, file: &File) -> Option<Dwarf<Reader>> {
     if has_lines(file) {
         return load(file);
@@ -30,7 +31,7 @@ fn has_lines(file: &File) -> bool {
     section.is_some_and(|section| section.size() > 0)
 }
 
-/// By the build's identification, then by the name that the file gives.
+/// The paths where separate debug files may be: by build id, then by the name in `.gnu_debuglink`.
 fn candidates(path: &Path, file: &File) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     if let Ok(Some(id)) = file.build_id()
@@ -42,7 +43,7 @@ fn candidates(path: &Path, file: &File) -> Vec<PathBuf> {
     if let Ok(Some((name, _))) = file.gnu_debuglink()
         && let Some(folder) = path.parent()
     {
-        // A name with folders in it could lead anywhere.
+        // A name with folders in it could lead to any file.
         let name = String::from_utf8_lossy(name).into_owned();
         if !name.contains('/') {
             paths.push(folder.join(&name));

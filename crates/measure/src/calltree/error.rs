@@ -6,21 +6,21 @@ use std::path::PathBuf;
 /// Why an instrument of Valgrind cannot be used here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
-    /// The tool knows the calling conventions of two architectures.
+    /// The platform is not supported: the tool knows the calling conventions of two architectures only.
     #[error("the call tree is for Linux on x86-64 and aarch64")]
     Platform,
-    /// No `valgrind` on the search path.
+    /// There is no `valgrind` on the search path.
     #[error("valgrind is not installed: install the package ‘valgrind’")]
     NoValgrind,
-    /// It is installed, but does not print its version.
+    /// Valgrind is installed, but does not print its version.
     #[error("{path} does not tell its version ({why}): install valgrind anew")]
     NoVersion {
-        /// The program that was asked.
+        /// The program whose version was asked for.
         path: PathBuf,
-        /// What happened.
+        /// What it did instead.
         why: String,
     },
-    /// No compiler.
+    /// No C compiler was found.
     #[error("no C compiler was found (cc, gcc, clang): install one, or name it in CC")]
     NoCompiler,
     /// Valgrind's headers or libraries are missing.
@@ -29,38 +29,38 @@ pub enum Unavailable {
          ‘valgrind’, with Fedora in ‘valgrind-devel’)"
     )]
     NoHeaders {
-        /// Headers or static libraries.
+        /// What is missing: headers or static libraries.
         what: &'static str,
-        /// The program.
+        /// The path of the Valgrind program.
         valgrind: PathBuf,
     },
-    /// Headers and program do not belong together.
+    /// Valgrind's headers and program are of different versions.
     #[error(
         "valgrind’s headers are of version {headers} and the program of {program}: install one version of both"
     )]
     OtherHeaders {
-        /// Version in the headers.
+        /// The version of the headers.
         headers: String,
-        /// Version of the program.
+        /// The version of the program.
         program: String,
     },
-    /// The compiler failed.
+    /// The compiler reported an error.
     #[error("the call tree could not be compiled for valgrind {version}: {why}")]
     NotCompiled {
         /// Valgrind's version.
         version: String,
-        /// The first line that says so.
+        /// The first line of the compiler's output that contains an error.
         why: String,
     },
     /// The cache cannot be written.
     #[error("cannot keep the call tree in {path}: {why}; set XDG_CACHE_HOME to a writable folder")]
     Cache {
-        /// Folder or file.
+        /// The folder or file that cannot be written.
         path: PathBuf,
         /// The system's error.
         why: String,
     },
-    /// It was compiled, but does not count.
+    /// The tool was compiled, but counts nothing.
     #[error("the call tree was compiled for valgrind {version}, but does not work here: {why}")]
     NotWorking {
         /// Valgrind's version.
@@ -79,7 +79,7 @@ pub enum CalltreeError {
     /// A folder or file cannot be used.
     #[error("cannot use {path} for profiles: {source}")]
     Folder {
-        /// Which.
+        /// The folder or file.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
@@ -87,12 +87,12 @@ pub enum CalltreeError {
     /// A profile contains something that the tool does not write.
     #[error("the profile {path} is damaged: {why}")]
     Damaged {
-        /// Which.
+        /// The path of the profile.
         path: PathBuf,
-        /// Where and what.
+        /// The line number and what is wrong.
         why: String,
     },
-    /// Nothing was written.
+    /// The tool wrote no profile.
     #[error("{0} wrote no profile: the program was not started, or ended by force")]
     Nothing(&'static str),
     /// Valgrind itself failed.

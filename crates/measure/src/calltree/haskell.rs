@@ -1,7 +1,8 @@
-//! Programs that GHC compiled. Their functions do not call but jump to each other, so that all of them seem to be called
-//! by the runtime; and most have no symbol. Here their counts are put together by address: GHC's debugging information
-//! (`-g1`) says where each procedure begins; its name is in the source, or in the Core that GHC wrote down. Which procedure
-//! jumps to which is known where the target is in the instruction.
+//! Attributes the counts of programs that GHC compiled to their procedures. Haskell procedures jump to each other
+//! instead of calling, so that all of them seem to be called by the runtime; and most have no symbol. Here counts are
+//! summed by address. GHC's debugging information (`-g1`) says where each procedure begins; its name comes from the
+//! source, or from the Core that GHC dumped. A jump from one procedure to another is known only where the instruction
+//! contains the target.
 
 mod names;
 mod procedures;
@@ -14,32 +15,33 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub(super) use names::is_of_module;
 pub use source::{SourceText, as_built, core_of};
 
-/// A function whose entries come from one other function to this share is shown as called by it.
+/// If at least this share of a function's entries comes from one other function, that function is shown as its
+/// caller.
 const ALL: f64 = 0.99;
 
-/// A piece of Haskell's code: a procedure, or all code of a file that nothing delimits.
+/// A piece of Haskell code: a procedure, or all code of a file that cannot be divided into procedures.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Piece {
     object: String,
-    /// None where nothing tells where procedures begin.
+    /// The start address; `None` where procedure boundaries are not known.
     begin: Option<u64>,
     name: Option<String>,
 }
 
-/// What was counted of a piece.
+/// The counts of a piece.
 #[derive(Default)]
 struct Counted {
     instructions: u64,
     entries: u64,
-    /// Jumps to it from itself, and from others.
+    /// Jumps from the piece to itself.
     repeats: u64,
     from: BTreeMap<usize, u64>,
 }
 
-/// The function that stands for all code of Haskell in the tree, so that its procedures have one caller.
+/// The function in the tree that is shown as the caller of all Haskell procedures.
 pub(super) const ALL_PROCEDURES: &str = "(procedures of Haskell)";
 
-/// The files of a profile with code of Haskell, and which of the profile's functions are.
+/// The files of a profile that contain Haskell code, and for each function of the profile whether it is Haskell code.
 struct Haskell {
     files: HashMap<String, Procedures>,
     functions: Vec<bool>,
@@ -66,7 +68,7 @@ impl Haskell {
         Some(Haskell { files, functions })
     }
 
-    /// The file of a run that is Haskell's.
+    /// The file of a run, if the run is Haskell code.
     fn file_of<'a>(&'a self, run: &'a Run) -> Option<(&'a str, &'a Procedures)> {
         let object = run.object.as_deref()?;
         let procedures = self.files.get(object)?;
@@ -79,8 +81,8 @@ impl Haskell {
     }
 }
 
-/// The profile with a function for each procedure of Haskell, below one that stands for all of them; none where nothing
-/// was compiled by GHC, or the counts by address do not account for those by context.
+/// The profile with one function per Haskell procedure, all below [`ALL_PROCEDURES`]; `None` if GHC compiled nothing
+/// in it, or if the counts by address exceed the counts by context.
 pub(super) fn by_procedure(profile: &Profile, sources: &SourceText<'_>) -> Option<Profile> {
     let haskell = Haskell::of(profile, sources)?;
     let mut pieces = Pieces::default();
@@ -112,9 +114,9 @@ struct Pieces {
     all: Vec<(Piece, Counted)>,
     known: HashMap<Piece, usize>,
     begins: HashMap<(String, u64), usize>,
-    /// Jumps whose targets are known: from, file, where, how often.
+    /// Jumps with known targets: the index of the source piece, the file, the target address, and the count.
     jumps: Vec<(usize, String, u64, u64)>,
-    /// By the number of the run.
+    /// The index of the piece, by the index of the run.
     of_runs: HashMap<usize, usize>,
 }
 
@@ -140,7 +142,7 @@ impl Pieces {
         }
     }
 
-    /// How often each was entered, and the only function that did.
+    /// For each piece, how often it was entered, and its only caller if it has one.
     fn calls(&self) -> Vec<(u64, Option<usize>)> {
         let mut counted: Vec<Counted> = self.all.iter().map(|_| Counted::default()).collect();
         for (from, object, target, count) in &self.jumps {
@@ -157,7 +159,7 @@ impl Pieces {
             (calls, only.map(|(from, _)| *from))
         };
         let mut calls: Vec<(u64, Option<usize>)> = counted.iter().enumerate().map(calls).collect();
-        // Functions that only enter each other are begun by something else.
+        // In a cycle of pieces that only enter each other, the first entry came from elsewhere, so the cycle is cut.
         for at in 0..calls.len() {
             let mut above = calls[at].1;
             let mut steps = 0;
@@ -173,14 +175,15 @@ impl Pieces {
     }
 }
 
-/// Contexts of other code keep their callers; what Haskell's code calls is called by the one that stands for all of it.
+/// Builds the new profile. Contexts of other code keep their callers; functions that Haskell code calls become
+/// callees of [`ALL_PROCEDURES`].
 fn rebuilt(profile: &Profile, haskell: &Haskell, pieces: &Pieces, rest: u64) -> Profile {
     let mut new = Profile { contexts: Vec::new(), recursive: Vec::new(), ..profile.clone() };
     let function =
         |name: Option<String>, object: Option<String>, offset: u64| Function { name, object, offset };
     new.functions.push(function(Some(ALL_PROCEDURES.to_owned()), None, 0));
     let all_procedures = Some(new.functions.len() - 1);
-    // After the root, whose number is 0.
+    // The context of `ALL_PROCEDURES` follows the root, whose index is 0.
     let all = 1;
     let mut place: Vec<usize> = Vec::with_capacity(profile.contexts.len());
     for context in &profile.contexts {
@@ -193,7 +196,7 @@ fn rebuilt(profile: &Profile, haskell: &Haskell, pieces: &Pieces, rest: u64) -> 
         place.push(new.contexts.len());
         new.contexts.push(Context { parent, ..context.clone() });
         if parent.is_none() {
-            // How often the runtime starts Haskell's code is no matter of the procedures.
+            // How often the runtime starts Haskell code says nothing about the procedures.
             let (parent, function) = (Some(0), all_procedures);
             new.contexts.push(Context { parent, function, calls: 1, own: rest, ..Context::default() });
         }
@@ -212,7 +215,7 @@ fn rebuilt(profile: &Profile, haskell: &Haskell, pieces: &Pieces, rest: u64) -> 
     let calls = pieces.calls();
     let mut contexts: Vec<Option<usize>> = vec![None; pieces.all.len()];
     for at in 0..pieces.all.len() {
-        // The callers first.
+        // The contexts of the callers must exist first.
         let mut path = vec![at];
         while let Some(above) = calls[path[path.len() - 1]].1 {
             path.push(above);

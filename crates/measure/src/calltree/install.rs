@@ -1,4 +1,5 @@
-//! Compiles the tool for the installed Valgrind, once for each version, and keeps it.
+//! Compiles the tool for the installed Valgrind, once for each version and each set of sources, and keeps it in a
+//! cache.
 
 use super::error::Unavailable;
 use crate::program::Program;
@@ -15,7 +16,7 @@ macro_rules! sources {
     };
 }
 
-/// The tool's sources, with its licence: they are distributed with the binary.
+/// The tool's sources and its licence. They are embedded in the binary, so that they are distributed with it.
 const SOURCES: &[(&str, &str)] = sources![
     "COPYING",
     "calltree.h",
@@ -29,7 +30,8 @@ const SOURCES: &[(&str, &str)] = sources![
     "translate.c"
 ];
 
-/// A Valgrind tool runs without a C library, at an address that programs do not use.
+/// Compiler flags. A Valgrind tool is linked statically, without the C library, at an address that programs do not
+/// use.
 const FLAGS: [&str; 20] = [
     "-std=gnu11",
     "-O2",
@@ -47,7 +49,8 @@ const FLAGS: [&str; 20] = [
     "_start",
     "-Wl,-Ttext-segment=0x58000000",
     "-Wl,--build-id=none",
-    // See main.c: line and unwinding tables are not read at the program's start, and checks of blocks are left out.
+    // See main.c: these replace functions of Valgrind. Line and unwinding tables are not read at the program's start,
+    // and checks of translated blocks are left out.
     "-Wl,--wrap=vgModuleLocal_read_debuginfo_dwarf3",
     "-Wl,--wrap=vgModuleLocal_read_callframe_info_dwarf3",
     "-Wl,--wrap=sanityCheckIRSB",
@@ -56,17 +59,17 @@ const FLAGS: [&str; 20] = [
 
 const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
 
-/// Valgrind as it is installed.
+/// The installed Valgrind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Valgrind {
-    /// The launcher itself, not a shell script that sets variables before it.
+    /// The launcher binary, not the shell script that sets variables before it starts the launcher.
     pub(super) launcher: PathBuf,
     pub(super) version: String,
-    /// The folders that are searched for tools, headers and libraries.
+    /// The installation prefix, below which tools, headers and libraries are searched.
     prefix: PathBuf,
 }
 
-/// The compiled tool.
+/// The compiled tool and the Valgrind that runs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
     /// Valgrind's launcher.
@@ -90,7 +93,7 @@ impl Valgrind {
         let said = String::from_utf8_lossy(&output.stdout);
         let version = said.trim().strip_prefix("valgrind-").filter(|_| output.status.success());
         let version = version.ok_or_else(|| unknown(format!("it said ‘{}’", said.trim().escape_debug())))?;
-        // Debian puts a script in front of it, which changes the environment of the program.
+        // Debian installs a script under the name `valgrind`, which changes the environment of the program.
         let behind = path.with_file_name("valgrind.bin");
         let launcher = if behind.is_file() { behind } else { path.to_owned() };
         let real = fs::canonicalize(&launcher).unwrap_or(launcher.clone());
@@ -126,7 +129,7 @@ impl Valgrind {
         Ok(folder)
     }
 
-    /// The core, the translator and the parts of the compiler's library that they need, in link order.
+    /// Valgrind's core, its translator, and the parts of the compiler's library that they need, in link order.
     fn archives(&self) -> Result<Vec<PathBuf>, Unavailable> {
         let names = ["coregrind", "vex", "gcc-sup"].map(|name| format!("lib{name}-{ARCHITECTURE}-linux.a"));
         let multiarch = format!("lib/{}-linux-gnu/valgrind", std::env::consts::ARCH);
@@ -141,10 +144,10 @@ impl Valgrind {
 }
 
 impl Tool {
-    /// The tool for the Valgrind on the search path: from the cache, or compiled now.
+    /// The tool for the Valgrind on the search path: from the cache if it is there, else compiled now.
     ///
     /// # Errors
-    /// What is missing, and how to get it.
+    /// Says what is missing and how to get it.
     pub fn prepare(cache: &Path) -> Result<Tool, Unavailable> {
         if !cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))) {
             return Err(Unavailable::Platform);
@@ -175,7 +178,7 @@ impl Tool {
         if folder.join("complete").is_file() {
             return Ok(tool);
         }
-        // Remains of an interrupted attempt.
+        // The folder may hold remains of an interrupted attempt.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("source")).map_err(kept(&folder))?;
         let built = compile(valgrind, &folder, &headers, &archives).and_then(|()| tool.try_out());
@@ -216,7 +219,7 @@ impl Tool {
     }
 }
 
-/// What the binary depends on besides Valgrind's version.
+/// A hash of everything that the compiled tool depends on besides Valgrind's version.
 fn digest(archives: &[PathBuf]) -> u64 {
     let mut hasher = DefaultHasher::new();
     (SOURCES, FLAGS).hash(&mut hasher);

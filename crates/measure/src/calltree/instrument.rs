@@ -1,4 +1,4 @@
-//! The call tree of successive launches.
+//! An instrument that records the call tree of each launch.
 
 use super::counter::Counter;
 use super::error::CalltreeError;
@@ -11,7 +11,7 @@ use crate::program::{FileKind, Program};
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
 
-/// Records the call tree of each launch, with sources of variation removed.
+/// Records the call tree of each launch. Sources of variation, such as random addresses, are removed.
 pub struct Trees {
     counter: Counter,
     folder: PathBuf,
@@ -20,12 +20,12 @@ pub struct Trees {
 }
 
 impl Trees {
-    /// Uses this counter, which must be the call tree; profiles are in `folder` while a program runs.
+    /// Uses this counter, which must be the call tree. Profiles are in `folder` while a program runs.
     pub fn new(counter: &Counter, folder: &Path) -> Trees {
         Trees { counter: counter.clone(), folder: folder.to_owned(), session: None, taken: None }
     }
 
-    /// The trees of the launch that has just ended; none where nothing was launched.
+    /// Takes the profiles of the launch that has just ended; `None` if nothing was launched.
     pub fn take(&mut self) -> Option<Result<Profiles, CalltreeError>> {
         self.taken.take()
     }

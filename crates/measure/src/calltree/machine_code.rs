@@ -1,23 +1,24 @@
-//! Machine code of functions as numbers, so that it can be compared when the program is there no more.
+//! The machine code of functions as hashes, so that it can be compared after the program's files are gone.
 
 use super::data::Data;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher;
 
-/// The code of one side of a comparison.
+/// The machine code of one side of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineCode {
-    /// Of each file, its digest and whether its code could be taken apart.
+    /// The digest of each file, and whether its code could be disassembled.
     pub files: HashMap<String, (u64, bool)>,
-    /// Of each file, the data that it starts with.
+    /// The initial data of each file.
     #[serde(default)]
     pub data: HashMap<String, Data>,
-    /// Of each function, what the instruction at each distance from its beginning does.
+    /// For each function, the hash of the operation at each distance from the function's beginning.
     pub functions: Vec<BTreeMap<u64, u32>>,
 }
 
-/// FNV-1a of 64 bits (Fowler, Noll, Vo): unlike the standard library's, it is the same in every version.
+/// FNV-1a with 64 bits (Fowler, Noll, Vo). Unlike the standard library's hasher, it gives the same values in every
+/// version.
 pub(super) struct Fnv(u64);
 
 impl Default for Fnv {

@@ -1,4 +1,4 @@
-//! The profiles of one program as one call tree, with names that can be compared across versions.
+//! Merges the profiles of one program into one call tree, with names that can be compared across versions.
 
 use super::haskell::{self, SourceText};
 use super::machine_code::MachineCode;
@@ -8,30 +8,30 @@ use scruple_core::explain::{self, Cost, Tree, is_library, normal};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// The name that stands for the file of the program itself, whatever it is called.
+/// The module name of the program's own file, whatever that file is called.
 const PROGRAM: &str = "program";
 
-/// Functions by file, address, name, and whether the file is the program itself.
+/// Indices of functions by file, address, name, and whether the file is the program itself.
 type Known = HashMap<(Option<String>, u64, Option<String>, bool), usize>;
 
 /// One of two programs that are compared.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
-    /// All contexts of all processes, below a root without a function.
+    /// The contexts of all processes, below a root without a function.
     pub tree: Tree,
-    /// The functions of the tree as in the profiles, in the same order.
+    /// The tree's functions as the profiles name them, in the order of the tree.
     pub functions: Vec<Function>,
-    /// Instructions that were executed in each function: the offset from its start, and the length.
+    /// For each function, the executed instructions: the length by the distance from the function's start, in bytes.
     pub executed: Vec<BTreeMap<u64, u8>>,
-    /// How often each instruction was executed, by file and address.
+    /// How often each instruction was executed, by file and address in the file.
     pub counts: HashMap<(String, u64), u64>,
-    /// Functions with names, and those without, by their own cost.
+    /// The own instructions of functions with a name, and of functions without one.
     pub named: (u64, u64),
-    /// Calls from a context to one above it: from, to, and how many.
+    /// Recursive calls: the calling context, the called context above it, and the number of calls.
     pub recursive: Vec<(usize, usize, u64)>,
-    /// Edges to functions that have no context of their own, because there are too many.
+    /// Calls to functions that have no context of their own, because there are too many contexts.
     pub cut: u64,
-    /// The functions' code, where it was kept with the profile; else it is in their files.
+    /// The functions' machine code if it was stored with the profile; `None` if it has to be read from the files.
     pub code: Option<MachineCode>,
 }
 
@@ -41,7 +41,7 @@ impl Side {
         Side::with_sources(profiles, &haskell::as_built)
     }
 
-    /// The same, with the sources by which functions of Haskell are named.
+    /// Like [`Side::of`], but `sources` supplies the sources that name Haskell functions.
     pub fn with_sources(profiles: &Profiles, sources: &SourceText<'_>) -> Side {
         let mut side = Side::default();
         let root = side.add_function(Function::default(), explain::Function::default());
@@ -57,18 +57,18 @@ impl Side {
         side
     }
 
-    /// The share of instructions in code without a name.
+    /// The share of instructions that were executed in functions without a name.
     pub fn nameless(&self) -> f64 {
         let (named, nameless) = self.named;
         nameless as f64 / (named.saturating_add(nameless)).max(1) as f64
     }
 
-    /// Whether GHC compiled any of it.
+    /// Whether GHC compiled a part of the program.
     pub fn is_haskell(&self) -> bool {
         self.tree.functions.iter().any(|function| function.trampoline)
     }
 
-    /// The share of instructions in code of Haskell that is known by its module only.
+    /// The share of instructions in Haskell functions of which only the module is known.
     pub fn local_functions(&self) -> f64 {
         let is_local = |function: &usize| haskell::is_of_module(&self.tree.functions[*function].shown);
         let contexts = self.tree.contexts.iter().filter(|context| is_local(&context.function));
@@ -76,7 +76,8 @@ impl Side {
         sum as f64 / self.tree.total(explain::Count::Instructions).max(1) as f64
     }
 
-    /// Adds a function, as the profile has it and under the name that other versions have as well; gives its place.
+    /// Adds a function: `function` as the profile has it, `named` with names that other versions share. Returns its
+    /// index.
     pub fn add_function(&mut self, function: Function, named: explain::Function) -> usize {
         self.functions.push(function);
         self.tree.functions.push(named);
@@ -151,7 +152,8 @@ impl Side {
         }
     }
 
-    /// A function that stands for something else: a process or an interruption.
+    /// The index of a function without code that stands for a process or a signal interruption; it is added if
+    /// necessary.
     fn special(&mut self, named: explain::Function) -> usize {
         match self.tree.functions.iter().position(|known| *known == named) {
             Some(known) => known,
@@ -164,7 +166,7 @@ fn base(path: &str) -> &str {
     Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
 }
 
-/// The file of the program itself: the one in which the process starts, after the loader.
+/// The program's own file: the one in which the process starts, after the loader.
 fn own_file(profile: &Profile) -> Option<&str> {
     let is_loader = |object: &str| base(object).starts_with("ld-") || base(object).starts_with("ld64");
     let starts = ["_start", "_rt0_amd64_linux", "_rt0_arm64_linux"];
@@ -178,7 +180,7 @@ fn own_file(profile: &Profile) -> Option<&str> {
     by_start.or_else(by_word).and_then(|function| function.object.as_deref())
 }
 
-/// The function under names that are the same in other versions.
+/// The function with names that other versions share.
 fn named(function: &Function, is_own: bool) -> explain::Function {
     let shown = function.name.as_deref().map(demangle).unwrap_or_default();
     let name = normal(&shown);
@@ -198,7 +200,7 @@ fn named(function: &Function, is_own: bool) -> explain::Function {
     }
 }
 
-/// `libz.so.1.2.13` and `libc-2.36.so` without their versions.
+/// The file name without its version: `libz.so.1.2.13` becomes `libz.so`, `libc-2.36.so` becomes `libc.so`.
 pub fn without_version(file: &str) -> String {
     let stem = file.find(".so").map_or(file, |at| &file[..at]);
     let numbers = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');

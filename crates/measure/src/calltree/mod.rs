@@ -36,6 +36,6 @@ pub use session::{CalltreeSession, Counted, Settings};
 pub use sources::{Amount, SourceCosts};
 pub use symbols::{Frame, Location, Symbols, demangle};
 
-/// The definition of one instruction, shown wherever a count is shown.
+/// The definition of an instruction. It is shown wherever a count of instructions is shown.
 pub const DEFINITION: &str = "instructions in user space of the processor that Valgrind shows to the program; a repeated \
      string instruction counts once for each repetition; the kernel's own are not counted";

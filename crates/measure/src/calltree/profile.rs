@@ -1,4 +1,4 @@
-//! The counts of the tool.
+//! The data that the tool writes: profiles of processes, contexts, functions and runs of instructions.
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -6,42 +6,42 @@ use std::collections::HashMap;
 /// The profiles of one launch: one for each part of each process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profiles {
-    /// In the order of processes and parts.
+    /// The profiles, sorted by process and part.
     pub processes: Vec<Profile>,
-    /// Processes that were killed, whose counts are lost.
+    /// The ids of processes that were killed, whose counts are lost.
     pub lost: Vec<i32>,
 }
 
-/// The counts of one process until it ended, executed another program, or was asked for them.
+/// The counts of one process until it ended, executed another program, or was asked to write its counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// The process.
+    /// The process id.
     pub process: i32,
-    /// Its parent.
+    /// The id of the parent process.
     pub parent: i32,
-    /// The number of the part.
+    /// The number of the part, counted within the process.
     pub part: u32,
-    /// The program's words.
+    /// The program's command line.
     pub words: Vec<String>,
     /// The name that the program or a controlling process gave to this part.
     pub label: Option<String>,
-    /// Why it ends here.
+    /// Why this part ends.
     pub end: End,
-    /// All instructions.
+    /// The number of all instructions.
     pub total: u64,
-    /// The tree, empty where only the total was counted; parents before children, the root first.
+    /// The context tree: parents before children, the root first. It is empty if only the total was counted.
     pub contexts: Vec<Context>,
-    /// Calls that return to a context on the path.
+    /// Calls to a function that is already on the path; they return to its context.
     pub recursive: Vec<RecursiveCalls>,
-    /// Functions, by the index that contexts and runs use.
+    /// Functions; contexts and runs refer to them by index.
     pub functions: Vec<Function>,
-    /// Instructions by address.
+    /// Instruction counts by address.
     pub runs: Vec<Run>,
     /// Whether only the total was counted.
     pub total_only: bool,
-    /// Entry points of allocators that were seen. Where there are none, allocations could not be counted.
+    /// The number of entry points of allocators that were found. If it is 0, allocations could not be counted.
     pub heap_functions: u32,
-    /// Edges to functions that have no context of their own because there are too many.
+    /// Calls to functions that have no context of their own, because there are too many contexts.
     pub cut: u64,
 }
 
@@ -51,85 +51,85 @@ pub enum End {
     /// The process ended.
     #[default]
     Exit,
-    /// It executed another program.
+    /// The process executed another program.
     Exec,
-    /// The program, or a controlling process, requested it.
+    /// The program, or a controlling process, requested the profile.
     Request,
 }
 
-/// A function.
+/// A function in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Function {
-    /// The symbol; none where no symbol covers the code.
+    /// The symbol; `None` if no symbol covers the code.
     pub name: Option<String>,
-    /// The file; none for code that the program generated.
+    /// The path of the file; `None` for code that the program generated.
     pub object: Option<String>,
-    /// Its start, in the file's own addresses.
+    /// The start address, as the file numbers addresses.
     pub offset: u64,
 }
 
-/// A calling context.
+/// A calling context: a function with the path of calls that led to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Context {
-    /// The index of the caller's context; none for the root.
+    /// The index of the caller's context; `None` for the root.
     pub parent: Option<usize>,
-    /// The index of the function; none for the root and for interruptions by signals.
+    /// The index of the function; `None` for the root and for interruptions by signals.
     pub function: Option<usize>,
-    /// Calls from the parent.
+    /// The number of calls from the parent.
     pub calls: u64,
-    /// Own instructions of this context.
+    /// Instructions executed in this context, without those of callees.
     pub own: u64,
-    /// Its own use of the heap.
+    /// Allocations made in this context, without those of callees.
     pub heap: Heap,
 }
 
 /// Allocations, by the rules of Valgrind's memcheck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heap {
-    /// Blocks.
+    /// The number of allocated blocks.
     pub allocations: u64,
-    /// Bytes requested.
+    /// The number of bytes requested.
     pub bytes: u64,
-    /// Blocks freed.
+    /// The number of freed blocks.
     pub frees: u64,
 }
 
-/// Calls from one context to another that is above it.
+/// Calls from one context to another that is above it on the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecursiveCalls {
-    /// The caller's.
+    /// The index of the caller's context.
     pub from: usize,
-    /// That of the function that was called.
+    /// The index of the called function's context.
     pub to: usize,
-    /// How many.
+    /// The number of calls.
     pub calls: u64,
 }
 
-/// Instructions that are executed together.
+/// Successive instructions that are always executed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The index of the function; none where no symbol covers it.
+    /// The index of the function; `None` if no symbol covers the code.
     pub function: Option<usize>,
-    /// The file; none for code that the program generated.
+    /// The path of the file; `None` for code that the program generated.
     pub object: Option<String>,
-    /// The address of the first one, in the file's own addresses.
+    /// The address of the first instruction, as the file numbers addresses.
     pub offset: u64,
-    /// The length of each in bytes.
+    /// The length of each instruction in bytes.
     pub lengths: Vec<u8>,
-    /// How often.
+    /// How often the run was executed.
     pub count: u64,
 }
 
-/// The counts of one function in all its contexts.
+/// The counts of one function, summed over all its contexts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionTotals {
-    /// Own instructions.
+    /// Instructions of the function itself.
     pub own: u64,
-    /// Instructions including callees.
+    /// Instructions of the function and of its callees.
     pub inclusive: u64,
-    /// Calls, including recursive ones.
+    /// The number of calls, including recursive ones.
     pub calls: u64,
-    /// Its own allocations.
+    /// Allocations by the function itself.
     pub heap: Heap,
 }
 
@@ -142,12 +142,12 @@ impl std::ops::AddAssign for Heap {
 }
 
 impl Profiles {
-    /// All instructions of all processes.
+    /// The number of instructions of all processes.
     pub fn total(&self) -> u64 {
         self.processes.iter().map(|profile| profile.total).sum()
     }
 
-    /// All allocations of all processes; none where no allocator was seen in any of them.
+    /// The allocations of all processes; `None` if no process has a known allocator.
     pub fn heap(&self) -> Option<Heap> {
         let seen = self.processes.iter().filter(|profile| profile.heap_functions > 0);
         seen.map(Profile::heap).reduce(|mut sum, heap| {
@@ -158,7 +158,7 @@ impl Profiles {
 }
 
 impl Profile {
-    /// All allocations of the process.
+    /// The allocations of the process.
     pub fn heap(&self) -> Heap {
         let mut sum = Heap::default();
         for context in &self.contexts {
@@ -167,7 +167,8 @@ impl Profile {
         sum
     }
 
-    /// Instructions of each context including those below it. A recursive call is already inside its function.
+    /// For each context, its instructions including those of the contexts below it. Recursive calls have no context
+    /// of their own, so that none is counted twice.
     pub fn inclusive(&self) -> Vec<u64> {
         let mut sums: Vec<u64> = self.contexts.iter().map(|context| context.own).collect();
         for at in (0..self.contexts.len()).rev() {
@@ -178,7 +179,7 @@ impl Profile {
         sums
     }
 
-    /// The sums of each function.
+    /// The counts of each function, summed over its contexts.
     pub fn functions(&self) -> HashMap<&Function, FunctionTotals> {
         let mut totals: HashMap<&Function, FunctionTotals> = HashMap::new();
         let inclusive = self.inclusive();
@@ -199,7 +200,8 @@ impl Profile {
         totals
     }
 
-    /// The functions from the root to a context, outermost first; none stands for an interruption by a signal.
+    /// The functions on the path from the root to a context, outermost first; `None` stands for an interruption by a
+    /// signal.
     pub fn path(&self, context: usize) -> Vec<Option<&Function>> {
         let mut path = Vec::new();
         let mut at = Some(context);

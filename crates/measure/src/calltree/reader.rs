@@ -1,4 +1,4 @@
-//! Reads the files that the tool writes (see `profile.c` of the tool). They may be damaged.
+//! Reads the files that the tool writes (see the tool's `profile.c`). The files may be damaged.
 
 use super::error::CalltreeError;
 use super::profile::{Context, End, Function, Heap, Profile, Profiles, RecursiveCalls, Run};
@@ -7,13 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The version of the format.
+/// The first line of a file: the format and its version.
 const HEAD: &str = "scruple-calltree 1";
 
-/// All profiles whose path begins with `out` and a dot.
+/// Reads all profiles whose path is `out`, a dot, and the numbers of process and part.
 ///
 /// # Errors
-/// If one cannot be read, or there is none.
+/// Fails if a profile cannot be read, or there is none.
 pub(super) fn read_all(out: &Path) -> Result<Profiles, CalltreeError> {
     let folder = out.parent().unwrap_or(Path::new("."));
     let beginning = format!("{}.", out.file_name().unwrap_or_default().to_string_lossy());
@@ -50,7 +50,7 @@ pub(super) fn read_all(out: &Path) -> Result<Profiles, CalltreeError> {
 /// Reads one profile.
 ///
 /// # Errors
-/// What is wrong with it, and in which line.
+/// Says what is wrong with the profile, and in which line.
 pub(super) fn parse(text: &str) -> Result<Profile, String> {
     let mut lines = text.lines();
     match lines.next() {
@@ -79,7 +79,7 @@ struct Reader {
     ended: bool,
 }
 
-/// The words of a line.
+/// Splits a line into words.
 struct Words<'a>(&'a str);
 
 impl<'a> Words<'a> {
@@ -99,7 +99,7 @@ impl<'a> Words<'a> {
         u64::from_str_radix(word, 16).map_err(|_| format!("‘{}’ is not an address", word.escape_debug()))
     }
 
-    /// The rest of the line: text of the program's.
+    /// The rest of the line, unescaped: text that comes from the program.
     fn text(self) -> String {
         let mut text = String::with_capacity(self.0.len());
         let mut characters = self.0.chars();
@@ -175,7 +175,7 @@ impl Reader {
         let (id, parent, function): (u32, u32, u32) = (words.number()?, words.number()?, words.number()?);
         let own = words.number()?;
         let heap = Heap { allocations: words.number()?, bytes: words.number()?, frees: words.number()? };
-        // Only the first one has no parent; each comes after its parent.
+        // Only the first context has no parent, and each other one follows its parent.
         let parent = match parent {
             0 if self.profile.contexts.is_empty() => None,
             id => Some(Reader::known(&self.contexts, id, "context")?),
@@ -216,7 +216,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Checks that the parts add up to the total.
+    /// Checks that the own instructions of contexts, and those of runs, each add up to the total.
     fn finish(self) -> Result<Profile, String> {
         let profile = self.profile;
         if !self.ended {

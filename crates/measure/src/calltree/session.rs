@@ -1,4 +1,4 @@
-//! One launch under a counter: the words before the program's own, and the results.
+//! One launch under Valgrind: its command line, its environment, and its counts.
 
 use super::counter::{Counter, ValgrindTool};
 use super::error::CalltreeError;
@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The kind of count.
+/// What is counted, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Only all instructions together, which is the cheapest.
+    /// Whether only the total number of instructions is counted, which is the cheapest.
     pub total_only: bool,
-    /// The kernel's random input to the program is the same in each run (the call tree only).
+    /// Whether the random bytes that the kernel gives to the program are the same in each run (the call tree only).
     pub fixed_random: bool,
-    /// Other processes may reset, write and label counts while the program runs, with `vgdb`.
+    /// Whether other processes may reset, write and label counts with `vgdb` while the program runs.
     pub control: bool,
 }
 
@@ -31,24 +31,24 @@ pub struct CalltreeSession {
     folder: PathBuf,
 }
 
-/// The result.
+/// The counts of one launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counted {
-    /// The tool.
+    /// The tool that counted.
     pub by: ValgrindTool,
-    /// All instructions of all processes.
+    /// The number of instructions of all processes.
     pub total: u64,
-    /// The trees; empty unless the call tree counted.
+    /// The call trees; empty unless the call tree counted.
     pub profiles: Profiles,
-    /// By function, where callgrind counted.
+    /// The counts by function, if callgrind counted.
     pub callgrind: Option<callgrind::Profile>,
 }
 
 impl CalltreeSession {
-    /// Creates a session with files in a folder of its own below this one.
+    /// Creates a session. Its files are in a new folder inside `below`.
     ///
     /// # Errors
-    /// If that folder cannot be made.
+    /// Fails if that folder cannot be made.
     pub fn start(
         counter: &Counter,
         settings: Settings,
@@ -56,19 +56,19 @@ impl CalltreeSession {
     ) -> Result<CalltreeSession, CalltreeError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // Always of the same length, because the path is among the words that Valgrind passes on.
+        // The path always has the same length, because Valgrind passes it to the program's stack as an argument.
         let folder = below.join(format!("counted-{:07}-{number:06}", std::process::id()));
         let made = std::path::absolute(&folder).and_then(|path| fs::create_dir(&path).map(|()| path));
         let folder = made.map_err(|source| CalltreeError::Folder { path: folder, source })?;
         Ok(CalltreeSession { counter: counter.clone(), settings, folder })
     }
 
-    /// Where the profiles are written: each process adds its number and that of the part.
+    /// The beginning of the profiles' paths: each process appends its id and the number of the part.
     pub fn out(&self) -> PathBuf {
         self.folder.join("out")
     }
 
-    /// The words to put before the program's path and arguments; the first is the file to execute.
+    /// The words to put before the program's path and arguments; the first word is the file to execute.
     pub fn words(&self) -> Vec<OsString> {
         let with = |option: &str, name: &str| {
             let mut word = OsString::from(option);
@@ -102,29 +102,29 @@ impl CalltreeSession {
         words
     }
 
-    /// The variables to set in the program's environment.
+    /// The variable to set in the program's environment: where Valgrind finds our tool.
     pub fn environment(&self) -> Option<(OsString, OsString)> {
         let library = self.counter.library.as_ref()?;
         Some(("VALGRIND_LIB".into(), library.clone().into()))
     }
 
-    /// Puts the counter before a launch.
+    /// Changes a launch so that Valgrind runs its program.
     pub fn decorate(&self, launch: &mut Launch) {
         let mut words = self.words();
         let program = std::mem::replace(&mut launch.path, self.counter.launcher.clone());
         words.push(program.into());
         words.extend(launch.argv.drain(..).skip(1));
         launch.argv = words;
-        // The user's own Valgrind settings would be added to ours.
+        // The user's own Valgrind settings would be added to these.
         launch.env.retain(|(name, _)| name != "VALGRIND_OPTS" && name != "VALGRIND_LIB");
         launch.env.extend(self.environment());
     }
 
-    /// Makes a process of this launch, which must allow control, `zero` its counts, `dump LABEL` them or start `phase
-    /// LABEL`. The process may be blocked meanwhile.
+    /// Sends an order to a process of this launch: `zero` resets its counts, `dump LABEL` writes them, `phase LABEL`
+    /// begins a phase. The session must allow control. The process may be blocked in a system call meanwhile.
     ///
     /// # Errors
-    /// The message of `vgdb`, which passes the command on.
+    /// Fails with the message of `vgdb`, which delivers the order.
     pub fn order(&self, process: i32, order: &str) -> Result<(), CalltreeError> {
         let mut prefix = OsString::from("--vgdb-prefix=");
         prefix.push(self.folder.join("vgdb"));
@@ -143,7 +143,7 @@ impl CalltreeSession {
     /// Reads the counts after the program has ended.
     ///
     /// # Errors
-    /// If there are none, or some are lost or damaged.
+    /// Fails if nothing was counted, or if counts are lost or damaged.
     pub fn read(&self) -> Result<Counted, CalltreeError> {
         if let Some(line) = self.failure() {
             return Err(CalltreeError::Failed(line));

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 /// Instructions of one source function or line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Amount {
-    /// The function, and for lines also file and line. Where nothing is known, the name is the file and the address of
-    /// the code.
+    /// The function, and for lines also the file and the line. If the function is not known, the name is the file and
+    /// the address of the code.
     pub frame: Frame,
     /// Whether a function or line is known.
     pub is_known: bool,
@@ -16,26 +16,26 @@ pub struct Amount {
     pub instructions: u64,
 }
 
-/// The source locations of the instructions.
+/// Instructions by source function and by source line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceCosts {
-    /// By function, the largest first. Inlined code counts for the function that was inlined.
+    /// Instructions by function, the largest number first. Inlined code counts for the function that was inlined.
     pub functions: Vec<Amount>,
-    /// By line, the largest first; only code with lines.
+    /// Instructions by line, the largest number first; only code with line numbers.
     pub lines: Vec<Amount>,
-    /// Instructions of code without lines.
+    /// The number of instructions in code without line numbers.
     pub without_lines: u64,
 }
 
 impl Profile {
-    /// Resolves every instruction that was executed.
+    /// Resolves every executed instruction of the process.
     pub fn source_costs(&self, symbols: &mut Symbols) -> SourceCosts {
         SourceCosts::of(&self.runs, symbols)
     }
 }
 
 impl Profiles {
-    /// Resolves every instruction that was executed in any of the processes.
+    /// Resolves every executed instruction of all processes.
     pub fn source_costs(&self, symbols: &mut Symbols) -> SourceCosts {
         SourceCosts::of(self.processes.iter().flat_map(|profile| &profile.runs), symbols)
     }
@@ -59,7 +59,7 @@ impl SourceCosts {
                 let name = if is_known {
                     innermost.name
                 } else {
-                    // One row for each stretch, not for each instruction.
+                    // One row for each run of instructions, not for each instruction.
                     Some(symbols.locate(run.object.as_deref(), run.offset).place)
                 };
                 let frame = Frame { name, file: innermost.file, line: None };

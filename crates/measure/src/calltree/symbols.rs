@@ -1,5 +1,5 @@
-//! From addresses to names and lines: symbols, debugging information, inlined calls. A file is read when the first of
-//! its addresses is needed.
+//! Resolves addresses to names and lines, with symbols, debugging information and inlined calls. A file is read when
+//! one of its addresses is first needed.
 
 use super::debug_file::{self, Reader};
 use addr2line::Context;
@@ -7,23 +7,24 @@ use object::{Object, ObjectSymbol, SymbolKind};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// One function that contains an address, as in the source.
+/// One source function that contains an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// The function's name as its language writes it; none where neither a symbol nor debugging information has one.
+    /// The function's demangled name; `None` if neither a symbol nor debugging information names it.
     pub name: Option<String>,
-    /// The source file, where it is known.
+    /// The source file, if it is known.
     pub file: Option<String>,
-    /// The line in it.
+    /// The line in the source file, if it is known.
     pub line: Option<u32>,
 }
 
-/// An address in a file.
+/// What is known about an address in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The functions, innermost first: each is inlined into the next. Empty if nothing is known.
+    /// The functions that contain the address, innermost first: each is inlined into the next. Empty if nothing is
+    /// known.
     pub frames: Vec<Frame>,
-    /// The text to show where nothing is known: file and address.
+    /// The file and the address as text, which is shown if nothing else is known.
     pub place: String,
 }
 
@@ -34,18 +35,18 @@ pub struct Symbols {
 }
 
 struct Known {
-    /// Sorted by address: start, end, and the linker's name.
+    /// Symbols, sorted by address: start, end, and the linker's name.
     symbols: Vec<(u64, u64, String)>,
     lines: Option<Context<Reader>>,
 }
 
 impl Symbols {
-    /// Starts without any file.
+    /// Creates a collection without files.
     pub fn new() -> Symbols {
         Symbols::default()
     }
 
-    /// What is at an address of a file, in the file's own addresses; none for code outside of any file.
+    /// Resolves an address, as the file numbers addresses; `object` is `None` for code outside of any file.
     pub fn locate(&mut self, object: Option<&str>, offset: u64) -> Location {
         let Some(path) = object else {
             return Location { frames: Vec::new(), place: "code that the program made itself".to_owned() };
@@ -57,7 +58,7 @@ impl Symbols {
         Location { frames, place }
     }
 
-    /// Whether the file has lines for its addresses.
+    /// Whether the file has line tables.
     pub fn has_lines(&mut self, object: &str) -> bool {
         let known = self.files.entry(object.to_owned()).or_insert_with(|| read(Path::new(object)));
         known.as_ref().is_some_and(|known| known.lines.is_some())
@@ -65,7 +66,7 @@ impl Symbols {
 }
 
 impl Location {
-    /// The innermost name, or the text to show instead.
+    /// The name of the innermost function, or the text to show if there is none.
     pub fn name(&self) -> &str {
         self.frames.first().and_then(|frame| frame.name.as_deref()).unwrap_or(&self.place)
     }
@@ -101,7 +102,7 @@ impl Known {
         frames
     }
 
-    /// The symbol whose code contains the address; one without a length ends where the next starts.
+    /// The symbol whose code contains the address. A symbol without a length ends where the next one starts.
     fn symbol(&self, offset: u64) -> Option<&str> {
         let after = self.symbols.partition_point(|(begin, _, _)| *begin <= offset);
         let (begin, end, name) = self.symbols[..after].last()?;
@@ -122,7 +123,7 @@ fn inlined(lines: &Context<Reader>, offset: u64) -> Vec<Frame> {
     frames
 }
 
-/// A name as its language writes it.
+/// The name as its language writes it: demangled if it is a name of Rust or C++.
 pub fn demangle(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");

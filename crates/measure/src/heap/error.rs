@@ -6,23 +6,23 @@ use std::path::PathBuf;
 /// Why there is no allocation count.
 #[derive(Debug, thiserror::Error)]
 pub enum HeapError {
-    /// The preload library exists for Linux on x86-64 and aarch64.
+    /// The preload library exists only for Linux on x86-64 and aarch64.
     #[error("allocations can be counted on Linux (x86-64, aarch64) only")]
     Platform,
-    /// The folder for library and data cannot be used.
+    /// A file could not be written to the folder for library and data.
     #[error("cannot write the allocation counter to {path}: {source}; choose another folder")]
     Folder {
-        /// What could not be written.
+        /// The path that could not be written.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
     },
-    /// The folder does not allow running code from it, and neither does memory.
+    /// Neither the folder nor an in-memory file allows mapping code.
     #[error("cannot load code from {path} (mounted noexec?) and not from memory either: {source}")]
     NoExecutableMemory {
-        /// The library.
+        /// The folder that was tried first.
         path: PathBuf,
-        /// The system's error in the second attempt.
+        /// The system's error of the second attempt, in memory.
         source: io::Error,
     },
     /// The data file could not be read.

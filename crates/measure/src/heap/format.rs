@@ -9,9 +9,9 @@ use super::{Counts, HeapError, Live, Origin, Peak, Process, Totals, TreePeak, Un
 
 const MAGIC: u64 = 0x3170_6165_682e_6373;
 const VERSION: u32 = 2;
-/// The most units that are accepted: 256 MiB of small pages.
+/// The largest number of units that is accepted: 256 MiB in units of 4 KiB.
 pub(super) const LIMIT: u32 = 65_536;
-/// The smallest unit; the library maps its header.
+/// The smallest size of a unit in bytes; the library maps this much as the header.
 pub(super) const HEADER: usize = 4096;
 
 const SLOT: usize = 128;
@@ -25,7 +25,7 @@ const KIND_THREADS: u32 = 2;
 const ORIGIN_FORK: u32 = 2;
 const FLAG_FOREIGN_MALLOC: u32 = 1;
 
-/// The first unit of a new data file.
+/// The first unit of a new data file: the header.
 pub(super) fn header(mode: Peak, unit: u32) -> Vec<u8> {
     let mut bytes = MAGIC.to_ne_bytes().to_vec();
     for word in [VERSION, unit, mode_word(mode), LIMIT, 1, 0] {
@@ -35,13 +35,13 @@ pub(super) fn header(mode: Peak, unit: u32) -> Vec<u8> {
     bytes
 }
 
-/// The number of bytes of the file with claimed units, after its header.
+/// The size in bytes of the claimed units, with the header.
 pub(super) fn claimed_bytes(header: &[u8], unit: u32) -> Result<u64, HeapError> {
     check(header, None, unit)?;
     Ok(u64::from(word(header, 24).min(LIMIT)) * u64::from(unit))
 }
 
-/// All records in the data file.
+/// Reads all records of the data file.
 pub(super) fn parse(file: &[u8], mode: Peak, unit: u32) -> Result<Totals, HeapError> {
     check(file, Some(mode), unit)?;
     let common = Slot::at(file, SLOT, mode);
@@ -94,7 +94,7 @@ pub(super) fn parse(file: &[u8], mode: Peak, unit: u32) -> Result<Totals, HeapEr
     Ok(totals)
 }
 
-/// The peak of all processes together; none where a process had no slot for its own.
+/// The peak of all processes together; `None` if a process found no slot in which to record its own.
 fn tree_peak(file: &[u8], totals: &Totals, mut slots: Vec<u64>) -> Option<TreePeak> {
     let (settled, at_once, turned_away) = (long(file, 32) as i64, word(file, 44), word(file, 48));
     let (_, largest) = totals.largest_peak()?;
@@ -129,7 +129,7 @@ fn mode_word(mode: Peak) -> u32 {
     }
 }
 
-/// The head of a process and the sum of its threads, which may come from several units.
+/// The head of a process and the sum of its threads' slots, which may be in several units.
 #[derive(Default)]
 struct Gathered {
     head: Option<Head>,
@@ -148,7 +148,7 @@ struct Head {
     exe: String,
 }
 
-/// The account of one thread, or a sum of accounts.
+/// The account of one thread, or the sum of several accounts.
 #[derive(Default)]
 struct Slot {
     allocations: u64,
@@ -179,7 +179,8 @@ impl Gathered {
 
     fn finish(self, mode: Peak) -> Option<Process> {
         let head = self.head?;
-        // A slot is reused only after its thread has ended, so this bounds how many there were at once.
+        // A slot is reused only after its thread has ended, so the number of slots bounds the number of threads at
+        // one time.
         let error = self.slots.saturating_sub(1).saturating_mul(BATCH);
         let counts = counts(&self.sum, head.live, head.peak, error, mode);
         Some(Process {
@@ -232,7 +233,7 @@ impl Note {
     }
 }
 
-/// Programs that were announced but left no record; one for each process.
+/// Programs whose start was announced but that left no record, at most one for each process.
 fn unanswered(notes: Vec<Note>, began: &[(u32, i32)]) -> Vec<Unseen> {
     let mut last: HashMap<i32, u32> = HashMap::new();
     for (unit, pid) in began {
@@ -270,7 +271,7 @@ fn long(bytes: &[u8], offset: usize) -> u64 {
     bytes.get(offset..offset + 8).and_then(|eight| eight.try_into().ok()).map_or(0, u64::from_ne_bytes)
 }
 
-/// Up to the first zero; what is not UTF-8 is replaced.
+/// The text up to the first zero byte; bytes that are not UTF-8 are replaced.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()

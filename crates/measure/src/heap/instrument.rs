@@ -14,7 +14,7 @@ const KEYS: &[&str] =
 /// The metrics that only a counter which stores the size of each request can read.
 pub const REQUESTED_KEYS: &[&str] = &["malloc.requested_live", "malloc.requested_peak"];
 
-/// Counts the allocations of one launch at a time.
+/// The instrument that counts the allocations of one launch at a time.
 #[derive(Debug)]
 pub struct HeapInstrument {
     folder: PathBuf,
@@ -23,12 +23,13 @@ pub struct HeapInstrument {
 }
 
 impl HeapInstrument {
-    /// An instrument that keeps its files in this folder.
+    /// Creates an instrument that keeps its files in this folder.
     pub fn new(folder: &Path) -> HeapInstrument {
         HeapInstrument { folder: folder.to_owned(), peak: Peak::Usable, session: None }
     }
 
-    /// One that reads only live and peak memory in requested bytes: every block is larger while it counts.
+    /// Creates an instrument that reads only live and peak memory in requested bytes. It is separate from the other,
+    /// because its library makes every block larger.
     pub fn of_requests(folder: &Path) -> HeapInstrument {
         HeapInstrument { peak: Peak::Requested, ..HeapInstrument::new(folder) }
     }
@@ -105,14 +106,14 @@ fn readings(totals: &Totals, source: &str) -> Vec<Reading> {
     figures.into_iter().flatten().collect()
 }
 
-/// Why there is no peak of the process tree.
+/// The reason why there is no peak of the process tree.
 const CROWDED: &str = "more processes were there at once than the counter has room for";
 
 fn absent(keys: &[&str], why: &str) -> Vec<Reading> {
     keys.iter().filter_map(|key| metric(key)).map(|metric| Reading::absent(metric, why)).collect()
 }
 
-/// The count of a part of the tree must not look like that of the whole.
+/// The reason why totals are absent: the sum over a part of the tree must not look like that of the whole tree.
 fn partial(totals: &Totals) -> String {
     let seen = totals.counts().allocations;
     let mut parts: Vec<String> =

@@ -1,4 +1,4 @@
-//! Whether the allocations of a program can be counted, determined before it is started.
+//! Determines before a program is started whether its allocations can be counted.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -23,22 +23,22 @@ pub enum Unmeasurable {
         /// The system's error.
         source: io::Error,
     },
-    /// Neither a program of this system nor a script with an interpreter line.
+    /// The file is neither an ELF program nor a script with an interpreter line.
     #[error("{0} is neither an ELF program nor a script that names its interpreter")]
     NotElf(PathBuf),
-    /// A program for other machines, such as 32-bit ones.
+    /// The program is for other machines, such as 32-bit ones.
     #[error("{0} is a program for another kind of machine than this one")]
     OtherMachine(PathBuf),
-    /// Linked statically: its `malloc` is part of itself.
+    /// The program is linked statically, so that a preloaded library cannot replace its `malloc`.
     #[error("{0} is linked statically, so that nothing can stand before its malloc")]
     Static(PathBuf),
-    /// A Go program: its runtime takes memory directly from the system.
+    /// The program is a Go program, whose runtime takes memory directly from the system.
     #[error("{0} is a Go program, which does not allocate through malloc: take the figures of its runtime")]
     Go(PathBuf),
-    /// It runs with privileges that its caller does not have, so the loader ignores preloaded libraries.
+    /// The program runs with privileges that its caller does not have, so the loader ignores preloaded libraries.
     #[error("{0} runs with other privileges than its caller's (setuid, setgid or capabilities)")]
     Privileged(PathBuf),
-    /// Started by a loader that is neither glibc's nor musl's.
+    /// The loader of the program is neither glibc's nor musl's.
     #[error("{path} is started by {loader}, which is neither glibc's nor musl's loader")]
     Loader {
         /// The program.
@@ -56,7 +56,7 @@ pub enum Unmeasurable {
         /// The function, or the text of its messages, that identifies it.
         symbol: String,
     },
-    /// The program calls an allocator by names of its own.
+    /// The program calls an allocator's functions by names other than `malloc`.
     #[error("{path} calls {symbol} of its allocator directly, past malloc")]
     PastMalloc {
         /// The program.
@@ -73,9 +73,9 @@ impl Unmeasurable {
     }
 }
 
-/// Whether the allocations of `program`, a path to an executable file, can be counted; for a script, those of its
-/// interpreter. The answer concerns the file only: a program may start others that cannot be counted, which
-/// [`super::Totals::unseen`] reports afterwards.
+/// Whether the allocations of `program`, a path to an executable file, can be counted. For a script the answer is
+/// that of its interpreter. The answer concerns this file only: a program may start others that cannot be counted,
+/// which [`super::Totals::unseen`] reports afterwards.
 pub fn measurable(program: &Path) -> Result<(), Unmeasurable> {
     let mut program = program.to_path_buf();
     for _ in 0..5 {
@@ -87,7 +87,7 @@ pub fn measurable(program: &Path) -> Result<(), Unmeasurable> {
     Err(Unmeasurable::NotElf(program))
 }
 
-/// The program that runs a script; `#!/usr/bin/env NAME` is resolved like `env` does.
+/// The program that runs a script; `#!/usr/bin/env NAME` is resolved as `env` resolves it.
 fn interpreter(program: &Path) -> Result<Option<PathBuf>, Unmeasurable> {
     let unreadable = |source| Unmeasurable::Unreadable { path: program.into(), source };
     let mut start = Vec::new();
@@ -193,7 +193,7 @@ fn look_inside<R: ReadCacheOps>(
 const ALLOCATORS: [&str; 7] =
     ["malloc", "_rjem_malloc", "je_malloc", "mi_malloc", "tc_malloc", "rpmalloc", "sn_malloc"];
 
-/// Prefixes of the names by which programs call an allocator in a library directly.
+/// Prefixes of the names by which programs call a library's allocator directly.
 const PAST_MALLOC: [&str; 14] = [
     "mallocx",
     "rallocx",
@@ -211,11 +211,12 @@ const PAST_MALLOC: [&str; 14] = [
     "scalable_malloc",
 ];
 
-/// Prefixes of allocators' messages: a stripped program has no names. In C programs a message follows a zero byte; in this
-/// one it follows a bar, so that a program which only knows the messages, as Scruple does, is not taken for an allocator.
+/// Prefixes of allocators' messages, which identify an allocator in a stripped program. In C programs a message
+/// follows a zero byte. In this constant it follows a bar, so that a program that merely contains the list, as
+/// Scruple does, is not taken for an allocator.
 const MESSAGES: &str = "|<jemalloc>: |mimalloc: |tcmalloc: ";
 
-/// Whether one of the zero-terminated strings begins with the message.
+/// Whether one of the zero-terminated strings begins with `message`.
 fn begins_a_string(constants: &[u8], message: &[u8]) -> bool {
     constants.split(|byte| *byte == 0).any(|string| string.starts_with(message))
 }

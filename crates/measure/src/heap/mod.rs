@@ -36,10 +36,11 @@ pub use measurable::{Unmeasurable, measurable};
 pub use session::{DATA_VARIABLE, HeapSession};
 pub use totals::{Counts, Live, Origin, Process, Totals, TreePeak, Unseen};
 
-/// What is recorded besides calls and requested bytes. Each mode has its own library, so that none pays for another.
+/// What is recorded besides calls and requested bytes. Each mode has its own library, so that no mode pays for
+/// another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peak {
-    /// Nothing: the cheapest.
+    /// Nothing else is recorded, which is the cheapest.
     Off,
     /// Live and peak bytes as the allocator sees them (`malloc_usable_size`). The placement of blocks is unaffected, so
     /// resident memory and addresses are those of the plain program.

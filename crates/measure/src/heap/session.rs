@@ -1,4 +1,4 @@
-//! One counting session: the library on disk, the data file, and the environment that passes both to a program.
+//! One counting session: the library file, the data file, and the environment that passes both to a program.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{HeapError, Peak, Totals, format, measurable, system};
 
-/// The variable that names the data file to the library.
+/// The variable with which the library finds the data file.
 pub const DATA_VARIABLE: &str = "SCRUPLE_HEAP";
 
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 
-/// The longest path of a data file that the library can hold.
+/// The longest path of a data file that the library can store, in bytes.
 const LONGEST_PATH: usize = 1023;
 
 fn library(peak: Peak) -> &'static [u8] {
@@ -41,7 +41,7 @@ pub struct HeapSession {
     data_path: PathBuf,
 }
 
-/// Where the library can be loaded from. Removed when dropped.
+/// The file from which the library is loaded. A file on disk is removed when dropped.
 #[derive(Debug)]
 enum Library {
     File(PathBuf),
@@ -70,7 +70,7 @@ impl HeapSession {
         Ok(session)
     }
 
-    /// The variables to set for the launch, given its existing `LD_PRELOAD`: our library comes first.
+    /// The variables to set for a launch whose `LD_PRELOAD` is `existing_ld_preload`. Our library comes first.
     pub fn environment(&self, existing_ld_preload: Option<&OsStr>) -> Vec<(OsString, OsString)> {
         let mut preload = self.library.path().into_os_string();
         if let Some(existing) = existing_ld_preload.filter(|existing| !existing.is_empty()) {
@@ -80,8 +80,8 @@ impl HeapSession {
         vec![(PRELOAD_VARIABLE.into(), preload), (DATA_VARIABLE.into(), self.data_path.clone().into())]
     }
 
-    /// The counts so far: all of them after the run, a snapshot during it. Fails with [`HeapError::NotLoaded`] if no
-    /// process loaded the library, so that allocations that were not counted are never reported as 0.
+    /// The counts so far: all counts after the run, a snapshot during it. Fails with [`HeapError::NotLoaded`] if no
+    /// process loaded the library, so that uncounted allocations are never reported as 0.
     pub fn read(&self) -> Result<Totals, HeapError> {
         let damaged = |source| HeapError::Read { path: self.data_path.clone(), source };
         let length = self.data.metadata().map_err(damaged)?.len();
@@ -110,7 +110,7 @@ impl HeapSession {
 
 impl Drop for HeapSession {
     fn drop(&mut self) {
-        // A file that is already gone or cannot be removed needs no action.
+        // It is no error if the file is already gone or cannot be removed.
         let _ = fs::remove_file(&self.data_path);
     }
 }
@@ -132,9 +132,10 @@ impl Drop for Library {
     }
 }
 
-/// Whether a program gets memory from an allocator other than our `malloc`. The file must decide: a program that is not
-/// position-independent and takes the address of `malloc` looks from inside as if it had its own, and one with an
-/// allocator under other names looks as if it had none.
+/// Whether a program uses an allocator other than our `malloc`. `noticed` is what the library saw from inside. The
+/// file decides, because the view from inside can be wrong in both directions: a program that is not
+/// position-independent and takes the address of `malloc` seems to have an allocator of its own, and one whose
+/// allocator has other names seems to have none.
 fn foreign_malloc(exe: &str, noticed: bool) -> bool {
     match measurable(Path::new(exe)) {
         Ok(()) => false,
@@ -142,8 +143,8 @@ fn foreign_malloc(exe: &str, noticed: bool) -> bool {
     }
 }
 
-/// A file in `dir`, if code may be loaded from there and the loader can read the file's name, which ends at a colon or
-/// blank.
+/// Writes the library to a file in `dir` if code may be loaded from there and the loader can parse the file's name,
+/// which ends at a colon or blank; else to memory.
 fn place_library(dir: &Path, peak: Peak) -> Result<Library, HeapError> {
     let nameable = !dir.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b':' | b' ' | b'\t' | b'\n'));
     if nameable {
@@ -167,7 +168,7 @@ fn create(dir: &Path, extension: &str, mode: u32) -> Result<(File, PathBuf), Hea
     static COUNTER: AtomicU32 = AtomicU32::new(0);
     loop {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        // Always of the same length: programs that copy their environment allocate for these names.
+        // Names always have the same length, because programs that copy their environment allocate memory for them.
         let path = dir.join(format!("scruple-heap-{:07}-{number:06}.{extension}", std::process::id()));
         let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(&path);
         match opened {
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// Runs a small tree of processes with room for only this many records.
+    /// Runs a small tree of processes with a data file that has room for `limit` units only.
     fn run(limit: u32) -> Totals {
         let folder = tempfile::tempdir().unwrap();
         let session = HeapSession::start(folder.path(), Peak::Usable).unwrap();

@@ -1,4 +1,4 @@
-//! The few system calls that the standard library does not offer.
+//! System calls that the standard library does not offer.
 #![expect(unsafe_code, reason = "foreign functions")]
 
 use std::ffi::CStr;
@@ -29,7 +29,7 @@ pub(super) fn can_map_code(file: &File) -> bool {
     true
 }
 
-/// A file that lives in memory only.
+/// Creates a file that exists only in memory.
 pub(super) fn memory_file(name: &CStr) -> io::Result<File> {
     // SAFETY: `name` is a terminated string.
     let file = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
@@ -40,13 +40,13 @@ pub(super) fn memory_file(name: &CStr) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(file) })
 }
 
-/// The user and group of programs started by this process.
+/// The real user and group, which programs started by this process have.
 pub(super) fn user_and_group() -> (u32, u32) {
     // SAFETY: neither takes arguments nor can fail.
     unsafe { (libc::getuid(), libc::getgid()) }
 }
 
-/// Whether a program file gives privileges to those who run it.
+/// Whether a program file grants capabilities to those who run it.
 pub(super) fn has_capabilities(path: &Path) -> bool {
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
     // SAFETY: both are terminated strings; with length 0 only the size of the value is asked for.

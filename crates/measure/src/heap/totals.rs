@@ -1,22 +1,22 @@
-//! The counts of a session.
+//! The counts of a counting session.
 
 use super::Peak;
 
 /// Everything one session has counted.
 #[derive(Clone, Debug)]
 pub struct Totals {
-    /// What was recorded.
+    /// What was recorded besides calls and requested bytes.
     pub mode: Peak,
     /// One record for each program image and each forked copy that allocated or freed, in the order in which they
     /// started.
     pub processes: Vec<Process>,
-    /// Programs that counted processes started and that did not load the counter: their allocations are missing.
+    /// Programs that counted processes started and that did not load the counter. Their allocations are missing.
     pub unseen: Vec<Unseen>,
-    /// Counts of threads and processes for which no record could be made: part of the sums, but of no record.
+    /// Counts of threads and processes for which there was no room for a record. They are part of the sums only.
     pub unattributed: Counts,
-    /// The number of these threads and processes.
+    /// The number of threads and processes without a record.
     pub refused: u32,
-    /// The most that all processes together had in use at one time; none where it was not recorded.
+    /// The peak of all processes together; `None` if it was not recorded.
     pub tree: Option<TreePeak>,
 }
 
@@ -26,82 +26,84 @@ pub struct Totals {
 pub struct TreePeak {
     /// Bytes, usable or requested depending on [`Totals::mode`].
     pub peak: u64,
-    /// The possible error: 0 where one thread was alive at a time, else 64 KiB for every further one.
+    /// The possible error in bytes: 0 if one thread was alive at a time, else 64 KiB for every further thread.
     pub error: u64,
 }
 
 /// The counts of one process since it was started or forked.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Its id.
+    /// The process id.
     pub pid: i32,
     /// The id of the process that started it.
     pub parent: i32,
     /// How it started.
     pub origin: Origin,
-    /// Path of the program (the last 127 bytes of a longer one).
+    /// The path of the program (the last 127 bytes of a longer one).
     pub exe: String,
-    /// Threads that ever allocated or freed.
+    /// The number of threads that ever allocated or freed.
     pub threads: u32,
-    /// Whether the program gets memory from an allocator that the counter cannot intercept: those calls are missing.
+    /// Whether the program uses an allocator that the counter cannot intercept, so that calls are missing.
     pub foreign_malloc: bool,
-    /// The counts.
+    /// The process's counts.
     pub counts: Counts,
 }
 
 /// How a process started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A program was loaded.
+    /// The process loaded a program.
     Exec,
-    /// A process copied itself, and with it its live blocks.
+    /// The process is a copy of its parent, including the parent's live blocks.
     Fork,
 }
 
-/// A program that was started and left no record.
+/// A program that was started but left no record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unseen {
-    /// The process.
+    /// The process id.
     pub pid: i32,
-    /// The program, as its parent named it (the last 111 bytes of a longer name).
+    /// The path of the program, as its parent named it (the last 111 bytes of a longer one).
     pub path: String,
 }
 
-/// Calls and bytes. A call that fails does not count, nor does `free(NULL)`; `realloc` of a block is one allocation of
-/// the new size and one free.
+/// The number of calls and of bytes. A failing call and `free(NULL)` do not count; `realloc` of a block counts as one
+/// allocation of the new size and one free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Blocks allocated.
+    /// The number of blocks allocated.
     pub allocations: u64,
-    /// Bytes requested for them.
+    /// The number of bytes requested.
     pub bytes: u64,
-    /// Blocks freed.
+    /// The number of blocks freed.
     pub frees: u64,
-    /// Live memory, where it was recorded.
+    /// Live memory, if it was recorded.
     pub live: Option<Live>,
 }
 
-/// Memory in use, usable or requested bytes depending on [`Totals::mode`].
+/// Memory in use, in usable or requested bytes depending on [`Totals::mode`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Live {
-    /// Bytes freed.
+    /// The number of bytes freed.
     pub freed: u64,
-    /// Bytes in use at the end (or when read). In a forked process this starts with its parent's.
+    /// The number of bytes in use at the end, or when the counts were read. In a forked process it starts with the
+    /// parent's.
     pub bytes: i64,
-    /// The most bytes ever in use.
+    /// The largest number of bytes in use at one time.
     pub peak: u64,
-    /// The possible error of `peak`: 0 in a process with one thread, else 64 KiB for every further thread that was
-    /// alive at the same time.
+    /// The possible error of `peak` in bytes: 0 in a process with one thread, else 64 KiB for every further thread
+    /// that was alive at the same time.
     pub peak_error: u64,
 }
 
 impl Counts {
-    /// Blocks allocated minus blocks freed; a forked process frees its parent's blocks too.
+    /// The number of blocks allocated minus blocks freed. It may be negative, since a forked process may free its
+    /// parent's blocks.
     pub fn live_blocks(&self) -> i64 {
         (self.allocations as i64).wrapping_sub(self.frees as i64)
     }
 
-    /// Adds calls and bytes. Live memory is added as if all had been in use at once: an upper bound for the tree.
+    /// Adds calls and bytes. Peaks are added as if all were reached at the same time: an upper bound for the tree.
     pub(super) fn add(&mut self, other: &Counts) {
         self.allocations = self.allocations.saturating_add(other.allocations);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -125,8 +127,8 @@ impl Live {
 }
 
 impl Totals {
-    /// Sums over all processes. `live` is the sum of the processes' own; [`Totals::largest_peak`] is one that was
-    /// certainly reached.
+    /// The sums over all processes. `live.peak` is the sum of the processes' peaks; [`Totals::largest_peak`] is a
+    /// value that was certainly reached.
     pub fn counts(&self) -> Counts {
         let mut sum = self.unattributed;
         for process in &self.processes {
@@ -135,18 +137,18 @@ impl Totals {
         sum
     }
 
-    /// The process with the highest peak, a lower bound for the tree.
+    /// The process with the highest peak. Its peak is a lower bound for the tree.
     pub fn largest_peak(&self) -> Option<(&Process, Live)> {
         let peaks = self.processes.iter().filter_map(|process| Some((process, process.counts.live?)));
         peaks.max_by_key(|(_, live)| live.peak)
     }
 
-    /// Threads that ever allocated or freed, over all processes.
+    /// The number of threads that ever allocated or freed, over all processes.
     pub fn threads(&self) -> u64 {
         self.processes.iter().map(|process| u64::from(process.threads)).sum()
     }
 
-    /// Whether every program of the tree was counted: none unseen, and none with its own allocator.
+    /// Whether every program of the tree was counted: none is unseen, and none has its own allocator.
     pub fn whole(&self) -> bool {
         self.unseen.is_empty() && !self.processes.iter().any(|process| process.foreign_malloc)
     }

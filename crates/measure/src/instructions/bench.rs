@@ -1,4 +1,4 @@
-//! A bench program whose instructions are counted, from its start to its end.
+//! Counts the instructions of a bench program from its start to its end.
 
 use super::{Instructions, KEY, Running};
 use crate::bench::{BenchError, BenchProgram, Start};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// How long a program may take to end after it was asked to. A tool may be writing its counts during that time.
 pub(crate) const END: Duration = Duration::from_secs(60);
 
-/// A running bench program, and the counter.
+/// A running bench program and its counter.
 pub struct CountedBench {
     /// The program.
     pub program: BenchProgram,
@@ -22,10 +22,10 @@ pub struct CountedBench {
 }
 
 impl Instructions {
-    /// Starts a bench program so that its instructions are counted.
+    /// Starts a bench program with its instructions counted.
     ///
     /// # Errors
-    /// If it cannot be started, or nothing can count it.
+    /// Fails if the program cannot be started, or no means can count it.
     pub fn start_bench(&mut self, start: &Start<'_>) -> Result<CountedBench, BenchError> {
         self.available(&Program { path: start.path.to_owned() }).map_err(BenchError::NotCounted)?;
         let mut launch = launch(start)?;
@@ -42,10 +42,10 @@ impl Instructions {
         Ok(CountedBench { program: BenchProgram::start(&start)?, counting })
     }
 
-    /// Ends the program and returns all instructions of the process and its children.
+    /// Ends the program and returns the number of instructions of the process and its children.
     ///
     /// # Errors
-    /// If it does not end well, or its counts are lost.
+    /// Fails if the program does not end well, or its counts are lost.
     pub fn end_bench(&mut self, bench: CountedBench) -> Result<u64, BenchError> {
         let lost = |why: String| BenchError::NotCounted(why);
         match bench.program.finish_within(END) {
@@ -63,7 +63,7 @@ impl Instructions {
     }
 }
 
-/// The start as a launch, with everything that a launch records about the program.
+/// Converts the start of a bench program to a launch, with the whole environment.
 pub(crate) fn launch(start: &Start<'_>) -> Result<Launch, BenchError> {
     let nowhere = || File::options().read(true).write(true).open("/dev/null").map(Into::into);
     let mut env: Vec<(OsString, OsString)> = if start.whole_env { Vec::new() } else { inherited().collect() };

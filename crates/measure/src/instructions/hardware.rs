@@ -1,4 +1,4 @@
-//! The processor's own counters, through `perf_event_open`.
+//! Reads the processor's own counters, through `perf_event_open`.
 #![expect(unsafe_code, reason = "a system call that no library offers")]
 
 use std::fs::File;
@@ -16,7 +16,7 @@ pub enum Event {
     BranchMisses,
     /// Accesses that missed the last level of cache.
     CacheMisses,
-    /// Page faults: counted by the kernel, so available without a counter in the processor.
+    /// Page faults. The kernel counts them, so they need no counter in the processor.
     PageFaults,
 }
 
@@ -33,7 +33,7 @@ impl Event {
     }
 }
 
-/// The first version of the kernel's structure, which every kernel accepts.
+/// The first version of the kernel's `perf_event_attr`, which every kernel accepts.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -55,7 +55,7 @@ const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const ENABLE_ON_EXEC: u64 = 1 << 12;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
-/// The times for which the counter was requested and was running are read with it.
+/// The read format: the times for which the counter was requested and was running are read with the value.
 const TIMES: u64 = 1 | 2;
 
 /// A counter that starts when a program is executed.
@@ -63,19 +63,20 @@ const TIMES: u64 = 1 | 2;
 pub struct Hardware(File);
 
 impl Hardware {
-    /// Whether instructions can be counted here.
+    /// Whether the processor's counter of instructions can be used here.
     ///
     /// # Errors
-    /// Why not.
+    /// Says why it cannot be used.
     pub fn available() -> Result<(), String> {
         Hardware::attach(Event::Instructions, 0).map(drop)
     }
 
-    /// Counts, in user space, what the next child of a process (0: of the calling thread) and all its descendants do
-    /// from its `exec` on. Each launch needs a new counter: the kernel starts one only once.
+    /// Counts an event in user space, in the next child of the process `parent` (0: of the calling thread) and in all
+    /// of the child's descendants, from the child's `exec` on. Each launch needs a new counter, because the kernel
+    /// starts a counter only once.
     ///
     /// # Errors
-    /// Why that cannot be counted.
+    /// Says why the event cannot be counted.
     pub fn attach(event: Event, parent: i32) -> Result<Hardware, String> {
         let (kind, config) = event.numbers();
         let attributes = Attributes {
@@ -97,10 +98,11 @@ impl Hardware {
         Ok(Hardware(unsafe { File::from_raw_fd(file as i32) }))
     }
 
-    /// The count so far.
+    /// The number of events so far.
     ///
     /// # Errors
-    /// Where the counter had to share its register in the processor, so that its number covers only a part of the time.
+    /// Fails if the counter shared its register in the processor, so that its number covers only a part of the time,
+    /// or if it never started.
     pub fn read(&self) -> Result<u64, String> {
         let mut bytes = [0; 24];
         let mut file = &self.0;

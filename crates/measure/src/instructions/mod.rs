@@ -1,5 +1,5 @@
-//! Counts the instructions of a command: by the processor's counter where there is one, else by the call tree in its
-//! cheapest mode, with sources of variation removed.
+//! Counts the instructions of a command, with sources of variation removed: by the processor's counter if it can be
+//! used, else by the call tree in its cheapest mode.
 
 mod bench;
 mod hardware;
@@ -19,10 +19,10 @@ use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
 
-/// The metric that a tool can count too; only the processor can count the others.
+/// The metric that a Valgrind tool can also count; the others need the processor's counters.
 const KEY: &str = "instructions";
 
-/// The source of each of the processor's counts.
+/// The metrics that the processor's counters can read.
 pub const KEYS: &[&str] = &[KEY, "cycles", "branch.misses", "cache.misses"];
 
 const EVENTS: [(Event, &str); 4] = [
@@ -32,9 +32,9 @@ const EVENTS: [(Event, &str); 4] = [
     (Event::CacheMisses, KEYS[3]),
 ];
 
-/// Counts the instructions of one launch at a time.
+/// The instrument that counts the instructions of one launch at a time.
 pub struct Instructions {
-    /// The process that starts the program: counters are inherited from it.
+    /// The process that starts the program; its children inherit the counters.
     launcher: i32,
     folder: PathBuf,
     cache: PathBuf,
@@ -42,7 +42,7 @@ pub struct Instructions {
     running: Running,
 }
 
-/// The means of counting here.
+/// The means of counting on this machine.
 #[derive(Clone)]
 enum Means {
     Hardware,
@@ -62,10 +62,10 @@ impl Instructions {
         Instructions { launcher, folder, cache, means: None, running: Running::Nothing }
     }
 
-    /// The means of counting here, in one sentence.
+    /// The means of counting on this machine, in one phrase.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Says why there is none.
     pub fn describe(&mut self) -> Result<String, String> {
         Ok(match self.means()? {
             Means::Hardware => "the processor’s counter, in user space".to_owned(),
@@ -92,7 +92,7 @@ impl Instructions {
         Ok(means)
     }
 
-    /// The counts of the program that has just ended.
+    /// The readings of the program that has just ended.
     fn readings(&mut self) -> Vec<Reading> {
         match std::mem::replace(&mut self.running, Running::Nothing) {
             Running::Nothing => Vec::new(),
@@ -183,12 +183,12 @@ impl Instrument for Instructions {
     }
 }
 
-/// The instructions of a command, counted more than once.
+/// The number of instructions of a command in several launches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Each count, in order.
+    /// The count of each launch, in order.
     pub counts: Vec<u64>,
-    /// The means, and why no better one is used.
+    /// The means of counting, and why a better one cannot be used.
     pub by: String,
     /// The definition of one instruction.
     pub definition: &'static str,
@@ -207,10 +207,10 @@ impl Measured {
     }
 }
 
-/// Counts a command's instructions in this many launches, at least two: only what repeats is exact.
+/// Counts a command's instructions in `launches` launches, but at least two: only counts that repeat are exact.
 ///
 /// # Errors
-/// Why there is no count, or how a launch failed.
+/// Says why there is no count, or how a launch failed.
 pub fn measure(
     commands: &mut Commands,
     job: &Job,

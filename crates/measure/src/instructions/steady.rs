@@ -5,7 +5,7 @@ use crate::program::Program;
 use crate::runtimes::ghc;
 use std::ffi::{OsStr, OsString};
 
-/// Variables that programs need to work normally.
+/// Variables that programs need to work normally. They are kept.
 const KEPT: [&str; 12] = [
     "PATH",
     "HOME",
@@ -21,25 +21,25 @@ const KEPT: [&str; 12] = [
     "GHCRTS",
 ];
 
-/// Prefixes and suffixes of the names of variables that tell programs where their parts are.
+/// Prefixes and suffixes of variables that tell programs where their files are. These variables are kept.
 const BEGINNINGS: [&str; 16] = [
     "LC_", "XDG_", "PYTHON", "PERL", "RUBY", "GEM_", "NODE_", "GO", "RUST", "CARGO_", "JAVA_", "JDK_",
     "OCAML", "GUILE_", "LUA_", "SSL_",
 ];
 const ENDS: [&str; 3] = ["_HOME", "_PATH", "_ROOT"];
 
-/// Variables that are set for every program. Programs without the runtime in question ignore them.
+/// Variables that are set for every program. Only programs with the runtime in question read them.
 const SET: [(&str, &str); 5] = [
     ("PYTHONHASHSEED", "0"),
     ("PERL_HASH_SEED", "0"),
     ("PERL_PERTURB_KEYS", "0"),
-    // Timing decides which of several threads does which work.
+    // With several threads, timing decides which thread does which work.
     ("GOMAXPROCS", "1"),
     ("LC_ALL", "C.UTF-8"),
 ];
 
-/// Changes a launch so that its instructions repeat: fixed addresses, the full path as the program's name, and an
-/// environment of few variables in one order. Variables that were set for this command are kept.
+/// Changes a launch so that its instruction count repeats: addresses are fixed, the first argument is the full path,
+/// and the environment has few variables in a fixed order. Variables that were set for this command are kept.
 pub fn steady(launch: &mut Launch) {
     launch.options.fixed_addresses = true;
     if let Some(name) = launch.argv.first_mut() {

@@ -1,12 +1,12 @@
 //! Names of GHC's symbols. The encoding is described in GHC's `compiler/GHC/Utils/Encoding.hs`.
 
-/// What GHC adds to names of code.
+/// The suffixes that GHC appends to the names of code.
 const ENDS: [&str; 7] = ["_info", "_entry", "_ret", "_fast", "_slow", "_con_info", "_con_entry"];
 
-/// What stands for the names of functions of a module that cannot be told apart.
+/// The suffix of the name that stands for all functions of a module that cannot be told apart.
 const LOCAL: &str = ".(local functions)";
 
-/// Whether a symbol is of code that jumps as Haskell's functions do, rather than of C.
+/// Whether a symbol belongs to code that jumps as Haskell procedures do, rather than to C code.
 pub fn is_haskell(symbol: &str) -> bool {
     symbol.trim_start_matches('_').starts_with("stg_") || module(symbol).is_some()
 }
@@ -15,7 +15,7 @@ fn without_end(symbol: &str) -> Option<&str> {
     ENDS.iter().rev().find_map(|end| symbol.strip_suffix(end))
 }
 
-/// A symbol as in the source: `base_GHCziList_zdwlenAcc_info` is `base:GHC.List.$wlenAcc`.
+/// The symbol as the source writes it: `base_GHCziList_zdwlenAcc_info` becomes `base:GHC.List.$wlenAcc`.
 pub fn shown(symbol: &str) -> String {
     match (module(symbol), without_end(symbol).and_then(|bare| bare.rsplit_once('_'))) {
         (Some(module), Some((_, name))) => format!("{module}.{}", decoded(name)),
@@ -35,17 +35,17 @@ pub fn module(symbol: &str) -> Option<String> {
     Some(package.map_or_else(String::new, |package| decoded(package) + ":") + &module)
 }
 
-/// Functions of a module that have no symbol, where they cannot be told from each other.
+/// The name that stands for the functions of a module that have no symbol and cannot be told apart.
 pub fn local_functions(module: &str) -> String {
     format!("{module}{LOCAL}")
 }
 
-/// Whether a name stands for such functions.
+/// Whether a name stands for such indistinguishable functions of a module.
 pub fn is_of_module(name: &str) -> bool {
     name.ends_with(LOCAL)
 }
 
-/// Whether GHC numbered it, so that it has another name in the next compilation: `s3pC_info`, `c3yJ`.
+/// Whether GHC generated the symbol from a number that changes with each compilation: `s3pC_info`, `c3yJ`.
 pub fn is_numbered(symbol: &str) -> bool {
     let bare = without_end(symbol).unwrap_or(symbol);
     let is_word = (2..=8).contains(&bare.len()) && bare.bytes().all(|byte| byte.is_ascii_alphanumeric());

@@ -1,4 +1,4 @@
-//! Where the procedures of a Haskell program begin: by its symbols, and by its debugging information.
+//! Finds where the procedures of a Haskell program begin, from symbols and from debugging information.
 
 use super::super::debug_file::{self, Reader};
 use super::names;
@@ -10,28 +10,28 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// How GHC names itself.
+/// GHC's name in `DW_AT_producer`.
 const COMPILER: &str = "Glorious Glasgow Haskell";
 
 /// The procedures of a file.
 pub(super) struct Procedures {
-    /// Names by address, of modules with debugging information.
+    /// The names of procedures by start address, for modules with debugging information.
     begins: BTreeMap<u64, String>,
-    /// Where such modules begin and end.
+    /// The end address of each such module, by its start address.
     described: BTreeMap<u64, u64>,
-    /// The modules of symbols of code, by address; none for C's.
+    /// The module of each code symbol, by address; `None` for symbols of C code.
     modules: BTreeMap<u64, Option<String>>,
-    /// The optimised Core of modules.
+    /// The optimised Core of modules, by the module's name.
     pub cores: BTreeMap<String, String>,
-    /// Stubs that jump to other files.
+    /// The address ranges of PLT stubs, which jump to other files.
     stubs: Vec<(u64, u64)>,
-    /// Sections with code.
+    /// The sections with code: the address and the bytes of each.
     code: Vec<(u64, Vec<u8>)>,
     decodes: bool,
 }
 
 impl Procedures {
-    /// Those of a file; none where it cannot be read.
+    /// Reads the procedures of a file; `None` if it cannot be read.
     pub fn of(path: &str, sources: &SourceText<'_>) -> Option<Procedures> {
         let data = std::fs::read(path).ok()?;
         let file = File::parse(data.as_slice()).ok()?;
@@ -61,7 +61,7 @@ impl Procedures {
             let mut headers = dwarf.units();
             while let Ok(Some(header)) = headers.next() {
                 if let Ok(unit) = dwarf.unit(header) {
-                    // A damaged unit says nothing.
+                    // A damaged unit is ignored.
                     let _ = procedures.describe(&dwarf, &unit, Path::new(path), sources);
                 }
             }
@@ -69,8 +69,8 @@ impl Procedures {
         Some(procedures)
     }
 
-    /// The procedure that an address without a symbol is in: where it begins, and its name. What nothing tells apart
-    /// begins nowhere.
+    /// The procedure that contains an address without a symbol: its start address and its name. The start address is
+    /// `None` for the functions of a module that cannot be told apart.
     pub fn at(&self, address: u64) -> Option<(Option<u64>, String)> {
         if let Some((_, end)) = self.described.range(..=address).next_back()
             && address < *end
@@ -78,7 +78,7 @@ impl Procedures {
             let (begin, name) = self.begins.range(..=address).next_back()?;
             return Some((Some(*begin), name.clone()));
         }
-        // A module's code is in one piece, and C's functions all have symbols.
+        // The code of a module is contiguous, and all C functions have symbols.
         let (_, before) = self.modules.range(..=address).next_back()?;
         let (_, after) = self.modules.range(address..).next()?;
         let module = match (before, after) {
@@ -93,7 +93,7 @@ impl Procedures {
         self.stubs.iter().any(|(begin, end)| (begin..end).contains(&&address))
     }
 
-    /// Where the instruction at an address jumps to in any case.
+    /// The target of the unconditional jump or call at an address, if the instruction contains it.
     pub fn jump(&self, address: u64, length: u8) -> Option<u64> {
         let holds =
             |(begin, bytes): &&(u64, Vec<u8>)| address >= *begin && address - begin < bytes.len() as u64;
@@ -105,7 +105,7 @@ impl Procedures {
         (target != 0 && matches!(instruction.mnemonic(), Mnemonic::Jmp | Mnemonic::Call)).then_some(target)
     }
 
-    /// Adds the procedures of a module.
+    /// Adds the procedures of one compilation unit, if GHC compiled it.
     fn describe(
         &mut self,
         dwarf: &Dwarf<Reader>,
@@ -131,7 +131,7 @@ impl Procedures {
                     let folder =
                         text(dwarf, unit, entry.attr_value(gimli::DW_AT_comp_dir)?).unwrap_or_default();
                     let path = Path::new(&folder).join(&name);
-                    // What the symbols say is the module's name; the file's may have folders before it.
+                    // The module's name comes from its symbols; a file's path may have folders before it.
                     let of_symbols = self.modules.range(low..high).filter_map(|(_, name)| name.as_ref());
                     let known = of_symbols.into_iter().find(|name| *name != ":Main").cloned();
                     let known = known.or_else(|| Some(path.file_stem()?.to_string_lossy().into_owned()));
@@ -161,18 +161,19 @@ impl Procedures {
     }
 }
 
-/// What is known of a module.
+/// What is known about a module.
 struct Module {
     name: String,
-    /// Lines of its own file, by the address where their code begins.
+    /// Line numbers in the module's own file, by the address where the code of each line begins.
     lines: BTreeMap<u64, u32>,
     text: Option<String>,
     core: Option<String>,
 }
 
 impl Module {
-    /// The name of the symbol; else that in the Core, in the note of the source that the code begins with, or of the
-    /// declaration at its first line; else that it is one of the module's local functions.
+    /// The name of a procedure. The sources of the name are, in this order: the symbol, the Core, the source note at
+    /// the beginning of the code, and the declaration at its first line. Without any of them it is one of the
+    /// module's local functions.
     fn named(&self, code: Range<u64>, noted: Option<&str>, symbol: Option<&str>) -> String {
         let symbol = symbol.unwrap_or_default();
         if names::module(symbol).is_some() {
@@ -205,7 +206,7 @@ fn address(value: Option<AttributeValue<Reader>>) -> Option<u64> {
     }
 }
 
-/// Lines of a file by address.
+/// The first line number of each address with code of the given file.
 fn first_lines(dwarf: &Dwarf<Reader>, unit: &Unit<Reader>, file: &str) -> gimli::Result<BTreeMap<u64, u32>> {
     let mut lines = BTreeMap::new();
     let Some(program) = unit.line_program.clone() else { return Ok(lines) };

@@ -1,14 +1,14 @@
-//! Names of functions that GHC gives no symbol: from the source, or from the Core that it wrote down.
+//! Finds names of functions that have no symbol: in the source, or in the Core that GHC dumped.
 
 use super::procedures::Procedures;
 use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The text of a source file, by the paths of the program and of the source.
+/// A function that returns the text of a source file, given the paths of the program and of the source.
 pub type SourceText<'a> = dyn Fn(&Path, &Path) -> Option<String> + Sync + 'a;
 
-/// Words at the beginning of a declaration that is no function.
+/// Words that begin a top-level declaration other than a function.
 const OTHERS: [&str; 13] = [
     "module", "import", "where", "data", "type", "newtype", "class", "instance", "infixl", "infixr", "infix",
     "foreign", "deriving",
@@ -18,14 +18,14 @@ fn changed(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).ok()?.modified().ok()
 }
 
-/// A source as it is on the disk; none if it is newer than the program, since its lines may have moved.
+/// The text of a source file on disk; `None` if the file is newer than the program, since its lines may have moved.
 pub fn as_built(program: &Path, source: &Path) -> Option<String> {
     let is_older = changed(source)? <= changed(program)?;
     if is_older { fs::read_to_string(source).ok() } else { None }
 }
 
-/// The optimised Core of a module (`-ddump-simpl -ddump-to-file`), beside the program or the source; none if it is newer
-/// than the program, or older than the source.
+/// The optimised Core of a module (`-ddump-simpl -ddump-to-file`), from beside the program or beside the source;
+/// `None` if it is newer than the program, or lies beside a source that is newer.
 pub(super) fn core(program: &Path, source: &Path) -> Option<String> {
     let beside = program.with_file_name(source.file_name()?).with_extension("dump-simpl");
     let at_source = source.with_extension("dump-simpl");
@@ -40,13 +40,13 @@ pub(super) fn core(program: &Path, source: &Path) -> Option<String> {
 /// The optimised Core of a module of a program.
 pub fn core_of(program: &Path, module: &str) -> Option<String> {
     let described = Procedures::of(program.to_str()?, &|_, _| None)?.cores.remove(module);
-    // Without debugging information it is not known where the source is.
+    // Without debugging information the path of the source is not known.
     let (_, module) = module.rsplit_once(':').unwrap_or(("", module));
     let beside = |path: &str| core(program, &program.with_file_name(path));
     described.or_else(|| beside(&(module.replace('.', "/") + ".hs")))
 }
 
-/// The name that the Core gives to a number of a symbol: `$whash` for `r3uO` where it defines `$whash_r3uO`.
+/// The name that the Core gives to a numbered symbol: for `r3uO` it is `$whash` if the Core defines `$whash_r3uO`.
 pub(super) fn named_in_core<'a>(core: &'a str, number: &str) -> Option<&'a str> {
     core.lines().filter(|line| !line.starts_with([' ', '-'])).find_map(|line| {
         let word = line.split(' ').next()?;
@@ -54,7 +54,7 @@ pub(super) fn named_in_core<'a>(core: &'a str, number: &str) -> Option<&'a str> 
     })
 }
 
-/// The function, or the instance, whose declaration a line belongs to.
+/// The name of the function, or the head of the instance, whose declaration contains a line.
 pub(super) fn declaration(text: &str, line: u32) -> Option<String> {
     let lines: Vec<&str> = text.lines().take(line as usize).collect();
     let begins = |line: &&&str| line.starts_with(|first: char| first.is_alphabetic() || "_(".contains(first));

@@ -1,4 +1,4 @@
-//! Damaged, truncated and forged data files: an error or a bounded number, never a panic.
+//! Tests with damaged, truncated and forged data files: the result is an error or a bounded number, never a panic.
 #![expect(clippy::unwrap_used)]
 
 use super::*;
@@ -6,7 +6,7 @@ use scruple_fuzz::Corpus;
 
 const UNIT: u32 = 4096;
 
-/// A file with one process of two slots, a further unit with one, and an unanswered note.
+/// A file with a process of two slots, a further unit with one slot, and an unanswered note.
 fn sample() -> Vec<u8> {
     let mut file = header(Peak::Usable, UNIT);
     put(&mut file, 24, &3u32.to_ne_bytes());
