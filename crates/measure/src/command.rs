@@ -37,9 +37,9 @@ pub struct Job {
     pub input: Input,
     /// Standard output and error.
     pub output: Output,
-    /// A launch that takes longer is killed.
+    /// The time after which a launch is killed.
     pub time_limit: Option<Duration>,
-    /// Fixed addresses in the memory and counting passes.
+    /// Whether addresses are fixed in the memory and counting passes.
     pub fixed_addresses: bool,
     /// The real-time scheduling of the timing pass, if it is wanted.
     pub shield: Option<Shield>,

@@ -1,4 +1,4 @@
-//! Instruments: readers of a launch besides the clock and the kernel's accounts.
+//! The interface of instruments, which read figures of a launch besides the clock and the kernel's accounts.
 
 use crate::launch::{Launch, Outcome};
 use crate::program::Program;
@@ -10,29 +10,30 @@ use std::ffi::OsString;
 /// An instrument lives for one launch. It reports beforehand whether it can weigh a program, because an unavailable
 /// figure is absent with a reason and never zero.
 pub trait Instrument: Send {
-    /// Its name, used in `source` and in messages.
+    /// The instrument's name, used in `source` and in messages.
     fn name(&self) -> &'static str;
 
-    /// Whether it can weigh this program here, and if not, why.
+    /// Whether the instrument can weigh this program here; if not, the reason.
     fn available(&self, program: &Program) -> Result<(), String>;
 
-    /// The keys of the metrics it reads, so that those it cannot read are shown as absent.
+    /// The keys of the metrics that the instrument reads, so that those it cannot read are shown as absent.
     fn metrics(&self) -> &'static [&'static str];
 
-    /// Whether it reads Go programs, which have to be traced: only trees in which a Go program was seen are traced.
+    /// Whether the instrument reads Go programs. This requires tracing, and only trees in which a Go program was seen
+    /// are traced.
     fn reads_go(&self) -> bool {
         false
     }
 
-    /// Attaches itself to a launch: environment, descriptors, wrapper.
+    /// Attaches the instrument to a launch, by changing its environment, descriptors or command line.
     fn decorate(&mut self, launch: &mut Launch) -> Result<(), String>;
 
-    /// Reads its figures after the launch has ended.
+    /// Reads the figures after the launch has ended.
     fn read(&mut self, outcome: &Outcome) -> Vec<Reading>;
 }
 
-/// A program with the address sanitizer refuses to run when another library is loaded before it, unless this option is
-/// set. The colon at the end tells the allocation counter which part it may hide from the program.
+/// Sets the option without which a program with the address sanitizer refuses to run if another library is loaded
+/// before the sanitizer's. The colon at the end shows the allocation counter which part it may hide from the program.
 pub(crate) fn let_sanitizers_be_second(env: &mut Vec<(OsString, OsString)>) {
     let own = env.iter().position(|(name, _)| name == "ASAN_OPTIONS").map(|at| env.remove(at).1);
     let mut value = own.unwrap_or_default();

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct Launch {
     /// The file to execute, already resolved, so that no search path is walked while the clock runs.
     pub path: PathBuf,
-    /// The argument words; the first is the program's own name for itself.
+    /// The argument vector; its first element is the program's own name.
     pub argv: Vec<OsString>,
     /// The whole environment.
     pub env: Vec<(OsString, OsString)>,
@@ -19,78 +19,78 @@ pub struct Launch {
     pub folder: PathBuf,
     /// Standard input, output and error.
     pub stdio: [OwnedFd; 3],
-    /// Other options.
+    /// How the program is run and watched.
     pub options: Options,
 }
 
 /// How a program is run and watched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
-    /// The process tree is killed when it takes longer.
+    /// The time after which the process tree is killed.
     pub time_limit: Option<Duration>,
-    /// Stop the process and its descendants at their exits, and read their peak memory there.
+    /// Whether processes are stopped at their exits to read their peak memory.
     pub trace_memory: bool,
-    /// Look for Go programs in the tree, and read their counters from their memory, stopped at their exits.
+    /// Whether Go programs in the tree are stopped at their exits to read their counters from their memory.
     pub read_counters: bool,
-    /// An earlier launch has shown that a Go program runs in the tree.
+    /// Whether an earlier launch has shown that a Go program runs in the tree.
     pub runs_go: bool,
-    /// Disable the randomisation of addresses, so that memory figures repeat.
+    /// Whether the randomisation of addresses is disabled, so that memory figures repeat.
     pub fixed_addresses: bool,
-    /// Run with a real-time priority, on these cores if any are given.
+    /// The real-time scheduling of the program, if it is wanted.
     pub shield: Option<Shield>,
 }
 
 /// Real-time scheduling for the measured program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shield {
-    /// The cores; none for all.
+    /// The cores on which the program may run; all cores if empty.
     pub cores: Vec<usize>,
-    /// After this time the program returns to ordinary scheduling, so that it cannot starve the machine.
+    /// The time after which the program returns to ordinary scheduling, so that it cannot starve the machine.
     pub cap: Duration,
 }
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
-    /// It exited with this code.
+    /// The program exited with this code.
     Exited(i32),
-    /// A signal ended it.
+    /// This signal ended the program.
     Signaled(i32),
-    /// It was killed because it exceeded its time limit.
+    /// The program was killed because it exceeded its time limit.
     TimedOut,
-    /// It was killed because the user interrupted.
+    /// The program was killed because the user interrupted.
     Interrupted,
 }
 
 /// The measurements of one program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// From before the start to after the end, in nanoseconds.
+    /// Wall time from before the start to after the end, in nanoseconds.
     pub wall: u64,
-    /// How it ended.
+    /// How the program ended.
     pub ending: Ending,
     /// Processor time in user mode, of the process and the children it waited for, in nanoseconds.
     pub user: u64,
-    /// Processor time in the kernel, for the same processes.
+    /// Processor time in the kernel, of the same processes, in nanoseconds.
     pub system: u64,
-    /// Time on a core and time ready but waiting for one, of the first thread, in nanoseconds.
+    /// The first thread's time on a core, and its time ready but waiting for a core, in nanoseconds.
     pub scheduled: Option<(u64, u64)>,
-    /// How long work waited for a core while it ran, averaged over the cores, in nanoseconds; none where the kernel
-    /// keeps no account of pressure.
+    /// How long work on this machine waited for a core during the run, averaged over the cores, in nanoseconds;
+    /// `None` if the kernel has no `/proc/pressure/cpu`.
     pub pressure: Option<u64>,
-    /// Page faults without and with reading from a disk.
+    /// Page faults without and with reading from a disk: minor and major.
     pub faults: (u64, u64),
     /// Voluntary and involuntary context switches.
     pub switches: (u64, u64),
     /// Bytes read from and written to block devices.
     pub blocks: (u64, u64),
-    /// The peak resident size of each process, in bytes; only where it was traced.
+    /// The peak resident size of each process; empty unless memory was traced.
     pub memory: Vec<PeakMemory>,
-    /// Whether a Go program ran in the tree; only where its memory was traced.
+    /// Whether a Go program ran in the tree; false unless memory was traced.
     pub ran_go: bool,
-    /// The counters of each Go process of the tree, where they were asked for.
+    /// The counters of each Go process of the tree, if they were requested.
     pub exits: Vec<crate::runtimes::go::Exit>,
-    /// How many processes outlived the program.
+    /// The number of processes that outlived the program and were ended.
     pub left_behind: u32,
     /// Whether the shield's cap was reached.
     pub unshielded: bool,
@@ -99,7 +99,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// An end of which only the manner is known.
+    /// An outcome without figures: only the ending is known.
     pub fn ended(ending: Ending) -> Outcome {
         Outcome {
             wall: 0,
@@ -124,22 +124,22 @@ impl Outcome {
 /// The peak memory of one process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeakMemory {
-    /// The process.
+    /// The process id.
     pub pid: i32,
-    /// Its peak resident size in bytes.
+    /// The peak resident size of the process in bytes.
     pub peak: u64,
 }
 
-/// The answer to a launch.
+/// The launcher's answer to a launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// It ran.
+    /// The program ran.
     Ran(Box<Outcome>),
-    /// It could not be started: the step that failed, and the error number.
+    /// The program could not be started.
     NotStarted {
-        /// The step.
+        /// The step that failed, as a verb phrase.
         step: String,
-        /// The error number.
+        /// The system's error number.
         errno: i32,
     },
 }

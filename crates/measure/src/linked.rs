@@ -1,6 +1,6 @@
-//! What a program's file says about its origin: its compilers, and the shared libraries that it loads at its start.
+//! Reads a program's file to find its origin: its compilers, and the shared libraries that it loads at its start.
 //!
-//! No program is run: the file is read, and libraries are searched where the dynamic loader searches for them.
+//! The program is not run: its file is read, and libraries are searched where the dynamic loader searches for them.
 
 use crate::host::file_digest;
 use object::{Object, ObjectSection, ReadCache};
@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// More libraries than this are not looked up.
+/// The largest number of libraries that are looked up.
 const LIBRARIES: usize = 100;
 
-/// Texts of compilers are truncated to this length.
+/// The number of characters to which the texts of compilers are truncated.
 const TEXT: usize = 200;
 
-/// Entries of the dynamic section, by the ELF specification: a library that is needed, and where libraries are.
+/// Tags of the dynamic section, by the ELF specification: a needed library, and the folders to search for libraries.
 const NEEDED: u64 = 1;
 const RPATH: u64 = 15;
 const RUNPATH: u64 = 29;
@@ -22,13 +22,13 @@ const RUNPATH: u64 = 29;
 /// What is known about a program's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Linked {
-    /// The compilers that it names; none where it names none.
+    /// The compilers that the file names; `None` if it names none.
     pub toolchain: Option<String>,
-    /// The digests of the shared libraries, by name: build ids where they have one.
+    /// The digests of the shared libraries, by name: the build id if there is one, else a digest of the file.
     pub libraries: BTreeMap<String, String>,
 }
 
-/// The information in one file.
+/// The information in the file of one program or library.
 #[derive(Default)]
 struct Read {
     toolchain: Option<String>,
@@ -37,7 +37,7 @@ struct Read {
     folders: Vec<PathBuf>,
 }
 
-/// Reads a program's file. Of anything but an ELF file, nothing is known.
+/// Reads a program's file. The result is empty unless it is an ELF file.
 pub fn linked(program: &Path) -> Linked {
     let Some(read) = read(program) else { return Linked::default() };
     let places = places();
@@ -68,7 +68,7 @@ pub fn linked(program: &Path) -> Linked {
 }
 
 fn read(path: &Path) -> Option<Read> {
-    // Libraries may have hundreds of megabytes, of which only the headers and a few small sections are needed.
+    // Libraries may have hundreds of megabytes, of which only the headers and a few small sections are read.
     let data = ReadCache::new(fs::File::open(path).ok()?);
     let file = object::File::parse(&data).ok()?;
     let section = |name: &str| file.section_by_name(name).and_then(|section| section.data().ok());
@@ -78,7 +78,7 @@ fn read(path: &Path) -> Option<Read> {
         build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
         ..Read::default()
     };
-    // Other word sizes and byte orders are rare; nothing is known about their libraries.
+    // Files with other word sizes or byte orders are rare, so their libraries are not read.
     if !(file.is_64() && file.is_little_endian()) {
         return Some(read);
     }
@@ -104,7 +104,7 @@ fn read(path: &Path) -> Option<Read> {
     Some(read)
 }
 
-/// The texts of a comment section, to which compilers and linkers add theirs.
+/// The texts in a `.comment` section, to which each compiler and linker adds its own.
 fn compilers(data: &[u8]) -> Option<String> {
     let texts = data.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).trim().to_owned());
     let all: BTreeSet<String> = texts.filter(|text| !text.is_empty()).collect();

@@ -13,16 +13,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-/// One mapping.
+/// One mapping of a process's address space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// Its permissions as the kernel writes them: `rw-p`.
     pub permissions: String,
-    /// The file or the kernel's name for it; empty for anonymous memory.
+    /// The path of the mapped file, or the kernel's name for the mapping; empty for anonymous memory.
     pub name: String,
-    /// Its purpose.
+    /// What the mapping is used for.
     pub class: Class,
-    /// The amount.
+    /// The sizes of the mapping.
     pub amount: Amount,
 }
 
@@ -40,7 +40,7 @@ impl MemoryMap {
             .map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))
     }
 
-    /// Reads the kernel's text.
+    /// Parses the text of `/proc/PID/smaps`.
     pub fn parse(text: &str) -> Result<MemoryMap, String> {
         let mut map = MemoryMap::default();
         for line in text.lines() {
@@ -56,7 +56,7 @@ impl MemoryMap {
         Ok(map)
     }
 
-    /// One row for each class and permission that occurs, files before anonymous memory.
+    /// One row for each class and permission that occurs, ordered by class and permission.
     pub fn rows(&self) -> Vec<MapRow> {
         let mut rows: BTreeMap<(Class, &str), MapRow> = BTreeMap::new();
         for mapping in &self.mappings {
@@ -73,27 +73,27 @@ impl MemoryMap {
         rows.into_values().collect()
     }
 
-    /// The rows of which something is in memory, or was.
+    /// The rows with memory that is resident or swapped.
     pub fn table(&self) -> Vec<MapRow> {
         let mut rows = self.rows();
         rows.retain(MapRow::is_used);
         rows
     }
 
-    /// The total.
+    /// The sum over all mappings.
     pub fn total(&self) -> Amount {
         let mut total = Amount::default();
         self.mappings.iter().for_each(|mapping| total.add(&mapping.amount));
         total
     }
 
-    /// The totals with a file and without one.
+    /// The sum over mappings of files, and the sum over anonymous mappings.
     pub fn mapped_and_anonymous(&self) -> (Amount, Amount) {
         mapped_and_anonymous(&self.rows())
     }
 }
 
-/// `55f0c0a00000-55f0c0a02000 r--p 00000000 08:01 123 /bin/x`
+/// Parses the first line of a mapping: `55f0c0a00000-55f0c0a02000 r--p 00000000 08:01 123 /bin/x`.
 fn head(line: &str) -> Option<Mapping> {
     let mut words = line.split_whitespace();
     let (_, permissions) = (words.next()?, words.next()?);
@@ -143,7 +143,7 @@ fn set(amount: &mut Amount, field: &str, line: &str) {
     *place = kilobytes(line).unwrap_or(0);
 }
 
-/// The number of a `Name:   12 kB` line, in bytes.
+/// The number in a `Name:   12 kB` line, converted to bytes.
 fn kilobytes(line: &str) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
 }

@@ -8,32 +8,32 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// A file that can be executed.
+/// The file of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Its path, absolute unless the folder could not be read.
+    /// The path; it is absolute unless the working folder could not be determined.
     pub path: PathBuf,
 }
 
 /// Why a command's program was not found.
 #[derive(Debug, thiserror::Error)]
 pub enum NotFound {
-    /// No such file on the search path.
+    /// The search path has no executable file with this name.
     #[error("there is no program ‘{0}’ on the search path: check the spelling, or give its path")]
     OnPath(String),
-    /// No such file.
+    /// The file does not exist.
     #[error("there is no file ‘{0}’")]
     File(String),
-    /// It is a folder.
+    /// The path names a folder.
     #[error("‘{0}’ is a folder: name a program in it")]
     Folder(String),
-    /// It is not executable.
+    /// The file is not executable.
     #[error("‘{0}’ is not executable: `chmod +x` makes it so, or name its interpreter")]
     NotExecutable(String),
 }
 
 impl Program {
-    /// Finds a program as a shell would, but only once, before anything is measured.
+    /// Finds a program as a shell would, but only once, before the measurement starts.
     pub fn find(name: &OsStr, folder: &Path) -> Result<Program, NotFound> {
         let shown = name.to_string_lossy().into_owned();
         if name.as_bytes().contains(&b'/') {
@@ -56,7 +56,7 @@ impl Program {
             .ok_or(NotFound::OnPath(shown))
     }
 
-    /// What the file is.
+    /// Determines what kind of file it is.
     pub fn kind(&self) -> io::Result<FileKind> {
         let mut head = Vec::new();
         File::open(&self.path)?.take(256).read_to_end(&mut head)?;
@@ -76,7 +76,8 @@ impl Program {
         Ok(elf_kind(&data))
     }
 
-    /// The program that finally runs: the interpreter of a script, resolved through `env` where the script uses that.
+    /// The program that finally runs: the interpreter of a script. If the script uses `env`, its argument is
+    /// resolved.
     pub fn resolved(&self) -> Program {
         let mut program = self.clone();
         for _ in 0..4 {
@@ -103,29 +104,29 @@ impl Program {
         program
     }
 
-    /// Whether executing it changes the user, so that nothing can be preloaded.
+    /// Whether executing the file changes the user or group, so that the loader ignores preloaded libraries.
     pub fn changes_user(&self) -> bool {
         self.path.metadata().is_ok_and(|data| data.mode() & 0o6000 != 0)
     }
 }
 
-/// What an executable file is.
+/// The kinds of executable files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A script with a `#!` line.
     Script {
-        /// The interpreter named there.
+        /// The interpreter in the `#!` line.
         interpreter: PathBuf,
-        /// What follows it.
+        /// The rest of the `#!` line, if there is any.
         argument: Option<String>,
     },
     /// An ELF file.
     Elf {
         /// Whether a dynamic linker loads it.
         dynamic: bool,
-        /// The Go toolchain's note is present.
+        /// Whether the Go toolchain's note is present.
         go: bool,
-        /// It is for this machine's architecture and width.
+        /// Whether it is for this machine's architecture and word size.
         native: bool,
     },
     /// Anything else, such as a script without a `#!` line.

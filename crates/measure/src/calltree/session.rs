@@ -23,7 +23,7 @@ pub struct Settings {
     pub control: bool,
 }
 
-/// A launch that is counted. Its files are removed with it.
+/// A launch that is counted. Dropping the session removes its files.
 #[derive(Debug)]
 pub struct CalltreeSession {
     counter: Counter,

@@ -10,7 +10,7 @@ pub struct Amount {
     /// The function, and for lines also the file and the line. If the function is not known, the name is the file and
     /// the address of the code.
     pub frame: Frame,
-    /// Whether a function or line is known.
+    /// Whether the function or line is known.
     pub is_known: bool,
     /// The number of instructions.
     pub instructions: u64,

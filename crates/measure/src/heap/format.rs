@@ -101,7 +101,7 @@ fn tree_peak(file: &[u8], totals: &Totals, mut slots: Vec<u64>) -> Option<TreePe
     if totals.refused > 0 || turned_away > 0 {
         return None;
     }
-    // Each thread that ran at that time may have had an unsettled batch.
+    // Each thread that ran at the time of the peak may have had an unsettled batch.
     slots.sort_unstable_by(|a, b| b.cmp(a));
     let threads: u64 = slots.iter().take(at_once as usize).sum();
     let peak = largest.peak.max(u64::try_from(settled).unwrap_or(0));

@@ -82,7 +82,7 @@ fn replace(env: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
     env.push((name.into(), value));
 }
 
-/// Adds a setting to a variable that holds several, unless it is already there.
+/// Adds a setting to a variable that holds several settings, unless the setting is already there.
 fn add_word(env: &mut Vec<(OsString, OsString)>, name: &str, between: &str, setting: &str, value: &str) {
     let mut text =
         env.iter().find(|(other, _)| other == name).map(|(_, text)| text.clone()).unwrap_or_default();

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 
-/// Which program files call ptrace; each file is read once.
+/// Whether program files call `ptrace`, by device and inode; each file is read once.
 #[derive(Default)]
 pub(super) struct Tracers {
     known: HashMap<(u64, u64), bool>,
@@ -25,7 +25,7 @@ fn traces(path: &str) -> bool {
     let Ok(file) = File::open(path) else { return false };
     let cache = ReadCache::new(file);
     let Ok(file) = object::File::parse(&cache) else { return false };
-    // Go programs have no C library: the call is in a Go package, which is linked only where it is used.
+    // Go programs have no C library. The call is in a Go package, whose code is linked only where it is used.
     file.dynamic_symbols().any(|symbol| symbol.is_undefined() && symbol.name() == Ok("ptrace"))
         || file.symbols().any(|symbol| {
             matches!(

@@ -1,4 +1,4 @@
-//! The Go processes of a tree: recognised when they execute their program, read when they exit.
+//! Recognises the Go processes of a tree when they execute their program, and reads their counters when they exit.
 
 use super::trace::field;
 use crate::runtimes::go::{self, Exit, Layouts, counters};
@@ -13,7 +13,7 @@ pub(super) struct GoProcesses {
 }
 
 impl GoProcesses {
-    /// The process has executed a program. A fork of a Go process that has not called exec (Go makes one to
+    /// Handles that the process executes a program. A fork of a Go process that has not called exec (Go makes one to
     /// probe the kernel) holds its parent's counters, and is not read.
     pub(super) fn executes(&mut self, pid: libc::pid_t) {
         if self.running.remove(&pid).is_some() {
@@ -24,7 +24,7 @@ impl GoProcesses {
         }
     }
 
-    /// Stops following the process, because it traces others itself.
+    /// Stops following the process, because its program traces others itself.
     pub(super) fn is_let_go(&mut self, pid: libc::pid_t) {
         self.executes(pid);
         if self.running.remove(&pid).is_some() {
@@ -32,7 +32,7 @@ impl GoProcesses {
         }
     }
 
-    /// A thread is about to exit. Each thread stops there, and the last one sees the final counters.
+    /// Handles that a thread is about to exit. Each thread stops there, and the last one sees the final counters.
     pub(super) fn leaves(&mut self, thread: libc::pid_t) {
         let pid = field(&format!("/proc/{thread}/status"), "Tgid:").map_or(thread, |pid| pid as libc::pid_t);
         let Some(told) = self.running.get_mut(&pid) else { return };
@@ -43,7 +43,7 @@ impl GoProcesses {
         }
     }
 
-    /// The process has ended.
+    /// Handles that the process has ended.
     pub(super) fn ends(&mut self, pid: libc::pid_t) {
         match self.running.remove(&pid) {
             Some(Some(exit)) => self.ended.push(exit),
@@ -52,7 +52,7 @@ impl GoProcesses {
         }
     }
 
-    /// The counters of all processes, once the tree has ended.
+    /// Takes the counters of all processes, once the tree has ended.
     pub(super) fn exits(mut self) -> Vec<Exit> {
         let left: Vec<libc::pid_t> = self.running.keys().copied().collect();
         left.into_iter().for_each(|pid| self.ends(pid));

@@ -53,7 +53,7 @@ impl Launcher {
         })?;
         // SAFETY: both descriptors were just made and are owned by nobody else.
         let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
-        // SAFETY: the process has a single thread (the caller's promise), so the child may go on as a whole program.
+        // SAFETY: the process has a single thread (the caller's promise), so the child may use all memory and locks.
         let parent = std::process::id() as libc::pid_t;
         match check(unsafe { libc::fork() })? {
             0 => {
@@ -71,17 +71,17 @@ impl Launcher {
         self.pid
     }
 
-    /// Runs one program to its end. When `interrupted` becomes true the program's tree is killed and the outcome says
-    /// so.
+    /// Runs one program to its end. When `interrupted` becomes true, the program's process tree is killed and the
+    /// outcome is [`Ending::Interrupted`](crate::launch::Ending::Interrupted).
     pub fn launch(&mut self, launch: &Launch, interrupted: &AtomicBool) -> Result<Outcome, LaunchError> {
         wire::send_launch(self.socket.as_fd(), launch)?;
         let mut told = false;
         while !wire::readable(self.socket.as_fd(), if told { 50 } else { 500 })? {
             if interrupted.load(Ordering::Relaxed) {
                 told = true;
-                // SAFETY: plain system call; the launcher takes this signal as the word to end what it runs. It is sent
-                // again until the answer comes, since a signal that arrives just before the launcher blocks is not
-                // seen.
+                // SAFETY: plain system call. The launcher treats this signal as the order to end the running program.
+                // The signal is repeated until the answer comes, since one that arrives just before the launcher
+                // blocks is not noticed.
                 unsafe { libc::kill(self.pid, libc::SIGTERM) };
             }
         }

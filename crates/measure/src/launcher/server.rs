@@ -1,4 +1,4 @@
-//! The launcher's main loop: receive a request, run it, answer.
+//! The launcher's main loop: it receives a request, runs the program, and sends the answer.
 
 use super::go_processes::GoProcesses;
 use super::spawn::{self, Spawned};
@@ -10,16 +10,16 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Set by the signal that asks the launcher to end the running program.
+/// Set by the handler of the signal that orders the launcher to end the running program.
 pub(super) static STOP: AtomicBool = AtomicBool::new(false);
 
-/// The process that the launcher serves.
+/// The id of the process that the launcher serves.
 static PARENT: AtomicI32 = AtomicI32::new(0);
 
-/// How often the timer wakes a waiting launcher once a limit is near or past.
+/// The period at which the timer wakes a waiting launcher once a limit has passed or the stop signal has come.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The timer makes sure that the signal takes effect even if it arrived just before a blocking call.
+/// Handles the stop signal. The timer makes sure that it takes effect even if it arrived just before a blocking call.
 extern "C" fn on_stop(_signal: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
     set_timer(Some(TICK));
@@ -27,7 +27,7 @@ extern "C" fn on_stop(_signal: libc::c_int) {
 
 extern "C" fn on_tick(_signal: libc::c_int) {}
 
-/// Serves launches until the other end closes or `parent` is gone.
+/// Serves launches until the other end closes the socket or the process `parent` has ended.
 pub(super) fn serve(socket: BorrowedFd<'_>, parent: libc::pid_t) -> io::Result<()> {
     settle(parent);
     while let Some(request) = wire::receive_request(socket)? {
@@ -58,11 +58,11 @@ fn not_started((step, error): (String, io::Error)) -> Answer {
     Answer::NotStarted { step, errno: error.raw_os_error().unwrap_or(0) }
 }
 
-/// Sets up the launcher process: it reaps orphans, ends with its parent, and ignores the signals of the terminal.
+/// Sets up the launcher process: it reaps orphans, ends with its parent, and ignores the terminal's signals.
 fn settle(parent: libc::pid_t) {
     PARENT.store(parent, Ordering::Relaxed);
-    // SAFETY: plain system calls and handlers that only store to an atomic. Handlers, unlike ignored signals, do not
-    // pass on to executed programs, which therefore start with every signal at its default.
+    // SAFETY: plain system calls, and handlers that only store to an atomic and set a timer. Unlike ignored signals,
+    // handlers are not inherited by executed programs, which therefore start with default handling of these signals.
     unsafe {
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
@@ -82,13 +82,13 @@ fn settle(parent: libc::pid_t) {
     }
 }
 
-/// Whether the requesting process has closed its end.
+/// Whether the process that the launcher serves has ended.
 fn orphaned() -> bool {
     // SAFETY: a system call that cannot fail.
     unsafe { libc::getppid() != PARENT.load(Ordering::Relaxed) }
 }
 
-/// Interrupts blocking calls at the first limit and at every tick from then on.
+/// Starts a timer that interrupts blocking calls after `first` and then at every tick; `None` stops the timer.
 fn set_timer(first: Option<Duration>) {
     let interval = |duration: Duration| libc::timeval {
         tv_sec: duration.as_secs() as libc::time_t,
@@ -103,7 +103,7 @@ fn set_timer(first: Option<Duration>) {
     unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) };
 }
 
-/// Why a tree is being ended, as determined between two waits.
+/// The state of a running tree with respect to its limits: it is checked whenever a wait is interrupted.
 pub(super) struct Watch<'a> {
     pid: libc::pid_t,
     started: Instant,
@@ -114,7 +114,7 @@ pub(super) struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Called whenever a wait was interrupted: kills or unshields the tree when it is time.
+    /// Checks the limits, and kills or unshields the tree if one has passed.
     pub(super) fn look(&mut self) {
         let elapsed = self.started.elapsed();
         let options = &self.request.options;
@@ -140,7 +140,7 @@ impl Watch<'_> {
     }
 }
 
-/// Waits for the program and for the processes that it left behind, and collects the kernel's accounts.
+/// Waits for the program and the processes that it leaves behind, and collects the kernel's accounts.
 fn follow(spawned: &Spawned, request: &wire::Request, pressure: Option<u64>) -> Outcome {
     let options = &request.options;
     let limit = options.time_limit.into_iter().chain(options.shield.as_ref().map(|shield| shield.cap)).min();
@@ -155,7 +155,7 @@ fn follow(spawned: &Spawned, request: &wire::Request, pressure: Option<u64>) -> 
         unshielded: false,
         killed_at: None,
     };
-    // The signal to stop may have arrived while the program was being started.
+    // The stop signal may have arrived while the program was being started.
     watch.look();
     let mut follower = Follower::of(spawned.pid, options);
     match &mut follower {

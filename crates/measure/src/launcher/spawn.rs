@@ -1,4 +1,4 @@
-//! Starts one program with as little as possible between the clock and its first instruction.
+//! Starts one program with as little work as possible between the start of the clock and the first instruction.
 
 use super::system_call::system_call;
 use super::wire::Request;
@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 use std::time::Instant;
 
-/// A cloned process that is about to execute its program.
+/// A process that was cloned to execute a program.
 pub(super) struct Spawned {
     pub(super) pid: libc::pid_t,
     pub(super) started: Instant,
@@ -19,7 +19,8 @@ pub(super) struct Spawned {
 }
 
 impl Spawned {
-    /// The step at which the start failed, if it did. Valid after the process has ended.
+    /// The step at which the start failed, and the error; `None` if it did not fail. Valid after the process has
+    /// ended.
     pub(super) fn failure(&self) -> Option<(String, io::Error)> {
         // SAFETY: both fields belong to `child`; another process wrote them, which the compiler must not overlook.
         let (errno, step) = unsafe {
@@ -31,7 +32,7 @@ impl Spawned {
         (errno != 0).then(|| (STEPS[step.min(2)].to_owned(), io::Error::from_raw_os_error(errno)))
     }
 
-    /// Why real-time priority was refused, if it was. Valid after the process has ended.
+    /// Why real-time priority was refused; `None` if it was not. Valid after the process has ended.
     pub(super) fn shield_refused(&self) -> Option<String> {
         // SAFETY: as above.
         let errno = unsafe { ptr::read_volatile(&raw const self.child.shield_errno) };
@@ -39,10 +40,11 @@ impl Spawned {
     }
 }
 
-/// The steps of a start, named in errors.
+/// The steps of a start, as errors name them.
 const STEPS: [&str; 3] = ["enter its working folder", "connect its standard streams", "execute it"];
 
-/// All that the child needs, prepared before the clock starts; the child shares our memory until it executes.
+/// Everything that the child needs. It is prepared before the clock starts, since the child shares the launcher's
+/// memory until it executes its program.
 struct Child {
     path: *const c_char,
     folder: *const c_char,
@@ -61,17 +63,17 @@ struct Child {
 const STACK: usize = 256 * 1024;
 const TOUCHED: usize = 16 * 1024;
 
-/// Starts the program. The clone shares memory, so that the cost of the start does not depend on any process's size,
-/// and has its own stack. Unlike with vfork, the launcher is not suspended until the exec: waking up in the middle of
-/// the start and going back to sleep would cost the program's own time. Until the process has ended the launcher only
-/// waits for it.
+/// Starts the program. The clone shares memory, so that the cost of the start does not depend on the size of any
+/// process, and has its own stack. Unlike with vfork, the launcher is not suspended until the exec: waking up in the
+/// middle of the start and going back to sleep would add to the program's time. Until the process has ended the
+/// launcher only waits.
 pub(super) fn spawn(request: &Request) -> Result<Spawned, (String, io::Error)> {
     let mut child = Box::new(lay_out(request));
     let mut stack = vec![0_u8; STACK];
     // The pages of the child's stack are mapped before the clock starts.
     stack[STACK - TOUCHED..].fill(1);
-    // SAFETY: the pointer is one past the end of `stack`, aligned down to 16; `child` and `stack` go into the result,
-    // which is kept until the process has ended, so they outlive its use of them.
+    // SAFETY: `top` is one past the end of `stack`, aligned down to 16. `child` and `stack` are moved into the
+    // result, which is kept until the process has ended, so they outlive the process's use of them.
     let (pid, started) = unsafe {
         let top = stack.as_mut_ptr().add(STACK);
         let top = top.sub(top as usize % 16);
@@ -123,11 +125,11 @@ fn core_set(shield: &Shield) -> (libc::cpu_set_t, bool) {
     }
 }
 
-/// The child between clone and exec: system calls only, no allocation, nothing that could unwind, and no function of
-/// the C library: those set the `errno` of the launcher, which keeps running.
+/// The child's code between clone and exec. It makes system calls only. It must not allocate or unwind, and must not
+/// call functions of the C library, because those set the `errno` of the launcher, which keeps running.
 extern "C" fn run_child(argument: *mut c_void) -> c_int {
-    // SAFETY: the argument is the `Child` that the parent keeps and leaves alone until we have ended, and every pointer
-    // in it is valid as long.
+    // SAFETY: the argument is the `Child`, which the parent keeps and does not touch until this process has ended;
+    // every pointer in it is valid until then.
     unsafe {
         let child = &mut *argument.cast::<Child>();
         if child.own_group {
@@ -190,7 +192,7 @@ unsafe fn fail(child: &mut Child, step: usize, result: isize) -> ! {
     }
 }
 
-/// Blocks until the process has ended, without reaping it, so that its last accounts can still be read.
+/// Blocks until the process has ended. The process is not reaped, so that its last accounts can still be read.
 pub(super) fn wait_until_exit(pid: libc::pid_t, mut interrupted: impl FnMut()) {
     loop {
         // SAFETY: an all-zero siginfo is valid, and the kernel fills it in.
@@ -205,7 +207,7 @@ pub(super) fn wait_until_exit(pid: libc::pid_t, mut interrupted: impl FnMut()) {
     }
 }
 
-/// Reaps a process that has ended, with what it and the children it waited for consumed.
+/// Reaps a process that has ended. Returns its status, and the resources that it and the children it waited for used.
 pub(super) fn reap(pid: libc::pid_t) -> (c_int, libc::rusage) {
     // SAFETY: status and usage are plain data that the kernel fills in; zero is valid for both.
     unsafe {
@@ -253,7 +255,7 @@ mod tests {
     #[test]
     fn a_shield_that_is_refused_is_said_and_the_program_runs() {
         let mut request = request("/bin/true", "/");
-        // No machine has this core alone.
+        // This core number does not exist on any machine.
         let cores = vec![libc::CPU_SETSIZE as usize - 1];
         request.options.shield = Some(Shield { cores, cap: std::time::Duration::from_secs(1) });
         let spawned = spawn(&request).unwrap();

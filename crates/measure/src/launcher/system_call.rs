@@ -6,7 +6,7 @@
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("the launcher makes its system calls itself, and knows how on x86-64 and aarch64 only");
 
-/// Returns the kernel's result: a negative value is a negated error number.
+/// Makes a system call and returns the kernel's result; a negative value is a negated error number.
 ///
 /// # Safety
 /// The same as for the system call itself: pointers must be valid for what it reads and writes.
@@ -31,7 +31,7 @@ pub(super) unsafe fn system_call(number: libc::c_long, arguments: [usize; 4]) ->
     result
 }
 
-/// Returns the kernel's result: a negative value is a negated error number.
+/// Makes a system call and returns the kernel's result; a negative value is a negated error number.
 ///
 /// # Safety
 /// The same as for the system call itself: pointers must be valid for what it reads and writes.

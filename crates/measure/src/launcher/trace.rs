@@ -22,17 +22,17 @@ const OPTIONS: c_int = libc::PTRACE_O_TRACEEXIT
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
 
-/// The error of the kernel's high-water marks, in bytes: it adds up the counters of its cores only from time to time.
+/// The error of the kernel's high-water marks in bytes: the kernel sums its per-core counters only from time to time.
 const BLUR: u64 = 1 << 20;
 
-/// Traces a tree of processes, and keeps what is read of each at its exit.
+/// Traces a process tree, and keeps what is read from each process at its exit.
 pub(super) struct Follower {
     main: libc::pid_t,
     attached: bool,
     known: HashSet<libc::pid_t>,
     /// The processes (not threads) that the program and its descendants created.
     made: HashSet<libc::pid_t>,
-    /// The first process has executed a second program.
+    /// Whether the first process has executed a second program.
     replaced: bool,
     tracers: Tracers,
     /// The launcher's high-water mark when the first process left its memory.
@@ -44,7 +44,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// A tracer of the tree that starts with this process; none where no figure requires one.
+    /// Creates a tracer of the tree that starts with this process; `None` if no requested figure needs tracing.
     pub(super) fn of(main: libc::pid_t, options: &Options) -> Option<Follower> {
         (options.trace_memory || options.read_counters).then(|| Follower {
             main,
@@ -61,14 +61,14 @@ impl Follower {
         })
     }
 
-    /// Follows the tree until its first process has ended, which is left to be reaped.
+    /// Follows the tree until its first process has ended; that process is not reaped.
     pub(super) fn until_exit(&mut self, watch: &mut Watch<'_>) {
         loop {
             if !wait_for_any(watch) {
                 return;
             }
-            // SAFETY: an all-zero siginfo is valid; WNOWAIT leaves the state to be taken below, except for the main
-            // process's end, which the caller takes.
+            // SAFETY: an all-zero siginfo is valid. WNOWAIT leaves the state to be taken below, except for the end of
+            // the first process, which the caller takes.
             let (pid, code) = unsafe {
                 let mut info: libc::siginfo_t = std::mem::zeroed();
                 let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::WNOHANG | libc::__WALL;
@@ -144,7 +144,7 @@ impl Follower {
         }
     }
 
-    /// A thread or process is about to exit.
+    /// Handles that a thread or process is about to exit.
     fn leaves(&mut self, thread: libc::pid_t) {
         if let Some(go) = &mut self.go {
             go.leaves(thread);
@@ -154,16 +154,17 @@ impl Follower {
         }
     }
 
-    /// A process has ended and been reaped. Its account covers the children that it waited for, which belong to the
-    /// tree too.
+    /// Handles that a process has ended and was reaped. Its account covers the children that it waited for, which
+    /// belong to the tree too.
     pub(super) fn reaped(&mut self, pid: libc::pid_t, usage: &libc::rusage) {
         if let Some(go) = &mut self.go {
             go.ends(pid);
         }
         let Some(memory) = &mut self.memory else { return };
         let peak = usage.ru_maxrss as u64 * 1024;
-        // The first process started in the launcher's memory, whose mark is in its account. Anything above that mark is
-        // its own: memory that it held before it executed another program.
+        // The account of the first process contains the launcher's mark, because the process started in the
+        // launcher's memory. A value above that mark is the process's own: memory that it held before it executed
+        // another program.
         let is_own = match pid == self.main {
             true => self.replaced && self.mark.is_some_and(|mark| peak > mark + BLUR),
             false => self.made.contains(&pid),
@@ -172,7 +173,7 @@ impl Follower {
             keep_peak(pid, peak, memory);
         }
         if pid == self.main && !memory.iter().any(|process| process.pid == pid) {
-            // Without the first process the total would be partial.
+            // Without the first process the total would be incomplete.
             memory.clear();
         }
     }
@@ -188,7 +189,7 @@ fn own_mark() -> Option<u64> {
     field("/proc/self/status", "VmHWM:").map(|peak| peak * 1024)
 }
 
-/// The process of an event.
+/// The id of the new process that a fork event reports.
 fn message(pid: libc::pid_t) -> Option<libc::pid_t> {
     let mut number: libc::c_ulong = 0;
     // SAFETY: the kernel writes one long to where the pointer leads.
@@ -197,7 +198,7 @@ fn message(pid: libc::pid_t) -> Option<libc::pid_t> {
     (result == 0).then_some(number as libc::pid_t)
 }
 
-/// A group stop has no signal information; a pending signal has.
+/// Whether the stop is a group stop: unlike a stop for a pending signal, it has no signal information.
 fn is_group_stop(pid: libc::pid_t, signal: c_int) -> bool {
     if !matches!(signal, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) {
         return false;
@@ -210,12 +211,12 @@ fn is_group_stop(pid: libc::pid_t, signal: c_int) -> bool {
 }
 
 fn ptrace(request: libc::c_uint, pid: libc::pid_t, data: usize) {
-    // SAFETY: requests used here take no pointer. A process that was killed meanwhile makes the call fail, which the
-    // next wait then reports as its end.
+    // SAFETY: the requests used here take no pointer. If the process was killed meanwhile the call fails, and the
+    // next wait reports the end.
     unsafe { libc::ptrace(request, pid, ptr::null_mut::<u8>(), data) };
 }
 
-/// Blocks until some process changes state; false when none is left.
+/// Blocks until some process changes its state; false if no process is left.
 fn wait_for_any(watch: &mut Watch<'_>) -> bool {
     loop {
         // SAFETY: an all-zero siginfo is valid, and the kernel fills it in.
@@ -234,7 +235,7 @@ fn wait_for_any(watch: &mut Watch<'_>) -> bool {
     }
 }
 
-/// Keeps the highest mark of each process; a process with several threads stops once for each.
+/// Records a process's high-water mark. A process with several threads stops once for each; the highest mark is kept.
 fn note_peak(thread: libc::pid_t, memory: &mut Vec<PeakMemory>) {
     let path = format!("/proc/{thread}/status");
     if let Some(peak) = field(&path, "VmHWM:") {
@@ -250,7 +251,7 @@ fn keep_peak(pid: libc::pid_t, peak: u64, memory: &mut Vec<PeakMemory>) {
     }
 }
 
-/// A number from a file of /proc about a process.
+/// The number in a line of a /proc file that begins with `name`.
 pub(super) fn field(path: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! The process tree of a measured program: its accounts, and its end.
+//! The process tree of a measured program: its processor time, and how its remains are ended.
 
 use super::trace::Follower;
 use crate::descendants::descendants;
@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
-/// How long a tree may take to end after being asked to, before it is killed.
+/// How long a tree may take to end after SIGTERM before it is killed.
 pub(super) const GRACE: Duration = Duration::from_millis(300);
 
 /// How long processes that outlive the program may take to end by themselves.
@@ -48,9 +48,10 @@ fn own_id() -> i32 {
     std::process::id() as i32
 }
 
-/// Waits a short time for processes that outlived the program, then ends them, and adds up their accounts. `at_once`
-/// skips the wait, because the tree is being ended anyway. A traced tree is traced to its end; the kernel then also
-/// reports threads and grandchildren, whose time is already in that of their parents, so it is not added.
+/// Waits a short time for processes that outlived the program, then ends them, and adds up their processor time. With
+/// `at_once` the wait is skipped, because the tree is being ended anyway. A traced tree is traced to its end; the
+/// kernel then also reports threads and grandchildren, whose time is already in that of their parents, so it is not
+/// added.
 pub(super) fn end_what_is_left(
     group: libc::pid_t,
     at_once: bool,
@@ -96,7 +97,8 @@ pub(super) fn end_what_is_left(
     }
 }
 
-/// Time on a core and time waiting for one, of the first thread of a process that may have ended but is not reaped.
+/// The first thread's time on a core and its time waiting for one, in nanoseconds. The process may have ended, but
+/// must not have been reaped.
 pub(super) fn scheduled(pid: libc::pid_t) -> Option<(u64, u64)> {
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     let mut fields = text.split_whitespace().map(str::parse::<u64>);

@@ -1,4 +1,4 @@
-//! The messages between Scruple and its launcher: lengths, a JSON head, and byte strings ended by zeros.
+//! The messages between Scruple and its launcher: lengths, a JSON head, and zero-terminated byte strings.
 
 use crate::launch::{Answer, Launch, Options};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
-/// What the launcher receives: zero-terminated strings.
+/// A launch as the launcher receives it. `strings` are zero-terminated: path, folder, arguments, variables.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) options: Options,
@@ -24,7 +24,7 @@ struct Head {
     strings: usize,
 }
 
-/// Path, folder, arguments and `NAME=value` pairs, in this order.
+/// Encodes path, folder, arguments and `NAME=value` pairs, in this order, each ended by a zero byte.
 fn strings_of(launch: &Launch) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(8192);
     let mut push = |parts: &[&OsStr]| {
@@ -60,7 +60,7 @@ pub(super) fn send_launch(socket: BorrowedFd<'_>, launch: &Launch) -> io::Result
     send_all(socket, &strings)
 }
 
-/// Waits for a request; `None` when the other end is closed.
+/// Waits for a request; `None` if the other end has closed the socket.
 pub(super) fn receive_request(socket: BorrowedFd<'_>) -> io::Result<Option<Request>> {
     let Some((stdio, head_length)) = receive_descriptors(socket)? else { return Ok(None) };
     let head: Head = serde_json::from_slice(&receive_exactly(socket, head_length)?)?;
@@ -80,7 +80,7 @@ pub(super) fn receive_answer(socket: BorrowedFd<'_>) -> io::Result<Answer> {
     Ok(serde_json::from_slice(&receive_exactly(socket, u64::from_le_bytes(length) as usize)?)?)
 }
 
-/// Whether something can be read within this many milliseconds.
+/// Whether data arrive on the socket within this many milliseconds.
 pub(super) fn readable(socket: BorrowedFd<'_>, milliseconds: i32) -> io::Result<bool> {
     let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one valid pollfd is passed with the count 1.

@@ -8,23 +8,23 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The most moments that are kept: more than a page or a terminal shows apart.
+/// The largest number of moments that are kept: a page or a terminal cannot show more.
 const MOST: usize = 800;
 
-/// How rarely expensive readings are taken: after one that took some time, this many times as long passes without. A
-/// launch whose only purpose is the reading may be delayed; a process that does its work hardly at all.
+/// How rarely expensive readings are taken: the pause after a reading is the reading's processor time multiplied by
+/// this number. A launch whose only purpose is the reading may be delayed; a process that does real work hardly.
 #[derive(Clone, Copy)]
 enum Rarely {
     ForALaunch = 10,
     ForAnybodysProcess = 100,
 }
 
-/// Watches the descendants of a process (of the launcher, for instance) until `stop`.
+/// Watches the descendants of a process, such as the launcher, until `stop` is true.
 ///
-/// The cheap figures are read at every interval, which grows with the time watched; the proportional ones and the map
-/// so rarely that they take at most a tenth of the time.
+/// The cheap figures are read at every interval, which grows with the time watched. The proportional sizes and the
+/// map are read so rarely that they take at most about a tenth of the time.
 pub fn watch(root: i32, interval: Duration, stop: &AtomicBool) -> MemoryCourse {
-    // Between its fork and its exec, a child is a copy of the launcher and is not watched yet.
+    // Between fork and exec a child is a copy of the launcher, and is not watched yet.
     let words = |pid: i32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let roots = words(root);
     let tree = || {
@@ -38,12 +38,12 @@ pub fn watch(root: i32, interval: Duration, stop: &AtomicBool) -> MemoryCourse {
     follow(tree, interval, Rarely::ForALaunch, stop)
 }
 
-/// Whether descendants belong to a process.
+/// Whether the descendants of a process are watched too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// The process alone.
+    /// Only the process.
     Alone,
-    /// It and its descendants, except the watching process.
+    /// The process and its descendants, except the watching process.
     Tree,
 }
 
@@ -58,7 +58,8 @@ impl Extent {
     }
 }
 
-/// Watches a process until it ends, or until `stop`. It is delayed for at most a hundredth of the time.
+/// Watches a process until it ends or `stop` is true. The process is delayed for at most about a hundredth of the
+/// time.
 pub fn watch_process(pid: i32, extent: Extent, interval: Duration, stop: &AtomicBool) -> MemoryCourse {
     let tree = || match fs::exists(format!("/proc/{pid}/status")) {
         Ok(true) => extent.of(pid),
@@ -67,7 +68,7 @@ pub fn watch_process(pid: i32, extent: Extent, interval: Duration, stop: &Atomic
     follow(tree, interval, Rarely::ForAnybodysProcess, stop)
 }
 
-/// Reads one process once.
+/// Reads the memory of a process once.
 pub fn look(pid: i32, extent: Extent) -> MemoryCourse {
     let mut follower = Follower::new(Rarely::ForAnybodysProcess);
     follower.look(&extent.of(pid));
@@ -111,10 +112,10 @@ impl Follower {
         Follower { rarely, began: now, next_look: now, course: MemoryCourse::default() }
     }
 
-    /// Records one moment of these processes; false where none of them exists.
+    /// Records the current memory of these processes; false if none of them exists.
     fn look(&mut self, tree: &[i32]) -> bool {
         let (mut moment, high_water) = moment(tree, self.began.elapsed());
-        // A process that has ended and has not been reaped has no memory.
+        // A process that has ended but was not reaped has no memory.
         if moment.processes == 0 {
             return false;
         }
@@ -144,7 +145,8 @@ impl Follower {
     }
 }
 
-/// The processor time of the calling thread: a reading that waits for a core does not delay the program.
+/// The processor time of the calling thread. Time waiting for a core is excluded, because it does not delay the
+/// program.
 fn own_time() -> Duration {
     Duration::from_nanos(clock::read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default())
 }
@@ -157,7 +159,7 @@ fn largest(tree: &[i32], moment: &Moment) -> Option<(Largest, Vec<MapRow>)> {
     Some((Largest { pid, name, at, processes, resident }, map.rows()))
 }
 
-/// The memory of these processes now, and the largest resident size that any of them has reached.
+/// The current memory of these processes, and the largest resident size in bytes that any of them has reached.
 fn moment(tree: &[i32], at: Duration) -> (Moment, u64) {
     let (mut moment, mut high_water) = (Moment { at, ..Moment::default() }, 0);
     for pid in tree {
@@ -176,7 +178,7 @@ fn resident(pid: i32) -> u64 {
     moment(&[pid], Duration::ZERO).0.resident
 }
 
-/// None where the kernel does not let us read any of them.
+/// The proportional and unique sizes of these processes; `None` if the kernel permits reading none of them.
 fn divided(tree: &[i32]) -> Option<Divided> {
     let mut sum: Option<Divided> = None;
     for pid in tree {
@@ -196,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_child_is_watched_from_its_beginning_to_its_end() {
-        // A shell stands for the launcher: children of this process may belong to other tests.
+        // A shell takes the place of the launcher, because children of this process may belong to other tests.
         let script = ["-c", "sleep 0.1; sleep 0.2; :"];
         let mut launcher = std::process::Command::new("sh").args(script).spawn().expect("a launcher");
         let (pid, stop) = (launcher.id() as i32, AtomicBool::new(false));

@@ -1,4 +1,5 @@
-//! The folder with the agent, the hooks and the answers, and the environment that makes a program use them.
+//! The folder that holds the agent, the hooks and the files they write, and the environment that makes a program use
+//! them.
 
 use super::ALL;
 use std::ffi::OsString;
@@ -10,21 +11,21 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Compiled by build.rs; empty where it could not be.
+/// The agent's library. It is compiled by build.rs, and empty if that failed.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtimes.so"));
 
-/// The variable under which the agent finds its folder, inside `LD_PRELOAD`.
+/// The file name by which the agent finds its folder inside `LD_PRELOAD`.
 const NAME: &str = "libscruple-runtimes.so";
 
-/// A folder with the agent in it; removed when dropped.
+/// A folder with the agent in it. The folder is removed when dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     folder: PathBuf,
-    /// Locked while the folder is in use; the lock goes with the process, however it ends.
+    /// A lock that is held while the folder is in use. The kernel releases it when the process ends in any way.
     _lock: File,
 }
 
-/// What runtimes can be asked for beyond their totals.
+/// What runtimes can be asked to report beyond their totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     /// The start and end of each collection.
@@ -46,7 +47,7 @@ const PREFIX: &str = "scruple-runtimes-";
 const LOCK: &str = "in-use";
 
 impl Place {
-    /// Creates the folder where code may be loaded from and the loader can read the name.
+    /// Creates the folder in the first place where code may be loaded from and whose name the loader can parse.
     pub(super) fn make() -> Result<Place, String> {
         if LIBRARY.is_empty() {
             return Err("the runtimes' agent exists for Linux on x86-64 and aarch64 only".to_owned());
@@ -98,7 +99,7 @@ impl Place {
         self.folder.join(NAME)
     }
 
-    /// Creates or removes the mark file that tells agent and hooks what is asked for.
+    /// Creates or removes the mark file that tells the agent and the hooks what to report.
     pub(super) fn mark(&self, mark: Mark, wanted: bool) -> io::Result<()> {
         let path = self.folder.join(mark.name());
         if wanted {
@@ -111,7 +112,7 @@ impl Place {
         }
     }
 
-    /// Puts the agent before anything that is already preloaded.
+    /// Puts the agent before all other preloaded libraries.
     pub(super) fn preload(&self, env: &mut Vec<(OsString, OsString)>) {
         let mut value = self.library().into_os_string();
         let existing = env.iter().position(|(name, _)| name == "LD_PRELOAD").map(|at| env.remove(at).1);
@@ -126,12 +127,12 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // A folder that is already gone or cannot be removed needs no action.
+        // It is no error if the folder is already gone or cannot be removed.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// A Scruple that was killed could not remove its folder; no process holds the lock of such a folder any more.
+/// Removes the folders of Scruple processes that were killed: no process holds the lock of such a folder.
 fn remove_abandoned(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
@@ -145,7 +146,7 @@ fn remove_abandoned(parent: &Path) {
     }
 }
 
-/// Whether the file may be mapped as code: not if its file system is mounted noexec.
+/// Whether the file may be mapped as code, which is not possible if its file system is mounted noexec.
 fn can_map_code(file: &File) -> bool {
     let protection = libc::PROT_READ | libc::PROT_EXEC;
     // SAFETY: a fresh mapping at an address of the kernel's choice, which nobody reads.

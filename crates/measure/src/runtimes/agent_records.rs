@@ -1,22 +1,24 @@
-//! What the agent and the hooks left in the folder: a record of each process, its text, and answers of hooks.
+//! Reads the files that the agent and the hooks left in the folder: a record of each process, its text, and hooks'
+//! answers.
 
 use super::Runtime;
 use std::fs;
 use std::path::Path;
 
-/// The size of a record; the same as in agent.h.
+/// The size of a record in bytes, as in agent.h.
 const SIZE: usize = 8192;
 const TEXT: usize = 512;
 const SPILLED: u64 = u64::MAX;
 
-/// The last state of the process that the agent saw.
+/// The last state of a process that the agent saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Still running at the last report: it was killed, or ended in a way that the agent does not see.
+    /// The process was still running at its last report: it was killed, or ended in a way that the agent does not
+    /// see.
     Running,
-    /// It exited.
+    /// The process exited.
     Exited,
-    /// It executed another program.
+    /// The process executed another program.
     Executed,
 }
 
@@ -29,12 +31,13 @@ pub(super) struct Record {
     flags: u32,
     pub(super) values: Vec<u64>,
     pub(super) text: Vec<u8>,
-    /// The pauses for collections, start and end in nanoseconds on the monotonic clock; where they were asked for.
+    /// The start and end of each pause for a collection, in nanoseconds on the monotonic clock, if they were
+    /// requested.
     pub(super) pauses: Vec<(u64, u64)>,
 }
 
 impl Record {
-    /// The record of a forked process, of which only a hook's answer exists.
+    /// A record for a forked process of which only a hook's answer exists.
     pub(super) fn of_fork(runtime: Runtime, pid: i32) -> Record {
         Record {
             runtime,
@@ -50,7 +53,7 @@ impl Record {
     pub(super) fn forked(&self) -> bool {
         self.flags & 1 != 0
     }
-    /// A forked process that only executed another program: its runtime did nothing in it.
+    /// Whether this is a forked process that only executed another program, so that its runtime did nothing in it.
     pub(super) fn only_executed(&self) -> bool {
         self.forked() && self.state == State::Executed
     }
@@ -90,14 +93,14 @@ pub(super) struct Answer {
     pub(super) text: String,
 }
 
-/// All records of a launch.
+/// All records and answers of a launch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Left {
     pub(super) records: Vec<Record>,
     pub(super) answers: Vec<Answer>,
 }
 
-/// Reads the folder and empties it, so that the next launch starts with an empty one.
+/// Reads the folder and removes the files that it read, so that the next launch starts with an empty folder.
 pub(super) fn take(folder: &Path) -> Left {
     let mut left = Left::default();
     let Ok(entries) = fs::read_dir(folder) else { return left };
@@ -158,13 +161,13 @@ fn parse(data: &[u8], spilled: &Path) -> Option<Record> {
     })
 }
 
-/// Pairs of moments, as the agent wrote them.
+/// The pairs of start and end times, as the agent wrote them.
 fn pauses(data: &[u8]) -> Vec<(u64, u64)> {
     let long = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
     data.chunks_exact(16).map(|both| (long(&both[..8]), long(&both[8..]))).collect()
 }
 
-/// The number of a `name=number` line.
+/// The number in a `name=number` line.
 pub(super) fn field(text: &str, name: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')?.trim().parse().ok())
 }

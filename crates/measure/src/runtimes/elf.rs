@@ -1,4 +1,4 @@
-//! Facts of an executable file by which runtimes are recognised.
+//! Reads those facts of an executable file by which runtimes are recognised.
 
 use object::read::elf::{Dyn, FileHeader};
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -8,13 +8,13 @@ use std::path::Path;
 /// The facts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Elf {
-    /// The libraries it asks the loader for.
+    /// The libraries that the file requests from the loader.
     pub(super) needed: Vec<String>,
-    /// A dynamic linker loads it, so that the agent can be loaded too.
+    /// Whether a dynamic linker loads the file, so that the agent can be loaded too.
     pub(super) dynamic: bool,
-    /// It has its own symbols, not only those for the loader.
+    /// Whether the file has a symbol table besides the loader's.
     pub(super) symbols: bool,
-    /// The compilers' notes.
+    /// The text of the `.comment` section: the compilers' notes.
     pub(super) comment: String,
     sections: HashSet<String>,
     exported: HashSet<String>,
@@ -23,7 +23,7 @@ pub(super) struct Elf {
     constants: Vec<u8>,
 }
 
-/// The relevant symbols; a large program has a million others.
+/// The local symbols that are looked for; a large program has a million others.
 const LOCAL: [&str; 8] = [
     "CCS_MAIN",
     "stats",
@@ -36,7 +36,7 @@ const LOCAL: [&str; 8] = [
 ];
 
 impl Elf {
-    /// Reads the file; none where it is not a 64-bit executable.
+    /// Reads the file; `None` if it is not a 64-bit ELF file.
     pub(super) fn read(path: &Path) -> Option<Elf> {
         Elf::parse(&std::fs::read(path).ok()?)
     }
@@ -73,27 +73,27 @@ impl Elf {
         self.sections.contains(name)
     }
 
-    /// Whether the loader sees this symbol.
+    /// Whether the loader sees this symbol as defined by the file.
     pub(super) fn exports(&self, name: &str) -> bool {
         self.exported.contains(name)
     }
 
-    /// Whether the symbol table, if there is one, has this symbol.
+    /// Whether the symbol table, if there is one, contains this symbol, which must be one of `LOCAL`.
     pub(super) fn has(&self, name: &str) -> bool {
         self.local.contains(name)
     }
 
-    /// The library that it needs whose name has this prefix, if any.
+    /// The needed library whose name has this prefix, if there is one.
     pub(super) fn needs(&self, library: &str) -> Option<&str> {
         self.needed.iter().map(String::as_str).find(|name| name.starts_with(library))
     }
 
-    /// GHC's own note of how the program was linked.
+    /// GHC's note of how the program was linked.
     pub(super) fn link_note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// Whether its constants contain this text; slower than the rest.
+    /// Whether the file's constants contain this text. The search is slow.
     pub(super) fn holds(&self, text: &str) -> bool {
         let first = text.as_bytes()[0];
         let mut rest = self.constants.as_slice();
@@ -124,7 +124,7 @@ fn needed(data: &[u8]) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// The word after `before` in a text, up to a blank, a quote or a zero.
+/// The word that follows `before` in a text, up to a blank, a quote or a zero byte.
 pub(super) fn word_after(text: &str, before: &str) -> Option<String> {
     let rest = &text[text.find(before)? + before.len()..];
     let end = rest.find(|c: char| c.is_whitespace() || c == '\0' || c == '"').unwrap_or(rest.len());

@@ -1,4 +1,4 @@
-//! The figures of one process's runtime, and how those of a tree of processes become readings.
+//! The figures of one process's runtime, and how the figures of a process tree become readings.
 
 use super::Runtime;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -17,20 +17,21 @@ pub enum Merge {
 /// One number that a runtime reported.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// The metric's key: a declared one, or `<runtime>.<word>` for what only this runtime has.
+    /// The metric's key: a declared one, or `<runtime>.<word>` for a number that only this runtime has.
     pub key: &'static str,
-    /// The unit.
+    /// The unit of the number.
     pub unit: Unit,
-    /// Its quality.
+    /// The quality of the number.
     pub quality: Quality,
-    /// How it is combined with those of other processes.
+    /// How the figure is combined with those of other processes.
     pub merge: Merge,
     /// The number.
     pub value: f64,
 }
 
 impl Figure {
-    /// A figure of a declared metric, or one of the runtime's own in bytes, counts or nanoseconds by its last word.
+    /// Creates a figure of a declared metric, or of one that only the runtime has. The last word of the key of the
+    /// latter determines its unit.
     pub(super) fn of(key: &'static str, value: f64, quality: Quality) -> Figure {
         let last = key.rsplit(['.', '_']).next().unwrap_or("");
         let unit = match metric(key) {
@@ -69,16 +70,16 @@ impl Figure {
     }
 }
 
-/// The outcome for one process of a runtime.
+/// The report of one process of a runtime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuntimeReport {
     /// The runtime.
     pub runtime: Runtime,
-    /// The process.
+    /// The process id.
     pub pid: i32,
-    /// Its figures, or why it reported none.
+    /// The process's figures, or why it reported none.
     pub figures: Result<Vec<Figure>, String>,
-    /// Why this process did not report what its runtime could have reported.
+    /// Why this process did not report figures that its runtime can report.
     pub missing: Option<&'static str>,
 }
 
@@ -95,14 +96,13 @@ pub const COMMON: &[&str] = &[
     "heap.peak",
 ];
 
-/// Times of collections, for which zero is no valid answer.
+/// The times of collections, for which zero is not a valid value.
 const TIMES: [&str; 2] = ["gc.time", "gc.pause_max"];
 
-/// The largest live size after a full collection that was requested: leaks are judged by it. It is read only for that
-/// purpose.
+/// The key of the largest live size after a requested full collection. It is read only to find leaks.
 pub const LIVE: &str = "heap.live";
 
-/// The reading of [`LIVE`] for the whole tree.
+/// The reading of [`LIVE`] for the whole process tree.
 pub(super) fn live(told: &[RuntimeReport], nothing: &str) -> Reading {
     let metric = Metric::custom(LIVE, Unit::Bytes, Quality::Near, Pass::Counting);
     match total(told, LIVE) {
