@@ -112,7 +112,7 @@ fn compilers(data: &[u8]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The folders that the dynamic loader searches besides those that a file names.
+/// The folders that the dynamic loader searches besides those named in the file.
 fn places() -> Vec<PathBuf> {
     let variable = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let mut found: Vec<PathBuf> =

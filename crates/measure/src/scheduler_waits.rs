@@ -1,4 +1,4 @@
-//! The scheduler's record of a process: its last core, and how long it waited for one.
+//! Reads the scheduler's record of a process: its last core, and how long it waited for a core.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,29 +6,29 @@ use std::fs;
 /// The core on which the first thread of a process last ran.
 pub(crate) fn last_core(process: u32) -> Option<usize> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, which may contain anything, ends at the last parenthesis; the core is field 39, and the name field 2.
+    // The name is field 2, may contain anything, and ends at the last parenthesis. The core is field 39.
     stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok()
 }
 
-/// The scheduler's record of the living threads of a process, by thread id.
+/// The scheduler's record of a process's living threads, by thread id.
 #[derive(Clone, Debug)]
 pub struct Threads(BTreeMap<u32, Thread>);
 
-/// How long a thread ran, and how long it was ready to run and waited for a core, in nanoseconds.
+/// How long a thread ran, and how long it was ready but waited for a core, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Thread {
     ran: u64,
     waited: u64,
 }
 
-/// The threads of a program between two readings, in nanoseconds.
+/// What the threads of a program did between two readings, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Since {
-    /// How long all of them ran.
+    /// How long all threads ran.
     pub ran: u64,
-    /// How long the thread ran that ran most.
+    /// How long the busiest thread ran: the one that ran most.
     pub busiest_ran: u64,
-    /// How long all others ran, or were ready to and waited for a core.
+    /// How long all threads but the busiest ran, or were ready but waited for a core.
     pub others: u64,
 }
 
@@ -47,7 +47,7 @@ impl Threads {
     }
 }
 
-/// The threads of a process; none where the kernel does not report them.
+/// The threads of a process; `None` if the kernel does not report them.
 pub(crate) fn threads(process: u32) -> Option<Threads> {
     let listed = fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let of_thread = |path: std::path::PathBuf| -> Option<(u32, Thread)> {
@@ -60,8 +60,8 @@ pub(crate) fn threads(process: u32) -> Option<Threads> {
     (!known.is_empty()).then_some(Threads(known))
 }
 
-/// How long the living threads of a process were ready to run and waited for a core, in nanoseconds; none where the
-/// kernel does not record it.
+/// How long the living threads of a process were ready but waited for a core, in nanoseconds; `None` if the kernel
+/// does not record it.
 pub(crate) fn waited(process: u32) -> Option<u64> {
     threads(process).map(|threads| threads.0.values().map(|thread| thread.waited).sum())
 }

@@ -1,4 +1,4 @@
-//! Readings from a script instead of the machine, so that tests get the same figures everywhere.
+//! Takes readings from a script instead of the machine, so that tests have the same figures everywhere.
 
 use crate::command::{Job, WeighError, Weigher, Weighing, seen};
 use crate::launch::Ending;
@@ -16,7 +16,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// The launches, by the name of the arm and the name of the pass.
+    /// The launches in order, by the name of the arm and the name of the pass.
     pub arms: BTreeMap<String, BTreeMap<String, Vec<Entry>>>,
 }
 
@@ -24,43 +24,43 @@ pub struct Script {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Readings by key.
+    /// The readings, by the key of the metric.
     #[serde(default)]
     pub readings: BTreeMap<String, f64>,
-    /// Metrics that could not be read, and why.
+    /// The metrics that could not be read, each with the reason.
     #[serde(default)]
     pub absent: BTreeMap<String, String>,
-    /// The exit code.
+    /// The exit code of the program.
     #[serde(default)]
     pub exit: i32,
-    /// The signal that ended it, instead of an exit.
+    /// The signal that ended the program instead of an exit.
     pub signal: Option<i32>,
-    /// Its standard output.
+    /// The program's standard output.
     #[serde(default)]
     pub stdout: String,
-    /// Its standard error.
+    /// The program's standard error.
     #[serde(default)]
     pub stderr: String,
-    /// Processes that it left behind.
+    /// The number of processes that the program left behind.
     #[serde(default)]
     pub left_behind: u32,
-    /// The record of a watcher; the entry replaces a pass and is named ‘map’.
+    /// The record of a memory watcher; such an entry stands under ‘map’ instead of the name of a pass.
     #[serde(default)]
     pub watched: Option<Watched>,
 }
 
-/// Memory over time, as a watcher sees it.
+/// Memory over time, as a watcher records it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Watched {
-    /// The memory map of the largest process, in the kernel's text.
+    /// The memory map of the largest process, in the format of `/proc/PID/smaps`.
     pub smaps: String,
-    /// Milliseconds, and resident, proportional and unique bytes.
+    /// For each moment, the time in milliseconds, and resident, proportional and unique bytes.
     pub moments: Vec<(u64, u64, u64, u64)>,
 }
 
 impl Watched {
-    /// The described course; the map is that of the largest moment.
+    /// The memory course that the script describes; the map belongs to the largest moment.
     fn course(&self) -> Result<MemoryCourse, String> {
         let moment = |(at, resident, proportional, unique): &(u64, u64, u64, u64)| Moment {
             at: Duration::from_millis(*at),
@@ -81,7 +81,7 @@ impl Watched {
     }
 }
 
-/// Plays a script.
+/// The weigher that plays a script.
 #[derive(Debug)]
 pub struct Scripted {
     script: Script,
@@ -89,7 +89,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// A weigher that plays this script.
+    /// Creates a weigher that plays this script.
     pub fn new(script: Script) -> Scripted {
         Scripted { script, played: BTreeMap::new() }
     }
@@ -149,7 +149,8 @@ fn declared_or_custom(key: &str, pass: Pass) -> Metric {
     metric(key).cloned().unwrap_or_else(|| Metric::custom(key, Unit::Count, Quality::Noisy, pass))
 }
 
-/// Any injective substitute is sufficient: scripted outputs are only compared with each other.
+/// A substitute for the real digest. It suffices that it differs for different texts: scripted outputs are only
+/// compared with each other.
 fn digest_of(text: &str) -> Digest {
     let hash = text.bytes().fold(7_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
     Digest { hash, length: text.len() as u64 }

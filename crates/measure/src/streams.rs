@@ -1,4 +1,4 @@
-//! The input and the output of a measured program.
+//! Opens the standard input, output and error of a measured program.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -52,24 +52,24 @@ pub struct Captured {
     pub stderr: Digest,
 }
 
-/// What is kept of a launch's output that would otherwise be discarded.
+/// What is kept of output that would otherwise be discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capture {
-    /// Nothing.
+    /// Nothing is kept.
     Nothing,
-    /// The end of standard error, for a message in case of failure.
+    /// The end of standard error is kept, for a message if the program fails.
     LastWords,
-    /// Digests of both streams, too.
+    /// Digests of both streams and the end of standard error are kept.
     Digests,
 }
 
-/// What was captured of the streams: digests where they were requested, and the end of standard error.
+/// What was captured: digests if they were requested, and the end of standard error.
 pub(crate) type Yield = (Option<Captured>, String);
 
 /// The digest of a stream, and its last bytes.
 type Carried = (Digest, Vec<u8>);
 
-/// The three descriptors of a launch, and the threads at the other ends of pipes.
+/// The three descriptors of a launch, and the threads that read the other ends of its pipes.
 pub(crate) struct Streams {
     pub(crate) stdio: [OwnedFd; 3],
     ends: Ends,
@@ -82,11 +82,11 @@ enum Ends {
     Capturing(JoinHandle<io::Result<Carried>>, JoinHandle<io::Result<Carried>>),
 }
 
-/// How many bytes are kept from the end of a stream.
+/// The number of bytes that are kept from the end of a stream.
 const TAIL: usize = 2048;
 
 impl Streams {
-    /// Opens what the launch needs. `capture` replaces discarded output by captured output.
+    /// Opens the streams of a launch. `capture` says which discarded output is captured instead.
     pub(crate) fn open(input: &Input, output: &Output, capture: Capture) -> io::Result<Streams> {
         let stdin = open_input(input)?;
         let discarded = matches!(output, Output::Null | Output::Pipe);
@@ -99,7 +99,7 @@ impl Streams {
             );
             return Ok(Streams { stdio: [stdin, out.into(), err.into()], ends });
         }
-        // Standard output stays the same in the timing pass: a program may choose its buffering by it.
+        // Standard output is the same as in the timing pass, because a program may choose its buffering by it.
         if *output == Output::Null && capture == Capture::LastWords {
             let (reader, writer) = io::pipe()?;
             let ends = Ends::LastWords(std::thread::spawn(move || digest(reader)));
@@ -122,7 +122,7 @@ impl Streams {
         Ok(Streams { stdio: [stdin, stdout, stderr], ends })
     }
 
-    /// Splits off the descriptors for the launch; the closure waits for the captured streams after it.
+    /// Separates the descriptors from the threads. The closure waits for the captured streams after the launch.
     pub(crate) fn split(self) -> ([OwnedFd; 3], impl FnOnce() -> Yield) {
         let Streams { stdio, ends } = self;
         (stdio, move || match ends {
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!((digest.length, tail.len()), (5_000_000, TAIL));
     }
 
-    /// Returns this many zeros, and a one at the end, in pieces of at most this many bytes.
+    /// Yields `left` bytes in pieces of at most `piece` bytes: all zeros, and a one at the end.
     struct Pieces {
         left: u64,
         piece: usize,

@@ -72,7 +72,7 @@ impl Launcher {
     }
 
     /// Runs one program to its end. When `interrupted` becomes true, the program's process tree is killed and the
-    /// outcome is [`Ending::Interrupted`](crate::launch::Ending::Interrupted).
+    /// outcome's ending is `Interrupted`.
     pub fn launch(&mut self, launch: &Launch, interrupted: &AtomicBool) -> Result<Outcome, LaunchError> {
         wire::send_launch(self.socket.as_fd(), launch)?;
         let mut told = false;

@@ -8,9 +8,9 @@ use scruple_core::unit::Unit;
 /// How the figures of several processes are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// Added up: bytes, counts, times.
+    /// The sum: for bytes, counts and times.
     Sum,
-    /// The largest: pauses, peaks.
+    /// The largest: for pauses and peaks.
     Max,
 }
 
@@ -111,7 +111,7 @@ pub(super) fn live(told: &[RuntimeReport], nothing: &str) -> Reading {
     }
 }
 
-/// The readings of a whole tree. `nothing` is the reason to give where no process reported a runtime.
+/// The readings of a whole process tree. `nothing` is the reason for absence if no process reported a runtime.
 pub(super) fn readings(told: &[RuntimeReport], nothing: &str) -> Vec<Reading> {
     let mut readings: Vec<Reading> = COMMON
         .iter()
@@ -145,7 +145,7 @@ struct Total {
     source: String,
 }
 
-/// The total of one metric, or why there is none if that is the fault of a recognised runtime.
+/// The total of one metric. The error is why there is none, or `None` if no runtime was recognised at all.
 fn total(told: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
     if let Some(why) = partial(told, key) {
         return Err(Some(why));
@@ -167,7 +167,7 @@ fn total(told: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
         }
     }
     match total {
-        // The clock of some runtimes ticks in milliseconds, and a collection always takes time.
+        // The clock of some runtimes ticks in milliseconds, but a collection always takes time: 0 means unknown.
         Some((0.0, _)) if TIMES.contains(&key) && !never_collected(told) => {
             let word = told.first().map_or("the runtime", |process| process.runtime.word());
             Err(Some(format!("{word}: the collections took less than its clock can tell")))
@@ -187,8 +187,8 @@ fn never_collected(told: &[RuntimeReport]) -> bool {
     told.iter().all(|process| collections(process).is_none_or(|count| count == 0.0))
 }
 
-/// Partial sums are never shown as totals: one process that does not report what its runtime counts makes the total
-/// absent.
+/// Why a total must be absent; `None` if it may be shown. A partial sum is never shown as the total: one process that
+/// does not report what its runtime counts makes the total absent.
 fn partial(told: &[RuntimeReport], key: &str) -> Option<String> {
     let has = |process: &&RuntimeReport| process.figures.iter().flatten().any(|figure| figure.key == key);
     let any = told.iter().any(|process| has(&process));

@@ -1,4 +1,4 @@
-//! Guile 3, and every other program with the Boehm-Demers-Weiser collector (libgc): its events and its totals.
+//! Guile 3, and all other programs with the Boehm-Demers-Weiser collector (libgc): reads its events and totals.
 
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;

@@ -1,4 +1,4 @@
-//! The instrument: adds the agent to a launch, and reads the records of the runtimes.
+//! The instrument that adds the agent to a launch and reads the records of the runtimes.
 
 use super::Runtime;
 use super::agent_folder::{Mark, Place};
@@ -13,7 +13,7 @@ use crate::program::{FileKind, Program};
 use scruple_core::sample::Reading;
 use std::ffi::OsString;
 
-/// Queries every language runtime in the processes of a launch.
+/// Queries the language runtimes in the processes of a launch.
 #[derive(Debug, Default)]
 pub struct Runtimes {
     place: Option<Place>,
@@ -33,30 +33,30 @@ impl Runtimes {
         Runtimes::default()
     }
 
-    /// Makes runtimes log every collection, for the distribution and the times of pauses; [`Runtimes::logs`] and
-    /// [`Runtimes::pauses`] return them afterwards.
+    /// Makes runtimes log every collection. Afterwards [`Runtimes::logs`] and [`Runtimes::pauses`] return the
+    /// distribution and the times of pauses.
     pub fn logging_collections(mut self) -> Runtimes {
         self.log_collections = true;
         self
     }
 
-    /// Makes runtimes perform full collections repeatedly, and reads the live size after them, as [`figures::LIVE`].
-    /// Other figures of such a launch are not those of the program alone.
+    /// Makes runtimes perform full collections repeatedly, and reads the live size after them as [`figures::LIVE`].
+    /// Other figures of such a launch do not describe the undisturbed program.
     pub fn collecting_fully(mut self) -> Runtimes {
         self.collect_fully = true;
         self
     }
 
-    /// The outcome for each process of the last launch.
+    /// The reports of the processes of the last launch.
     pub fn told(&self) -> &[RuntimeReport] {
         &self.told
     }
 
-    /// When collections stopped a process of the last launch, start and end in nanoseconds on the monotonic clock.
-    /// Those of Go are read from its memory instead, by [`go::counters`].
+    /// The times at which collections stopped processes of the last launch: start and end in nanoseconds on the
+    /// monotonic clock. The stops of Go programs are not here: [`go::counters`] reads them from memory.
     ///
     /// # Errors
-    /// Which runtime collected without recording when.
+    /// Fails if a runtime collected without recording the times; says which.
     pub fn pauses(&self) -> Result<&[(u64, u64)], String> {
         let collected = |told: &&RuntimeReport| {
             told.figures
@@ -66,7 +66,7 @@ impl Runtimes {
         let mut collected = self.told.iter().filter(collected);
         match collected.clone().find(|told| !told.runtime.tells_when()) {
             Some(told) => Err(format!("the runtime ({}) does not say when it collects", told.runtime.word())),
-            // Without the agent, or without its runtime's consent, a program reports only the sum.
+            // A program without the agent, or whose runtime refuses, reports only sums.
             None if collected.any(|told| told.missing.is_some() || told.pid == 0) => {
                 Err("the runtime could not be asked for each collection of this program".to_owned())
             }
@@ -74,7 +74,7 @@ impl Runtimes {
         }
     }
 
-    /// The logs of collections of the last launch, by process.
+    /// The logs of collections of the last launch, by process id.
     pub fn logs(&self) -> &[(i32, ghc::log::Log)] {
         &self.logs
     }
@@ -86,7 +86,7 @@ impl Instrument for Runtimes {
     }
 
     fn available(&self, program: &Program) -> Result<(), String> {
-        // The loader of another architecture would report an error about our library on standard error.
+        // The loader of another architecture would print an error about our library.
         let foreign = matches!(program.kind(), Ok(FileKind::Elf { native: false, .. }));
         match program.changes_user() || foreign {
             true => Err(recognise::nothing(program)),
@@ -108,7 +108,7 @@ impl Instrument for Runtimes {
             None => Place::make()?,
         };
         let place = self.place.insert(place);
-        // An interrupted launch may have left files.
+        // An interrupted launch may have left files behind.
         let _ = agent_records::take(place.folder());
         place
             .mark(Mark::EveryCollection, self.log_collections)
@@ -138,7 +138,8 @@ impl Instrument for Runtimes {
                 && append(&mut launch.env, "GODEBUG", ",", "gctrace=1", |words| words.contains("gctrace"))
             {
                 self.cut = Cut::into_stderr(Runtime::Go, &mut launch.stdio[2]).ok();
-                // The log also contains the collections of other Go programs in the tree.
+                // The log also contains the collections of other Go programs in the tree, so reading their counters
+                // would count them twice.
                 launch.options.read_counters = self.cut.is_none();
             }
         } else if !elf.dynamic && is(Runtime::Ghc) && ghc::grants_reports(&elf) {
@@ -209,7 +210,7 @@ fn told(record: &Record, left: &Left) -> RuntimeReport {
     }
 }
 
-/// Hooks also answer in forked children, of which the agent keeps no record.
+/// The reports of forked children. Hooks answer in them too, but the agent keeps no record of them.
 fn of_forks(left: &Left) -> Vec<RuntimeReport> {
     let known = |answer: &Answer| {
         left.records.iter().any(|record| (record.runtime, record.pid) == (answer.runtime, answer.pid))
@@ -248,7 +249,8 @@ fn of_cut(cut: Cut) -> RuntimeReport {
     RuntimeReport { runtime, pid: 0, figures: figures.ok_or_else(silent), missing }
 }
 
-/// Appends words to a variable after the user's own, unless those already set the same.
+/// Appends words to a variable after the user's own words. Returns false, and changes nothing, if the user's words
+/// already set the same, as `taken` determines.
 fn append(
     env: &mut Vec<(OsString, OsString)>,
     name: &str,

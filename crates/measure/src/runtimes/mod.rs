@@ -1,12 +1,12 @@
 //! The figures of language runtimes in unmodified programs: bytes allocated, collections, pauses, heap.
 //!
-//! One small library, the agent, is loaded into every process of the measured tree and recognises a runtime there, at
-//! the moment it starts: by the symbols it brings, or because it asks for its own variable. So wrappers and shims make
-//! no difference, and a child that executes something else is recognised again. The environment that the program and
-//! its children see is not changed except for `LD_PRELOAD` and `ASAN_OPTIONS`, standard output and error stay what they
-//! were, and a runtime is only ever asked for what every build of it grants. Go programs have no C library to load the
-//! agent: where one was seen in the tree, processes are stopped at their exit, and their counters are read from their
-//! memory.
+//! One small library, the agent, is loaded into every process of the measured tree. It recognises a runtime there
+//! when the runtime starts: by the symbols that the program has, or because the runtime reads its own variable. So
+//! wrappers make no difference, and a child that executes another program is examined anew. The environment that the
+//! program and its children see is not changed except for `LD_PRELOAD` and `ASAN_OPTIONS`, standard output and error
+//! keep their contents, and runtimes are only asked for what every build grants. Go programs have no C library to
+//! load the agent: if one was seen in the tree, processes are stopped at their exit, and the counters of the Go
+//! programs are read from their memory.
 
 mod agent_folder;
 mod agent_records;
@@ -39,16 +39,17 @@ pub use recognise::{Recognised, recognise};
 
 use crate::instrument::Instrument;
 
-/// Declares the runtimes, in the order of the agent's numbers (`agent.h`), each with the declaration in its own file.
+/// Declares the runtimes in the order of the agent's numbers (`agent.h`), with the adapter that each runtime's file
+/// defines.
 macro_rules! runtimes {
     ($($(#[$doc:meta])+ $name:ident = $adapter:path,)+) => {
-        /// A language runtime that is recognised.
+        /// A language runtime that Scruple recognises.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Runtime {
             $($(#[$doc])+ $name,)+
         }
 
-        /// Every runtime.
+        /// All runtimes, in the order of the agent's numbers.
         pub const ALL: [Runtime; [$(stringify!($name)),+].len()] = [$(Runtime::$name),+];
 
         impl Runtime {
@@ -104,7 +105,7 @@ runtimes! {
     Dotnet = recognised_only::DOTNET_VM,
 }
 
-/// The instruments for language runtimes: one, which recognises all of them.
+/// The instruments for language runtimes: a single one recognises all runtimes.
 pub fn all() -> Vec<Box<dyn Instrument>> {
     vec![Box::new(Runtimes::new())]
 }

@@ -1,4 +1,4 @@
-//! Node.js: V8 tells the used heap before and after each collection, and the sum of its growth is what was allocated.
+//! Node.js: V8 reports the used heap before and after each collection; allocated bytes are the sum of its growth.
 
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
@@ -23,14 +23,14 @@ fn find(elf: &Elf) -> Option<Recognition> {
     node.then(|| Recognition::new(None, "the symbols it exports", asked)).flatten()
 }
 
-/// The record of the hook, one for each thread that ran to its end.
+/// The hook's record of one thread that ran to its end. Sizes are in bytes.
 #[derive(Deserialize)]
 struct Heap {
     start: f64,
     allocated: f64,
     peak: f64,
     live: f64,
-    /// The live size after full collections that were requested.
+    /// The live size after requested full collections.
     #[serde(default)]
     reachable: Option<f64>,
     kinds: BTreeMap<String, CollectionKind>,
@@ -61,7 +61,7 @@ fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     Ok(figures(&heaps))
 }
 
-/// When collections stopped a thread, start and end in nanoseconds on the monotonic clock.
+/// The times at which collections stopped a thread: start and end in nanoseconds on the monotonic clock.
 pub(super) fn pauses(answer: &Answer) -> Vec<(u64, u64)> {
     serde_json::from_str::<Heap>(&answer.text).map(|heap| heap.pauses).unwrap_or_default()
 }
@@ -75,7 +75,7 @@ fn figures(heaps: &[Heap]) -> Vec<Figure> {
     };
     let count = |kind: &CollectionKind| kind.count;
     let mut figures = vec![
-        // Data that was on the heap before the hook ran was allocated too.
+        // Data that was on the heap before the hook ran was allocated by the program, too.
         Figure::near("alloc.bytes", sum(&|heap| heap.start + heap.allocated)),
         Figure::exact("gc.count", sum(&|heap| kinds(heap, None, &count))),
         Figure::exact("gc.minor", sum(&|heap| kinds(heap, Some(true), &count))),

@@ -1,4 +1,5 @@
-//! OCaml 4 and 5, native code and bytecode: the summary that `OCAMLRUNPARAM=v=0x400` prints at the program's exit.
+//! OCaml 4 and 5, native code and bytecode: reads the summary that `OCAMLRUNPARAM=v=0x400` prints at the program's
+//! exit.
 
 use super::agent_records::{Answer, Record};
 use super::elf::{Elf, word_after};
@@ -51,8 +52,8 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     }
 }
 
-/// The live size at the end; or, where the heap had been much larger before, the heap size, which exceeds the live size
-/// by a tenth.
+/// The live size in bytes. It is the live size at the end, unless the heap had been much larger before; then it is
+/// the heap size, which exceeds the live size by a tenth.
 fn live(record: &Record, figures: &[Figure]) -> Option<Figure> {
     let peak = figures.iter().find(|figure| figure.key == "heap.peak")?.value;
     let at_end = record.reported().then(|| record.values[0] as f64 * WORD)?;
@@ -60,7 +61,7 @@ fn live(record: &Record, figures: &[Figure]) -> Option<Figure> {
     Some(if peak > 1.5 * at_end + SLACK { Figure::estimated(LIVE, peak) } else { Figure::near(LIVE, at_end) })
 }
 
-/// The figures of a summary; none where the text contains none.
+/// The figures of a summary; `None` if the text contains none.
 pub(super) fn summary(text: &str) -> Option<Vec<Figure>> {
     let value = |name: &str| {
         text.lines()
@@ -80,7 +81,7 @@ pub(super) fn summary(text: &str) -> Option<Vec<Figure>> {
     Some(figures)
 }
 
-/// Whether a line is one of the summary, for cutting it out of standard error.
+/// Whether a line belongs to the summary, which is cut out of standard error.
 pub(super) fn is_summary(line: &[u8]) -> bool {
     const NAMES: [&[u8]; 13] = [
         b"allocated_words",

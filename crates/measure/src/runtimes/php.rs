@@ -1,4 +1,4 @@
-//! PHP: handlers in its memory manager count and call the original functions; no setting of PHP is changed.
+//! PHP: handlers in its memory manager count and call the original functions. No setting of PHP is changed.
 
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
@@ -35,7 +35,8 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         Figure::exact("alloc.objects", value(0)),
         Figure::exact("heap.peak", value(2)),
     ];
-    // Up to PHP 8.2 the status starts with runs and collected; later with booleans that no threshold follows.
+    // Up to PHP 8.2 the status starts with the numbers of runs and of collected values, and a threshold of at least
+    // 10001 follows. Later versions start with booleans, and no such threshold follows.
     if record.values[5] >= 10_001 {
         figures.push(Figure::exact("gc.count", value(3)));
     }

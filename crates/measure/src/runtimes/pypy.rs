@@ -1,4 +1,4 @@
-//! PyPy: its own log of collections, through `PYPYLOG`, which every build permits.
+//! PyPy: reads its log of collections, which every build writes if `PYPYLOG` requests it.
 
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;

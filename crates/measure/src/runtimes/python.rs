@@ -43,10 +43,10 @@ fn find(elf: &Elf) -> Option<Recognition> {
 
 fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     let value = |at: usize| record.values[at] as f64;
-    // The raw domain is the interpreter's own and differs by one call between runs; it is kept separate.
+    // The raw domain belongs to the interpreter and differs by one call between runs, so it is kept separate.
     let calls = value(CALLS + 1) + value(CALLS + 2);
     if calls < 64.0 {
-        // A program that only links the library, or whose settings put other allocators in the place of ours.
+        // The program only links the library, or its settings replaced our allocators.
         return Err(
             "python's allocators were replaced by its own settings (PYTHONMALLOC, development mode): \
                     run it without them"

@@ -1,4 +1,4 @@
-//! R: a profile of ours, which runs the user's own and reads the collector at the end of the session.
+//! R: a profile script of ours runs the user's own, and reads the collector's counts at the end of the session.
 
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;

@@ -1,4 +1,4 @@
-//! Racket CS: the log of its collections (`PLTSTDERR=… debug@GC`), whose last line is a summary.
+//! Racket CS: reads the log of its collections (`PLTSTDERR=… debug@GC`), whose last line is a summary.
 
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
@@ -31,8 +31,8 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     }
 }
 
-/// `GC: 0:min0 @ 49,476K(+6,943K); free 6,695K(-8,783K) 2ms @ 68` for each, and last
-/// `GC: 0:atexit peak 61,124K(+16,175K); alloc 175,894K; major 0; minor 21; 28ms`.
+/// The figures of a log. It has a line `GC: 0:min0 @ 49,476K(+6,943K); free 6,695K(-8,783K) 2ms @ 68` for each
+/// collection, and ends with `GC: 0:atexit peak 61,124K(+16,175K); alloc 175,894K; major 0; minor 21; 28ms`.
 fn log(text: &str) -> Option<Vec<Figure>> {
     let last = text.lines().rev().find(|line| line.starts_with("GC: ") && line.contains(":atexit "))?;
     let after = |word: &str| {
@@ -45,7 +45,7 @@ fn log(text: &str) -> Option<Vec<Figure>> {
     let mut longest = 0.0_f64;
     let mut live = 0.0_f64;
     for line in text.lines().filter(|line| !line.contains(":atexit ")) {
-        // The words before the last `@` end with the pause; the size before is after the first.
+        // The pause stands before the last `@`, the size before the collection after the first.
         let Some((before, _)) = line.rsplit_once(" @ ") else { continue };
         let pause = before.rsplit(' ').next().and_then(|word| word.trim_end_matches("ms").parse().ok());
         longest = longest.max(pause.unwrap_or(0.0));

@@ -1,4 +1,5 @@
-//! What a program's file shows beforehand: its runtime, how that will be queried, and which figures are available.
+//! Recognises runtimes in a program's file before it runs: which runtime, how it will be queried, and which figures
+//! it has.
 
 use super::elf::Elf;
 use super::figures::COMMON;
@@ -6,26 +7,28 @@ use super::ghc;
 use super::{ALL, Runtime};
 use crate::program::{FileKind, Program};
 
-/// A runtime that a program will run under.
+/// A runtime that a program will use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recognised {
     /// The runtime.
     pub runtime: Runtime,
-    /// Its version, where the file says so.
+    /// The runtime's version, if the file names it.
     pub version: Option<String>,
-    /// The mark by which it was recognised.
+    /// The mark in the file by which the runtime was recognised.
     pub by: &'static str,
-    /// How it will be queried.
+    /// How the runtime will be queried.
     pub asked: &'static str,
-    /// The available common metrics.
+    /// The common metrics that are available.
     pub metrics: Vec<&'static str>,
-    /// The others, each with the reason and possible remedies.
+    /// The common metrics that are not available, each with the reason and possible remedies.
     pub lacking: Vec<(&'static str, String)>,
 }
 
-/// The runtimes of a program, from its file and those of its interpreters; empty where none is known.
+/// The runtimes of a program, recognised in its file, or in its interpreter's if it is a script; empty if none is
+/// known.
 ///
-/// More may appear when it runs: a wrapper executes another program, and every process is examined.
+/// Further runtimes may appear when it runs, since a wrapper executes another program; every process is then
+/// examined.
 pub fn recognise(program: &Program) -> Vec<Recognised> {
     let resolved = program.resolved();
     let Some(elf) = Elf::read(&resolved.path) else { return Vec::new() };
@@ -58,7 +61,8 @@ pub fn recognise(program: &Program) -> Vec<Recognised> {
             metrics,
             lacking,
         });
-        // A Haskell program may contain OCaml's words by chance, but a program rarely has two runtimes; libraries do.
+        // A Haskell program may contain OCaml's words by chance. These programs contain their runtime, and rarely
+        // have two.
         if matches!(runtime, Runtime::Ghc | Runtime::Ocaml | Runtime::Racket | Runtime::Go) {
             break;
         }
@@ -66,7 +70,7 @@ pub fn recognise(program: &Program) -> Vec<Recognised> {
     found
 }
 
-/// Why no process reported a runtime, in the words of an absent figure.
+/// Why no process reported a runtime: the reason of an absent figure.
 pub(super) fn nothing(program: &Program) -> String {
     if program.changes_user() {
         return "the program runs as another user, so nothing may be loaded into it".to_owned();
@@ -88,7 +92,7 @@ pub(super) fn nothing(program: &Program) -> String {
     }
 }
 
-/// The version is a separate word, `go1.…`, in the build information.
+/// The version in the build information: a separate word `go1.…`, here without `go`.
 fn go_version(program: &Program) -> Option<String> {
     let data = std::fs::read(&program.path).ok()?;
     let file = object::File::parse(&*data).ok()?;

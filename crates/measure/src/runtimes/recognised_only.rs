@@ -17,7 +17,7 @@ const MONO: &str = "it reports on standard output only; run it with MONO_ENV_OPT
 const DOTNET: &str = "no adapter asks it yet; print GC.GetTotalAllocatedBytes(true) and GC.CollectionCount at the \
                       program's end, or use dotnet-counters";
 
-/// The common metrics, each with the same reason.
+/// All common metrics, each with this reason.
 const fn all(why: &'static str) -> [(&'static str, &'static str); COMMON.len()] {
     let mut lacks = [("", why); COMMON.len()];
     let mut at = 0;
@@ -63,7 +63,7 @@ pub(super) const MONO_VM: Adapter = adapter("mono", &all(MONO), |elf| {
     found(elf.exports("mono_jit_init") || elf.needs("libmonosgen").is_some(), BY_SYMBOLS)
 });
 
-/// The host of .NET, and programs that were published with their own host.
+/// Recognises the host of .NET, and programs that were published with a host of their own.
 pub(super) const DOTNET_VM: Adapter = adapter("dotnet", &all(DOTNET), |elf| {
     let host = elf.holds("hostfxr_main_startupinfo") || elf.exports("coreclr_initialize");
     found(host, "the name of its host library in the file")

@@ -1,4 +1,4 @@
-//! Ruby: a few lines of Ruby that run at the process's exit and read `GC.stat`.
+//! Ruby: a hook of a few lines runs at the process's exit and reads `GC.stat`.
 
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
@@ -41,7 +41,8 @@ fn answered(text: &str) -> Result<Vec<Figure>, String> {
     let (Some(objects), Some(count)) = (value("total_allocated_objects"), value("count")) else {
         return Err("ruby's answer is not understood".to_owned());
     };
-    // Slots only: the content of strings and arrays outside of them comes from malloc, and malloc.bytes counts it.
+    // Only slots count. Contents of strings and arrays outside of slots come from malloc, and malloc.bytes counts
+    // them.
     let slots = value("slot_bytes").unwrap_or_else(|| objects * value("slot_size").unwrap_or(40.0));
     let mut figures = vec![
         Figure::near("alloc.bytes", slots),
@@ -54,7 +55,7 @@ fn answered(text: &str) -> Result<Vec<Figure>, String> {
     figures.extend(value("gc_ns").map(|time| Figure::noisy("gc.time", time)));
     figures.extend(value("longest").map(|seconds| Figure::noisy("gc.pause_max", seconds * 1e9)));
     if let (Some(pages), Some(size)) = (value("heap_allocated_pages"), value("page_size")) {
-        // Pages at exit: Ruby rarely returns any.
+        // The number of pages at exit approximates the peak, because Ruby rarely returns pages.
         figures.push(Figure::estimated("heap.peak", pages * size));
     }
     Ok(figures)

@@ -1,4 +1,4 @@
-//! Steel Bank Common Lisp: a file of ours is loaded before the program's, where the command line permits it.
+//! Steel Bank Common Lisp: a file of ours is loaded before the program's, if the command line permits it.
 
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
@@ -46,11 +46,11 @@ fn tell(_record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     Ok(figures)
 }
 
-/// Programs that execute the rest of their words.
+/// Programs that execute the rest of their command line.
 const WRAPPERS: [&str; 10] =
     ["chrt", "env", "ionice", "nice", "nohup", "setsid", "stdbuf", "taskset", "time", "timeout"];
 
-/// The position of SBCL in a wrapper's command line, if it is there.
+/// The index of SBCL in the command line of a wrapper; `None` if this is not such a command line.
 pub(super) fn behind(argv: &[OsString], folder: &Path) -> Option<usize> {
     let name = |word: &OsString| Some(Path::new(word).file_name()?.to_str()?.to_owned());
     if !WRAPPERS.contains(&name(argv.first()?)?.as_str()) {
@@ -61,9 +61,9 @@ pub(super) fn behind(argv: &[OsString], folder: &Path) -> Option<usize> {
     Elf::read(&program.path).as_ref().and_then(find).map(|_| at)
 }
 
-/// The command line with our file loaded first; none where that would change what the program does.
+/// The command line with our file loaded first; `None` if that would change what the program does.
 ///
-/// `--script F` abbreviates a list of options; written out, ours fits among them.
+/// `--script F` abbreviates several options. They are written out, so that ours can be inserted among them.
 pub(super) fn with_hook(argv: &[OsString], hook: &Path) -> Option<Vec<OsString>> {
     const RUNTIME: [&str; 3] = ["--noinform", "--disable-ldb", "--lose-on-corruption"];
     let mut words: Vec<OsString> = argv.first().cloned().into_iter().collect();

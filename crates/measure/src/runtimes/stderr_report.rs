@@ -1,4 +1,4 @@
-//! Extracts a runtime's report from standard error, where the agent cannot be loaded: static programs.
+//! Extracts a runtime's report from the standard error of static programs, into which the agent cannot be loaded.
 
 use super::Runtime;
 use super::ghc::report;
@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::thread::JoinHandle;
 
-/// A pipe that replaces a program's standard error, read by a thread that passes on everything but the report.
+/// A pipe that replaces a program's standard error. A thread reads it and passes on everything but the report.
 #[derive(Debug)]
 pub(super) struct Cut {
     runtime: Runtime,
@@ -15,7 +15,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Puts the pipe in place of `stderr`.
+    /// Replaces `stderr` with the pipe.
     pub(super) fn into_stderr(runtime: Runtime, stderr: &mut OwnedFd) -> io::Result<Cut> {
         let (reader, writer) = io::pipe()?;
         let original = std::mem::replace(stderr, writer.into());
@@ -24,14 +24,14 @@ impl Cut {
         Ok(Cut { runtime, thread })
     }
 
-    /// The extracted text, once every writer has closed the pipe.
+    /// The extracted report, once all writers have closed the pipe.
     pub(super) fn finish(self) -> (Runtime, String) {
         let text = self.thread.join().unwrap_or_default();
         (self.runtime, String::from_utf8_lossy(&text).into_owned())
     }
 }
 
-/// Text is passed on as it arrives, with or without line ends; a possible start of a report waits for its end.
+/// Passes on all lines that do not belong to a report, and returns those that do.
 fn pass(mut from: impl BufRead, runtime: Runtime, mut to: impl Write) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut line = Vec::new();
@@ -40,7 +40,7 @@ fn pass(mut from: impl BufRead, runtime: Runtime, mut to: impl Write) -> Vec<u8>
         match from.read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => return kept,
             Ok(_) if is_report(runtime, &line) => kept.extend_from_slice(&line),
-            // Whether the reader still exists is the program's business.
+            // The reader may be gone; then the rest of the output is lost, as it would be without the pipe.
             Ok(_) => drop(to.write_all(&line)),
         }
     }

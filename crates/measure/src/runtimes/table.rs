@@ -1,31 +1,31 @@
-//! The declaration of a runtime, and what follows from it.
+//! The declaration of a runtime, and functions that follow from it.
 
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{COMMON, Figure};
 use super::{ALL, Runtime};
 
-/// The declaration in a runtime's file.
+/// The declaration of a runtime, in the runtime's own file.
 pub(super) struct Adapter {
-    /// Its word in keys, sources and messages.
+    /// The runtime's name in keys, sources and messages.
     pub(super) word: &'static str,
-    /// The common metrics that it cannot report, why not, and an alternative.
+    /// The common metrics that the runtime cannot report, each with the reason and an alternative.
     pub(super) lacks: &'static [(&'static str, &'static str)],
-    /// Recognises it in a file.
+    /// Recognises the runtime in a program's file.
     pub(super) find: fn(&Elf) -> Option<Recognition>,
-    /// Reads the record of one of its processes; `answers` are those of the same process.
+    /// Reads the record of one process of the runtime; `answers` are the hooks' answers of the same process.
     pub(super) tell: fn(&Record, &[&Answer]) -> Result<Vec<Figure>, String>,
-    /// Whether a forked process of it reports totals that contain its parent's, or nothing: for the others the agent
-    /// knows the values at the fork.
+    /// Whether the totals of a forked process contain its parent's counts, or the process reports nothing. For other
+    /// runtimes the agent knows the values at the fork.
     pub(super) counts_from_its_parent: bool,
-    /// Whether it records when each of its collections starts and ends.
+    /// Whether the runtime records when each of its collections starts and ends.
     pub(super) tells_when: bool,
-    /// The name and the text of a file that the agent makes it run.
+    /// The name and the text of a file that the agent makes the runtime execute.
     pub(super) hook: Option<(&'static str, &'static str)>,
 }
 
 impl Adapter {
-    /// A runtime that reports nothing, to start a declaration from.
+    /// A runtime that reports nothing: the base of all declarations.
     pub(super) const SILENT: Adapter = Adapter {
         word: "",
         lacks: &[],
@@ -37,15 +37,15 @@ impl Adapter {
     };
 }
 
-/// How a file was recognised.
+/// The marks of a runtime that were found in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Recognition {
     pub(super) version: Option<String>,
-    /// The mark by which it was recognised.
+    /// The mark by which the runtime was recognised.
     pub(super) by: &'static str,
-    /// How it will be queried.
+    /// How the runtime will be queried.
     pub(super) asked: &'static str,
-    /// Metrics that this build does not report, beyond what the runtime lacks anyway.
+    /// Metrics that this build does not report although the runtime does, each with the reason.
     pub(super) not: Vec<(&'static str, &'static str)>,
 }
 
@@ -56,12 +56,12 @@ impl Recognition {
 }
 
 impl Runtime {
-    /// Its word in keys, sources and messages.
+    /// The runtime's name in keys, sources and messages.
     pub fn word(self) -> &'static str {
         self.adapter().word
     }
 
-    /// The runtime of that word.
+    /// The runtime with this name.
     pub fn from_word(word: &str) -> Option<Runtime> {
         ALL.into_iter().find(|runtime| runtime.word() == word)
     }
@@ -72,7 +72,7 @@ impl Runtime {
         ALL.get(index).copied().filter(|runtime| *runtime != Runtime::Go)
     }
 
-    /// Whether it reports this metric.
+    /// Whether the runtime reports this metric.
     pub(super) fn counts(self, key: &str) -> bool {
         match COMMON.contains(&key) {
             true => self.why_not(key).is_none(),
@@ -80,17 +80,17 @@ impl Runtime {
         }
     }
 
-    /// Why it never reports this common metric, with an alternative; none where it does.
+    /// Why the runtime never reports this common metric, with an alternative; `None` if it reports the metric.
     pub fn why_not(self, key: &str) -> Option<&'static str> {
         self.adapter().lacks.iter().find(|(lacking, _)| *lacking == key).map(|(_, why)| *why)
     }
 
-    /// Whether it records when each of its collections starts and ends.
+    /// Whether the runtime records when each of its collections starts and ends.
     pub fn tells_when(self) -> bool {
         self.adapter().tells_when
     }
 
-    /// Why it does not report this metric.
+    /// Why a process of the runtime did not report this metric.
     pub(super) fn lacks(self, key: &str) -> String {
         match self.why_not(key) {
             Some(why) => format!("{}: {why}", self.word()),

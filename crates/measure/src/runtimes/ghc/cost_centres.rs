@@ -1,48 +1,49 @@
-//! Cost-centre profiles (`.prof`), as text (`-p`, `-P`) or JSON (`-pj`): a call tree with time and bytes.
+//! Reads cost-centre profiles (`.prof`), as text (`-p`, `-P`) or JSON (`-pj`): a call tree with time and bytes.
 
 use serde::Deserialize;
 use std::collections::HashMap;
 
-/// A cost centre in its place in the call tree.
+/// A cost centre at one position in the call tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// The name.
+    /// The name of the cost centre.
     pub name: String,
-    /// The module.
+    /// The module of the cost centre.
     pub module: String,
-    /// Where it stands in the source.
+    /// The source location.
     pub place: String,
-    /// How often it was entered.
+    /// How often the cost centre was entered.
     pub entries: u64,
-    /// Ticks of the profiler's clock in it, without callees. A text without `-P` has shares only.
+    /// Ticks of the profiler's clock in the cost centre, without callees; `None` for a text without `-P`, which has
+    /// only shares.
     pub ticks: Option<u64>,
-    /// Bytes allocated in it, without callees.
+    /// Bytes allocated in the cost centre, without callees; `None` for a text without `-P`.
     pub bytes: Option<u64>,
-    /// Its shares of time and of bytes, in percent, where the text gives them.
+    /// The shares of time and of bytes without callees, in percent, if the text contains them.
     pub shares: Option<(f64, f64)>,
-    /// The node that called it, by position.
+    /// The index of the node that called this one; `None` for a root.
     pub parent: Option<usize>,
 }
 
 /// A profile: the tree, parents before their children.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
-    /// All ticks.
+    /// The number of ticks of the whole run.
     pub ticks: u64,
-    /// Bytes allocated, the profiler's own left out.
+    /// Bytes allocated by the whole run, without the profiler's own.
     pub bytes: u64,
-    /// The nodes.
+    /// The nodes, parents before their children.
     pub nodes: Vec<Node>,
 }
 
 impl Profile {
-    /// `module.name` of a node.
+    /// The label of a node: `module.name`.
     pub fn label(&self, node: usize) -> String {
         format!("{}.{}", self.nodes[node].module, self.nodes[node].name)
     }
 
-    /// The stacks, outermost first and joined by `;`, with the `cost` of their last entry: the input format of flame
-    /// graphs.
+    /// The stacks in the input format of flame graphs: names from the outermost on, joined by `;`, with the `cost` of
+    /// the innermost one.
     pub fn folded(&self, cost: impl Fn(&Node) -> Option<u64>) -> Vec<(String, u64)> {
         let mut paths: Vec<String> = Vec::with_capacity(self.nodes.len());
         let mut folded = Vec::new();
@@ -61,7 +62,7 @@ impl Profile {
     }
 }
 
-/// Reads either form.
+/// Reads a profile in either format.
 pub fn read(text: &str) -> Result<Profile, String> {
     if text.trim_start().starts_with('{') { json(text) } else { plain(text) }
 }
@@ -81,8 +82,8 @@ struct Centre {
     src_loc: String,
 }
 
-/// The tree may be deeper than JSON readers allow, with two levels for each call, so it is parsed by hand; the rest is
-/// not.
+/// Reads the JSON format. The tree may be deeper than JSON parsers allow, with two levels for each call, so it is
+/// scanned by hand; only the part before it is parsed.
 fn json(text: &str) -> Result<Profile, String> {
     let not_understood = |why: String| format!("the cost-centre profile is not understood: {why}");
     let (head, tree) =
@@ -154,8 +155,8 @@ fn plain(text: &str) -> Result<Profile, String> {
     Ok(profile)
 }
 
-/// `main Main Alloc.hs:(11,1)-(24,13) 250 1 0.0 0.0 0.0 0.0 [ticks bytes]`: the source location may contain blanks, so the
-/// numbers are counted from the end.
+/// Parses a line such as `main Main Alloc.hs:(11,1)-(24,13) 250 1 0.0 0.0 0.0 0.0 [ticks bytes]`. The source location
+/// may contain blanks, so the numbers are counted from the end.
 fn node(line: &str) -> Option<Node> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_share =

@@ -1,42 +1,43 @@
-//! Heap profiles (`.hp`): live bytes by closure type (`-hT`), by cost centre (`-hc`) or by any other band, over time.
+//! Reads heap profiles (`.hp`): live bytes by closure type (`-hT`), by cost centre (`-hc`) or by another band, over
+//! time.
 
 use std::collections::BTreeMap;
 
 /// A heap profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeapProfile {
-    /// The command, as the program wrote it.
+    /// The command line, as the program wrote it.
     pub job: String,
     /// The unit of the times: `seconds`, or bytes allocated with `--hp-by-bytes`.
     pub sample_unit: String,
-    /// The moments, in order.
+    /// The samples, in order of time.
     pub samples: Vec<Sample>,
 }
 
-/// The heap at one moment.
+/// The heap at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// The time.
+    /// The time of the sample, in the profile's `sample_unit`.
     pub at: f64,
     /// Live bytes by band: a closure type, a cost-centre stack, a module, …
     pub bands: BTreeMap<String, f64>,
 }
 
 impl Sample {
-    /// All live bytes.
+    /// The sum of live bytes over all bands.
     pub fn total(&self) -> f64 {
-        // The sum of nothing would be a negative zero.
+        // `sum` of an empty sequence would be a negative zero.
         self.bands.values().fold(0.0, |sum, bytes| sum + bytes)
     }
 }
 
 impl HeapProfile {
-    /// The moment with the most live bytes.
+    /// The sample with the most live bytes.
     pub fn peak(&self) -> Option<&Sample> {
         self.samples.iter().max_by(|a, b| a.total().total_cmp(&b.total()))
     }
 
-    /// The bands by their largest size at any moment, largest first: the rows of the table.
+    /// The bands with their largest sizes in any sample, the largest first.
     pub fn largest(&self) -> Vec<(&str, f64)> {
         let mut most: BTreeMap<&str, f64> = BTreeMap::new();
         for (band, bytes) in self.samples.iter().flat_map(|sample| &sample.bands) {
@@ -48,14 +49,14 @@ impl HeapProfile {
         rows
     }
 
-    /// One band over time; zero where a moment does not have it.
+    /// The time and the bytes of one band in each sample; the bytes are 0 if a sample does not have the band.
     pub fn series(&self, band: &str) -> Vec<(f64, f64)> {
         let of = |sample: &Sample| (sample.at, sample.bands.get(band).copied().unwrap_or(0.0));
         self.samples.iter().map(of).collect()
     }
 }
 
-/// Reads a `.hp` file. A last moment without its end (the program was killed) is left out.
+/// Reads a `.hp` file. A last sample without an end mark is left out: the program was killed while it wrote it.
 pub fn read(text: &str) -> Result<HeapProfile, String> {
     let mut profile = HeapProfile::default();
     let mut open: Option<Sample> = None;

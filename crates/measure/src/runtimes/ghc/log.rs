@@ -1,21 +1,21 @@
-//! The log of every collection (`-S`): one line each, and from them the distribution of pauses.
+//! Reads the log of collections (`-S`), which has one line for each, and derives the distribution of pauses.
 
-/// One collection; sizes in bytes, times in seconds.
+/// One collection. Sizes are in bytes, times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Collection {
-    /// Allocated since the one before.
+    /// Bytes allocated since the previous collection.
     pub allocated: f64,
-    /// Copied by this one.
+    /// Bytes copied by this collection.
     pub copied: f64,
-    /// In use after it; exact for the oldest generation only.
+    /// Bytes in use after this collection; exact only if it collected the oldest generation.
     pub live: f64,
-    /// Its processor time.
+    /// The processor time of this collection.
     pub cpu: f64,
-    /// How long the program was stopped.
+    /// How long this collection stopped the program.
     pub pause: f64,
-    /// When it ended, counted from the start.
+    /// The time of its end, since the program's start.
     pub at: f64,
-    /// The oldest generation that it collected.
+    /// The oldest generation that this collection collected.
     pub generation: u32,
 }
 
@@ -27,12 +27,13 @@ pub struct Log {
 }
 
 impl Log {
-    /// The longest pause, in seconds; zero without collections.
+    /// The longest pause in seconds; 0 if there are no collections.
     pub fn longest_pause(&self) -> f64 {
         self.collections.iter().map(|collection| collection.pause).fold(0.0, f64::max)
     }
 
-    /// The pause that this share of collections does not exceed: the smallest such pause of the log.
+    /// The quantile of the pauses in seconds: the smallest pause that at least this share of the pauses does not
+    /// exceed.
     pub fn pause(&self, share: f64) -> Option<f64> {
         let mut pauses: Vec<f64> = self.collections.iter().map(|collection| collection.pause).collect();
         pauses.sort_by(f64::total_cmp);
@@ -40,7 +41,7 @@ impl Log {
         pauses.get(rank.min(pauses.len()).checked_sub(1)?).copied()
     }
 
-    /// The live data after each collection of the oldest generation, with its time: the residency over the run.
+    /// The residency over the run: the time and the live bytes after each collection of the oldest generation.
     pub fn residency(&self) -> Vec<(f64, f64)> {
         let oldest = self.collections.iter().map(|collection| collection.generation).max().unwrap_or(0);
         let major = self.collections.iter().filter(|collection| collection.generation == oldest);
@@ -48,13 +49,13 @@ impl Log {
     }
 }
 
-/// Reads a log; none where the text has no line of it. Other lines are skipped.
+/// Reads a log; `None` if the text contains no line of one. Other lines are skipped.
 pub fn read(text: &str) -> Option<Log> {
     let collections: Vec<Collection> = text.lines().filter_map(line).collect();
     (!collections.is_empty()).then_some(Log { collections })
 }
 
-/// `1838752 1037792 1838592 0.001 0.001 0.002 0.002 0 0 (Gen: 0)`
+/// Parses a line such as `1838752 1037792 1838592 0.001 0.001 0.002 0.002 0 0 (Gen: 0)`.
 fn line(line: &str) -> Option<Collection> {
     let (numbers, generation) = line.split_once("(Gen:")?;
     let generation = generation.trim().trim_end_matches(')').trim().parse().ok()?;

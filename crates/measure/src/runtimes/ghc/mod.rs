@@ -1,9 +1,9 @@
 //! Haskell programs compiled with GHC.
 //!
-//! The runtime always keeps exact counts. There are three ways to read them, and the best available one is used: its
-//! report (`-s`, which every default build permits through `GHCRTS`), taken from standard error inside the process; the
-//! user's own one-line report, where they asked for one; and the runtime's structure in memory, found through the
-//! program's symbols, where the report is forbidden or never printed (`-rtsopts=none`, `exitImmediately`).
+//! The runtime always keeps exact counts. There are three ways to read them, and the best available one is used: the
+//! runtime's report (`-s`, which every default build permits through `GHCRTS`), taken from standard error inside the
+//! process; the user's own one-line report, if the user asked for one; and the runtime's structure in memory, found
+//! through the program's symbols, if the report is forbidden or never printed (`-rtsopts=none`, `exitImmediately`).
 
 pub mod cost_centres;
 pub mod heap_profile;
@@ -25,20 +25,20 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-/// The message for a program that was not asked for its report.
+/// The reason for absence in a program whose runtime was not asked for its report.
 pub(super) const FROM_MEMORY: &str = "ghc: read from the runtime's memory, which keeps no times unless it is asked, and \
                                       the program forbids or itself uses its runtime's reports; link it with \
                                       -rtsopts=some for times";
 
-/// The message for a program that ignores the variable and lacks the symbols for reading its memory.
+/// The reason for absence in a program that ignores `GHCRTS` and lacks the symbols for reading its memory.
 pub(super) const SILENT: &str = "the program was linked with -rtsopts=ignoreAll and stripped, so that its runtime neither \
                                  reports nor can be read; link it with -rtsopts=some, or do not strip it";
 
-/// For a stripped program this is not known beforehand.
+/// How a stripped program will be queried, whose file does not show whether it ignores `GHCRTS`.
 const MAY_IGNORE: &str = "its report, through GHCRTS, unless it was linked with -rtsopts=ignoreAll, which a stripped file \
                           does not say and a run shows";
 
-/// The places of the agent's values for this runtime.
+/// The indices of the agent's values for this runtime.
 mod value {
     pub(super) const GCS: usize = 0;
     pub(super) const MAJOR_GCS: usize = 1;
@@ -47,9 +47,9 @@ mod value {
     pub(super) const MAX_IN_USE: usize = 4;
     pub(super) const COPIED: usize = 5;
     pub(super) const SHUT_DOWN: usize = 8;
-    /// A forked child whose runtime restarted its counts.
+    /// 1 in a forked child whose runtime restarted its counts.
     pub(super) const ANEW: usize = 9;
-    /// The oldest generation was collected as often as it grew by a tenth.
+    /// 1 if the oldest generation was collected each time it had grown by a tenth.
     pub(super) const FULL: usize = 10;
 }
 
@@ -98,21 +98,22 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     let text = record.text();
     let report = report::read(&text);
     let anew = record.reported() && record.values[value::ANEW] == 1;
-    // A forked child's report may contain its parent's counts; the structure shows whether it does. The bytes include
-    // its parent's in any case.
+    // A forked child's report may contain its parent's counts; the runtime's structure shows whether it does. The
+    // bytes include the parent's in any case.
     if let Some(report) = report.filter(|_| !record.forked() || anew) {
         let mut figures = report.figures();
         if anew {
             figures.retain(|figure| figure.key != "alloc.bytes");
             figures.push(forked_bytes(record));
         }
-        // Without those collections the live data is only seen when the old generation has doubled, or later.
+        // Without these frequent collections, live data are only seen when the old generation has doubled, or later.
         let seen = if record.values[value::FULL] == 1 { Figure::near } else { Figure::estimated };
         figures.extend((report.max_live > 0.0).then(|| seen(LIVE, report.max_live)));
         if report.major.is_none() && record.reported() {
             figures.extend(collections(record));
         }
-        // The log has a resolution of a millisecond, and the summary one ten times finer.
+        // The log has a resolution of one millisecond and the summary of a tenth, but only the log has a line for
+        // each collection.
         if let Some(log) = log::read(&text).filter(|log| log.longest_pause() > 0.0) {
             figures.retain(|figure| figure.key != "gc.pause_max");
             figures.push(Figure::noisy("gc.pause_max", log.longest_pause() * 1e9));
@@ -157,13 +158,13 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
                       do not strip the program"
                 .to_owned()
         }
-        // One that was killed or executed another program would have reported at its end.
+        // A program that was killed or executed another one would have reported at its normal end.
         (true, _) if record.state == State::Exited => SILENT.to_owned(),
         _ => record.silence(),
     })
 }
 
-/// Allocations of its parent since the parent's last collection are in the bytes of both.
+/// The allocated bytes of a forked process. They include what the parent allocated since its last collection.
 fn forked_bytes(record: &Record) -> Figure {
     Figure::estimated("alloc.bytes", record.values[value::ALLOCATED] as f64)
 }
@@ -173,33 +174,33 @@ fn collections(record: &Record) -> [Figure; 2] {
     [Figure::exact("gc.minor", all.saturating_sub(major) as f64), Figure::exact("gc.major", major as f64)]
 }
 
-/// The profiles that a program can produce, from its file.
+/// The profiles that a program can produce, as its file shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profiles {
-    /// A heap profile by closure type (`-hT`): only where the program was linked with `-rtsopts`.
+    /// Whether it can write a heap profile by closure type (`-hT`), which requires linking with `-rtsopts`.
     pub heap_by_type: bool,
-    /// Profiles by cost centre (`-p`, `-hc`): only of a build with `-prof`.
+    /// Whether it can write profiles by cost centre (`-p`, `-hc`), which requires a build with `-prof`.
     pub by_cost_centre: bool,
 }
 
-/// The options that the program accepts. A stripped program does not show them, so there are none.
+/// Determines the profiles that a program can produce. A stripped program does not show its options, so it has none.
 pub fn profiles(program: &crate::program::Program) -> Profiles {
     let Some(elf) = Elf::read(&program.resolved().path) else { return Profiles::default() };
     let note = elf.link_note().unwrap_or("");
     let all = note.contains("RtsOptsAll");
     let profiled = ["rts_p", "rts_thr_p", "HSrts_p", "HSrts_thr_p"].iter().any(|way| note.contains(way))
         || elf.has("CCS_MAIN");
-    // The interval and the file are separate settings, which only `-rtsopts` permits.
+    // The sampling interval and the output file are set by options that only `-rtsopts` permits.
     Profiles { heap_by_type: all, by_cost_centre: all && profiled }
 }
 
-/// Whether the program reports when GHCRTS asks for it: the link note of unstripped programs shows a prohibition.
+/// Whether the program reports if `GHCRTS` requests it. The link note of an unstripped program shows a prohibition.
 pub(super) fn grants_reports(elf: &Elf) -> bool {
     let note = elf.link_note().unwrap_or("");
     !["RtsOptsNone", "RtsOptsIgnoreAll", "Just \""].iter().any(|word| note.contains(word))
 }
 
-/// Whether these options make the runtime report by itself.
+/// Whether these options make the runtime print a report.
 pub(super) fn asks_for_reports(options: &str) -> bool {
     options
         .split_whitespace()

@@ -1,35 +1,35 @@
-//! The runtime's own reports: one line (`-t`) or a page (`-s`).
+//! Parses the runtime's own reports: one line (`-t`) or a page (`-s`).
 
 use crate::runtimes::figures::Figure;
 use scruple_core::metric::Quality;
 
-/// The content of either report; sizes in bytes, times in seconds.
+/// The content of either report. Sizes are in bytes, times in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Bytes allocated.
     pub allocated: f64,
-    /// All collections.
+    /// The number of collections.
     pub collections: f64,
-    /// Collections of the young generation, and of the old; the one-line report does not distinguish them.
+    /// The number of collections of younger generations; `None` in the one-line report.
     pub minor: Option<f64>,
-    /// Collections of the oldest generation.
+    /// The number of collections of the oldest generation; `None` in the one-line report.
     pub major: Option<f64>,
-    /// The most live data seen at a major collection.
+    /// The largest amount of live data at a major collection.
     pub max_live: f64,
-    /// The most memory held, which both reports round to whole MiB.
+    /// The largest amount of memory held, which both reports round to whole MiB.
     pub in_use: f64,
     /// Bytes copied by the collector.
     pub copied: Option<f64>,
-    /// The longest pause, in tenths of milliseconds.
+    /// The longest pause, in seconds with a resolution of 0.1 ms; `None` in the one-line report.
     pub longest_pause: Option<f64>,
-    /// Processor and elapsed time of the program proper.
+    /// Processor and elapsed time of the program without collections.
     pub mutator: (f64, f64),
     /// Processor and elapsed time of collections.
     pub collecting: (f64, f64),
 }
 
 impl Report {
-    /// As figures. The residency of the full report is exact, but only as current as the major collections.
+    /// The report as figures. The residency is exact, but it was last determined at a major collection.
     pub fn figures(&self) -> Vec<Figure> {
         let mut figures = vec![
             Figure::exact("alloc.bytes", self.allocated),
@@ -52,17 +52,17 @@ impl Report {
     }
 }
 
-/// Reads whichever report the text contains; the last one, if there are several.
+/// Reads whichever report the text contains. If there are several, the last one counts.
 pub fn read(text: &str) -> Option<Report> {
     one_line(text).or_else(|| page(text))
 }
 
-/// Start and end of a one-line report.
+/// The beginning of a one-line report.
 pub const BEGIN: &str = "<<ghc: ";
-/// See [`BEGIN`].
+/// The end of a one-line report.
 pub const END: &str = ":ghc>>";
 
-/// `<<ghc: 240851528 bytes, 230 GCs, …, 10M in use, … MUT (… elapsed), … GC (… elapsed) :ghc>>`
+/// Parses `<<ghc: 240851528 bytes, 230 GCs, …, 10M in use, … MUT (… elapsed), … GC (… elapsed) :ghc>>`.
 pub fn one_line(text: &str) -> Option<Report> {
     let start = text.rfind(BEGIN)? + BEGIN.len();
     let line = &text[start..start + text[start..].find(END)?];
@@ -82,7 +82,7 @@ pub fn one_line(text: &str) -> Option<Report> {
     Some(report)
 }
 
-/// The full report; GHC has only one locale.
+/// Parses the full report. GHC prints it the same way in every locale.
 pub fn page(text: &str) -> Option<Report> {
     let text = &text[text
         .rfind(" bytes allocated in the heap")
@@ -131,7 +131,7 @@ pub fn page(text: &str) -> Option<Report> {
     Some(report)
 }
 
-/// A number among commas, brackets and the letter for seconds.
+/// Parses a number that may have thousands separators, brackets around it, and an `s` for seconds.
 fn number(word: &str) -> Option<f64> {
     let word = word.trim_matches(['(', ')', ',']).trim_end_matches('s');
     word.replace(',', "").parse().ok()

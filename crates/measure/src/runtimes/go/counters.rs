@@ -1,4 +1,4 @@
-//! The counters of a Go process, read from its memory: while it is stopped at its exit, or between requests.
+//! Reads the counters of a Go process from its memory, while it is stopped at its exit or between two requests.
 
 use super::layout::{Layout, Layouts};
 use crate::descendants::descendants;
@@ -9,32 +9,32 @@ use std::os::unix::fs::FileExt;
 /// The counts of a Go runtime since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Bytes allocated.
+    /// The number of bytes allocated.
     pub bytes: u64,
-    /// Objects allocated; tiny ones that share a block count separately.
+    /// The number of objects allocated; tiny objects that share a block count separately.
     pub objects: u64,
-    /// Collections completed.
+    /// The number of completed collections.
     pub collections: u64,
-    /// Nanoseconds with the program stopped.
+    /// How long collections stopped the program in total, in nanoseconds.
     pub stopped: u64,
-    /// The longest stop among the last 256 collections, in nanoseconds.
+    /// The longest sum of the two stops of one collection, among the last 256 collections, in nanoseconds.
     pub longest_stop: u64,
-    /// Bytes obtained for the heap.
+    /// The number of bytes obtained from the system for the heap.
     pub heap: u64,
-    /// Live bytes after the last collection.
+    /// The number of live bytes after the last collection.
     pub live: u64,
 }
 
-/// A Go process at its exit.
+/// The counters of a Go process at its exit, or when they were read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exit {
-    /// The process.
+    /// The process id.
     pub pid: i32,
-    /// Its counters, or why they could not be read.
+    /// The process's counters, or why they could not be read.
     pub counters: Result<Counters, String>,
 }
 
-/// Reads a process that is stopped; none where it is not a Go program.
+/// Reads a stopped process; `None` if it does not run a Go program.
 pub(crate) fn at_exit(pid: i32, layouts: &mut Layouts) -> Option<Exit> {
     let counters = match layouts.of(pid) {
         Ok(None) => return None,
@@ -44,20 +44,20 @@ pub(crate) fn at_exit(pid: i32, layouts: &mut Layouts) -> Option<Exit> {
     Some(Exit { pid, counters })
 }
 
-/// Reads a process and its descendants while they run: a server between two requests. Where one of them allocates
-/// meanwhile, its figures may lag by what it has not yet added up.
+/// Reads a process and its descendants while they run, such as a server between two requests. If a process allocates
+/// meanwhile, its figures may lack what its runtime has not yet added up.
 pub(crate) fn while_running(pid: i32) -> Vec<Exit> {
     let mut layouts = Layouts::default();
     let all = std::iter::once(pid).chain(descendants(pid));
     all.filter_map(|pid| at_exit(pid, &mut layouts)).collect()
 }
 
-/// When the last collections (at most 256 of each) stopped a process and its descendants, start and end in nanoseconds
-/// since 1970. A collection stops a Go program twice; its runtime keeps the sum of both and when the second ended, so a
-/// stop is assumed to have that length before that time.
+/// The stops of a process and its descendants by the last collections, at most 256 for each process: start and end in
+/// nanoseconds since 1970. A collection stops a Go program twice; the runtime keeps the sum of both lengths and the
+/// end of the second, so one stop with the length of both is assumed to end at that time.
 ///
 /// # Errors
-/// Why they cannot be read.
+/// Says why the stops cannot be read.
 pub(crate) fn stops_while_running(pid: i32, layouts: &mut Layouts) -> Result<Vec<(u64, u64)>, String> {
     let mut stops = Vec::new();
     for pid in std::iter::once(pid).chain(descendants(pid)) {
@@ -72,10 +72,10 @@ pub(crate) fn stops_while_running(pid: i32, layouts: &mut Layouts) -> Result<Vec
     Ok(stops)
 }
 
-/// The number of collections whose stops are kept.
+/// The number of collections whose stops the runtime keeps.
 const RING: usize = 256;
 
-/// The offset of a program's addresses from those of its symbols.
+/// The offset of a program's addresses in memory from those of its symbols: 0 unless the program is relocatable.
 fn moved(pid: i32, layout: &Layout) -> Result<u64, String> {
     match layout.movable_from {
         Some(first) => Ok(base(pid)?.wrapping_sub(first)),
@@ -155,14 +155,15 @@ fn longs(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     bytes.chunks_exact(8).map(|chunk| chunk.try_into().map_or(0, u64::from_le_bytes))
 }
 
-/// The consistent statistics are kept three times, for writers of different moments; their sum is the total.
+/// The number of objects allocated. The runtime keeps these statistics in three parts, which writers use in turn; the
+/// total is the sum of the three.
 fn objects(memory: &Memory, layout: &Layout, stats: u64) -> Result<u64, String> {
     const DELTA: &str = "runtime.heapStatsDelta";
     let first = stats + layout.member("runtime.consistentHeapStats", "stats")?;
     let size = layout.size(DELTA)?;
     let (small, end) = (layout.member(DELTA, "smallAllocCount")?, layout.member(DELTA, "smallFreeCount")?);
     let classes = end.abs_diff(small).min(1024) as usize;
-    // The members are sums of signed differences: a single part may be negative.
+    // The members are sums of signed differences, so one part may be negative: the addition wraps.
     let mut total = 0_u64;
     for part in 0..3 {
         let at = first + part * size;
@@ -174,7 +175,8 @@ fn objects(memory: &Memory, layout: &Layout, stats: u64) -> Result<u64, String> 
     Ok(total)
 }
 
-/// Each processor of the scheduler allocates from its own spans, which are added up only when they are full.
+/// Adds allocations that are not yet in the totals: each processor of the scheduler allocates from its own spans,
+/// which are added up only when they are full.
 fn add_caches(memory: &Memory, layout: &Layout, allp: u64, counters: &mut Counters) -> Result<(), String> {
     const SPAN: &str = "runtime.mspan";
     let (processors, count) = (memory.long(allp)?, memory.long(allp + 8)?);

@@ -1,4 +1,4 @@
-//! Where a Go program keeps its counters: addresses from its symbols, offsets from its debugging information.
+//! Where a Go program keeps its counters: addresses come from its symbols, offsets from its debugging information.
 
 use gimli::{AttributeValue, Dwarf, EndianSlice, Reader, RunTimeEndian, UnitOffset};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache};
@@ -9,14 +9,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::rc::Rc;
 
-/// The message for a stripped program.
+/// The reason for absence in a stripped program.
 pub(in crate::runtimes) const STRIPPED: &str = "the Go program has no symbols or debugging information, which say where its \
                                    counters are: build it without -ldflags=-s or -w";
 
-/// The variables, by the names of their symbols.
+/// The symbols of the variables whose addresses are needed.
 const VARIABLES: [&str; 3] = ["runtime.memstats", "runtime.gcController", "runtime.allp"];
 
-/// The structures whose members are looked up.
+/// The structures whose members' offsets are needed.
 const STRUCTURES: [&str; 7] = [
     "runtime.mstats",
     "runtime.gcControllerState",
@@ -27,19 +27,19 @@ const STRUCTURES: [&str; 7] = [
     "runtime.heapStatsDelta",
 ];
 
-/// Addresses and offsets of one program file.
+/// The addresses and offsets in one program file.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
-    /// Addresses of variables, before relocation.
+    /// The addresses of variables by symbol, before relocation.
     pub(super) variables: HashMap<&'static str, u64>,
     members: HashMap<(&'static str, String), u64>,
     sizes: HashMap<&'static str, u64>,
-    /// The address of its first segment, if the program is relocatable.
+    /// The address of the first segment if the program is relocatable, else `None`.
     pub(super) movable_from: Option<u64>,
 }
 
 impl Layout {
-    /// The offset of a member within its structure.
+    /// The offset of a member within its structure, in bytes.
     pub(super) fn member(&self, structure: &'static str, name: &str) -> Result<u64, String> {
         self.members
             .get(&(structure, name.to_owned()))
@@ -47,7 +47,7 @@ impl Layout {
             .ok_or_else(|| format!("this version of Go keeps no ‘{name}’ in {structure}"))
     }
 
-    /// The size of a structure.
+    /// The size of a structure in bytes.
     pub(super) fn size(&self, structure: &'static str) -> Result<u64, String> {
         self.sizes.get(structure).copied().ok_or_else(|| format!("this version of Go has no {structure}"))
     }
@@ -133,7 +133,7 @@ impl Layout {
     }
 }
 
-/// Which program files are Go programs, as far as they have been read.
+/// Whether program files are Go programs, by device and inode; each file is read once.
 #[derive(Debug, Default)]
 pub(crate) struct GoFiles {
     known: HashMap<(u64, u64), bool>,
@@ -148,7 +148,8 @@ impl GoFiles {
     }
 }
 
-/// Whether the linker has left its build information; most programs are not Go programs, and are not read completely.
+/// Whether the file is a Go program: the linker has left its build information. Most files are not, so only the
+/// headers are read.
 fn is_go(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     let cache = ReadCache::new(file);
@@ -166,22 +167,23 @@ fn name_of<R: Reader<Offset = usize>>(
     }
 }
 
-/// The layouts read so far, by file: a build starts the same compiler many times.
+/// The layouts of program files, by device and inode. A build starts the same compiler many times, so each is read
+/// once.
 #[derive(Debug, Default)]
 pub(crate) struct Layouts {
     known: HashMap<(u64, u64), Known>,
 }
 
-/// None for other programs; an error for a Go program whose counters cannot be found.
+/// The layout of a file: `None` if it is not a Go program, an error if the places of its counters cannot be found.
 type Known = Result<Option<Rc<Layout>>, String>;
 
 impl Layouts {
-    /// Whether the process runs a Go program, whether or not its layout is known.
+    /// Whether the process runs a Go program, even if its layout cannot be read.
     pub(crate) fn has(&mut self, pid: i32) -> bool {
         !matches!(self.of(pid), Ok(None))
     }
 
-    /// The layout of a process's program; none where it is not a Go program.
+    /// The layout of the program that a process runs; `None` if it is not a Go program.
     pub(super) fn of(&mut self, pid: i32) -> Known {
         let path = format!("/proc/{pid}/exe");
         let Ok(data) = fs::metadata(&path) else { return Ok(None) };

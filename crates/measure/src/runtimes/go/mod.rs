@@ -1,5 +1,5 @@
-//! Go programs: they have no C library that could load anything, so they are stopped as they exit, and the counters of
-//! their runtime are read from their memory, at the places that their own debugging information gives.
+//! Go programs. They have no C library that could load the agent, so they are stopped at their exit, and the counters
+//! of their runtime are read from their memory, at the places that their debugging information gives.
 
 pub mod counters;
 mod layout;
@@ -44,24 +44,25 @@ fn find(elf: &Elf) -> Option<Recognition> {
     Some(found)
 }
 
-/// Whether the places of its counters are unknown.
+/// Whether the file lacks the symbols or debugging information that give the places of the counters.
 pub(super) fn is_stripped(elf: &Elf) -> bool {
     !elf.has("runtime.memstats") || !(elf.section(".debug_info") || elf.section(".zdebug_info"))
 }
 
-/// Makes the collector run whenever the heap has grown by a tenth, unless the user has set something else.
+/// The variable that makes the collector run whenever the heap has grown by a tenth, unless the user has set it.
 pub(super) const COLLECT_OFTEN: (&str, &str) = ("GOGC", "10");
-/// Makes it stop the program meanwhile: allocations during a collection count as live.
+/// The setting that makes the collector stop the program while it runs, since allocations during a collection count
+/// as live.
 pub(super) const COLLECT_STOPPED: &str = "gcstoptheworld=1";
 
-/// The message for a process without an exit at which it could be stopped.
+/// The reason for absence in a process that was killed, so that it could not be stopped at its exit.
 pub(crate) const KILLED: &str = "a Go process was killed before its counters could be read";
-/// The message for one that executed another program.
+/// The reason for absence in a process that executed another program.
 pub(crate) const EXECUTED: &str = "a Go process became another program, and its counters went with it";
-/// The message for one that may not be traced.
+/// The reason for absence in a process that traces others, and therefore cannot be traced.
 pub(crate) const TRACES: &str = "a Go program that traces others itself cannot be stopped at its exit";
 
-/// The figures of one process.
+/// The report of one process; `fully` adds its live size after the last collection.
 pub(super) fn told(exit: &Exit, fully: bool) -> RuntimeReport {
     let mut figures = exit.counters.as_ref().map(figures).map_err(Clone::clone);
     if let (true, Ok(counters), Ok(figures)) = (fully, &exit.counters, &mut figures)
@@ -72,7 +73,7 @@ pub(super) fn told(exit: &Exit, fully: bool) -> RuntimeReport {
     RuntimeReport { runtime: Runtime::Go, pid: exit.pid, figures, missing: None }
 }
 
-/// The message where no exit was seen.
+/// The report for a Go program whose exit was not seen.
 pub(super) fn not_stopped() -> RuntimeReport {
     let why = "the Go program could not be stopped at its exit: it was killed, or tracing is refused here (in a \
                container, allow SYS_PTRACE)";
@@ -84,7 +85,7 @@ fn figures(counters: &Counters) -> Vec<Figure> {
         Figure::near("alloc.bytes", counters.bytes as f64),
         Figure::near("alloc.objects", counters.objects as f64),
         Figure::noisy("gc.count", counters.collections as f64),
-        // Only the time with the program stopped; marking runs concurrently.
+        // Only the time with the program stopped counts; marking runs concurrently with the program.
         Figure::noisy("gc.time", counters.stopped as f64),
         Figure::noisy("gc.pause_max", counters.longest_stop as f64),
         Figure::near("heap.peak", counters.heap as f64),

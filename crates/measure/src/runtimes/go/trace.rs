@@ -1,13 +1,15 @@
-//! The log of collections (`GODEBUG=gctrace=1`): all that a stripped program reports. It has no total of bytes.
+//! Reads the log of collections (`GODEBUG=gctrace=1`), the only report of a stripped program. It has no total of
+//! bytes.
 
 use crate::runtimes::figures::Figure;
 
-/// Whether a line is one of the log.
+/// Whether a line belongs to the log.
 pub(in crate::runtimes) fn is_trace(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok_and(|line| stops(line).is_some())
 }
 
-/// The figures of a log, over all processes that wrote to it; without a line no collection took place.
+/// The figures of a log, summed over all processes that wrote to it. A log without lines means that nothing was
+/// collected.
 pub(in crate::runtimes) fn figures(text: &str) -> Option<Vec<Figure>> {
     let stops: Vec<f64> = text.lines().filter_map(stops).map(|(first, second)| first + second).collect();
     let longest =
@@ -19,7 +21,8 @@ pub(in crate::runtimes) fn figures(text: &str) -> Option<Vec<Figure>> {
     ])
 }
 
-/// `gc 24 @0.693s 4%: 0.15+15+0.032 ms clock, …`: the program is stopped in the first and the third, in milliseconds.
+/// Parses `gc 24 @0.693s 4%: 0.15+15+0.032 ms clock, …`. The program is stopped during the first and the third phase;
+/// the result is their lengths in milliseconds.
 fn stops(line: &str) -> Option<(f64, f64)> {
     let rest = line.strip_prefix("gc ")?;
     let (number, rest) = rest.split_once(" @")?;

@@ -1,21 +1,21 @@
-//! The management beans at the end of the virtual machine, in the lines that the agent kept: collectors, pools of the
-//! heap.
+//! Reads what the management beans said at the end of the virtual machine: lines about collectors and pools of the
+//! heap, which the agent kept.
 
 use super::perf_data::PerfData;
 use crate::runtimes::figures::Figure;
 
-/// The heap according to the beans.
+/// The heap according to the management beans.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Beans {
-    /// Memory that the heap has now.
+    /// The current size of the heap in bytes.
     committed: f64,
-    /// Collectors: the name, and the number of collections.
+    /// The name and the number of collections of each collector.
     collectors: Vec<(String, f64)>,
-    /// Pools: the peak of each, and the live size after its last collection.
+    /// For each pool, the peak in bytes and the live size after its last collection in bytes.
     pools: Vec<(f64, f64)>,
 }
 
-/// How often the heap was collected.
+/// The number of collections by kind.
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
     minor: f64,
@@ -23,7 +23,7 @@ struct Counts {
 }
 
 impl Beans {
-    /// `heap COMMITTED`, `collector COUNT NAME` and `pool PEAK LIVE NAME`, one a line.
+    /// Parses the lines `heap COMMITTED`, `collector COUNT NAME` and `pool PEAK LIVE NAME`.
     pub(super) fn parse(text: &str) -> Beans {
         let mut beans = Beans::default();
         for line in text.lines() {
@@ -39,11 +39,12 @@ impl Beans {
         beans
     }
 
-    /// The figures; a live size exists only after a collection.
+    /// The figures of the beans. There is a live size only after a collection.
     pub(super) fn figures(&self, counters: Option<&PerfData>) -> Vec<Figure> {
         let mut figures = Vec::new();
         if let Some(counts) = self.counts(counters) {
-            // Only the simplest collectors are triggered by allocation alone; the others depend on time and cores.
+            // Only the simplest collectors are triggered by allocation alone; others also depend on time and the
+            // number of cores.
             let simple = self.collectors.iter().any(|(name, _)| name == "Copy");
             let figure = if simple { Figure::exact } else { Figure::noisy };
             figures.extend([
@@ -56,10 +57,10 @@ impl Beans {
             }
         }
         match self.pools.as_slice() {
-            // One pool is the whole heap, and its peak is the heap's.
+            // A single pool is the whole heap, so its peak is the heap's.
             [(peak, _)] if *peak > 0.0 => figures.push(Figure::near("heap.peak", *peak)),
-            // Several pools peak at different moments: the heap reached at least the largest peak, and its current
-            // size.
+            // Several pools peak at different times: the heap reached at least the largest peak, and at least its
+            // current size.
             pools if self.committed > 0.0 => {
                 let largest = pools.iter().map(|(peak, _)| *peak).fold(self.committed, f64::max);
                 figures.push(Figure::estimated("heap.peak", largest));
@@ -69,8 +70,8 @@ impl Beans {
         figures
     }
 
-    /// Collections by kind. A concurrent collector of the whole heap has one bean for its cycles, which are the
-    /// collections, and one for its pauses, which are not.
+    /// The number of collections by kind. A concurrent collector of the whole heap has one bean for its cycles, which
+    /// are collections, and one for its pauses, which do not count.
     fn counts(&self, counters: Option<&PerfData>) -> Option<Counts> {
         let mut counts = Counts::default();
         for (name, count) in &self.collectors {
@@ -83,21 +84,22 @@ impl Beans {
                 (false, false) => counts.major += count,
             }
         }
-        // G1 marks the whole heap concurrently and pauses twice for each marking; an aborted marking has fewer pauses.
-        // Its bean is newer than the collector, and counts pauses as well.
+        // G1 marks the whole heap concurrently, with two pauses for each marking; an aborted marking has fewer. The
+        // pauses are in the counter file, because older versions of G1 have no bean for them.
         let marking = counters.filter(|data| data.text(&name_of(2)) == Some("G1 concurrent cycle pauses"));
         let stops = marking.and_then(|data| data.number("sun.gc.collector.2.invocations")).unwrap_or(0.0);
         counts.major += (stops / 2.0).ceil();
         (!self.collectors.is_empty()).then_some(counts)
     }
 
-    /// The live size after the last collection. If that was a young collection, old objects count as live.
+    /// The live size in bytes after the last collection. If that was a young collection, all old objects count as
+    /// live.
     fn live(&self, counters: Option<&PerfData>) -> Option<f64> {
         let concurrent = self.collectors.iter().any(|(name, _)| name.ends_with(" Pauses"));
         let of_last: f64 = self.pools.iter().map(|(_, live)| live).sum();
         let in_spaces = || {
             let data = counters?;
-            // After a collection eden is empty; the content of the other spaces was live then.
+            // Eden is empty after a collection, and the content of the other spaces was live at that time.
             let spaces = [(0, 1), (0, 2), (1, 0), (1, 1), (1, 2)];
             let used = spaces.iter().filter_map(|(generation, space)| {
                 data.number(&format!("sun.gc.generation.{generation}.space.{space}.used"))

@@ -1,6 +1,6 @@
-//! Java virtual machines (HotSpot): the agent is loaded as a JVMTI agent and records how long collections stop the
-//! program. At the end it reads bytes, collections and memory pools from the management beans; the rest is in the
-//! virtual machine's counter file.
+//! Java virtual machines (HotSpot). The agent is loaded as a JVMTI agent and records how long collections stop the
+//! program. At the end it reads bytes, collections and memory pools from the management beans. Other figures come
+//! from the virtual machine's counter file.
 
 mod beans;
 pub mod perf_data;
@@ -21,7 +21,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-/// The places of the agent's values for this runtime.
+/// The indices of the agent's values for this runtime.
 mod value {
     pub(super) const ALLOCATED: usize = 0;
     pub(super) const STOPS: usize = 1;
@@ -74,7 +74,7 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     Ok(figures)
 }
 
-/// The figures that only the counter file has.
+/// The figures that only the counter file contains.
 fn of_counters(data: &PerfData) -> Vec<Figure> {
     let mut figures = Vec::new();
     if let Some(time) = data.nanoseconds("sun.rt.safepointTime") {

@@ -1,8 +1,9 @@
-//! HotSpot's counter file (`hsperfdata`): a table of names and values that the machine maps and keeps up to date.
+//! Reads HotSpot's counter file (`hsperfdata`): a table of names and values that the virtual machine keeps up to
+//! date.
 
 use std::collections::BTreeMap;
 
-/// The counters by name.
+/// The counters and texts by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PerfData {
     numbers: BTreeMap<String, i64>,
@@ -10,7 +11,7 @@ pub struct PerfData {
 }
 
 impl PerfData {
-    /// Reads the file's bytes, of version 2 and in either byte order.
+    /// Parses the file's bytes: version 2 of the format, in either byte order.
     pub fn parse(bytes: &[u8]) -> Result<PerfData, String> {
         let not = |what: &str| format!("not a counter file of a Java virtual machine: {what}");
         if bytes.get(..4) != Some(&[0xca, 0xfe, 0xc0, 0xc0]) {
@@ -51,17 +52,17 @@ impl PerfData {
         Ok(data)
     }
 
-    /// A counter.
+    /// The value of a counter, if the file has it.
     pub fn number(&self, name: &str) -> Option<f64> {
         self.numbers.get(name).map(|value| *value as f64)
     }
 
-    /// A text.
+    /// The value of a text, if the file has it.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.texts.get(name).map(String::as_str)
     }
 
-    /// A counter of ticks, as nanoseconds.
+    /// The value of a counter of clock ticks, converted to nanoseconds.
     pub fn nanoseconds(&self, name: &str) -> Option<f64> {
         let frequency = self.number("sun.os.hrt.frequency").filter(|frequency| *frequency > 0.0)?;
         Some(self.number(name)? * 1e9 / frequency)
