@@ -1,15 +1,16 @@
-//! Ends a load early when its limits are exceeded for some time.
+//! Aborts a load when its limits are exceeded for some time.
 
 use super::scenario::Abort;
 use super::shared::Progress;
 use scruple_core::unit::{Unit, quantity, share};
 
-/// The limits, and the times since when they are exceeded.
+/// The limits of a load, and since when each of them has been exceeded.
 pub(crate) struct Watched {
     limits: Abort,
-    /// When each began to be exceeded, in seconds from the start: the errors, the 99th percentile.
+    /// Since when the error share and the 99th percentile have been exceeded, in seconds from the start; `None` if
+    /// the limit is kept.
     since: [Option<f64>; 2],
-    /// Why the load is aborted, once it is.
+    /// Why the load is aborted; `None` while it is not.
     pub(crate) why: Option<String>,
 }
 
@@ -18,7 +19,8 @@ impl Watched {
         Watched { limits, since: [None; 2], why: None }
     }
 
-    /// Whether to abort the load. Intervals without any answer or failure change nothing.
+    /// Whether to abort the load. `before` is the progress at the previous call. An interval without answers and
+    /// failures changes nothing.
     pub(crate) fn exceeded(&mut self, seen: &Progress, before: &Progress) -> bool {
         let failed = seen.failed.saturating_sub(before.failed);
         let all = failed + seen.answered.saturating_sub(before.answered);
@@ -65,7 +67,7 @@ mod tests {
         };
         // Half of the requests fail for a second, then none.
         assert!(!at(1.0, 10, 10, 0) && !at(2.0, 30, 10, 0) && !at(3.0, 50, 12, 0));
-        // Nothing is answered, which changes nothing.
+        // An interval without answers and failures changes nothing.
         assert!(!at(9.0, 50, 12, 0) && !at(9.5, 60, 13, 0));
         assert!(!at(10.0, 60, 23, 0) && !at(11.0, 60, 30, 0) && at(12.0, 60, 40, 0));
         assert!(watched.why.is_some_and(|why| why.contains("10 %")));

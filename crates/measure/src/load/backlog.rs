@@ -1,22 +1,22 @@
-//! Whether a server keeps up with the rate at which requests are due, from how long they waited during the window.
-//!
-//! A server that is too slow has a queue that never empties and grows: whatever is due later waits longer. A queue
-//! after a stall empties again, so that there are times of little waiting until the end. The minimum wait over some
-//! time distinguishes the two, as in Nichols and Jacobson ("Controlling queue delay", 2012).
+//! Detects whether a server keeps up with the rate at which requests are due, from how long requests waited in the
+//! course of the window.
+//! A server that is too slow has a backlog that never empties and grows, so the later a request is due, the longer it
+//! waits. A backlog after a stall empties again, so that times of little waiting occur until the end. The minimum
+//! wait over some time distinguishes the two cases, as in Nichols and Jacobson ("Controlling queue delay", 2012).
 
 use super::result::Part;
 use scruple_core::knee::BEHIND;
 
-/// With fewer parts than this, a window has no usable course.
+/// The smallest number of parts from which a window's course is judged.
 const FEWEST: usize = 4;
 
-/// Fewer requests than this may be in flight by chance, and are no backlog.
+/// The smallest number of waiting requests that is a backlog. Fewer may be in flight by chance.
 const QUEUE: f64 = 5.0;
 
-/// How far the answers were behind the requests at the end of a window, in nanoseconds: how much longer the quietest
-/// part of the last quarter waited than the quietest of the first, extrapolated over the window, but no longer than
-/// answers arrived after its end. It is 0 where it is too short to be distinguished from ordinary slowness. `last_done`
-/// is when the last request was done, on the same scale as the parts.
+/// How far the answers were behind the requests at the end of a window, in nanoseconds. It is the increase from the
+/// quietest part of the first quarter to the quietest part of the last, by median response, extrapolated over the
+/// window; but at most the time from the end of the window to `last_done`, when the last request was done, on the
+/// same scale as the parts. It is 0 if it is too small to be distinguished from ordinary slowness.
 pub(super) fn behind(parts: &[Part], last_done: i64) -> u64 {
     let middle = |part: &Part| (part.from + part.to) as f64 / 2.0;
     let told: Vec<(f64, u64)> =
@@ -46,14 +46,14 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// A part whose requests all waited this many nanoseconds.
+    /// A part whose requests all waited `waited` nanoseconds.
     fn part(from: i64, to: i64, answered: u64, waited: Option<u64>) -> Part {
         let response = Buckets::of(waited.map(|waited| (waited, answered)).into_iter().collect());
         Part { from, to, answered, response, ..Part::default() }
     }
 
-    /// How far behind a server is, given the wait in milliseconds of the request due at each millisecond, in a window
-    /// of one second.
+    /// How far behind a server is, in milliseconds, in a window of one second; `waited` gives the wait in
+    /// milliseconds of a request that is due at a given millisecond.
     fn after(waited: impl Fn(f64) -> f64) -> f64 {
         let slice = |index: i64| {
             let (from, to) = (index * 1000 * MS / 32, (index + 1) * 1000 * MS / 32);
@@ -87,7 +87,7 @@ mod tests {
     fn answers_that_always_take_long_are_not_behind() {
         assert_eq!(after(|_| 700.0), 0.0);
         assert_eq!(after(|at| 900.0 - at / 2.0), 0.0);
-        // Some wait longer than others, by chance also the last ones.
+        // Waits differ by chance, and the last ones may be long.
         assert_eq!(after(|at| 5.0 + at % 7.0), 0.0);
     }
 

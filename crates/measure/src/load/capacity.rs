@@ -1,4 +1,4 @@
-//! The highest rate at which a server keeps its limits: runs the search of `scruple_core::knee`.
+//! Finds the highest rate at which a server keeps its limits, with the search of `scruple_core::knee`.
 
 use super::{
     Arrivals, LATE, LoadError, LoadResult, Moment, Pace, Part, Plan, Progress, Session, Target, WarmUp,
@@ -12,52 +12,52 @@ use std::time::Duration;
 /// The result of a search, with its measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
-    /// The interval of the highest sustainable rate.
+    /// The highest sustainable rate, as an interval.
     pub found: KneeInterval,
-    /// The tallies, by rate.
+    /// The results of the measurements, added up by rate.
     pub tallies: Vec<Tally>,
-    /// Every measurement, in the order in which they were taken.
+    /// The measurements, in the order in which they were taken.
     pub points: Vec<Point>,
-    /// Whether the user ended it early.
+    /// Whether the user interrupted the search.
     pub interrupted: bool,
 }
 
-/// One measurement.
+/// One measurement of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// The requested rate, in requests per second.
     pub rate: f64,
     /// The outcome.
     pub outcome: Outcome,
-    /// The limits that were broken, as they were written.
+    /// The text of each limit that was broken.
     pub broken: Vec<String>,
-    /// All results.
+    /// The complete result of the load.
     pub load: LoadResult,
 }
 
-/// A measurement takes at least this many requests.
+/// The smallest number of requests of a measurement, unless `LONGEST_MEASUREMENT` prevents it.
 const FEWEST: f64 = 2000.0;
 
-/// A measurement takes at most this many times the duration of the plan, however low the rate: half a minute with the
-/// defaults, in which 2000 requests fit from 67/s on. With half as many the share beyond p99 is not known well enough
-/// for an interval.
+/// The largest factor by which a measurement is longer than the plan's duration at low rates: with the default
+/// duration, half a minute, which contains 2000 requests from 67/s on. With half as many requests, the share beyond
+/// p99 would be too uncertain for an interval.
 pub const LONGEST_MEASUREMENT: f64 = 30.0;
 
-/// The length of the parts of a measurement whose requests are counted together: long compared with groups of slow
-/// requests.
+/// The number of stretches into which a measurement is divided for counting. They are long compared with groups of
+/// slow requests.
 const STRETCHES: usize = 8;
 
-/// A generator that is late by less than this share of the shortest limit does not matter.
+/// The generator's lateness does not matter below this share of the shortest limit.
 const PART: f64 = 0.1;
 
-/// The kernel's time to wake a thread, a lower bound for the generator's precision.
+/// The time that the kernel takes to wake a thread, which limits the generator's precision.
 const PUNCTUAL: Duration = Duration::from_micros(200);
 
-/// Searches the highest rate at which the server keeps `slo`. The plan gives everything but the rate; its duration is
-/// that of one measurement, extended where it would contain fewer than 2000 requests.
+/// Searches the highest rate at which the server keeps `slo`. The plan determines everything but the rate. Its
+/// duration is that of one measurement, which is longer where it would contain fewer than 2000 requests.
 ///
 /// # Errors
-/// When the server cannot be loaded, or no longer.
+/// Fails if the server cannot be loaded, or no longer accepts connections.
 pub fn capacity(
     target: &Target,
     plan: &Plan,
@@ -70,7 +70,8 @@ pub fn capacity(
         Pace::Open { arrivals, .. } => arrivals,
         Pace::Closed => Arrivals::Constant,
     };
-    // Fixed before the search, so that good and bad measurements become void for the same reason.
+    // The limit is fixed before the search, so that measurements that keep and that break the limits become void
+    // alike.
     let lateness = slo
         .shortest()
         .map_or(LATE, |limit| Duration::from_nanos((limit * PART) as u64).clamp(PUNCTUAL, LATE));
@@ -116,7 +117,7 @@ fn judge(slo: &Slo, rate: f64, load: &LoadResult) -> (Measurement, Vec<String>) 
     let behind = load.behind as f64 / load.span.max(1) as f64;
     let seen = Seen { quantile: &quantile, mean: load.response.mean(), errors: load.failed_share(), behind };
     let broken: Vec<String> = slo.broken(&seen).into_iter().map(|limit| limit.text.clone()).collect();
-    // Only faults of the generator make a measurement void; a server that breaks down is a result.
+    // Only faults of the generator make a measurement void. That a server breaks down is a result.
     let ours = load.doubts.iter().any(|doubt| doubt.voids && doubt.code.starts_with("generator-"));
     let counts = slo.limits.iter().map(|limit| {
         let stretches = load.counted().chunks(load.counted().len().div_ceil(STRETCHES).max(1));

@@ -1,9 +1,9 @@
-//! The monotonic clock, and waiting on sockets with nanosecond time-outs.
+//! Reads the monotonic clock, and waits on sockets with time-outs in nanoseconds.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Nanoseconds on the monotonic clock, which always exists.
+/// The monotonic clock in nanoseconds. This clock always exists.
 #[inline]
 pub(crate) fn now() -> u64 {
     crate::clock::read(libc::CLOCK_MONOTONIC).unwrap_or_default()
@@ -12,9 +12,9 @@ pub(crate) fn now() -> u64 {
 /// The events that a descriptor is watched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interest {
-    /// Bytes to read, or the end of them.
+    /// There are bytes to read, or the stream has ended.
     Read,
-    /// The same, and room to write.
+    /// As for `Read`, or there is room to write.
     ReadWrite,
 }
 
@@ -27,12 +27,12 @@ impl Interest {
     }
 }
 
-/// One thing that happened to a watched descriptor.
+/// One event of a watched descriptor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
-    /// The token with which it was registered.
+    /// The token with which the descriptor was registered.
     pub(crate) token: u64,
-    /// There may be something to read, including an end or an error.
+    /// There may be something to read: bytes, the end of the stream or an error.
     pub(crate) readable: bool,
     /// There may be room to write.
     pub(crate) writable: bool,
@@ -81,7 +81,7 @@ impl Poller {
         }
     }
 
-    /// Polls for events this many times without waiting, and returns how many there are.
+    /// Polls for events up to `times` times without waiting, and returns the number of events.
     pub(crate) fn look(&mut self, times: u32) -> io::Result<usize> {
         for _ in 0..times {
             let found = self.wait(0)?;
@@ -92,11 +92,11 @@ impl Poller {
         Ok(0)
     }
 
-    /// Waits at most `timeout` nanoseconds for events, and returns how many there are. An interruption by a signal
-    /// counts as none, and so does the first call that tests the kernel's abilities.
+    /// Waits at most `timeout` nanoseconds for events, and returns their number. If a signal interrupts the wait, the
+    /// number is 0; so it is if the first call shows that the kernel lacks the precise system call.
     ///
-    /// Kernels before 5.11 only support whole milliseconds; there the wait is rounded down, so that the caller, which
-    /// checks the clock and waits again, polls through the last fraction instead of being late.
+    /// Kernels before 5.11 support only whole milliseconds. The wait is then rounded down: the caller checks the clock
+    /// and waits again, so it polls during the last fraction instead of being late.
     #[inline]
     pub(crate) fn wait(&mut self, timeout: u64) -> io::Result<usize> {
         let room = self.events.len() as libc::c_int;
@@ -144,7 +144,7 @@ impl Poller {
         }
     }
 
-    /// One of the events of the last wait.
+    /// The event at this index of the last wait.
     pub(crate) fn event(&self, index: usize) -> Event {
         let event = self.events[index.min(self.filled.saturating_sub(1))];
         let flags = event.events;

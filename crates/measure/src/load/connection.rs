@@ -1,4 +1,4 @@
-//! One connection of the generator: its socket, the layer of encryption, and the request under way on it.
+//! One connection of the generator: its socket, its TLS layer, and the requests in flight on it.
 
 use super::clock::{Interest, Poller};
 use super::failure::Failure;
@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
-    /// There is none; a retry is due at some time.
+    /// There is no socket; a new attempt may be scheduled.
     Down,
     /// The kernel is connecting.
     Connecting,
@@ -25,28 +25,29 @@ pub(crate) enum Link {
 
 pub(crate) struct Connection {
     pub(crate) link: Link,
-    /// Counts the sockets that this connection has had, to recognise events of earlier ones.
+    /// The number of sockets that this connection has had; it is part of the token, so that events of earlier ones
+    /// are ignored.
     pub(crate) generation: u32,
-    /// When the current attempt to connect started.
+    /// When the current attempt to connect started, in nanoseconds.
     pub(crate) since: u64,
-    /// Attempts that have failed since the last success.
+    /// The number of failed attempts since the last success.
     pub(crate) failed_attempts: u32,
-    /// When it last became free, for a closed loop.
+    /// When the connection last became free, in nanoseconds; a closed loop counts from then.
     pub(crate) freed: Option<u64>,
-    /// Whether it stands in the queue of free connections.
+    /// Whether the connection is in the queue of free connections.
     pub(crate) queued: bool,
     pub(crate) exchange: Option<Exchange>,
     pub(crate) reader: http1::Reader,
     pub(crate) tls: Option<Box<Tls>>,
-    /// The streams of HTTP/2; `exchange` and `reader` are then unused.
+    /// The state of HTTP/2; if it is set, `exchange` and `reader` are unused.
     pub(crate) http2: Option<Box<Http2>>,
-    /// Whether frames wait until all that are to be sent now are there.
+    /// Whether frames are held back until all requests that are due now are encoded, so that they are sent together.
     pub(crate) gathers: bool,
     socket: Option<OwnedFd>,
     /// Whether the kernel notes when bytes arrive on the socket.
     notes_arrivals: bool,
     interest: Interest,
-    /// Bytes that are still to be sent.
+    /// Bytes that remain to be sent.
     outgoing: Outgoing,
 }
 
@@ -78,7 +79,7 @@ impl Connection {
         }
     }
 
-    /// Watches a socket that is connecting.
+    /// Registers a socket that is connecting.
     pub(crate) fn begin(
         &mut self,
         connecting: Connecting,
@@ -97,12 +98,12 @@ impl Connection {
         Ok(())
     }
 
-    /// The result of the kernel's attempt.
+    /// The result of the kernel's attempt to connect.
     pub(crate) fn connected(&self) -> io::Result<()> {
         self.socket.as_ref().map_or(Err(io::ErrorKind::NotConnected.into()), socket::outcome)
     }
 
-    /// Closes the socket. With a request in flight the other end sees a reset.
+    /// Closes the socket. If requests are in flight, the other end receives a reset.
     pub(crate) fn close(&mut self) {
         let busy = self.exchanges().next().is_some();
         if let Some(socket) = self.socket.take()
@@ -120,7 +121,7 @@ impl Connection {
         self.outgoing.at = 0;
     }
 
-    /// The token of events of the current socket.
+    /// The token in events of the current socket.
     pub(crate) fn token(&self, index: usize) -> u64 {
         u64::from(self.generation) << 32 | index as u64
     }
@@ -137,7 +138,7 @@ impl Connection {
         self.exchange.into_iter().chain(self.http2.iter().flat_map(|http2| http2.exchanges()))
     }
 
-    /// Sends control frames of HTTP/2.
+    /// Sends the waiting frames of HTTP/2, unless they are held back.
     pub(crate) fn send_frames(&mut self, index: usize, poller: &Poller) -> Result<(), Failure> {
         let Some(http2) = self.http2.as_mut().filter(|_| !self.gathers) else { return Ok(()) };
         let bytes = http2.take_outgoing();
@@ -148,7 +149,7 @@ impl Connection {
         sent
     }
 
-    /// Whether everything handed to [`Connection::send`] has left.
+    /// Whether the socket has accepted all bytes handed to [`Connection::send`].
     pub(crate) fn all_sent(&self) -> bool {
         self.outgoing.at == self.outgoing.bytes.len()
     }
@@ -163,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// Sends bytes of the application, through TLS where it is used; what the socket does not accept is kept.
+    /// Sends the application's bytes, through TLS if it is used. Bytes that the socket does not accept are kept.
     pub(crate) fn send(&mut self, bytes: &[u8], index: usize, poller: &Poller) -> Result<(), Failure> {
         if let Some(tls) = &mut self.tls {
             let sealed = tls.seal(bytes)?;
@@ -173,7 +174,7 @@ impl Connection {
         }
     }
 
-    /// Sends records of TLS itself.
+    /// Sends TLS records that the TLS layer itself produced.
     pub(crate) fn send_handshake(&mut self, index: usize, poller: &Poller) -> Result<(), Failure> {
         let Some(tls) = &mut self.tls else { return Ok(()) };
         let bytes = tls.pending()?;
@@ -200,7 +201,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Continues sending when there is room.
+    /// Continues sending when the socket has room.
     pub(crate) fn send_more(&mut self, index: usize, poller: &Poller) -> Result<(), Failure> {
         while !self.all_sent() {
             let Some(socket) = &self.socket else { return Err(Failure::ClosedEarly) };
@@ -227,7 +228,7 @@ impl Connection {
 /// The class of an error of an established connection.
 pub(crate) fn broken(error: &io::Error) -> Failure {
     match error.kind() {
-        // Writing to a connection that the other end has closed: it closed without answering.
+        // The error occurs when writing to a connection that the other end has closed without answering.
         io::ErrorKind::BrokenPipe => Failure::ClosedEarly,
         _ => Failure::Reset,
     }
@@ -236,7 +237,7 @@ pub(crate) fn broken(error: &io::Error) -> Failure {
 /// The class of an error while connecting.
 pub(crate) fn unconnected(error: &io::Error) -> Failure {
     match error.kind() {
-        // A Unix socket whose file is gone corresponds to a port on which nothing listens.
+        // A Unix socket whose file is missing corresponds to a port without a listener.
         io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Failure::Refused,
         io::ErrorKind::ConnectionReset => Failure::Reset,
         _ => Failure::Unconnected,

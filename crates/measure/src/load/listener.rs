@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-/// The process that listens on a TCP port; of a family that shares the socket, the topmost one.
+/// The process that listens on a TCP port; if several related processes share the socket, the topmost one.
 ///
 /// # Errors
-/// When no process listens there, or the listener may not be inspected.
+/// Fails if no process listens there, or the listener may not be inspected.
 pub fn listening_on_port(port: u16) -> Result<i32, String> {
     let mut sockets = Vec::new();
     for file in ["/proc/net/tcp", "/proc/net/tcp6"] {
@@ -15,17 +15,17 @@ pub fn listening_on_port(port: u16) -> Result<i32, String> {
     owner(&sockets, &format!("port {port}"))
 }
 
-/// The process that listens on a Unix socket; of a family that shares it, the topmost one.
+/// The process that listens on a Unix socket; if several related processes share it, the topmost one.
 ///
 /// # Errors
-/// As for [`listening_on_port`].
+/// Fails as [`listening_on_port`] does.
 pub fn listening_on_socket(path: &Path) -> Result<i32, String> {
     let wanted = path.to_string_lossy();
     let table = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let sockets: Vec<u64> = table
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>())
-        // The flag of a socket that accepts connections.
+        // The flags of a socket that accepts connections.
         .filter(|words| words.get(7) == Some(&&*wanted) && words.get(3) == Some(&"00010000"))
         .filter_map(|words| words.get(6)?.parse().ok())
         .collect();
@@ -98,7 +98,7 @@ mod tests {
         let unix = UnixListener::bind(&path).expect("a socket");
         assert_eq!(listening_on_socket(&path), Ok(std::process::id() as i32));
         drop((listener, unix));
-        // A child that another test is just starting may hold the socket for a moment longer.
+        // A child that another test is starting may hold the socket a moment longer.
         let began = std::time::Instant::now();
         while listening_on_port(port).is_ok() && began.elapsed().as_secs() < 10 {
             std::thread::sleep(std::time::Duration::from_millis(10));

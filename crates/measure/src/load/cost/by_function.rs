@@ -1,4 +1,4 @@
-//! Instructions and calls by function, from any tool.
+//! Instructions and calls by function, from the profiles of either tool.
 
 use super::callgrind::{self, Function};
 use crate::calltree::{self, Symbols, demangle};
@@ -7,25 +7,25 @@ use std::collections::{BTreeMap, HashMap};
 /// The counts of one function in one stretch of load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Own instructions.
+    /// Instructions of the function itself.
     pub own: u64,
-    /// Instructions including callees; recursion counts once.
+    /// Instructions including callees; those of a recursive function count once.
     pub inclusive: u64,
-    /// Number of calls.
+    /// The number of calls.
     pub calls: u64,
 }
 
-/// One stretch of load.
+/// The counts of one stretch of load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stretch {
-    /// All instructions.
+    /// The number of all instructions.
     pub total: u64,
-    /// By function; code outside of any function has no name.
+    /// The counts by function; code outside of any function is under an empty name.
     pub functions: BTreeMap<Function, Sums>,
 }
 
 impl Stretch {
-    /// Adds callgrind's counts of a process.
+    /// Adds a process's counts by callgrind.
     pub fn add_callgrind(&mut self, profile: &callgrind::Profile) {
         self.total += profile.total;
         for (function, costs) in &profile.functions {
@@ -36,7 +36,7 @@ impl Stretch {
         }
     }
 
-    /// Adds the call tree's counts of a process.
+    /// Adds a process's counts by the call tree.
     pub fn add_calltree(&mut self, profile: &calltree::Profile, names: &mut FunctionNames) {
         self.total += profile.total;
         let places = Places::of(profile, names);
@@ -45,7 +45,7 @@ impl Stretch {
             let sums = self.functions.entry(places.name(index)).or_default();
             sums.own += context.own;
             sums.calls += context.calls;
-            // The callees of a function that calls itself, at any depth, count once.
+            // If a function calls itself at any depth, only the outermost context counts, which includes the others.
             if !places.is_below_itself(profile, index) {
                 sums.inclusive += inclusive[index];
             }
@@ -56,7 +56,7 @@ impl Stretch {
     }
 }
 
-/// The function of each context, by name.
+/// The function of each context, as an index into the names.
 struct Places {
     of_context: Vec<usize>,
     named: Vec<Function>,
@@ -93,7 +93,7 @@ impl Places {
     }
 }
 
-/// Names of functions: symbols, else what exports and debugging information say, else the place in the file.
+/// Names of functions: the symbol, else the name in exports or debugging information, else the place in the file.
 #[derive(Default)]
 pub struct FunctionNames {
     symbols: Symbols,

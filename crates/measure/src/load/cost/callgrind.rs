@@ -1,41 +1,42 @@
 //! Reads the profiles that Valgrind's callgrind writes: instructions and calls by function.
 //!
-//! Format: "Callgrind Format Specification" of the Valgrind manual. Names are compressed (`(7) main` defines, `(7)`
-//! refers), positions may be relative, and the cost after a `calls=` line includes that of the callee's callees.
+//! The format is the "Callgrind Format Specification" of the Valgrind manual. Names are compressed (`(7) main`
+//! defines, `(7)` refers), positions may be relative, and the cost after a `calls=` line is inclusive: it contains
+//! the callee's callees.
 
 use std::collections::{BTreeMap, HashMap};
 
 /// A function, identified together with the file that contains it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Function {
-    /// Its name, without callgrind's marks of recursive instances.
+    /// The function's name, without callgrind's marks of recursive instances.
     pub name: String,
-    /// The executable or library; empty where callgrind does not know.
+    /// The file name of the executable or library; empty if callgrind does not know it.
     pub object: String,
 }
 
 /// The counts of one function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// Own instructions, including those of functions inlined into it.
+    /// Instructions of the function itself, including functions inlined into it.
     pub own: u64,
-    /// Instructions including callees; recursion counts once.
+    /// Instructions including callees; those of a recursive function count once.
     pub inclusive: u64,
-    /// Number of calls.
+    /// The number of calls.
     pub calls: u64,
 }
 
-/// A profile.
+/// The counts of one process, or their sum.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// All instructions.
+    /// The number of all instructions.
     pub total: u64,
-    /// By function.
+    /// The counts by function.
     pub functions: BTreeMap<Function, Costs>,
 }
 
 impl Profile {
-    /// Adds another one, such as that of another process of the same server.
+    /// Adds the counts of another profile, such as that of another process of the same server.
     pub fn add(&mut self, other: &Profile) {
         add(&mut self.total, other.total);
         for (function, costs) in &other.functions {
@@ -47,10 +48,10 @@ impl Profile {
     }
 }
 
-/// Reads a profile, with all its parts if there are several.
+/// Reads a profile, including all its parts if there are several.
 ///
 /// # Errors
-/// What is wrong with it and in which line, as a clause.
+/// Says in which line the profile is malformed and why, as a clause.
 pub fn parse(text: &str) -> Result<Profile, String> {
     let mut reader = Reader { positions: 1, event: 0, ..Reader::default() };
     for (number, line) in text.lines().enumerate() {
@@ -64,9 +65,9 @@ pub fn parse(text: &str) -> Result<Profile, String> {
 
 #[derive(Default)]
 struct Reader {
-    /// Columns before the costs.
+    /// The number of position columns before the costs.
     positions: usize,
-    /// The column of instructions among the costs.
+    /// The index of the column of instructions (`Ir`) among the costs.
     event: usize,
     has_events: bool,
     functions: Names,
@@ -75,12 +76,12 @@ struct Reader {
     function: Function,
     callee_object: Option<String>,
     callee: Function,
-    /// Calls whose cost is in the next line.
+    /// The number of calls whose cost is in the next line.
     calls: Option<u64>,
     own: HashMap<Function, u64>,
-    /// The sum of the costs.
+    /// The sum of all own costs.
     all: u64,
-    /// By caller and callee: calls and inclusive instructions.
+    /// The number of calls and their inclusive instructions, by caller and callee.
     edges: HashMap<(Function, Function), (u64, u64)>,
 }
 
@@ -153,7 +154,7 @@ impl Reader {
 
     fn cost(&mut self, line: &str) -> Result<(), String> {
         let column = line.split_whitespace().nth(self.positions + self.event);
-        // Columns at the end that are zero may be left out.
+        // Trailing columns with the value 0 may be left out.
         let cost: u64 = match column {
             None => 0,
             Some(text) => text.parse().map_err(|_| format!("‘{text}’ is not a cost"))?,
@@ -188,7 +189,8 @@ impl Reader {
             profile.functions.entry(function.clone()).or_default().own = *own;
         }
         for (function, costs) in &mut profile.functions {
-            // The cost of calls to it; nothing calls the first function, so its cost is its own plus its callees'.
+            // The inclusive cost is the cost of all calls to the function. Nothing calls the first function; its
+            // inclusive cost is its own cost plus that of its callees.
             let from_below = costs.own.saturating_add(below.get(function).copied().unwrap_or(0));
             let inclusive = entered.get(function).copied().unwrap_or(from_below);
             costs.inclusive = inclusive.max(costs.own).min(profile.total);
@@ -197,7 +199,8 @@ impl Reader {
     }
 }
 
-/// Inclusive costs of a damaged file may exceed 64 bits; they are compared with the total later.
+/// Adds, limited to 64 bits: inclusive costs of a damaged file may exceed them. They are compared with the total
+/// later.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
@@ -307,7 +310,8 @@ fn=(1)
 0x9 9 1 40
 +1 +1 7
 ";
-        // A line that begins with 0x is a cost line too; one with fewer columns ends in zeros.
+        // The first column may be hexadecimal, and the last line lacks the column of instructions, which then counts
+        // as 0.
         let profile = parse(text).expect("valid");
         let shown: Vec<_> =
             profile.functions.iter().map(|(f, c)| (f.object.as_str(), c.own, c.calls)).collect();

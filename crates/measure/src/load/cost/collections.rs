@@ -1,7 +1,7 @@
-//! What a language runtime reports for a request: allocated bytes, collections, time in them, and whether slow requests
-//! coincided with a collection. The server runs twice with the agent of `runtimes`, serves few and then many requests,
-//! and the difference of the figures is divided by the difference of the counts, so that one-time costs cancel. Pauses
-//! are those of the second run, and are compared with the requests of that run.
+//! Weighs what a language runtime reports per request: allocated bytes, collections, their time, and whether slow
+//! requests waited for a collection. The server runs twice with the agent of `runtimes`, with few and then with many
+//! requests. The difference of the figures is divided by the difference of the numbers of requests, so that one-time
+//! costs cancel. Pauses are those of the second run, and are compared with that run's requests.
 
 use super::start::ServerCommand;
 use crate::instrument::Instrument;
@@ -20,28 +20,29 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The figures that grow with the requests; others, such as the longest pause, cannot be divided by them.
+/// The figures that grow with the requests. Others, such as the longest pause, cannot be divided by them.
 const KEYS: [&str; 6] = ["alloc.bytes", "alloc.objects", "gc.count", "gc.minor", "gc.major", "gc.time"];
 
-/// How often the pauses of a Go server are read: it keeps 256 of them, and may collect some hundred times a second.
+/// The interval at which the pauses of a Go server are read: its runtime keeps the last 256, and may collect several
+/// hundred times a second.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The figures of a server's runtime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collections {
-    /// Readings per request, by the keys of the counters.
+    /// Readings per request, by the keys of the metrics.
     pub each: Vec<Reading>,
-    /// Its pauses under load, or why they are not known.
+    /// The pauses under load, or why they are not known.
     pub pauses: Result<Pauses, String>,
 }
 
 /// Why there are no figures of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Untold {
-    /// There is no known runtime, as in most servers.
+    /// No known runtime was found, as in most servers.
     #[error("{0}")]
     NoRuntime(String),
-    /// There may be one, but it could not be queried, or did not answer.
+    /// The runtime could not be queried or did not answer.
     #[error("{0}")]
     Failed(String),
 }
@@ -52,32 +53,32 @@ impl From<String> for Untold {
     }
 }
 
-/// The pauses for collections in one stretch of load, and the slow requests that coincided with them.
+/// The pauses for collections in one stretch of load, and the slow requests that waited for them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pauses {
     /// The number of pauses.
     pub count: usize,
-    /// Their total length, in nanoseconds; those of several processes add up.
+    /// The total length of the pauses in nanoseconds, over all processes.
     pub total: u64,
-    /// The longest, in nanoseconds.
+    /// The length of the longest pause in nanoseconds.
     pub longest: u64,
     /// The length of the stretch, in nanoseconds.
     pub span: u64,
-    /// Good answers in it.
+    /// The number of good answers in the stretch.
     pub requests: u64,
-    /// The 99th percentile of the response, in nanoseconds: slower requests are called slow.
+    /// The 99th percentile of the response in nanoseconds. Requests above it are called slow.
     #[serde(rename = "slow_above")]
     pub limit: u64,
-    /// The slow requests.
+    /// The number of slow requests.
     pub slow: usize,
-    /// Those of them that waited for a pause; none where the server fell behind its requests, since then all of them
-    /// waited in its backlog.
+    /// The number of slow requests that waited for a pause; `None` if the server fell behind the rate, since then all
+    /// slow requests waited in its backlog.
     #[serde(rename = "slow_that_met_one")]
     pub met: Option<usize>,
 }
 
 impl Pauses {
-    /// Compares pauses (start and end on the monotonic clock) with the requests of a load.
+    /// Compares pauses, given by start and end on the monotonic clock in nanoseconds, with the requests of a load.
     pub fn of(load: &LoadResult, pauses: &[(u64, u64)]) -> Pauses {
         let start = load.started.0;
         // Requests that were due in the span may be answered after it.
@@ -103,10 +104,10 @@ impl Pauses {
     }
 }
 
-/// Queries a server's runtime. `load` sends the given number of requests, and fails unless all are answered.
+/// Weighs a server's runtime. `load` sends the given number of requests, and fails unless all are answered.
 ///
 /// # Errors
-/// Why there are no figures, as a clause.
+/// Says why there are no figures, as a clause.
 pub fn weigh(
     server: &ServerCommand,
     target: &Target,
@@ -128,7 +129,7 @@ pub fn weigh(
             let of = |readings: &[Reading]| readings.iter().find(|reading| reading.key == *key).cloned();
             let (before, after) = (of(&few)?, of(&many)?);
             let (low, high) = (before.value.ok()?, after.value.clone().ok()?);
-            // Where the requests caused no collection, the time is that of the server's start and end.
+            // If the requests caused no collection, the time of collections belongs to the server's start and end.
             if *key == "gc.time" && !grew(&few, &many, "gc.count") {
                 return None;
             }
@@ -141,7 +142,7 @@ pub fn weigh(
     }
 }
 
-/// Whether a counter is larger in the second run of the server.
+/// Whether a counter is larger in the server's second run.
 fn grew(few: &[Reading], many: &[Reading], key: &str) -> bool {
     let of = |readings: &[Reading]| {
         readings.iter().find(|reading| reading.key == key).and_then(|reading| reading.value.clone().ok())
@@ -149,7 +150,7 @@ fn grew(few: &[Reading], many: &[Reading], key: &str) -> bool {
     matches!((of(few), of(many)), (Some(few), Some(many)) if many > few)
 }
 
-/// The common reason of the runtime's absent figures.
+/// The reason that the runtime's absent figures have in common.
 fn why(readings: &[Reading]) -> String {
     let reason = readings.iter().find_map(|reading| reading.value.clone().err());
     reason.unwrap_or_else(|| "no language runtime told anything".to_owned())
@@ -158,9 +159,9 @@ fn why(readings: &[Reading]) -> String {
 /// One run of the server.
 struct Life {
     load: LoadResult,
-    /// All figures of the runtime.
+    /// All readings of the runtime.
     readings: Vec<Reading>,
-    /// Start and end on the monotonic clock, or why they are not known.
+    /// Start and end of each pause on the monotonic clock in nanoseconds, or why they are not known.
     pauses: Result<Vec<(u64, u64)>, String>,
 }
 
@@ -193,15 +194,15 @@ fn told(
     };
     runtimes.decorate(&mut launch)?;
     let decorated = ServerCommand { argv: launch.argv.clone(), env: launch.env.clone(), ..server.clone() };
-    // Where the agent cannot be loaded, the runtime's report is extracted from standard error.
+    // If the agent cannot be loaded, the runtime's report is extracted from standard error.
     let [_, _, stderr] = launch.stdio;
     let running = decorated.start_heard(target, patience, interrupted, stderr.into());
     let mut running = running.map_err(|error| error.to_string())?;
-    // A Go server does not stop at its exit, but its counters can be read from its memory at any time. It may run below
-    // a wrapper, and is searched meanwhile.
+    // A Go server cannot be stopped at its exit, but its counters can be read from its memory at any time. It may run
+    // below a wrapper, so the whole process tree is searched.
     let (loaded, stops) = watched(running.pid(), || load(requests));
     let exits = counters::while_running(running.pid());
-    // Most runtimes end in good order when interrupted; one that is killed reports nothing.
+    // Most runtimes shut down properly after SIGINT. A killed runtime reports nothing.
     let status = running.leave(target);
     let load = loaded?;
     let ending =
@@ -223,10 +224,10 @@ fn told(
     }
 }
 
-/// Start and end of pauses, in nanoseconds since 1970, or why they are not known.
+/// Start and end of each pause in nanoseconds since 1970, or why they are not known.
 type Stops = Result<Vec<(u64, u64)>, String>;
 
-/// Runs an action, and reads meanwhile when a Go process pauses.
+/// Runs `work`, and meanwhile reads the pauses of Go processes below `pid`.
 fn watched<T>(pid: i32, work: impl FnOnce() -> T) -> (T, Stops) {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -1,9 +1,9 @@
-//! Instructions and calls per request, by function: the server runs under Valgrind and serves batches of requests of
-//! several lengths. The regression of the counts on the requests gives the cost of one, with an interval for what
-//! differs between batches, such as a collection; one-time costs and the cost of a batch itself cancel.
+//! Instructions and calls per request, by function. The server runs under Valgrind and serves batches of requests of
+//! several lengths. The regression of the counts on the requests gives the cost of one request, with an interval for
+//! what differs between batches, such as a collection. One-time costs and the cost of a batch itself cancel.
 //!
-//! The call tree is told where batches start and end while the server runs. Where it is not available, callgrind counts
-//! two runs of the server. Neither counts instructions of the kernel; `sampled` does.
+//! The call tree receives a command at the start and end of each batch. If it is not available, callgrind counts two
+//! runs of the server. Neither counts instructions of the kernel; `sampled` does.
 
 use super::by_function::{FunctionNames, Stretch};
 use super::callgrind::Function;
@@ -22,33 +22,33 @@ use std::time::Duration;
 /// Instructions per request in user space.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instructions {
-    /// The total.
+    /// Instructions of all functions.
     pub total: Bounds,
-    /// By function, the one with most own instructions first.
+    /// Instructions by function, the one with most own instructions first.
     pub functions: Vec<FunctionCost>,
-    /// The requests of each batch.
+    /// The number of requests of each batch.
     pub batches: Vec<u64>,
-    /// The tool, and why no better one was used.
+    /// The tool that counted, and why no better one was used.
     pub by: String,
 }
 
 /// The cost of one function per request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionCost {
-    /// The function; without a name for code outside of any function.
+    /// The function; its name is empty for code outside of any function.
     pub function: Function,
-    /// Own instructions.
+    /// Instructions of the function itself.
     pub own: Bounds,
     /// Instructions including callees.
     pub inclusive: Bounds,
-    /// Number of calls.
+    /// The number of calls.
     pub calls: f64,
 }
 
 /// How long a server may take to start under Valgrind, which is about fifty times slower.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long it may take to become idle after a batch.
+/// How long a server may take to become idle after a batch.
 const REST: Duration = Duration::from_secs(5);
 
 /// How often each of the three lengths of batches is run.
@@ -57,19 +57,20 @@ const ROUNDS: u32 = 2;
 /// Sends the given number of requests to the server, and fails unless all are answered.
 pub type Load<'a> = dyn FnMut(u64) -> Result<LoadResult, String> + 'a;
 
-/// Whether instructions can be weighed here, and if not, why.
+/// Whether Valgrind is installed, so that instructions can be counted.
 ///
 /// # Errors
-/// The reason, as a clause.
+/// Says why they cannot be counted, as a clause.
 pub fn available() -> Result<(), String> {
     let found = crate::program::Program::find("valgrind".as_ref(), Path::new("/"));
     found.map(drop).map_err(|_| "valgrind is not installed".to_owned())
 }
 
-/// Weighs a server with this many requests, in batches. `cache` is where the compiled call tree is kept.
+/// Counts the instructions of a server over `requests` requests in batches. The compiled call tree is kept in
+/// `cache`.
 ///
 /// # Errors
-/// Why it cannot be weighed, as a clause.
+/// Says why they cannot be counted, as a clause.
 pub fn weigh(
     server: &ServerCommand,
     target: &Target,
@@ -94,7 +95,8 @@ pub fn weigh(
     told(of(&stretches, &lives, counter.describe()))
 }
 
-/// A cost, unless batches differ by so much else, such as a collection in one of them, that it is nothing or less.
+/// Passes on a positive cost. A cost of 0 or less is an error: batches differed too much, as when one had a
+/// collection.
 fn told(found: Instructions) -> Result<Instructions, String> {
     match found.total.value > 0.0 {
         true => Ok(found),
@@ -106,10 +108,10 @@ fn told(found: Instructions) -> Result<Instructions, String> {
     }
 }
 
-/// The call tree of a server over so many requests, as often as is asked for, in one life of it.
+/// The call trees of a server, each over `requests` requests, for `runs` batches in one run of the server.
 ///
 /// # Errors
-/// Why it cannot be had, as a clause.
+/// Says why there are none, as a clause.
 pub fn trees(
     server: &ServerCommand,
     target: &Target,
@@ -133,8 +135,9 @@ pub fn trees(
     Ok((0..runs).map(of).collect())
 }
 
-/// Divides stretches of load by their requests. A function costs nothing or more: if a collection fell into a small batch,
-/// the slope of the collector is negative, which means that requests do not cost more of it.
+/// The cost per request, from the counts and numbers of requests of several stretches. The cost of a function is at
+/// least 0: if a collection fell into a small batch, the slope for the collector is negative, which means that its
+/// cost does not depend on the requests.
 pub fn of(stretches: &[Stretch], requests: &[u64], by: String) -> Instructions {
     let counts: Vec<f64> = requests.iter().map(|count| *count as f64).collect();
     let each = |values: &dyn Fn(&Stretch) -> u64| {
@@ -163,7 +166,7 @@ pub fn of(stretches: &[Stretch], requests: &[u64], by: String) -> Instructions {
     Instructions { total: each(&|stretch| stretch.total), functions, batches: requests.to_vec(), by }
 }
 
-/// How a server is run under a counter.
+/// The parameters with which a server is run under a counter.
 struct Life<'a> {
     server: &'a ServerCommand,
     target: &'a Target,
@@ -171,18 +174,18 @@ struct Life<'a> {
     counter: &'a Counter,
 }
 
-/// The parts of processes, by their labels.
+/// The counts of batches, by the number in their label.
 type Labelled = BTreeMap<usize, Stretch>;
 
 impl Life<'_> {
-    /// One run with several batches; none where processes do not accept commands, or started or ended meanwhile.
+    /// One run with several batches; `None` if processes do not accept commands, or started or ended between batches.
     fn batches(&self, batches: &[u64], load: &mut Load<'_>) -> Result<Option<Vec<Stretch>>, String> {
         let Some(profiles) = self.phases(batches, load)? else { return Ok(None) };
         let mut labelled = labelled(&profiles);
         Ok((0..batches.len()).map(|number| labelled.remove(&number)).collect())
     }
 
-    /// The same, as the parts of processes that were written between batches.
+    /// Like [`Life::batches`], but returns the profiles that processes wrote between batches.
     fn phases(&self, batches: &[u64], load: &mut Load<'_>) -> Result<Option<Profiles>, String> {
         let (folder, session) = self.session(true)?;
         let first = batches.iter().copied().min().unwrap_or(1);
@@ -212,7 +215,7 @@ impl Life<'_> {
         Ok(Some(counted.profiles))
     }
 
-    /// One whole run.
+    /// The counts of one whole run of the server.
     fn whole(&self, requests: u64, load: &mut Load<'_>) -> Result<Stretch, String> {
         let (folder, session) = self.session(false)?;
         self.serve(&session, &mut |_| load(requests).map(drop))?;
@@ -238,7 +241,7 @@ impl Life<'_> {
         Ok((folder, session))
     }
 
-    /// Starts the server under the counter, has it used, and ends it.
+    /// Starts the server under the counter, calls `using`, and ends the server.
     fn serve<T>(
         &self,
         session: &CalltreeSession,
@@ -266,7 +269,7 @@ impl Life<'_> {
     }
 }
 
-/// The counts between two commands, by the number of the batch.
+/// The counts of each batch, by its number.
 fn labelled(profiles: &Profiles) -> Labelled {
     let (mut found, mut names) = (Labelled::new(), FunctionNames::default());
     for (number, profile) in asked(profiles) {
@@ -276,14 +279,14 @@ fn labelled(profiles: &Profiles) -> Labelled {
     found
 }
 
-/// The parts that were asked for, each with the number of its batch.
+/// The profiles that were requested by commands, each with the number of its batch.
 fn asked(profiles: &Profiles) -> impl Iterator<Item = (usize, &Profile)> {
     let asked = profiles.processes.iter().filter(|profile| profile.end == End::Request);
     asked.filter_map(|profile| Some((profile.label.as_deref()?.parse().ok()?, profile)))
 }
 
-/// Go's runtime interrupts its own threads by signals, which callgrind does not survive; this setting turns that off.
-/// Programs without that runtime ignore the variable.
+/// The setting that stops Go's runtime from interrupting its own threads by signals, which callgrind does not
+/// survive; `None` if the user has set it. Programs without that runtime ignore the variable.
 fn without_preemption(server: &ServerCommand) -> Option<(OsString, OsString)> {
     const NAME: &str = "GODEBUG";
     let own = server.env.iter().rev().find(|(name, _)| name == NAME).map(|(_, value)| value.clone());
@@ -298,7 +301,7 @@ fn without_preemption(server: &ServerCommand) -> Option<(OsString, OsString)> {
     Some((NAME.into(), value))
 }
 
-/// A folder that is removed with its contents.
+/// A folder that is removed with its contents when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -375,7 +378,7 @@ mod tests {
     #[test]
     fn a_cost_that_is_nothing_or_less_is_not_told() {
         let batch = |total: u64| Stretch { total, functions: BTreeMap::new() };
-        // The collection falls into the smallest batch.
+        // A collection falls into the smallest batch.
         let counted = [batch(9_000_000), batch(200_000), batch(400_000)];
         let why = told(of(&counted, &[10, 20, 40], String::new())).expect_err("less than nothing");
         assert!(why.contains("batches of 70 requests"), "{why}");

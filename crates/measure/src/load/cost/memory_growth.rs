@@ -1,4 +1,4 @@
-//! How a server's memory grows with its requests, and whether that does not stop.
+//! How a server's memory grows with the number of its requests, and whether the growth stops.
 
 use super::sheet::{LEVEL, Window};
 use super::tree::Memory;
@@ -9,18 +9,19 @@ use scruple_core::per_request::{self, Bounds};
 pub struct Growth {
     /// The measure: `resident`, `proportional` or `private dirty`.
     pub of: &'static str,
-    /// Bytes per 1000 requests. Where the interval excludes 0 and the growth does not stop, that is a leak.
+    /// Growth in bytes per 1000 requests. If its interval excludes 0 and the growth does not stop, it is a leak.
     pub per_thousand: Bounds,
-    /// The same over the later half of the windows: a heap that only fills has stopped growing by then.
+    /// The same growth over the later half of the windows. A heap that merely fills has stopped growing by then.
     pub lately: Bounds,
-    /// The requests of all windows.
+    /// The number of requests of all windows.
     pub requests: u64,
 }
 
 impl Growth {
-    /// Whether it certainly grows, by more than an allocator that is settling (a page per 1000 requests, and in all
-    /// more than an allocator takes from the kernel at a time), and lately possibly at least half as fast as overall:
-    /// an allocator takes memory in large steps, so that a small leak shows in few of them.
+    /// Whether the growth is a leak. It must be certain; it must exceed that of an allocator that is settling (a page
+    /// per 1000 requests, and in all twice what an allocator takes from the kernel at a time); and in the later half
+    /// it must possibly be at least half as fast as overall: an allocator takes memory in large steps, so that a
+    /// small leak shows in few of them.
     pub fn is_leak(&self) -> bool {
         self.per_thousand.interval.is_some_and(|interval| interval.low > 0.0)
             && self.per_thousand.value >= 4096.0
@@ -31,12 +32,13 @@ impl Growth {
     }
 }
 
-/// The size in which glibc's allocator takes memory from the kernel, in bytes.
+/// The size of the pieces in which glibc's allocator takes memory from the kernel, in bytes.
 const ARENA: f64 = 132.0 * 1024.0;
 
-/// How each measure grew over these windows.
+/// The growth of each measure of memory over these windows.
 pub(super) fn growth(windows: &[Window]) -> Vec<Growth> {
-    // A window that goes on has served requests that are counted only with the next: its memory belongs to no count.
+    // A window that is continued has served requests that are counted only with the next one, so its memory matches
+    // no count.
     let windows: Vec<&Window> = windows.iter().filter(|window| window.requests > 0).collect();
     let mut served = 0;
     let totals: Vec<f64> = windows

@@ -1,7 +1,8 @@
 //! The cost of a request to the server, measured from outside.
 //!
-//! Counters of the server are read around windows of load of different lengths at the same rate; the regression of
-//! their growth on the requests gives the cost per request. [`sheet`] accepts any counters that only grow.
+//! Counters of the server are read around windows of load, which have different lengths at the same rate. The
+//! regression of the counters' growth on the requests gives the cost per request. [`sheet`] accepts all counters that
+//! only grow.
 
 pub mod by_function;
 pub mod callgrind;
@@ -18,8 +19,8 @@ mod unseen_threads;
 
 use std::process::{Command, Stdio};
 
-/// Whether a tool works here, tried on a program that does nothing; else `missing` where it cannot be started, and
-/// `forbidden` where it fails.
+/// Tries a tool on a program that does nothing. The error is `missing` if the tool cannot be started, and `forbidden`
+/// if it fails.
 fn works(mut tool: Command, missing: &str, forbidden: &str) -> Result<(), String> {
     match tool.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status() {
         Err(_) => Err(missing.to_owned()),

@@ -1,7 +1,8 @@
-//! Time per request by function, kernel included: the `perf` program samples the server's stacks by the processor-time
-//! clock while it is loaded.
+//! Processor time per request by function, including the kernel: `perf` samples the server's stacks by the
+//! processor-time clock while it is loaded.
 //!
-//! On loopback the kernel does part of the client's receiving within the server's sends, and charges it to the server.
+//! On loopback the kernel does part of the client's receiving within the server's sends, and charges it to the
+//! server.
 
 use super::tree::Tree;
 use scruple_core::stats::Interval;
@@ -11,38 +12,38 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Processor time per request, by function.
+/// Sampled processor time per request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sampled {
-    /// Samples.
+    /// The number of samples.
     pub samples: u64,
-    /// Nanoseconds per request in all.
+    /// Processor time in nanoseconds per request.
     pub total: f64,
-    /// The part spent in the kernel, in nanoseconds per request.
+    /// Processor time in the kernel, in nanoseconds per request.
     pub kernel: f64,
-    /// By function, the one with most own time first.
+    /// The time by function, the one with most own time first.
     pub functions: Vec<FunctionTime>,
 }
 
 /// The time of one function per request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FunctionTime {
-    /// Its name; the file in brackets where there is no name.
+    /// The function's name; the name of the file in brackets if the function has none.
     pub name: String,
-    /// The executable, library or kernel that contains it.
+    /// The executable, library or kernel that contains the function.
     pub object: String,
-    /// Whether it belongs to the kernel.
+    /// Whether the function belongs to the kernel.
     pub kernel: bool,
-    /// Own time in nanoseconds per request.
+    /// Time in the function itself, in nanoseconds per request.
     pub own: f64,
     /// Time including callees, in nanoseconds per request.
     pub inclusive: f64,
-    /// The 95 % interval of the latter, assuming independent samples.
+    /// The 95 % interval of `inclusive`, assuming independent samples.
     #[serde(serialize_with = "ends")]
     pub interval: Interval,
 }
 
-/// An interval as its two ends.
+/// Writes an interval as its two ends.
 fn ends<S: Serializer>(interval: &Interval, serializer: S) -> Result<S::Ok, S::Error> {
     [interval.low, interval.high].serialize(serializer)
 }
@@ -50,23 +51,23 @@ fn ends<S: Serializer>(interval: &Interval, serializer: S) -> Result<S::Ok, S::E
 const MISSING: &str = "perf is not installed";
 const FORBIDDEN: &str = "perf may not sample that process: see kernel.perf_event_paranoid";
 
-/// Samples per second: chosen to avoid resonance with periodic work.
+/// Samples per second; a prime number, to avoid resonance with periodic work.
 const FREQUENCY: u64 = 997;
 
-/// Whether a process can be sampled here; tried on one that does nothing.
+/// Whether processes can be sampled here; tried on a program that does nothing.
 ///
 /// # Errors
-/// Why not, as a clause.
+/// Says why they cannot be sampled, as a clause.
 pub fn available() -> Result<(), String> {
     let mut tried = Command::new("perf");
     tried.args(["record", "-q", "-e", "cpu-clock", "-g", "-o", "/dev/null", "--", "true"]);
     super::works(tried, MISSING, FORBIDDEN)
 }
 
-/// Samples a tree while `load` runs, which returns how many requests it sent.
+/// Samples the processes of a tree while `load` runs, which returns how many requests it sent.
 ///
 /// # Errors
-/// Why it cannot be sampled, as a clause.
+/// Says why they cannot be sampled, as a clause.
 pub fn weigh(tree: &Tree, load: &mut dyn FnMut() -> Result<u64, String>) -> Result<Sampled, String> {
     let file =
         File(std::env::temp_dir().join(format!("scruple-perf-{}-{}", std::process::id(), tree.root())));
@@ -90,7 +91,7 @@ pub fn weigh(tree: &Tree, load: &mut dyn FnMut() -> Result<u64, String>) -> Resu
         .stderr(Stdio::null())
         .spawn()
         .map_err(|_| MISSING.to_owned())?;
-    // It attaches within milliseconds and does not report when.
+    // perf attaches within milliseconds, but does not report when.
     std::thread::sleep(Duration::from_millis(300));
     if let Ok(Some(_)) = perf.try_wait() {
         return Err(FORBIDDEN.to_owned());
@@ -124,13 +125,13 @@ impl Drop for File {
     }
 }
 
-/// A position in a stack: name and object.
+/// A frame of a stack: the function and the object.
 type Frame = (String, String);
 
-/// A sample: its period in nanoseconds, and the stack from the innermost function outwards.
+/// A sample: the period in nanoseconds, and the stack from the innermost function outwards.
 type Stack = (u64, Vec<Frame>);
 
-/// Reads the output of `perf script -F comm,tid,period,ip,sym,dso`.
+/// Parses the output of `perf script -F comm,tid,period,ip,sym,dso`.
 fn parse(text: &str) -> Vec<Stack> {
     let mut stacks: Vec<Stack> = Vec::new();
     for line in text.lines() {
@@ -149,7 +150,7 @@ fn parse(text: &str) -> Vec<Stack> {
     stacks
 }
 
-/// Parses `55d2 main (/bin/x)`.
+/// Parses a frame such as `55d2 main (/bin/x)`.
 fn frame(line: &str) -> Option<Frame> {
     let (address, rest) = line.split_once(char::is_whitespace)?;
     address.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(())?;
@@ -214,7 +215,7 @@ fn is_kernel(object: &str) -> bool {
     object.starts_with("[kernel") || object.starts_with("[guest.kernel") || object.ends_with(".ko")
 }
 
-/// The score interval of a Poisson count at 95 %, each event worth `each`.
+/// The 95 % score interval of a Poisson count, multiplied by `each`.
 fn counted(samples: u64, each: f64) -> Interval {
     const Z: f64 = 1.96;
     let count = samples as f64;

@@ -1,4 +1,4 @@
-//! The cost sheet: counters read around windows of load, divided by the requests.
+//! The cost sheet: the growth of counters around windows of load, per request.
 
 use super::memory_growth::{Growth, growth};
 use super::threads::LivingThreads;
@@ -13,14 +13,14 @@ use scruple_core::unit::Unit;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The cost of a request.
+/// The cost of a request, by counter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sheet {
     /// The windows, in the order in which they were run.
     pub windows: Vec<Window>,
     /// One row for each counter, in the order in which the first window read them.
     pub rows: Vec<Row>,
-    /// How much the server's memory grew.
+    /// The growth of the server's memory.
     pub growth: Vec<Growth>,
     /// The memory map before the first window and after the last.
     pub maps: (MemoryMap, MemoryMap),
@@ -29,53 +29,54 @@ pub struct Sheet {
 /// One window of load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// Requests that reached the server: answered or failed. 0 where the window is not counted separately, because the
-    /// next one continues from its start.
+    /// The number of requests that the server answered or failed; 0 if the window is not counted by itself, because
+    /// the next one continues from its start.
     pub requests: u64,
-    /// How long it took, in nanoseconds.
+    /// The length of the window in nanoseconds.
     pub elapsed: u64,
-    /// How much each counter grew, with the key of the metric.
+    /// The growth of each counter, by the key of its metric.
     pub grown: Vec<(String, f64)>,
-    /// The server's memory after it.
+    /// The server's memory after the window.
     pub memory: Memory,
 }
 
-/// One counter.
+/// The cost of a request by one counter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The metric's key.
     pub key: String,
-    /// Its unit.
+    /// The unit of the counter.
     pub unit: Unit,
     /// The quality of its readings.
     pub quality: Quality,
-    /// The instrument.
+    /// The instrument that reads the counter.
     pub source: String,
-    /// Its growth per second without requests, which has been subtracted from the other figures.
+    /// The counter's growth per second without requests, which was subtracted from the other figures.
     pub idle: f64,
-    /// The cost of a request and the cost of a window itself, or why they are not known.
+    /// The cost per request and the cost per window, or why they are not known.
     pub cost: Result<PerRequest, String>,
 }
 
-/// A source of counters: everything that only grows, each from its own start. A counter that cannot be read gives the
-/// reason.
+/// A source of counters. Each may count from a start of its own, but must only grow. A counter that cannot be read is
+/// a reading with the reason.
 pub type Counters<'a> = dyn FnMut() -> Vec<Reading> + 'a;
 
-/// Runs one window of load, and calls the second argument before it closes the connections, like
-/// [`crate::load::run_watched`].
+/// Runs one window of load, and calls the second argument before the connections are closed, as
+/// [`crate::load::run_watched`] does.
 pub type Drive<'a> = dyn FnMut(&Plan, &(dyn Fn() + Sync)) -> Result<LoadResult, LoadError> + 'a;
 
-/// Figures that are lost when threads end; absent where threads that were never seen used too much of the time.
+/// Metrics whose counts are lost when threads end. They are absent if threads that were never seen used too much
+/// time.
 const OF_THREADS: [&str; 3] = ["time.wait", "switches.voluntary", "switches.involuntary"];
 
-/// How long to wait until a server is idle before it is read.
+/// How long to wait for a server to become idle before its counters are read.
 const REST: Duration = Duration::from_millis(500);
 
 /// The confidence level of every interval.
 pub(super) const LEVEL: f64 = 0.95;
 
-/// The lengths of windows for a total number of requests: three lengths in turn, so that a drift of the server is not
-/// taken for the cost of requests.
+/// The lengths of windows for a total number of requests. Three lengths alternate, so that a drift of the server is
+/// not taken for the cost of requests.
 pub fn windows(requests: u64, rounds: u32) -> Vec<u64> {
     let unit = (requests / (6 * u64::from(rounds.max(1)))).max(1);
     (0..rounds.max(1))
@@ -85,11 +86,11 @@ pub fn windows(requests: u64, rounds: u32) -> Vec<u64> {
         .collect()
 }
 
-/// Weighs a server: an idle window, a warm-up window, then those of `lengths`, each a run of `plan` with that many
-/// requests. `more` are counters besides the kernel's, such as those of an allocation counter or a language runtime.
+/// Weighs a server: an idle window, a warm-up window, then a window of each of `lengths`, which is a run of `plan`
+/// with that number of requests. `more` reads counters besides the kernel's, such as those of an allocation counter.
 ///
 /// # Errors
-/// When the server cannot be loaded, or is gone.
+/// Fails if the server cannot be loaded, or has ended.
 pub fn weigh(
     tree: &Tree,
     plan: &Plan,
@@ -109,21 +110,21 @@ pub fn weigh(
     Ok(watch.finish())
 }
 
-/// The readings at the start of a window.
+/// The readings at one moment, such as the start of a window.
 #[derive(Clone, Debug)]
 struct Before {
     accounts: Accounts,
     counters: Vec<Reading>,
     began: Instant,
-    /// The number of handled requests before the accounts were read, and after.
+    /// The number of handled requests before and after the accounts were read.
     handled: (u64, u64),
 }
 
-/// Requests that were handled while accounts were read belong to neither side. A window is used where these are fewer
-/// than this share of its own.
+/// Requests that were handled while the accounts were read cannot be assigned to a window. A window is used if their
+/// number is at most this share of its own requests.
 const BLUR: f64 = 0.05;
 
-/// A server that is being weighed, window by window; windows of other servers may come between.
+/// The windows of one server. Windows of other servers may lie between them.
 #[derive(Clone, Debug)]
 pub struct Watch {
     tree: Tree,
@@ -136,10 +137,10 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Reads the server's counters while it has no requests.
+    /// Reads the growth of the server's counters while it has no requests.
     ///
     /// # Errors
-    /// When it is gone.
+    /// Fails if the server has ended.
     pub fn of(tree: &Tree, more: &mut Counters<'_>) -> Result<Watch, LoadError> {
         let idle = idle(tree, more).map_err(LoadError::Plan)?;
         Ok(Watch {
@@ -153,17 +154,17 @@ impl Watch {
         })
     }
 
-    /// Loads it for one window.
+    /// Loads the server for one window.
     ///
     /// # Errors
-    /// When it cannot be loaded, or is gone.
+    /// Fails if the server cannot be loaded, or has ended.
     pub fn window(
         &mut self,
         plan: &Plan,
         drive: &mut Drive<'_>,
         more: &mut Counters<'_>,
     ) -> Result<LoadResult, LoadError> {
-        // What the threads of earlier connections do while they end is no cost of this window.
+        // What threads of earlier connections do while they end is not a cost of this window.
         self.tree.wait_for_rest(REST);
         self.begin(&|| 0, more)?;
         let at_end = Mutex::new(None);
@@ -178,10 +179,10 @@ impl Watch {
         Ok(load)
     }
 
-    /// Starts a window; `handled` returns the number of requests of a load that have been handled so far.
+    /// Starts a window. `handled` returns the number of requests of the load that have been handled so far.
     ///
     /// # Errors
-    /// When the server is gone.
+    /// Fails if the server has ended.
     pub fn begin(&mut self, handled: &dyn Fn() -> u64, more: &mut Counters<'_>) -> Result<(), LoadError> {
         if self.map_before.is_none() {
             self.map_before = Some(self.tree.memory_map());
@@ -199,8 +200,8 @@ impl Watch {
         Ok(Before { accounts, counters, began: Instant::now(), handled })
     }
 
-    /// Ends a window; `handled` returns the number of requests of the load that have been handled so far. `at_end` was
-    /// read before the connections were closed, if they were. A server that ended in the window gives no window.
+    /// Ends a window. `handled` returns the number of requests of the load that have been handled so far. `at_end`
+    /// was read before connections were closed, if they were. A server that ended in the window gives no window.
     pub fn end(
         &mut self,
         handled: &dyn Fn() -> u64,
@@ -211,7 +212,7 @@ impl Watch {
         self.close(after, at_end);
     }
 
-    /// Ends the window with these readings, if it is long enough.
+    /// Ends the window with these readings, and returns whether it was long enough; if not, it is continued.
     fn close(&mut self, mut after: Before, at_end: Option<&LivingThreads>) -> bool {
         let Some(before) = self.before.take() else { return false };
         let middle = |(from, to): (u64, u64)| (from + to) / 2;
@@ -236,11 +237,11 @@ impl Watch {
         true
     }
 
-    /// Ends a window and starts the next: connections stay open, and the load continues. A window in which too few
-    /// requests were handled is continued instead.
+    /// Ends a window and starts the next, while connections stay open and the load continues. A window with too few
+    /// handled requests is continued instead.
     ///
     /// # Errors
-    /// When the server is gone.
+    /// Fails if the server has ended.
     pub fn mark(&mut self, handled: &dyn Fn() -> u64, more: &mut Counters<'_>) -> Result<(), LoadError> {
         let now = self.look(handled, more).map_err(LoadError::Plan)?;
         if self.close(now.clone(), None) {
@@ -254,8 +255,8 @@ impl Watch {
         self.windows.len()
     }
 
-    /// The cost per request of each window after the first `skip`, by the key of the counter's metric, minus the
-    /// server's growth without requests.
+    /// The costs per request of each window from the index `first` on, by the key of the metric, without the server's
+    /// growth without requests.
     pub fn costs_from(&self, first: usize) -> Vec<Vec<(String, f64)>> {
         let idle =
             |key: &str| self.idle.iter().find(|(known, _)| known == key).map_or(0.0, |(_, rate)| *rate);
@@ -264,7 +265,8 @@ impl Watch {
         let of = |window: &Window| {
             let each = |(key, growth): &(String, f64)| {
                 let background = idle(key) * window.elapsed as f64 / 1e9;
-                // Counters only grow: in a window that was calmer than the idle server a request cost nothing, not less.
+                // Counters only grow: if the server did less in a window than while idle, the cost is 0 and not
+                // negative.
                 (key.clone(), (growth - background).max(0.0) / window.requests as f64)
             };
             let counts = window.requests > 0;
@@ -309,8 +311,8 @@ fn all(accounts: &Accounts, more: &mut Counters<'_>) -> Vec<Reading> {
     readings
 }
 
-/// How much each counter grows in a second without load: the least of three short observations, since one-time events
-/// (a page read in, a timer) are no steady background.
+/// The growth per second of each counter without load: the least of three short observations, since one-time events
+/// such as a page fault or a timer are not a steady background.
 fn idle(tree: &Tree, more: &mut Counters<'_>) -> Result<Vec<(String, f64)>, String> {
     let mut least: Vec<(String, f64)> = Vec::new();
     for _ in 0..3 {
@@ -372,8 +374,8 @@ fn row(reading: &Reading, windows: &[Window], idle: &[(String, f64)]) -> Row {
     }
 }
 
-/// The kernel divides processor time into user and system by ticks. Where too few ticks fell into the windows for the
-/// parts to be known within the whole, they are absent.
+/// Marks user and system time as absent if they are too uncertain: the kernel divides processor time by ticks, and
+/// too few ticks may have fallen into the windows.
 fn divide_by_ticks(rows: &mut [Row]) {
     let each = |row: &Row| row.cost.as_ref().ok().map(|cost| cost.each);
     let Some(whole) = rows.iter().find(|row| row.key == "time.cpu").and_then(each) else { return };
@@ -388,7 +390,7 @@ fn divide_by_ticks(rows: &mut [Row]) {
     }
 }
 
-/// A counter that only grows costs no less than nothing, whatever the regression allows.
+/// Limits the cost to at least 0, since a counter only grows, though the regression may give a negative slope.
 fn at_least_nothing(row: &mut Row) {
     let Ok(cost) = &mut row.cost else { return };
     match cost.each.interval {
@@ -410,7 +412,8 @@ mod tests {
         assert_eq!(windows(0, 0), [1, 3, 2]);
     }
 
-    /// On a busy machine the thread that reads the accounts may lose its core between the count and the accounts.
+    /// On a busy machine the thread that reads the accounts may lose its core between reading the count and the
+    /// accounts.
     #[test]
     fn a_window_in_which_fewer_were_handled_than_nobody_knows_where_goes_on() {
         let tree = Tree::of(std::process::id() as i32).expect("we are here");
@@ -426,7 +429,7 @@ mod tests {
         assert!(costs[0].is_empty() && costs[1].iter().any(|(key, _)| key == "time.cpu"), "{costs:?}");
     }
 
-    /// Windows whose costs fall with their requests, as noise makes them where a request costs next to nothing.
+    /// Windows whose costs fall with their requests, as noise produces them if a request costs next to nothing.
     #[test]
     fn no_end_of_a_request_s_cost_is_below_nothing() {
         let windows = |costs: [f64; 4]| -> Vec<Window> {

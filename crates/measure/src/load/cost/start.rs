@@ -1,4 +1,4 @@
-//! A server that Scruple starts and ends itself.
+//! Starts and ends a server for a measurement.
 
 use crate::load::{Address, Target};
 use crate::own_environment::withhold;
@@ -12,18 +12,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-/// How a server is started.
+/// The command that starts a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerCommand {
-    /// Program and arguments; at least the program.
+    /// The program and its arguments; the program must be there.
     pub argv: Vec<OsString>,
     /// Variables added to Scruple's own environment.
     pub env: Vec<(OsString, OsString)>,
-    /// The working folder; none for Scruple's own.
+    /// The working folder; `None` means Scruple's own.
     pub folder: Option<PathBuf>,
 }
 
-/// A running server. Dropping it ends it and everything it started.
+/// A running server. Dropping it ends the server and everything it started.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
@@ -33,10 +33,10 @@ pub struct Server {
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// No program was named.
+    /// The command line is empty.
     #[error("no server was named: write its command behind --")]
     Nothing,
-    /// It could not be started.
+    /// The program could not be started.
     #[error("cannot start {program}: {error}")]
     Start {
         /// The program.
@@ -44,23 +44,23 @@ pub enum ServerError {
         /// The system's error.
         error: io::Error,
     },
-    /// Another program already answers there.
+    /// Another program already accepts connections at the address.
     #[error("something already listens at {0}: end it, or load it as it is, without a command behind ‘--’")]
     Occupied(String),
-    /// It ended before it answered.
+    /// The server ended before it accepted a connection.
     #[error("the server ended ({how}) before it accepted a connection at {address}")]
     Ended {
-        /// How it ended.
+        /// How the server ended, in words.
         how: String,
-        /// Where a connection was expected.
+        /// The address at which a connection was expected.
         address: String,
     },
-    /// It runs, but accepts no connection.
+    /// The server runs, but accepts no connection.
     #[error("the server runs, but after {seconds} s accepts no connection at {address}")]
     Deaf {
-        /// How long it was given.
+        /// How long the server was given, in seconds.
         seconds: u64,
-        /// Where a connection was expected.
+        /// The address at which a connection was expected.
         address: String,
     },
     /// The user interrupted.
@@ -68,19 +68,20 @@ pub enum ServerError {
     Interrupted,
 }
 
-/// How long a server may take to end when asked to.
+/// How long a server may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
 impl ServerCommand {
-    /// A command without additions.
+    /// A command without variables, in Scruple's own folder.
     pub fn of(argv: Vec<OsString>) -> ServerCommand {
         ServerCommand { argv, env: Vec::new(), folder: None }
     }
 
-    /// Starts it, and waits until it accepts connections at one of the target's addresses.
+    /// Starts the server, and waits until it accepts connections at one of the target's addresses.
     ///
     /// # Errors
-    /// When it does not start, ends early, accepts no connection within `patience`, or `interrupted` is set meanwhile.
+    /// Fails if the server does not start, ends early or accepts no connection within `patience`, or if `interrupted`
+    /// becomes true.
     pub fn start(
         &self,
         target: &Target,
@@ -90,10 +91,10 @@ impl ServerCommand {
         self.start_heard(target, patience, interrupted, Stdio::null())
     }
 
-    /// Like [`ServerCommand::start`], but with a standard error that is read.
+    /// Like [`ServerCommand::start`], with a destination for the server's standard error.
     ///
     /// # Errors
-    /// As for [`ServerCommand::start`].
+    /// Fails as [`ServerCommand::start`] does.
     pub fn start_heard(
         &self,
         target: &Target,
@@ -129,7 +130,7 @@ impl ServerCommand {
             if target.addresses.iter().any(accepts) {
                 return Ok(server);
             }
-            // A server that goes into the background ends its first process with success.
+            // The first process of a server that goes into the background ends with success.
             if let Some(status) = server.status()
                 && !status.success()
             {
@@ -148,12 +149,12 @@ impl ServerCommand {
 }
 
 impl Server {
-    /// Its process.
+    /// The id of the server's first process.
     pub fn pid(&self) -> i32 {
         self.child.id() as i32
     }
 
-    /// How it ended, if it has.
+    /// How the first process ended; `None` while it runs.
     pub fn status(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().ok().flatten();
@@ -161,7 +162,8 @@ impl Server {
         self.ended
     }
 
-    /// Asks it to end, waits, and kills it if it does not. Its instruments write their results in this time.
+    /// Sends the signal, waits for the server's end, and kills it if it does not end in time. Instruments in the
+    /// server write their results meanwhile.
     pub fn stop(&mut self, signal: i32) -> Option<ExitStatus> {
         if self.status().is_none() {
             self.signal(signal);
@@ -175,7 +177,7 @@ impl Server {
         if status.is_none() {
             self.ended = self.child.wait().ok();
         }
-        // A process left by a wrapper may still listen, and keep the next server from its port.
+        // A process that a wrapper left behind may still listen, and occupy the port of the next server.
         let began = Instant::now();
         while self.is_inhabited() && began.elapsed() < GRACE {
             std::thread::sleep(Duration::from_millis(1));
@@ -183,8 +185,8 @@ impl Server {
         self.ended
     }
 
-    /// Interrupts it, so that it ends in good order, and kills it if it does not. Servers that check for interruptions
-    /// between requests are sent connections meanwhile.
+    /// Interrupts the server so that it shuts down properly, and kills it if it does not. Some servers check for
+    /// interruptions only between requests, so connections are made meanwhile.
     pub fn leave(&mut self, target: &Target) -> Option<ExitStatus> {
         if self.status().is_none() {
             self.signal(libc::SIGINT);
@@ -197,7 +199,8 @@ impl Server {
         self.stop(libc::SIGTERM)
     }
 
-    /// Whether a process of its group still runs. One that has ended may take long to be reaped by others.
+    /// Whether a process of the server's group still runs. An ended process counts as gone, although others may reap
+    /// it late.
     fn is_inhabited(&self) -> bool {
         let own = self.pid().to_string();
         let runs = |stat: &str| {
@@ -210,7 +213,7 @@ impl Server {
         stats.any(|stat| runs(&stat))
     }
 
-    /// Signals its whole process group, which it leads.
+    /// Sends a signal to the server's process group, which its first process leads.
     fn signal(&self, signal: i32) {
         // SAFETY: plain system call; the group is the one that this server was started as.
         unsafe { libc::kill(-self.pid(), signal) };

@@ -1,4 +1,4 @@
-//! System calls per request, counted by `strace` in a separate window: it slows a server down many times over, so
+//! System calls per request, counted by `strace` in a separate window. It slows the server down many times, so
 //! nothing else may be measured in that window.
 
 use super::tree::Tree;
@@ -13,7 +13,7 @@ const FORBIDDEN: &str =
 /// Whether system calls can be counted here; tried on a program that does nothing.
 ///
 /// # Errors
-/// Why not, as a clause.
+/// Says why they cannot be counted, as a clause.
 pub fn available() -> Result<(), String> {
     let mut tried = Command::new("strace");
     tried.args(["-f", "-c", "-o", "/dev/null", "true"]);
@@ -24,7 +24,7 @@ pub fn available() -> Result<(), String> {
 /// number of calls per request by name.
 ///
 /// # Errors
-/// Why they cannot be counted, as a clause.
+/// Says why they cannot be counted, as a clause.
 pub fn count(
     tree: &Tree,
     load: &mut dyn FnMut() -> Result<u64, String>,
@@ -37,7 +37,7 @@ pub fn count(
     }
     let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut tracer = spawned.map_err(|_| MISSING.to_owned())?;
-    // It attaches within milliseconds and does not report when.
+    // strace attaches within milliseconds, but does not report when.
     std::thread::sleep(Duration::from_millis(300));
     if let Ok(Some(_)) = tracer.try_wait() {
         return Err(FORBIDDEN.to_owned());
@@ -53,7 +53,7 @@ pub fn count(
     Ok(calls.into_iter().map(|(name, count)| (name, count as f64 / requests)).collect())
 }
 
-/// Reads the table of `strace -c -U calls,name`.
+/// Parses the table of `strace -c -U calls,name`.
 fn parse(table: &str) -> BTreeMap<String, u64> {
     table
         .lines()

@@ -1,25 +1,25 @@
-//! The living threads of a tree of processes. When a thread ends the kernel discards its waiting time and its switches,
-//! but not its processor time, so the processor time of ended threads shows how much is missing.
+//! The counts of the living threads of a process tree. When a thread ends, the kernel discards its waiting time and
+//! its switches, but not its processor time. So the processor time of ended threads shows how much is missing.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The counts of one thread since it started.
+/// The counts of one thread since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Processor time in nanoseconds.
     pub cpu: u64,
-    /// Time in which it was ready but waited for a core, in nanoseconds.
+    /// The time in which the thread was ready but waited for a core, in nanoseconds.
     pub waited: u64,
     /// Voluntary and involuntary context switches.
     pub switches: (u64, u64),
 }
 
-/// All living threads at one moment.
+/// The counts of all living threads at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LivingThreads {
-    /// By process and thread.
+    /// The counts of each thread, by process id and thread id.
     each: BTreeMap<(i32, i32), Counts>,
     /// The processor time of the tree in nanoseconds, including ended threads.
     pub cpu: u64,
@@ -28,14 +28,15 @@ pub struct LivingThreads {
 /// The counts of threads between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Of all threads that were seen.
+    /// The counts of all threads that were seen.
     pub seen: Counts,
-    /// The processor time of threads and processes that were not seen, because they started and ended in between.
+    /// The processor time in nanoseconds of threads and processes that were not seen, because they started and ended
+    /// between.
     pub unseen: u64,
 }
 
 impl LivingThreads {
-    /// Adds the threads of a process; one that ends while it is read is left out.
+    /// Adds the threads of a process. A thread that ends while it is read is left out.
     pub(super) fn add(&mut self, pid: i32) {
         for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
             let Some(id) = thread.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
@@ -45,13 +46,14 @@ impl LivingThreads {
         }
     }
 
-    /// The sum over all of them.
+    /// The sum over all threads.
     pub fn sum(&self) -> Counts {
         self.each.values().fold(Counts::default(), |sum, counts| sum.plus(*counts))
     }
 
-    /// The counts since `before`. Threads that started in between count from zero. `at_end` was read while threads were
-    /// alive that have since ended, such as those of connections before these are closed.
+    /// The counts since `before`. Threads that started since then count from 0. `at_end` was read earlier than
+    /// `self`, while threads were alive that have ended since, such as those of connections that were closed in
+    /// between.
     pub fn since(&self, before: &LivingThreads, at_end: &LivingThreads) -> Counted {
         let mut last = at_end.each.clone();
         for (id, counts) in &self.each {
@@ -70,7 +72,7 @@ impl LivingThreads {
 }
 
 impl Counts {
-    /// `None` when the thread has ended.
+    /// Reads the counts of a thread; `None` if it has ended.
     fn read(folder: &Path) -> Option<Counts> {
         let text = |name: &str| fs::read_to_string(folder.join(name)).ok();
         let (times, status) = (text("schedstat")?, text("status")?);
@@ -83,7 +85,7 @@ impl Counts {
         })
     }
 
-    /// The later of two readings of one thread: a thread that is just ending may be read as having done nothing.
+    /// The later of two readings of one thread, by value: a thread that is just ending may be read with counts of 0.
     fn most(self, other: Counts) -> Counts {
         Counts {
             cpu: self.cpu.max(other.cpu),

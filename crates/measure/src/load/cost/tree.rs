@@ -1,4 +1,4 @@
-//! The consumption of a tree of processes so far, from the kernel's accounts.
+//! Reads what a process tree has consumed so far, from the kernel's accounts.
 
 use super::threads::LivingThreads;
 use crate::descendants::descendants;
@@ -9,51 +9,52 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A process and everything below it.
+/// A process and all its descendants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     root: i32,
 }
 
-/// The accounts of a tree at one moment; all but the memory only grow while its processes live.
+/// The accounts of a tree at one moment. All but the memory only grow while the processes live.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accounts {
-    /// The processes.
+    /// The process ids.
     pub processes: Vec<i32>,
-    /// Processor time in nanoseconds, including ended threads and awaited children.
+    /// Processor time in nanoseconds, including ended threads and reaped children.
     pub cpu: u64,
-    /// The part in user mode, in nanoseconds; the kernel divides by ticks, so over a short time it is an estimate.
+    /// Processor time in user mode in nanoseconds. The kernel divides by ticks, so over a short time it is an
+    /// estimate.
     pub user: u64,
-    /// Time in which living threads were ready but waited for a core, in nanoseconds.
+    /// The time in which living threads were ready but waited for a core, in nanoseconds.
     pub waited: u64,
-    /// Page faults without and with reading from a disk.
+    /// Page faults without and with reading from a disk: minor and major.
     pub faults: (u64, u64),
     /// Voluntary and involuntary context switches of living threads.
     pub switches: (u64, u64),
     /// Bytes read from and written to block devices.
     pub blocks: (u64, u64),
-    /// Memory, where it was read, which takes the kernel longer than all other accounts together.
+    /// Memory, if it was read: this takes the kernel longer than all other accounts together.
     pub memory: Memory,
-    /// Its living threads.
+    /// The counts of living threads.
     pub living: LivingThreads,
 }
 
-/// Memory of a tree in bytes.
+/// The memory of a tree in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Resident; pages that several processes share count for each.
+    /// Resident memory; a page that several processes share counts for each of them.
     pub resident: u64,
-    /// Resident, shared pages divided among those that share them.
+    /// Resident memory with shared pages divided among the processes that share them.
     pub proportional: u64,
-    /// Written by one process alone: what would be freed if the tree ended.
+    /// Memory that one process alone has written: what would be freed if the tree ended.
     pub private_dirty: u64,
 }
 
 impl Tree {
-    /// The tree below a process.
+    /// Creates the tree below a process.
     ///
     /// # Errors
-    /// When there is no such process.
+    /// Fails if there is no such process.
     pub fn of(root: i32) -> Result<Tree, String> {
         if Path::new(&format!("/proc/{root}/stat")).exists() {
             Ok(Tree { root })

@@ -19,7 +19,7 @@ pub struct Collection {
     pub generation: u32,
 }
 
-/// All collections of one process, in order.
+/// The collections of one process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Log {
     /// The collections.
