@@ -1,4 +1,4 @@
-//! How requests fail.
+//! The classes of failed requests.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Failure {
-    /// The connection was refused.
+    /// The server refused the connection.
     Refused,
     /// The connection could not be made for another reason: no route, no descriptor, no answer in time.
     Unconnected,
@@ -30,12 +30,12 @@ pub enum Failure {
     ValueMissing,
     /// The answer redirects to another server, or too often.
     Redirected,
-    /// It was due, but no connection became free to send it on.
+    /// The request was due, but no connection became free to send it on.
     Unsent,
 }
 
 impl Failure {
-    /// Every class, in the order of reports.
+    /// All classes, in the order of reports.
     pub const ALL: [Failure; 13] = [
         Failure::Refused,
         Failure::Unconnected,
@@ -52,7 +52,7 @@ impl Failure {
         Failure::Unsent,
     ];
 
-    /// Its name in JSON and thresholds.
+    /// The name of the class in JSON and thresholds.
     pub fn name(self) -> &'static str {
         match self {
             Failure::Refused => "refused",
@@ -71,7 +71,7 @@ impl Failure {
         }
     }
 
-    /// What it means, as a clause about requests.
+    /// What the class means, as a clause about requests.
     pub fn meaning(self) -> &'static str {
         match self {
             Failure::Refused => "the connection was refused",
@@ -96,27 +96,27 @@ impl Failure {
 pub struct Failures([u64; Failure::ALL.len()]);
 
 impl Failures {
-    /// Those of one class.
+    /// The number of failed requests of one class.
     pub fn of(&self, class: Failure) -> u64 {
         self.0[class as usize]
     }
 
-    /// The sum of all classes.
+    /// The number of failed requests.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// The classes that occurred.
+    /// The classes that occurred, each with its number of requests.
     pub fn each(&self) -> impl Iterator<Item = (Failure, u64)> + '_ {
         Failure::ALL.into_iter().map(|class| (class, self.of(class))).filter(|(_, count)| *count > 0)
     }
 
-    /// Adds others.
+    /// Adds the counts of another.
     pub fn add(&mut self, other: &Failures) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
     }
 
-    /// Adds this many of one class.
+    /// Adds `requests` failed requests of one class.
     pub fn record(&mut self, class: Failure, requests: u64) {
         self.0[class as usize] += requests;
     }

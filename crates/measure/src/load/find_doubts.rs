@@ -1,4 +1,4 @@
-//! The doubts about the figures of a run, the generator's own faults first.
+//! Finds the doubts about the figures of a run, those about the generator first.
 
 use super::delayed::PUNCTUAL;
 use super::doubt::Doubt;
@@ -48,7 +48,7 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
     doubts
 }
 
-/// The server did not keep up with the rate.
+/// The doubt that the server did not keep up with the rate.
 fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
     let unsent = result.failures.of(Failure::Unsent);
     let never =
@@ -76,7 +76,9 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
     Some(Doubt::new("rate-not-met", false, text))
 }
 
-/// A generator that was late by more than the plan allows makes the figures void.
+/// The doubt about a late generator. Lateness above the plan's limit makes the figures void. Lateness below it that
+/// is still more than a tenth of the reported response makes the server look slower than it is, which is only
+/// remarked.
 fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     let late = result.lateness.quantile(0.99)? as f64;
     let limit = plan.lateness.as_nanos() as f64;
@@ -156,7 +158,8 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
     Some(Doubt::new(code, result.ended != Ended::Interrupted, text))
 }
 
-/// Two small writes on one connection wait for each other for 40 ms, the kernel's delayed acknowledgement.
+/// The doubt about 40 ms, the kernel's delay of acknowledgements: it occurs if two small writes on one connection
+/// wait for each other.
 fn delayed_acknowledgements(result: &LoadResult) -> Option<Doubt> {
     let p50 = result.service.quantile(0.5)?;
     (39_000_000..=45_000_000).contains(&p50).then(|| {

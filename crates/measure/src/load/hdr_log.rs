@@ -1,4 +1,5 @@
-//! Distributions over time in the interval log of HdrHistogram, version 2, which its processors and plotters read.
+//! Writes distributions over time as an interval log of HdrHistogram, version 2, which its processors and plotters
+//! read.
 
 use super::latencies::Latencies;
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -6,11 +7,12 @@ use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use std::io;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Writes a log of the parts of a load: when each started, in nanoseconds since 1970, how long it was, in nanoseconds,
-/// and its latencies. Values are nanoseconds; the maxima beside them are in milliseconds, as the format requires.
+/// Writes a log of the parts of a load. Each part is given by its start in nanoseconds since 1970, its length in
+/// nanoseconds, and its latencies. Values in the log are nanoseconds; the maxima beside them are in milliseconds, as
+/// the format requires.
 ///
 /// # Errors
-/// When a distribution cannot be encoded.
+/// Fails if a distribution cannot be encoded.
 pub fn hdr_log(parts: impl IntoIterator<Item = (u64, u64, Latencies)>) -> io::Result<String> {
     let mut parts = parts.into_iter().peekable();
     let base = parts.peek().map_or(0, |(began, ..)| *began);
@@ -63,7 +65,7 @@ mod tests {
         assert!(read[0].2.abs_diff(2_000_000) < 2_000 && read[1].2.abs_diff(5_000_000) < 5_000);
     }
 
-    /// A separate decoder of RFC 4648's alphabet, so that reader and writer of the test are independent.
+    /// A decoder of RFC 4648's alphabet that is independent of the writer.
     fn base64(text: &str) -> Vec<u8> {
         let value = |byte: u8| match byte {
             b'A'..=b'Z' => byte - b'A',

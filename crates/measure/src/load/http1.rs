@@ -1,49 +1,50 @@
-//! Where one HTTP/1.1 response ends and the next begins (RFC 9112, section 6), fed with bytes in any portions.
+//! Finds where one HTTP/1.1 response ends and the next begins (RFC 9112, section 6), in bytes that come in any
+//! portions.
 
 use std::mem::MaybeUninit;
 
-/// A complete response.
+/// The facts of a complete response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     /// The status code.
     pub(crate) status: u16,
-    /// Bytes of content, without the framing.
+    /// The number of bytes of content, without the framing.
     pub(crate) body: u64,
     /// Whether the connection may carry another request.
     pub(crate) keep_alive: bool,
 }
 
-/// The bytes are not an HTTP response; the reason, as a clause.
+/// The error that bytes are not an HTTP response, with the reason as a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Garbage(pub(crate) &'static str);
 
-/// The meaning of the end of the stream.
+/// What the end of the stream means for the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtEnd {
-    /// Not a byte of the response had arrived.
+    /// No byte of the response has arrived.
     Nothing,
-    /// The response was cut off.
+    /// The response is incomplete.
     Half,
-    /// The end of the stream was the end of the response.
+    /// The end of the stream completes the response.
     Complete(Head),
 }
 
-/// The largest head that is accepted.
+/// The longest head that is accepted, in bytes.
 const LONGEST_HEAD: usize = 256 * 1024;
 
-/// How much content is kept for a check; the rest is only counted.
+/// The number of bytes of content that are kept for a check. Further content is only counted.
 const KEPT: usize = 1 << 20;
 
-/// The reader of one connection. Between responses it is empty.
+/// The reader of one connection. Between responses it holds no data.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     state: State,
     head: Head,
-    /// The part of a head (or of a line between chunks) that has arrived so far.
+    /// The bytes of an incomplete head, or of an incomplete line between chunks.
     pending: Vec<u8>,
-    /// The last head that arrived in one portion, with its meaning: the next is often the same.
+    /// The last head that arrived in one portion, parsed. The next head is often the same.
     last: Option<(Vec<u8>, Parsed)>,
-    /// The head and the content of the response, where they are kept.
+    /// The head and the content of the response, if they are kept.
     pub(crate) kept_head: Vec<u8>,
     pub(crate) kept_body: Vec<u8>,
 }
@@ -51,9 +52,9 @@ pub(crate) struct Reader {
 /// What is expected of the response to a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Expect {
-    /// The request was HEAD: the response has no content, whatever its head says.
+    /// Whether the response has no content, whatever its head says, because the request was HEAD.
     pub(crate) no_body: bool,
-    /// Head and content are kept, because a check needs them.
+    /// Whether head and content are kept, because a check needs them.
     pub(crate) keep: bool,
 }
 
@@ -78,7 +79,7 @@ enum Framing {
 }
 
 impl Reader {
-    /// Processes `bytes`. Returns how many of them belonged to the response, and the response if it is complete.
+    /// Processes `bytes`. Returns how many of them belong to the response, and the response if it is complete.
     pub(crate) fn feed(&mut self, bytes: &[u8], expect: Expect) -> Result<(usize, Option<Head>), Garbage> {
         let mut at = 0;
         loop {
@@ -127,7 +128,7 @@ impl Reader {
         }
     }
 
-    /// The meaning of the end of the stream now.
+    /// What the end of the stream means at this point.
     pub(crate) fn end(&mut self) -> AtEnd {
         match self.state {
             State::Head if self.pending.is_empty() => AtEnd::Nothing,
@@ -145,12 +146,12 @@ impl Reader {
         self.kept_body.clear();
     }
 
-    /// The kept parts of the answer, lent while it is examined.
+    /// Takes the kept head and content while the answer is examined; [`Reader::give_back`] returns the memory.
     pub(crate) fn take_kept(&mut self) -> (Vec<u8>, Vec<u8>) {
         (std::mem::take(&mut self.kept_head), std::mem::take(&mut self.kept_body))
     }
 
-    /// Takes back what was lent, so that the next answer needs no new memory.
+    /// Returns the memory of head and content, so that the next answer needs no new memory.
     pub(crate) fn give_back(&mut self, head: Vec<u8>, body: Vec<u8>) {
         (self.kept_head, self.kept_body) = (head, body);
     }
@@ -161,7 +162,7 @@ impl Reader {
         std::mem::take(&mut self.head)
     }
 
-    /// Reads the head, which nearly always arrives in one portion and is then parsed in place.
+    /// Reads the head. It nearly always arrives in one portion, and is then parsed in place.
     fn feed_head(&mut self, bytes: &[u8], expect: Expect) -> Result<(usize, bool), Garbage> {
         if bytes.is_empty() {
             return Ok((0, false));
@@ -194,7 +195,7 @@ impl Reader {
             if parsed.status == 101 {
                 return Err(Garbage("it switches to another protocol"));
             }
-            // An interim response: the real one follows.
+            // This was an interim response; the final one follows.
             return self.feed_head(&bytes[used..], expect).map(|(more, done)| (used + more, done));
         }
         self.head = Head { status: parsed.status, body: 0, keep_alive: parsed.keep_alive };
@@ -212,8 +213,8 @@ impl Reader {
         Ok((used, true))
     }
 
-    /// Parses a head at the beginning of `bytes`. A head does not depend on what follows it, so bytes that start with
-    /// the last head have the same meaning.
+    /// Parses the head at the beginning of `bytes`. A head does not depend on what follows it, so if the bytes start
+    /// with the last head, its meaning is reused.
     fn parse_or_recall(&mut self, bytes: &[u8]) -> Result<Option<Parsed>, Garbage> {
         if let Some((head, parsed)) = &self.last
             && bytes.starts_with(head)
@@ -230,7 +231,7 @@ impl Reader {
         Ok(parsed)
     }
 
-    /// Takes up to `left` bytes of content and stores in `state` how many are still to come.
+    /// Takes up to `left` bytes of content, and stores in `state` how many bytes remain.
     fn content(&mut self, bytes: &[u8], left: u64, expect: Expect) -> usize {
         let used = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
         if expect.keep {
@@ -242,7 +243,7 @@ impl Reader {
         used
     }
 
-    /// A line without its end, once it is complete.
+    /// Returns a line without its end, once it is complete.
     fn line(&mut self, bytes: &[u8]) -> Result<(usize, Option<Vec<u8>>), Garbage> {
         let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
             self.pending.extend_from_slice(bytes);
@@ -259,7 +260,7 @@ impl Reader {
         Ok((end + 1, Some(line)))
     }
 
-    /// Processes a line between chunks; true when it was the last of the response.
+    /// Processes a line between chunks; true if it was the last line of the response.
     fn between_chunks(&mut self, line: &[u8]) -> Result<bool, Garbage> {
         match self.state {
             State::ChunkSize => {
@@ -283,7 +284,7 @@ impl Reader {
     }
 }
 
-/// The meaning of a head.
+/// The parts of a parsed head that matter.
 #[derive(Clone, Copy, Debug)]
 struct Parsed {
     length: usize,
@@ -372,7 +373,7 @@ mod damaged;
 mod tests {
     use super::*;
 
-    /// Feeds a text whole, then byte by byte, and demands the same answer.
+    /// Feeds a text whole and in small steps, and checks that the answer is the same.
     fn read(text: &str, expect: Expect) -> Result<(Head, usize), Garbage> {
         let run = |step: usize| {
             let mut reader = Reader::default();
@@ -439,7 +440,7 @@ mod tests {
         {
             assert_eq!(feed(text), Ok((text.len(), head(1))));
         }
-        // In two portions, then another length, then the head alone and cut off.
+        // The same head in two portions, then one with another length, then a head without its content.
         assert_eq!(feed("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n"), Ok((36, None)));
         assert_eq!(feed("\r\nz"), Ok((3, head(1))));
         assert_eq!(feed("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nzz"), Ok((40, head(2))));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// The largest latency that is distinguished from larger ones: an hour.
+/// The largest latency in nanoseconds that is distinguished from larger ones: an hour.
 const LONGEST: u64 = 3_600_000_000_000;
 
 /// A distribution of durations in nanoseconds, to three significant digits.
@@ -27,7 +27,7 @@ pub(crate) fn histogram<C: Counter>() -> Histogram<C> {
 }
 
 impl Latencies {
-    /// An empty one.
+    /// An empty distribution.
     pub fn new() -> Latencies {
         Latencies { counts: histogram() }
     }
@@ -41,14 +41,14 @@ impl Latencies {
         self.counts.saturating_record(nanoseconds);
     }
 
-    /// Adds bucket counts.
+    /// Adds the counts of buckets.
     pub fn add_buckets(&mut self, buckets: &Buckets) {
         for (value, count) in &buckets.0 {
             self.counts.saturating_record_n(*value, *count);
         }
     }
 
-    /// The occupied buckets alone.
+    /// The occupied buckets.
     pub fn buckets(&self) -> Buckets {
         Buckets(self.sparse())
     }
@@ -62,9 +62,9 @@ impl Latencies {
         }
     }
 
-    /// Adds those of another distribution.
+    /// Adds the latencies of another distribution.
     pub fn add(&mut self, other: &Latencies) {
-        // All have the same bounds, so this cannot fail.
+        // All distributions have the same bounds, so this cannot fail.
         let _ = self.counts.add(&other.counts);
     }
 
@@ -73,22 +73,22 @@ impl Latencies {
         self.counts.len()
     }
 
-    /// The latency that a share `q` (0 to 1) does not exceed, in nanoseconds; `None` when there are none.
+    /// The latency that a share `q` (0 to 1) of all does not exceed, in nanoseconds; `None` if there are none.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         (!self.counts.is_empty()).then(|| self.counts.value_at_quantile(q.clamp(0.0, 1.0)))
     }
 
-    /// The arithmetic mean in nanoseconds; `None` when there are none.
+    /// The arithmetic mean in nanoseconds; `None` if there are none.
     pub fn mean(&self) -> Option<f64> {
         (!self.counts.is_empty()).then(|| self.counts.mean())
     }
 
-    /// The longest in nanoseconds; `None` when there are none.
+    /// The longest latency in nanoseconds; `None` if there are none.
     pub fn max(&self) -> Option<u64> {
         (!self.counts.is_empty()).then(|| self.counts.max())
     }
 
-    /// How many exceed a duration.
+    /// The number of latencies above a duration in nanoseconds.
     pub fn above(&self, nanoseconds: u64) -> u64 {
         self.counts.len() - self.counts.count_between(0, nanoseconds)
     }
@@ -101,7 +101,7 @@ impl Latencies {
             .collect()
     }
 
-    /// The distribution of such buckets.
+    /// The distribution with these buckets: the highest value of each in nanoseconds, and its count.
     pub fn from_sparse(buckets: &[(u64, u64)]) -> Latencies {
         let mut latencies = Latencies::new();
         for (value, count) in buckets {
@@ -148,20 +148,20 @@ impl Latencies {
     }
 }
 
-/// A distribution whose memory grows with its content only, to three significant digits like the others. Recording
-/// takes about 10 ns.
+/// A distribution whose memory grows only with its content. Like the others it has three significant digits.
+/// Recording a latency takes about 10 ns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sparse(HashMap<u64, u64, BuildHasherDefault<Mixed>>);
 
 impl Sparse {
     /// Adds one latency.
     pub(crate) fn record(&mut self, nanoseconds: u64) {
-        // Buckets with 11 significant binary digits, identified by their highest value, as in HdrHistogram.
+        // Buckets have 11 significant binary digits and are identified by their highest value, as in HdrHistogram.
         let dropped = (64 - nanoseconds.leading_zeros()).saturating_sub(11);
         *self.0.entry(nanoseconds | ((1_u64 << dropped) - 1)).or_default() += 1;
     }
 
-    /// Adds another one.
+    /// Adds the latencies of another distribution.
     pub(crate) fn add(&mut self, other: &Sparse) {
         other.0.iter().for_each(|(value, count)| *self.0.entry(*value).or_default() += count);
     }
@@ -174,7 +174,8 @@ impl Sparse {
     }
 }
 
-/// Spreads numbers over the table; collisions cannot be provoked from outside.
+/// A hasher that spreads numbers over the table. It is not keyed, as its inputs are latencies and not attackers'
+/// choices.
 #[derive(Clone, Default)]
 pub(crate) struct Mixed(u64);
 
@@ -193,18 +194,18 @@ impl Hasher for Mixed {
     }
 }
 
-/// A distribution as its occupied buckets alone, in increasing order: the highest value of each in nanoseconds, and its
+/// A distribution as its occupied buckets in increasing order: the highest value of each in nanoseconds, and its
 /// count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buckets(Vec<(u64, u64)>);
 
 impl Buckets {
-    /// The distribution of buckets in increasing order.
+    /// The distribution with these buckets, which must be in increasing order.
     pub fn of(buckets: Vec<(u64, u64)>) -> Buckets {
         Buckets(buckets)
     }
 
-    /// Each bucket.
+    /// The buckets in increasing order.
     pub fn each(&self) -> &[(u64, u64)] {
         &self.0
     }
@@ -214,7 +215,7 @@ impl Buckets {
         self.0.iter().map(|(_, count)| count).sum()
     }
 
-    /// The latency that a share `q` (0 to 1) does not exceed, in nanoseconds; `None` when there are none.
+    /// The latency that a share `q` (0 to 1) of all does not exceed, in nanoseconds; `None` if there are none.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let rank = ((self.count() as f64 * q.clamp(0.0, 1.0)).ceil() as u64).max(1);
         let mut seen = 0;
@@ -225,17 +226,17 @@ impl Buckets {
         found.map(|(value, _)| *value)
     }
 
-    /// The longest in nanoseconds; `None` when there are none.
+    /// The longest latency in nanoseconds; `None` if there are none.
     pub fn max(&self) -> Option<u64> {
         self.0.last().map(|(value, _)| *value)
     }
 
-    /// The sum of all in nanoseconds.
+    /// The sum of all latencies in nanoseconds.
     pub fn sum(&self) -> f64 {
         self.0.iter().map(|(value, count)| *value as f64 * *count as f64).sum()
     }
 
-    /// How many are at least this long.
+    /// The number of latencies of at least this many nanoseconds.
     pub fn from(&self, nanoseconds: u64) -> u64 {
         let first = self.0.partition_point(|(value, _)| *value < nanoseconds);
         self.0[first..].iter().map(|(_, count)| count).sum()
@@ -252,7 +253,7 @@ impl Buckets {
         Buckets(left.collect())
     }
 
-    /// Adds those of another distribution.
+    /// Adds the latencies of another distribution.
     pub fn add(&mut self, other: &Buckets) {
         if self.0.is_empty() {
             self.0.clone_from(&other.0);

@@ -1,4 +1,4 @@
-//! Merges the records of the threads into the result of the run.
+//! Merges the threads' records into the result of the run.
 
 use super::delayed::DelayedRecord;
 use super::doubt::Doubt;
@@ -18,17 +18,17 @@ pub(crate) struct ThreadResult {
     pub(crate) ended: Ended,
     pub(crate) cost: GeneratorCost,
     pub(crate) priority_refused: bool,
-    /// Whether there were more time-outs than the plan allows.
+    /// Whether more requests timed out than the plan allows.
     pub(crate) gave_up: bool,
     pub(crate) backlog_most: u64,
-    /// Sessions in progress at the end.
+    /// The number of sessions in progress at the end.
     pub(crate) unfinished: u64,
-    /// Whether data that is used once ran out.
+    /// Whether data that may be used only once has run out.
     pub(crate) used_up: bool,
 }
 
-/// Adds up the records of the threads, and removes the warm-up. `started` is on the monotonic clock and since 1970;
-/// `aborted` is why the load was aborted, if it was.
+/// Adds up the threads' records and determines the warm-up. `started` is the start in nanoseconds on the monotonic
+/// clock and since 1970; `aborted` is why the load was aborted, if it was.
 pub(crate) fn merge(
     plan: &Plan,
     threads: Vec<ThreadResult>,
@@ -83,7 +83,7 @@ pub(crate) fn merge(
     if plan.rate().is_some() {
         let last = recorders.iter().map(|recorder| recorder.last_done).max().unwrap_or(0);
         let behind = backlog::behind(result.counted(), last as i64 - started.0 as i64);
-        // Requests that wait at the end because the server stalled do not show that it is too slow.
+        // Requests that wait at the end because the server stalled do not show that the server is too slow.
         let stood: i64 = result.stalls.iter().map(|stall| stall.to - stall.from).sum();
         result.behind = if (stood as u64) < behind { behind } else { 0 };
     }
@@ -95,7 +95,7 @@ pub(crate) fn merge(
     result
 }
 
-/// The parts in the order of time. They are where the plan puts them; where only the number of requests ends the run, a
+/// The parts in order of time. Their limits are those of the plan; but if only the number of requests ends the run, a
 /// part is the time in which its share of them was sent.
 fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, whole: bool) -> Vec<Part> {
     // Users may have sent everything before the end.
@@ -156,7 +156,7 @@ fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
     part
 }
 
-/// The share of each row of the plan in a part.
+/// What each row of the plan contributes to a part.
 fn rows(index: usize, recorders: &[&Recorder]) -> Vec<PartRow> {
     let all = recorders.first().map_or(0, |recorder| recorder.kinds.len());
     let row = |row: usize| {
@@ -178,7 +178,7 @@ fn rows(index: usize, recorders: &[&Recorder]) -> Vec<PartRow> {
     (0..all).map_while(row).collect()
 }
 
-/// A part lasts until the next starts, and the last as long as its requests at their own pace.
+/// Extends each part to the start of the next; the last part is extended by one mean gap between its requests.
 fn close_gaps(parts: &mut Vec<Part>, by_clock: bool, recorders: &[&Recorder], start: u64) {
     if !by_clock {
         parts.retain(|part| part.due > 0);
@@ -198,14 +198,14 @@ fn close_gaps(parts: &mut Vec<Part>, by_clock: bool, recorders: &[&Recorder], st
     }
 }
 
-/// How many of the first parts are warm-up: a start that decays, and in which the server did not stall.
+/// The number of parts at the beginning that are warm-up: a decay of the service time without a stall of the server.
 fn warm_up_of(plan: &Plan, parts: &[Part], stalls: &[Stall]) -> usize {
     match plan.warm_up {
         WarmUp::Off => 0,
         WarmUp::For(_) => parts.iter().take_while(|part| part.to <= 0).count(),
         WarmUp::Auto => {
             let answers: u64 = parts.iter().map(|part| part.service.count()).sum();
-            // Medians of a few requests differ by chance.
+            // Medians of few requests differ by chance, so several parts may be joined.
             let each = (MEDIAN_OF * parts.len() as u64).div_ceil(answers.max(1)) as usize;
             let median =
                 |parts: &[Part]| Some((Part::together(parts).service.quantile(0.5)? as f64).max(1.0).ln());
@@ -217,7 +217,7 @@ fn warm_up_of(plan: &Plan, parts: &[Part], stalls: &[Stall]) -> usize {
     }
 }
 
-/// The least number of requests for a median that may show warm-up.
+/// The smallest number of requests for a median that may show warm-up.
 const MEDIAN_OF: u64 = 10;
 
 fn kinds(plan: &Plan, records: &[&[KindRecord]]) -> Vec<Kind> {

@@ -1,14 +1,14 @@
 //! Puts a server under load and measures its latency.
 //!
-//! A [`Session`] keeps the connections to a server. A turn of it has one schedule, from the first request to the last;
-//! parts of the turn are moments on its clock, and marks are moments at which another thread reads the server's
-//! accounts. The records of the threads are merged when the turn is over: the parts, the stalls in them, the warm-up,
-//! whether the server kept up, and the doubts about the figures. Nothing is discarded: what does not count stays in
-//! parts that do not count.
+//! A [`Session`] keeps the connections to a server. A turn of a session has one schedule, from the first request to
+//! the last. Parts of the turn are intervals on its clock, and marks are moments at which another thread reads the
+//! server's accounts. When the turn is over, the threads' records are merged: the parts, the stalls in them, the
+//! warm-up, whether the server kept up, and the doubts about the figures. No record is discarded: records that do not
+//! count stay in parts that do not count.
 //!
-//! [`run`] drives one server with one plan and reports response times: from the time when a request was due, so that a
-//! stall of the server counts for every request that it delayed, and not only for those in flight at that moment. It
-//! also reports how late the generator was itself, and declares figures void that it spoilt.
+//! [`run`] loads one server with one plan and reports response times, which start when a request was due. So a stall
+//! of the server counts for every request that it delayed, and not only for those in flight at that moment. [`run`]
+//! also reports how late the generator was, and declares figures void that the generator spoilt.
 
 mod abort;
 mod arrival;

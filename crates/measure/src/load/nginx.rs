@@ -8,39 +8,39 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
-/// Where servers are installed that are rarely on users' search path.
+/// Folders in which servers are installed, and which are rarely on users' search path.
 const SERVERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
 
-/// The folder of the served files, inside its own.
+/// The folder of the served files, inside the server's folder.
 const ROOT: &str = "root";
 
-/// nginx with one process, set up in a folder of its own and not yet started.
+/// nginx with one process, configured in a folder of its own and not yet started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nginx {
-    /// The command that starts it.
+    /// The command that starts nginx.
     pub command: ServerCommand,
-    /// Its address on this machine: a free port, or a Unix socket where the other server has one.
+    /// The address on this machine: a free port, or a Unix socket if the other server has one.
     pub target: Target,
-    /// The file that it serves.
+    /// The path of the file that nginx serves.
     page: PathBuf,
 }
 
-/// Why there is no such server.
+/// Why there is no reference server.
 #[derive(Debug, thiserror::Error)]
 pub enum NginxError {
-    /// It is not installed.
+    /// nginx is not installed.
     #[error("nginx is not installed: it is neither in PATH nor in /usr/sbin or /usr/local/sbin")]
     Missing,
-    /// Its files could not be written, or no port was free.
+    /// The files of nginx could not be written, or no port was free.
     #[error("nginx cannot be set up: {0}")]
     SetUp(#[from] io::Error),
 }
 
 impl Nginx {
-    /// Sets it up in an empty folder, for comparison with a server at `other`.
+    /// Configures nginx in an empty folder, for comparison with a server at `other`.
     ///
     /// # Errors
-    /// When it is not installed, or its files cannot be written.
+    /// Fails if nginx is not installed, or its files cannot be written.
     pub fn beside(other: &Target, folder: &Path) -> Result<Nginx, NginxError> {
         let program = find().ok_or(NginxError::Missing)?;
         let unix = matches!(other.addresses.first(), Some(Address::Unix(_)));
@@ -69,15 +69,15 @@ impl Nginx {
         Ok(Nginx { command: ServerCommand::of(words.to_vec()), target, page })
     }
 
-    /// The request that it answers.
+    /// The request that nginx answers.
     pub fn request() -> Request {
         Request::get("/page")
     }
 
-    /// Sets the length of its answers.
+    /// Sets the length of nginx's answers in bytes.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn answer_with(&self, bytes: u64) -> io::Result<()> {
         std::fs::write(&self.page, vec![b'x'; bytes as usize])
     }
@@ -91,7 +91,7 @@ fn find() -> Option<PathBuf> {
     on_path.map(|program| program.path).or_else(beside)
 }
 
-/// One process in the foreground, which writes nothing outside of its folder and closes no connection by itself.
+/// The configuration: one process in the foreground, which writes only to its folder and does not close connections.
 fn configuration(folder: &Path, listen: &str) -> String {
     let own = |name: &str| format!("\"{}\"", folder.join(name).display());
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]

@@ -1,11 +1,11 @@
-//! The times at which one thread of an open loop sends.
+//! Computes the times at which one thread of an open loop sends requests.
 
 use super::plan::Arrivals;
 use super::scenario::{Stage, time_of};
 use scruple_core::stats::rng::Pcg;
 
-/// The times of one thread, from the first on. A rate is divided so that the threads together have evenly spaced times
-/// (or, for Poisson, so that their streams add up to one of the whole rate).
+/// The times of one thread. A rate is divided among threads so that their times together are evenly spaced; with
+/// Poisson arrivals, so that the threads' streams add up to one with the whole rate.
 pub(crate) struct Schedule {
     start: u64,
     end: u64,
@@ -18,17 +18,17 @@ pub(crate) struct Schedule {
     next: Option<u64>,
 }
 
-/// How the rate changes.
+/// How the rate changes over time.
 pub(crate) enum Shape {
-    /// It is constant.
+    /// The rate is constant.
     Constant,
-    /// In stages; the rate itself is then 1.
+    /// The rate changes in stages; `rate` must then be 1.
     Stages(Vec<Stage>),
-    /// The times of this thread, in nanoseconds from the start, each with the number of what is due then.
+    /// The times of this thread are listed: nanoseconds from the start, each with the number of what is due.
     Listed(Vec<(u64, u32)>),
 }
 
-/// The share of one thread.
+/// The parameters of one thread's schedule. Times are in nanoseconds.
 pub(crate) struct Share {
     pub(crate) rate: f64,
     pub(crate) arrivals: Arrivals,
@@ -64,12 +64,12 @@ impl Schedule {
         schedule
     }
 
-    /// The next time, if there is one.
+    /// The next time in nanoseconds; `None` after the last.
     pub(crate) fn next(&self) -> Option<u64> {
         self.next
     }
 
-    /// The number of what is due next, where times are listed.
+    /// The number of what is due next, if times are listed; else 0.
     pub(crate) fn number(&self) -> u32 {
         match &self.shape {
             Shape::Listed(times) => {
@@ -79,19 +79,19 @@ impl Schedule {
         }
     }
 
-    /// Ends it.
+    /// Ends the schedule.
     pub(crate) fn stop(&mut self) {
         (self.left, self.next) = (0, None);
     }
 
-    /// Advances to the time after it.
+    /// Advances to the following time.
     pub(crate) fn advance(&mut self) {
         if self.left == 0 {
             self.next = None;
             return;
         }
         let offset = match &mut self.random {
-            // A product of the count rather than a running sum, so that no rounding accumulates.
+            // A product with the count, instead of a running sum, accumulates no rounding errors.
             None => self.offset + self.gap * self.sent as f64,
             Some(random) => {
                 self.offset -= (1.0 - random.unit()).ln() * self.gap;

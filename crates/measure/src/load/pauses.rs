@@ -4,10 +4,11 @@ use super::record::Slow;
 use super::result::LoadResult;
 
 impl LoadResult {
-    /// How many of the requests slower than `nanoseconds` were slow because of these pauses, and how many there are,
-    /// among the slowest requests that were kept. Pauses are times since the start of the measured span. A request was
-    /// slow because of pauses when those that overlap it are at least half as long as its excess over the median: one
-    /// that was in flight during a pause by chance, because it waited for something else, was not.
+    /// How many of the requests above `nanoseconds` were slow because of pauses, and how many such requests there
+    /// are, both among the slowest requests that were kept. Pauses are given in nanoseconds since the start of the
+    /// measured span. A request was slow because of pauses if those that overlap it are at least half as long as its
+    /// excess over the median. A request that was in flight during a pause by chance, because it waited for something
+    /// else, does not count.
     pub fn met_a_pause(&self, pauses: &[(u64, u64)], nanoseconds: u64) -> (usize, usize) {
         let (pauses, median) = (apart(pauses), self.response.quantile(0.5).unwrap_or(0));
         let slow = || self.slowest.iter().filter(|slow| slow.response > nanoseconds);
@@ -15,7 +16,7 @@ impl LoadResult {
     }
 }
 
-/// Pauses in the order of time, with overlapping ones merged.
+/// The pauses in order of time, with overlapping ones merged.
 fn apart(pauses: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut sorted = pauses.to_vec();
     sorted.sort_unstable();
@@ -30,7 +31,7 @@ fn apart(pauses: &[(u64, u64)]) -> Vec<(u64, u64)> {
 }
 
 fn is_slow_for(slow: &Slow, pauses: &[(u64, u64)], median: u64) -> bool {
-    // The whole pause counts, since a request that is due late in it waits for those that it delayed before.
+    // The whole pause counts: a request that is due late in it also waits for the requests that it delayed before.
     let within = pauses.iter().filter(|(from, to)| slow.intended < *to && *from < slow.done);
     let paused: u64 = within.map(|(from, to)| to - from).sum();
     paused > 0 && 2 * paused >= slow.response.saturating_sub(median)
@@ -51,7 +52,7 @@ mod tests {
         assert_eq!(pauses, [(100 * ms, 130 * ms), (300 * ms, 305 * ms)]);
         let slow_for = |intended: u64, done: u64| is_slow_for(&slow(intended * ms, done * ms), &pauses, ms);
         assert!(slow_for(101, 131) && slow_for(125, 150) && slow_for(90, 140));
-        // It waited for ten seconds in a queue and met pauses of 35 ms by chance.
+        // It waited ten seconds in a queue, and met pauses of 35 ms by chance.
         assert!(!slow_for(50, 10_050));
         assert!(!slow_for(50, 180) && !slow_for(200, 250), "too little of it, or none");
     }

@@ -1,4 +1,4 @@
-//! Plans: how a server is loaded.
+//! Plans, which say how a server is loaded.
 
 use super::request::Request;
 use super::request_sink::Listeners;
@@ -7,56 +7,57 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A load: what is sent, how fast, for how long.
+/// A plan: what is sent, how fast, and for how long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The kinds of requests; at least one.
+    /// The kinds of requests. There must be at least one.
     pub requests: Vec<Request>,
     /// How the next request is chosen.
     pub order: Order,
-    /// What users do, where they do more than send single requests.
+    /// What users do, if they do more than send single requests.
     pub scenario: Option<Arc<Scenario>>,
     /// When requests are sent.
     pub pace: Pace,
-    /// Connections that are opened before the clock starts, over all threads.
+    /// The number of connections that are opened before the clock starts, over all threads.
     pub connections: u32,
-    /// The most connections that may be opened when a request is due and none is free; no more than `connections` means
-    /// that none are added. Only for an open loop.
+    /// The largest number of connections. If it exceeds `connections`, connections are added when a request is due
+    /// and none is free. It applies only to an open loop.
     pub grow_to: u32,
-    /// Requests in flight at a time on one HTTP/2 connection.
+    /// The number of requests in flight at a time on one HTTP/2 connection.
     pub streams: u32,
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
-    /// Generator threads.
+    /// The number of generator threads.
     pub threads: u32,
     /// How long requests are sent, without the warm-up.
     pub duration: Duration,
-    /// Sending stops earlier when this many were sent.
+    /// The number of requests after which sending stops, if that is before the duration's end.
     pub max_requests: Option<u64>,
-    /// The time-out of an answer, from the sending; also the time to wait for answers after the last sending.
+    /// The time-out of an answer, from its request's sending. It is also how long answers are awaited after the last
+    /// sending.
     pub timeout: Duration,
-    /// After this many time-outs the run is aborted with an error; none for no such bound.
+    /// The number of time-outs after which the run is aborted with an error; `None` for no limit.
     pub most_timeouts: Option<u64>,
-    /// The warm-up.
+    /// What counts as warm-up.
     pub warm_up: WarmUp,
-    /// Equal parts of the duration with separate distributions.
+    /// The number of equal parts of the duration, each with distributions of its own.
     pub parts: u32,
-    /// Moments at which [`super::Moment::Mark`] is reported, as shares of the duration, increasing and between 0 and 1.
+    /// The times at which [`super::Moment::Mark`] is reported, as increasing shares of the duration between 0 and 1.
     pub marks: Vec<f64>,
-    /// The generator counts as late where the 99th percentile of its lateness exceeds this. It is fixed beforehand, so
-    /// that validity does not depend on the measurements.
+    /// The limit of the generator's lateness at the 99th percentile. It is fixed beforehand, so that the validity of
+    /// a run does not depend on what was measured.
     pub lateness: Duration,
-    /// The seed of the order of weighted requests and of the gaps of Poisson arrivals.
+    /// The seed of the choice of weighted requests and of the gaps of Poisson arrivals.
     pub seed: u64,
-    /// Whether the last microseconds before a sending are spent polling.
+    /// Whether threads poll during the last microseconds before a sending.
     pub polling: Polling,
-    /// The cores the threads are pinned to, in turn; none for all.
+    /// The cores to which the threads are pinned in turn; empty for all cores.
     pub cores: Vec<usize>,
-    /// Who receives every single request, if anybody.
+    /// The listeners that receive every single request, if there are any.
     pub each: Option<Listeners>,
     /// Whether responses are counted for observers while the load runs.
     pub live: bool,
-    /// Request a real-time priority for the generator's threads; a doubt reports a refusal.
+    /// Whether the generator's threads request a real-time priority. A refusal is reported as a doubt.
     pub priority: bool,
 }
 
@@ -64,19 +65,19 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// At random by weight.
+    /// At random, with the probabilities of the weights.
     #[default]
     Weighted,
-    /// In turn, from the first again after the last; each thread separately.
+    /// In turn, and from the first again after the last. Each thread counts separately.
     InTurn,
 }
 
 /// A row of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its name.
+    /// The name of the row.
     pub name: String,
-    /// What it covers.
+    /// What the row covers.
     pub of: RowOf,
 }
 
@@ -96,13 +97,13 @@ pub enum RowOf {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
-    /// A connection sends its next request when the last has been answered.
+    /// A connection sends its next request when the previous one was answered.
     Closed,
-    /// Requests are sent at fixed times, whatever the server does; latency counts from those times.
+    /// Requests are sent at fixed times, whatever the server does. Latencies count from those times.
     Open {
         /// Requests per second.
         rate: f64,
-        /// The gaps.
+        /// The distribution of the gaps between requests.
         arrivals: Arrivals,
     },
 }
@@ -111,46 +112,47 @@ pub enum Pace {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// All equal.
+    /// All gaps are equal.
     #[default]
     Constant,
-    /// Exponentially distributed, as from many independent users.
+    /// Gaps are exponentially distributed, as with many independent users.
     Poisson,
 }
 
-/// What is removed at the beginning.
+/// The beginning of a load that does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WarmUp {
-    /// A start that decays, determined afterwards; less than half.
+    /// The warm-up is determined afterwards, as a decay of service times; it is less than half of the load.
     #[default]
     Auto,
-    /// Nothing.
+    /// There is no warm-up.
     Off,
-    /// A fixed time before the duration starts.
+    /// The warm-up is a fixed time before the duration starts.
     For(Duration),
 }
 
-/// Whether the generator polls for some microseconds rather than sleep: in an open loop before a sending, which makes
-/// it punctual to about a microsecond; in a closed one for the next of several answers, which saves the server from
-/// waking it, as long as answers arrive within that time.
+/// Whether the generator polls for some microseconds instead of sleeping. An open loop polls before a sending, which
+/// makes it punctual to about a microsecond. A closed loop polls for the next of several answers, which saves the
+/// server from waking it, as long as answers arrive within that time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Polling {
-    /// Where there are more cores than generator threads, and in an open loop it takes less than a quarter of a core.
+    /// Poll if there are more cores than generator threads; in an open loop also only if it takes at most a quarter
+    /// of a core.
     #[default]
     Auto,
-    /// Always.
+    /// Always poll.
     On,
-    /// Never: sendings are some 20 µs late, the kernel's time to wake a thread.
+    /// Never poll. Sendings are then some 20 µs late, the kernel's time to wake a thread.
     Off,
 }
 
-/// How often a closed loop polls for answers before it sleeps: about 5 µs. Eight times as long brought a tenth more
-/// requests from nginx with 100 connections, and took more processor time than wrk does.
+/// How often a closed loop polls for answers before it sleeps: about 5 µs. Eight times as many polls brought a tenth
+/// more requests from nginx with 100 connections, but took more processor time than wrk does.
 const LOOKS: u32 = 16;
 
-/// How long before a sending the polling starts, in nanoseconds.
+/// How long before a sending polling starts, in nanoseconds.
 pub(crate) const POLLED: u64 = 50_000;
 
 /// The default number of parts.
@@ -160,7 +162,7 @@ const PARTS: u32 = 40;
 pub const LATE: Duration = Duration::from_millis(5);
 
 impl Plan {
-    /// A closed loop of one connection for ten seconds, sending `request`.
+    /// A plan that sends `request` in a closed loop on one connection for ten seconds.
     pub fn of(request: Request) -> Plan {
         Plan {
             requests: vec![request],
@@ -189,10 +191,10 @@ impl Plan {
         }
     }
 
-    /// Checks whether it can be carried out.
+    /// Checks whether the plan can be carried out.
     ///
     /// # Errors
-    /// What is wrong with it, as a sentence.
+    /// Says what is wrong with the plan, as a sentence.
     pub fn validate(&self) -> Result<(), String> {
         if self.requests.is_empty() {
             return Err("there is nothing to send: at least one request is needed".to_owned());
@@ -225,7 +227,7 @@ impl Plan {
         }
     }
 
-    /// Requests per second of an open loop.
+    /// The rate of an open loop in requests per second; `None` for a closed loop.
     pub fn rate(&self) -> Option<f64> {
         match self.pace {
             Pace::Closed => None,
@@ -238,8 +240,7 @@ impl Plan {
         self.rate().is_some() || self.scenario.is_some()
     }
 
-    /// The rows of reports besides the whole: kinds of requests, in the order of the plan, then groups of them, then
-    /// sessions.
+    /// The rows of reports besides the total: kinds of requests in the order of the plan, then groups, then sessions.
     pub fn rows(&self) -> Vec<Row> {
         let row = |name: &str, of: RowOf| Row { name: name.to_owned(), of };
         let mut rows: Vec<Row> = self.requests.iter().map(|r| row(&r.name, RowOf::Request)).collect();
@@ -253,7 +254,7 @@ impl Plan {
         rows
     }
 
-    /// How long requests are due, in nanoseconds: less than the duration where the most requests are due before its
+    /// How long requests are due, in nanoseconds. It is less than the duration if `max_requests` are due before its
     /// end.
     pub fn span(&self) -> u64 {
         let duration = self.duration.as_nanos() as u64;
@@ -273,7 +274,7 @@ impl Plan {
         }
     }
 
-    /// How often the threads of a closed loop poll for answers before they sleep, on a machine with this many cores.
+    /// The number of polls of a closed loop before it sleeps, on a machine with `cores` cores.
     pub(crate) fn looks(&self, cores: usize) -> u32 {
         match (self.polling, self.pace) {
             (Polling::Off, _) | (_, Pace::Open { .. }) => 0,
@@ -282,7 +283,7 @@ impl Plan {
         }
     }
 
-    /// Whether threads poll before sendings, on a machine with this many cores.
+    /// Whether threads poll before sendings, on a machine with `cores` cores.
     pub(crate) fn polls(&self, cores: usize) -> bool {
         match (self.polling, self.pace) {
             (Polling::Off, _) | (_, Pace::Closed) => false,

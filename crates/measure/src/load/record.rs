@@ -1,4 +1,4 @@
-//! The record of one generator thread, request by request, without allocating.
+//! The record of one generator thread. Recording allocates no memory, except when the distribution of a row grows.
 
 use super::delayed::DelayedRecord;
 use super::failure::{Failure, Failures};
@@ -21,30 +21,30 @@ pub(crate) struct Exchange {
     pub(crate) sent: u64,
     /// How much of the time from due to sent the generator itself was late.
     pub(crate) late: u64,
-    /// The user who sent it, or [`NOBODY`].
+    /// The index of the user who sent it, or [`NOBODY`].
     pub(crate) user: u32,
 }
 
-/// The user of requests that belong to no session.
+/// The value of `user` for requests that belong to no session.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// When a slow request was due, sent and done, in nanoseconds since the first request was due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Slow {
-    /// From due to done.
+    /// The response time: from due to done.
     pub response: u64,
-    /// Due.
+    /// When the request was due.
     pub intended: u64,
-    /// Sent.
+    /// When the request was sent.
     pub sent: u64,
-    /// Done.
+    /// When the request was done.
     pub done: u64,
 }
 
-/// How many of the slowest requests each thread keeps.
+/// The number of slowest requests that each thread keeps.
 const SLOWEST: usize = 1024;
 
-/// The most kinds of requests that get a distribution of their own.
+/// The largest number of rows that get distributions of their own.
 pub(crate) const NAMED: usize = 64;
 
 pub(crate) struct PartRecord {
@@ -54,20 +54,20 @@ pub(crate) struct PartRecord {
     pub(crate) open: Option<OpenRecord>,
     pub(crate) due: u64,
     pub(crate) answered: u64,
-    /// Good answers that arrived in its time, whenever they were due.
+    /// The number of good answers that arrived in the time of this part, whenever their requests were due.
     pub(crate) came: u64,
     pub(crate) failures: Failures,
     pub(crate) bytes: u64,
     pub(crate) backlog: u64,
-    /// The first and the last time at which requests of it were due.
+    /// The first and the last time at which requests of this part were due.
     pub(crate) span: Option<(u64, u64)>,
 }
 
 /// Distributions that only an open loop has.
 pub(crate) struct OpenRecord {
-    /// From due to sent.
+    /// The time from due to sent.
     pub(crate) lag: Histogram<u32>,
-    /// From due to noticed by the generator: its own lateness, without the wait for a free connection.
+    /// The time from due to noticed by the generator: its own lateness, without the wait for a free connection.
     pub(crate) lateness: Histogram<u32>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct KindRecord {
     pub(crate) answered: u64,
     pub(crate) failures: Failures,
     pub(crate) service: Option<Histogram<u32>>,
-    /// What was due in each part.
+    /// The record of each part, by when requests were due.
     pub(crate) parts: Vec<KindPart>,
 }
 
@@ -114,7 +114,7 @@ impl KindRecord {
     }
 }
 
-/// Responses and failures since the start of a turn.
+/// Responses and failures since the start of a turn, for observers.
 #[derive(Default)]
 pub(crate) struct LiveRecord {
     pub(crate) response: [u64; LIVE_BOUNDS.len() + 1],
@@ -124,17 +124,17 @@ pub(crate) struct LiveRecord {
 
 /// The records of one turn.
 pub(crate) struct Recorder {
-    /// The first is what was due before the start.
+    /// The records of the parts; the first is that of requests that were due before the start.
     pub(crate) parts: Vec<PartRecord>,
-    /// The rows of the plan.
+    /// The records of the plan's rows.
     pub(crate) kinds: Vec<KindRecord>,
-    /// The row of each request's group, where it has one.
+    /// For each request, the row of its group if it has one.
     groups: Vec<Option<u32>>,
-    /// The row of each session of the scenario, where it has one.
+    /// For each session of the scenario, its row if it has one.
     sessions: Vec<Option<u32>>,
-    /// Answers and failures.
+    /// The numbers of answers and of failures.
     totals: (u64, u64),
-    /// Published responses while the turn runs, where that was asked for.
+    /// The responses that are published while the turn runs, if that was requested.
     pub(crate) live: Option<Box<LiveRecord>>,
     pub(crate) slowest: BinaryHeap<Reverse<Slow>>,
     /// The detector of stalls.
@@ -143,7 +143,7 @@ pub(crate) struct Recorder {
     pub(crate) reconnects: u64,
     /// When the last measured request was answered or given up.
     pub(crate) last_done: u64,
-    /// Failures to connect while no request was waiting for the connection.
+    /// Failures to connect while no request waited for the connection.
     pub(crate) idle_failures: Failures,
 }
 
@@ -153,7 +153,7 @@ impl Recorder {
         Recorder::with(0, 0, false)
     }
 
-    /// The record of a turn.
+    /// Creates the record of a turn.
     pub(crate) fn new(plan: &Plan) -> Recorder {
         let rows = plan.rows();
         let place = |name: &str, of: RowOf| {
@@ -206,7 +206,7 @@ impl Recorder {
         }
     }
 
-    /// A request has become due; `noticed` is when the generator saw that.
+    /// Records that a request is due; `noticed` is when the generator noticed it.
     pub(crate) fn due(&mut self, part: u16, intended: u64, noticed: u64, backlog: u64) {
         let record = &mut self.parts[usize::from(part)];
         record.due += 1;
@@ -219,14 +219,14 @@ impl Recorder {
         }
     }
 
-    /// A request has been sent.
+    /// Records that a request was sent.
     pub(crate) fn sent(&mut self, exchange: &Exchange) {
         if let Some(open) = &mut self.parts[usize::from(exchange.part)].open {
             open.lag.saturating_record(exchange.sent.saturating_sub(exchange.intended));
         }
     }
 
-    /// A good answer was read completely; `now` is the current part.
+    /// Records that a good answer has arrived completely; `now` is the current part.
     pub(crate) fn answered(&mut self, exchange: &Exchange, read: Reading, now: Option<u16>, bytes: u64) {
         self.listener.answer(read);
         if let Some(record) = now.and_then(|part| self.parts.get_mut(usize::from(part))) {
@@ -246,7 +246,8 @@ impl Recorder {
         self.latency(exchange, done, late, true);
     }
 
-    /// A session has ended that started at a time in a part, successfully or because a request of it failed.
+    /// Records the end of a session, which is successful unless one of its requests failed. The session began at the
+    /// time `began` in the part `part`.
     pub(crate) fn session(
         &mut self,
         session: u32,
@@ -263,8 +264,8 @@ impl Recorder {
         }
     }
 
-    /// A request has failed. Requests that timed out count in the latencies with the time that was waited, so that
-    /// giving up does not make a server look fast; those that failed at once do not count there.
+    /// Records that a request has failed. Requests that timed out count in the latencies with the time that was
+    /// waited, so that giving up does not make a server look fast. Requests that failed at once do not count there.
     pub(crate) fn failed(&mut self, exchange: &Exchange, done: u64, class: Failure) {
         match class {
             Failure::TimedOut | Failure::Unsent => self.listener.give_up(done),
@@ -314,12 +315,12 @@ impl Recorder {
         }
     }
 
-    /// All answers and failures so far.
+    /// The numbers of answers and failures so far.
     pub(crate) fn totals(&self) -> (u64, u64) {
         self.totals
     }
 
-    /// Requests that were given up so far.
+    /// The number of requests that timed out so far.
     pub(crate) fn timeouts(&self) -> u64 {
         self.parts.iter().map(|slice| slice.failures.of(Failure::TimedOut)).sum()
     }

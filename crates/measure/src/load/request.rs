@@ -1,4 +1,4 @@
-//! The requests to the server, and which answers count as good.
+//! The requests to the server, and the checks that decide which answers are good.
 
 use super::http1;
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// One kind of request.
+/// A kind of request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// Its name in reports.
+    /// The name in reports.
     pub name: String,
     /// The method.
     pub method: String,
@@ -17,15 +17,15 @@ pub struct Request {
     pub path: String,
     /// Header lines besides `Host`, `Content-Length` and `Connection`, which are added unless they are given here.
     pub headers: Vec<(String, String)>,
-    /// The content.
+    /// The content in bytes.
     pub body: Vec<u8>,
-    /// How often it is drawn, relative to the others; positive.
+    /// The weight with which the request is drawn, relative to the others; positive.
     pub weight: f64,
-    /// The check of its answers.
+    /// The check of the answers.
     pub check: Check,
-    /// The group of requests with which it shares a row, if any.
+    /// The group with whose other requests it shares a row, if there is one.
     pub group: Option<String>,
-    /// Whether its answers are kept until they have been examined, because more than the check needs them.
+    /// Whether answers are kept until they were examined, because more than the check needs them.
     pub keep: bool,
 }
 
@@ -33,13 +33,13 @@ pub struct Request {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// The good statuses, each a code (`200`) or a class (`2xx`); 2xx and 3xx when empty.
+    /// The good statuses, each a code (`200`) or a class (`2xx`). If there are none, 2xx and 3xx are good.
     #[serde(default, deserialize_with = "statuses")]
     pub status: Vec<String>,
     /// A text that the first MiB of the content must contain.
     #[serde(default)]
     pub contains: Option<String>,
-    /// The least number of bytes of content.
+    /// The smallest number of bytes of content.
     #[serde(default)]
     pub min_bytes: Option<u64>,
     /// The largest number of bytes of content.
@@ -53,7 +53,7 @@ pub struct Check {
     pub json: BTreeMap<String, Value>,
 }
 
-/// How an answer failed.
+/// How an answer failed its check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
     Status,
@@ -61,12 +61,12 @@ pub(crate) enum Failed {
 }
 
 impl Check {
-    /// Whether it examines more than the status and the length.
+    /// Whether the check examines more than the status and the length.
     pub(crate) fn looks_inside(&self) -> bool {
         self.contains.is_some() || !self.headers.is_empty() || !self.json.is_empty()
     }
 
-    /// Judges a complete answer. `head` and `body` are only read if [`Check::looks_inside`].
+    /// Judges a complete answer. `header` and `body` are only used if [`Check::looks_inside`].
     pub(crate) fn judge<'a>(
         &self,
         status: u16,
@@ -102,7 +102,7 @@ impl Check {
         if failed { Err(Failed::Check) } else { Ok(()) }
     }
 
-    /// Judges an answer that an HTTP/1.1 reader kept.
+    /// Judges an answer that a reader of HTTP/1.1 kept.
     pub(crate) fn judge_kept(&self, answer: http1::Head, reader: &http1::Reader) -> Result<(), Failed> {
         let header = |name: &str| http1::header(&reader.kept_head, name);
         self.judge(answer.status, answer.body, header, &reader.kept_body)
@@ -118,7 +118,7 @@ fn status_matches(pattern: &str, status: u16) -> bool {
             .all(|(wanted, found)| wanted.eq_ignore_ascii_case(&b'x') || wanted == found)
 }
 
-/// Whether two values are equal; numbers are, with or without a decimal point.
+/// Whether two JSON values are equal. Numbers are compared by value, with or without a decimal point.
 fn equal(left: &Value, right: &Value) -> bool {
     left == right || left.is_number() && right.is_number() && left.as_f64() == right.as_f64()
 }
@@ -128,7 +128,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 }
 
 impl Request {
-    /// A GET of a path.
+    /// A GET request for a path.
     pub fn get(path: &str) -> Request {
         Request {
             name: format!("GET {path}"),
@@ -143,12 +143,12 @@ impl Request {
         }
     }
 
-    /// Whether head and content of its answers are kept.
+    /// Whether head and content of the answers are kept.
     pub(crate) fn keeps(&self) -> bool {
         self.keep || self.check.looks_inside()
     }
 
-    /// The bytes that are sent in HTTP/1.1.
+    /// The bytes of the request in HTTP/1.1.
     pub(crate) fn http1(&self, host: &str, keep_alive: bool) -> Vec<u8> {
         let given = |name: &str| self.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
         let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
@@ -171,10 +171,10 @@ impl Request {
         bytes
     }
 
-    /// Checks whether it can be written without breaking the framing.
+    /// Checks whether the request can be written without breaking the framing.
     ///
     /// # Errors
-    /// What is wrong with it, as a sentence.
+    /// Says what is wrong with the request, as a sentence.
     pub fn validate(&self) -> Result<(), String> {
         let word = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
         let name = &self.name;
@@ -228,11 +228,11 @@ fn statuses<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Str
         .collect())
 }
 
-/// Reads a file of requests: a line `METHOD PATH`, or `PATH` alone, starts one; lines `Name: value` after it are its
-/// headers, and a line `@FILE` its content. Empty lines and lines that start with `#` are skipped.
+/// Reads a file of requests. A line `METHOD PATH` or `PATH` starts a request, lines `Name: value` after it are its
+/// headers, and a line `@FILE` names its content. Empty lines and lines that start with `#` are skipped.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence that names the line.
+/// Says what is wrong with the file, as a sentence that names the line.
 pub fn request_file(text: &str, folder: &Path) -> Result<Vec<Request>, String> {
     let mut requests: Vec<Request> = Vec::new();
     for (number, line) in text.lines().enumerate() {

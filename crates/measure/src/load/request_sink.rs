@@ -1,61 +1,61 @@
-//! Passes every single request to a consumer, such as a file.
+//! Passes every single request on to a consumer, such as a file.
 
 use super::failure::Failure;
 use super::record::Exchange;
 use std::sync::mpsc::Sender;
 
-/// One request. Times are nanoseconds since the start of its turn; negative in a warm-up before it.
+/// The record of one request. Times are in nanoseconds since the start of the turn; negative in a warm-up before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EachRequest {
-    /// Which of the plan's requests it was.
+    /// The index of the request in the plan.
     pub request: u32,
-    /// When it was due.
+    /// When the request was due.
     pub due: i64,
-    /// When it was sent, or failed without being sent.
+    /// When the request was sent, or failed without being sent.
     pub sent: i64,
-    /// When it was answered, or failed.
+    /// When the request was answered or failed.
     pub done: i64,
-    /// The status of the answer; none where there was none.
+    /// The status of the answer; `None` if there was no answer.
     pub status: Option<u16>,
-    /// Bytes of content of a good answer.
+    /// The number of bytes of content of a good answer.
     pub bytes: u64,
-    /// How it failed; none where it was answered well.
+    /// How the request failed; `None` if it was answered well.
     pub failure: Option<Failure>,
 }
 
-/// Requests of one turn of one server, in the order in which they ended.
+/// Records of requests of one turn of one server, in the order in which the requests ended.
 #[derive(Debug)]
 pub struct Batch {
-    /// The server's place among those of the run.
+    /// The index of the server in the run.
     pub server: usize,
-    /// The turn.
+    /// The number of the turn.
     pub turn: u32,
     /// The requests.
     pub requests: Vec<EachRequest>,
 }
 
-/// Where the requests of a turn are sent.
+/// The consumer of the requests of a turn.
 #[derive(Clone, Debug)]
 pub struct Listeners {
-    /// The server's place among those of the run.
+    /// The index of the server in the run.
     pub server: usize,
-    /// The turn.
+    /// The number of the turn.
     pub turn: u32,
-    /// Takes them in batches, so that a file does not delay the generator.
+    /// The channel that takes batches, so that writing a file does not delay the generator.
     pub sender: Sender<Batch>,
 }
 
 impl PartialEq for Listeners {
-    /// They are not compared: plans that differ only in them send the same.
+    /// Always true: plans that differ only in their listeners send the same requests.
     fn eq(&self, _: &Listeners) -> bool {
         true
     }
 }
 
-/// Requests in a batch.
+/// The number of requests in a full batch.
 const BATCH: usize = 4096;
 
-/// The batch of one thread.
+/// Collects the requests of one thread into batches.
 pub(crate) struct RequestSink {
     to: Listeners,
     start: u64,
@@ -67,7 +67,7 @@ impl RequestSink {
         RequestSink { to: to.clone(), start: 0, requests: Vec::with_capacity(BATCH) }
     }
 
-    /// The turn starts at a time.
+    /// Sets the time at which the turn starts, in nanoseconds on the monotonic clock.
     pub(crate) fn begin(&mut self, start: u64) {
         self.start = start;
     }
@@ -98,7 +98,7 @@ impl RequestSink {
     pub(crate) fn flush(&mut self) {
         let requests = std::mem::replace(&mut self.requests, Vec::with_capacity(BATCH));
         if !requests.is_empty() {
-            // A consumer that has stopped listening has reported the reason itself.
+            // If the consumer has stopped listening, it has reported the reason itself.
             let _ = self.to.sender.send(Batch { server: self.to.server, turn: self.to.turn, requests });
         }
     }

@@ -1,4 +1,4 @@
-//! The result of a run.
+//! The result of a load.
 
 use super::delayed::Delayed;
 use super::doubt::Doubt;
@@ -10,102 +10,102 @@ use super::shared::Ended;
 use super::stalls::Stall;
 use serde::{Deserialize, Serialize};
 
-/// The result of a run, without the warm-up unless stated otherwise.
+/// The result of a load, without the warm-up unless stated otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadResult {
-    /// How it ended.
+    /// How the load ended.
     pub ended: Ended,
-    /// When the first measured request could be due: nanoseconds on the monotonic clock, and since 1970.
+    /// When the first measured request could be due, in nanoseconds on the monotonic clock, and since 1970.
     pub started: (u64, u64),
-    /// The span in which requests were due, in nanoseconds.
+    /// The length of the time in which requests were due, in nanoseconds.
     pub span: u64,
-    /// How far the answers were behind the requests at its end, in nanoseconds; 0 where the server kept up.
+    /// How far the answers were behind the requests at the end of the span, in nanoseconds; 0 if the server kept up.
     pub behind: u64,
-    /// Requests that were due: answered, failed or interrupted.
+    /// The number of requests that were due: answered, failed or interrupted.
     pub due: u64,
-    /// Good answers.
+    /// The number of good answers.
     pub answered: u64,
     /// Failed requests by class.
     pub failures: Failures,
     /// Failures of connections while no request waited for them.
     pub idle_failures: Failures,
-    /// Bytes of content received.
+    /// The number of bytes of content received.
     pub bytes: u64,
-    /// From the time a request was due to its answer. In a closed loop it is due when the connection becomes free.
+    /// Times from when a request was due to its answer. In a closed loop it is due when the connection becomes free.
     pub response: Latencies,
-    /// From the sending to the answer.
+    /// Times from the sending of a request to its answer.
     pub service: Latencies,
-    /// From the time a request was due to its sending; empty in a closed loop.
+    /// Times from when a request was due to its sending; empty in a closed loop.
     pub lag: Latencies,
-    /// The part of the lag that the generator caused: from due to noticed; empty in a closed loop.
+    /// The part of `lag` that the generator caused: from when a request was due to when the generator noticed it.
     pub lateness: Latencies,
     /// The responses that contain a delay of the generator.
     pub delayed: Delayed,
-    /// From the start of a connection until it could be used, including TLS; all connections of the run.
+    /// Times from the start of a connection until it could be used, including TLS, for all connections of the run.
     pub connect: Latencies,
-    /// The most requests that waited for a free connection at one time.
+    /// The largest number of requests that waited for a free connection at one time.
     pub backlog: u64,
-    /// Connections that were made again.
+    /// The number of times that a connection was made again.
     pub reconnects: u64,
     /// The parts of the run, including the warm-up.
     pub parts: Vec<Part>,
-    /// How many of the first parts count as warm-up.
+    /// The number of parts at the beginning that count as warm-up.
     pub warm_up: usize,
-    /// Times without answers although something was due, including the warm-up.
+    /// The times without answers although requests were due, including the warm-up.
     pub stalls: Vec<Stall>,
-    /// The figures of each kind of request, including the warm-up.
+    /// The figures of each row of the plan, including the warm-up.
     pub kinds: Vec<Kind>,
     /// The slowest requests, the slowest first.
     pub slowest: Vec<Slow>,
-    /// What the generator itself consumed.
+    /// What the generator consumed.
     pub generator: GeneratorCost,
-    /// Sessions in progress at the end.
+    /// The number of sessions in progress at the end.
     pub unfinished: u64,
     /// The doubts about the figures.
     pub doubts: Vec<Doubt>,
 }
 
-/// A part of the run: what was due in it, and its outcome, whenever it was answered.
+/// A part of the run: the requests that were due in it, with their outcome, whenever they were answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
-    /// Its start in nanoseconds since the start of the measured span; negative in the warm-up before it.
+    /// The start in nanoseconds since the start of the measured span; negative in the warm-up before it.
     pub from: i64,
-    /// Its end.
+    /// The end, on the same scale.
     pub to: i64,
-    /// Requests that were due.
+    /// The number of requests that were due.
     pub due: u64,
-    /// Good answers to them.
+    /// The number of good answers to these requests.
     pub answered: u64,
-    /// Good answers that arrived in its time, whenever they were due.
+    /// The number of good answers that arrived in the time of this part, whenever their requests were due.
     pub came: u64,
-    /// Failures by class.
+    /// Failed requests by class.
     pub failures: Failures,
-    /// Bytes of content received.
+    /// The number of bytes of content received.
     pub bytes: u64,
-    /// The largest backlog.
+    /// The largest number of requests that waited for a free connection at one time.
     pub backlog: u64,
-    /// From due to answered.
+    /// Times from due to answered.
     pub response: Buckets,
-    /// From sent to answered.
+    /// Times from sent to answered.
     pub service: Buckets,
-    /// From due to sent.
+    /// Times from due to sent.
     pub lag: Buckets,
-    /// From due to noticed.
+    /// Times from due to noticed by the generator.
     pub lateness: Buckets,
     /// The responses that contain a delay of the generator.
     pub delayed: Delayed,
-    /// The share of each row of the plan; empty where there is only one row, or more than 64.
+    /// The figures of each row of the plan; empty if there is only one row, or more than 64.
     pub rows: Vec<PartRow>,
 }
 
-/// A row of the plan in a part.
+/// The figures of one row of the plan in a part.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartRow {
-    /// Good answers; for a session, completed sessions.
+    /// The number of good answers; for a session, of completed sessions.
     pub answered: u64,
-    /// Failures by class; for a session, those that ended it.
+    /// Failed requests by class; for a session, the failures that ended it.
     pub failures: Failures,
-    /// From due to answered; for a session, from when its first request was due to its last answer.
+    /// Times from due to answered; for a session, from when its first request was due to its last answer.
     pub response: Buckets,
     /// The responses that contain a delay of the generator.
     pub delayed: Delayed,
@@ -142,7 +142,7 @@ impl Part {
         self.delayed.least_of(&self.response)
     }
 
-    /// Several parts as one, from the start of the first to the end of the last.
+    /// Joins several parts to one, from the start of the first to the end of the last.
     pub fn together<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Part {
         let mut whole: Option<Part> = None;
         for part in parts {
@@ -167,7 +167,7 @@ impl Part {
         whole.unwrap_or_default()
     }
 
-    /// Its length in nanoseconds.
+    /// The length of the part in nanoseconds.
     pub fn span(&self) -> u64 {
         (self.to - self.from).max(0) as u64
     }
@@ -176,45 +176,45 @@ impl Part {
 /// The figures of one row of the plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kind {
-    /// Its name.
+    /// The name of the row.
     pub name: String,
-    /// What it covers.
+    /// What the row covers.
     pub of: RowOf,
-    /// Good answers.
+    /// The number of good answers.
     pub answered: u64,
-    /// Failures by class.
+    /// Failed requests by class.
     pub failures: Failures,
-    /// From the sending to the answer; only where there are two to 64 kinds.
+    /// Times from the sending to the answer; `None` unless there are two to 64 rows.
     pub service: Option<Latencies>,
 }
 
-/// The consumption of the generator's threads while requests were sent and answered, summed over the threads.
+/// What the generator's threads consumed while requests were sent and answered, summed over the threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GeneratorCost {
-    /// Threads.
+    /// The number of threads.
     pub threads: u32,
-    /// From the first due request to the last answer, in nanoseconds, of one thread.
+    /// The time from the first due request to the last answer, in nanoseconds: the longest of any thread.
     pub elapsed: u64,
-    /// Processor time in its own code, in nanoseconds.
+    /// Processor time in user mode, in nanoseconds.
     pub user: u64,
     /// Processor time in the kernel, in nanoseconds.
     pub system: u64,
-    /// Time ready but waiting for a core, in nanoseconds.
+    /// The time in which threads were ready but waited for a core, in nanoseconds.
     pub waited: u64,
-    /// How often it was made to give up its core.
+    /// How often a thread was preempted.
     pub preempted: u64,
-    /// Requests that it handled, including warm-up and failures.
+    /// The number of requests that were handled, including the warm-up and failures.
     pub requests: u64,
 }
 
 impl GeneratorCost {
-    /// The share of its threads' time that they spent on a core, 0 to 1.
+    /// The share of the threads' time that they spent on a core, from 0 to 1.
     pub fn busy(&self) -> f64 {
         let available = self.elapsed as f64 * f64::from(self.threads);
         if available > 0.0 { (self.user + self.system) as f64 / available } else { 0.0 }
     }
 
-    /// The share of its threads' time that they waited for a core, 0 to 1.
+    /// The share of the threads' time that they waited for a core, from 0 to 1.
     pub fn starved(&self) -> f64 {
         let available = self.elapsed as f64 * f64::from(self.threads);
         if available > 0.0 { self.waited as f64 / available } else { 0.0 }
@@ -222,7 +222,7 @@ impl GeneratorCost {
 }
 
 impl LoadResult {
-    /// Whether the figures may be used: no doubt makes them void.
+    /// Whether the figures may be used, because no doubt makes them void.
     pub fn valid(&self) -> bool {
         !self.doubts.iter().any(|doubt| doubt.voids)
     }
@@ -237,7 +237,7 @@ impl LoadResult {
         &self.parts[self.warm_up.min(self.parts.len())..]
     }
 
-    /// The warm-up.
+    /// The parts of the warm-up.
     pub fn cut(&self) -> &[Part] {
         &self.parts[..self.warm_up.min(self.parts.len())]
     }
@@ -247,7 +247,7 @@ impl LoadResult {
         self.delayed.least_of(&self.response.buckets())
     }
 
-    /// The share of the finished requests that failed, 0 to 1.
+    /// The share of the finished requests that failed, from 0 to 1.
     pub fn failed_share(&self) -> f64 {
         let failed = self.failures.total();
         let all = self.answered + failed;

@@ -10,17 +10,17 @@ use super::tls::TlsSetup;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How a run ended.
+/// How a load ended. The order is that of severity: of several threads' endings the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// As planned.
+    /// The load ended as planned.
     Planned,
-    /// The user interrupted; requests in flight are not counted.
+    /// The user interrupted. Requests in flight do not count.
     Interrupted,
-    /// A limit that aborts the load was exceeded; requests in flight are not counted.
+    /// A limit that aborts the load was exceeded. Requests in flight do not count.
     Aborted,
-    /// For two seconds no connection could be made.
+    /// No connection could be opened for two seconds.
     ServerGone,
 }
 
@@ -28,9 +28,9 @@ pub(crate) struct Shared {
     pub(crate) address: Address,
     pub(crate) target: Target,
     pub(crate) tls: Option<TlsSetup>,
-    /// The requests as bytes, in the order of the plan.
+    /// The bytes of the requests in HTTP/1.1, in the order of the plan.
     pub(crate) encoded: Vec<Vec<u8>>,
-    /// The same for HTTP/2; empty where that is not used.
+    /// The requests prepared for HTTP/2; empty if it is not used.
     pub(crate) frames: Vec<http2::Encoded>,
     pub(crate) expected: Vec<Expect>,
     /// The cumulative weights of the requests.
@@ -78,30 +78,30 @@ impl Shared {
         !self.frames.is_empty()
     }
 
-    /// Clears what the last turn published.
+    /// Resets what the last turn published.
     pub(crate) fn begin(&self) {
         self.stop.store(false, Ordering::Relaxed);
         self.live.iter().for_each(Live::clear);
     }
 
-    /// Tells all threads to stop: the user interrupted, or one of them could not start or gave up.
+    /// Makes all threads stop: the user interrupted, a limit was exceeded, or a thread could not start or gave up.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether all threads are to stop.
+    /// Whether all threads must stop.
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Requests that have been answered or have failed in this turn.
+    /// The number of requests that have been answered or have failed in this turn.
     pub(crate) fn handled(&self) -> u64 {
         let of = |live: &Live| live.answered.load(Ordering::Relaxed) + live.failed.load(Ordering::Relaxed);
         self.live.iter().map(of).sum()
     }
 }
 
-/// What the reader needs to know about a request.
+/// What the reader needs to know about the answer to a request.
 fn expected(request: &Request) -> Expect {
     Expect { no_body: request.method == "HEAD", keep: request.keeps() }
 }
@@ -114,7 +114,7 @@ pub(crate) struct Live {
     pub(crate) backlog: AtomicU64,
     pub(crate) p50: AtomicU64,
     pub(crate) p99: AtomicU64,
-    /// The fields of [`Progress`] with the same names, where the plan asks for them.
+    /// The fields of [`Progress`] with the same names; they are only written if the plan requests it.
     pub(crate) response: [AtomicU64; LIVE_BOUNDS.len() + 1],
     pub(crate) sum: AtomicU64,
     pub(crate) failures: [AtomicU64; Failure::ALL.len()],
@@ -158,29 +158,30 @@ impl Live {
     }
 }
 
-/// The progress of a run, for a line on the screen.
+/// The progress of a load, for a line on the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// Seconds since requests began to be sent.
+    /// The time since the start of the turn, in seconds.
     pub elapsed: f64,
-    /// Good answers.
+    /// The number of good answers.
     pub answered: u64,
-    /// Failed requests.
+    /// The number of failed requests.
     pub failed: u64,
-    /// Good answers per second since the last progress.
+    /// Good answers per second since the previous progress.
     pub rate: f64,
-    /// Requests that wait for a free connection.
+    /// The number of requests that wait for a free connection.
     pub backlog: u64,
-    /// The recent median response, in nanoseconds; with several threads the largest of theirs. 0 before any answer.
+    /// The recent median response in nanoseconds, the largest of all threads; 0 before the first answer.
     pub p50: u64,
-    /// The recent 99th percentile, in the same way.
+    /// The recent 99th percentile of the response in nanoseconds, the largest of all threads; 0 before the first
+    /// answer.
     pub p99: u64,
-    /// Responses since the start of the turn by the first of [`LIVE_BOUNDS`] that they do not exceed, and those beyond
-    /// the last; all 0 where the plan does not ask for it. So are the next two.
+    /// The number of responses since the start of the turn, by the first of [`LIVE_BOUNDS`] that they do not exceed,
+    /// then of those above the last bound. All are 0 unless the plan requests it with `live`.
     pub response: [u64; LIVE_BOUNDS.len() + 1],
-    /// Their sum in nanoseconds.
+    /// The sum of these responses in nanoseconds; 0 unless the plan requests it with `live`.
     pub sum: u64,
-    /// Failures by class.
+    /// Failed requests by class since the start of the turn; all 0 unless the plan requests it with `live`.
     pub failures: Failures,
 }
 

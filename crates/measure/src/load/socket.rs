@@ -7,7 +7,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-/// A socket that is connecting.
+/// Starts to connect a non-blocking socket. When the socket becomes writable, [`outcome`] returns the result.
+///
+/// # Errors
+/// Fails with the kernel's immediate error: refused, no route, no descriptors left, or `WouldBlock` if the queue of a
+/// Unix socket is full, so that the caller must try again later.
 pub(crate) struct Connecting {
     pub(crate) socket: OwnedFd,
     /// Whether the kernel notes when bytes arrive. It does so for TCP, and not for Unix sockets.
@@ -26,7 +30,7 @@ pub(crate) fn connect(address: &Address) -> io::Result<Connecting> {
     };
     let socket = Socket::new(domain, Type::STREAM.nonblocking(), None)?;
     if domain != Domain::UNIX {
-        // Without this a request in two segments would wait for the delayed acknowledgement of the first.
+        // Without TCP_NODELAY, a request in two segments would wait for the delayed acknowledgement of the first.
         let _ = socket.set_tcp_nodelay(true);
     }
     match socket.connect(&name) {
@@ -38,12 +42,12 @@ pub(crate) fn connect(address: &Address) -> io::Result<Connecting> {
     }
 }
 
-/// The result of a connect that was under way.
+/// The result of an attempt to connect that has finished.
 pub(crate) fn outcome(socket: &OwnedFd) -> io::Result<()> {
     SockRef::from(socket).take_error()?.map_or(Ok(()), Err)
 }
 
-/// Sends what fits, without raising a signal when the other end is gone.
+/// Sends as many bytes as the kernel accepts, and returns their number. It raises no signal if the other end is gone.
 pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
     SockRef::from(socket).send_with_flags(bytes, libc::MSG_NOSIGNAL)
 }
@@ -64,7 +68,7 @@ fn note_arrivals(socket: &Socket) -> bool {
     result == 0
 }
 
-/// Receives what is available; 0 is the end of the stream.
+/// Receives the available bytes; 0 means the end of the stream.
 pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     (&*SockRef::from(socket)).read(buffer)
 }
@@ -100,17 +104,17 @@ pub(crate) fn receive_with_arrival(socket: &OwnedFd, buffer: &mut [u8]) -> io::R
     }
 }
 
-/// Closes a socket so that the other end sees a reset: thousands of closed connections would otherwise keep their ports
-/// for a minute and prevent the next run.
+/// Closes a socket with a reset. Thousands of connections that are closed in the usual way would keep their ports for
+/// a minute and prevent the next run.
 pub(crate) fn abandon(socket: OwnedFd) {
-    // Where this is refused, the socket is closed in the usual way.
+    // If the kernel refuses this option, the socket is closed in the usual way.
     let _ = SockRef::from(&socket).set_linger(Some(Duration::ZERO));
 }
 
-/// Raises this process's limit of open descriptors to at least `wanted` if it may.
+/// Raises this process's limit of open descriptors to at least `wanted` if that is permitted.
 ///
 /// # Errors
-/// The limit, when it is lower than `wanted`.
+/// Fails with the limit if it remains lower than `wanted`.
 pub fn allow_descriptors(wanted: u64) -> Result<(), u64> {
     // SAFETY: plain data, filled in and read by the kernel.
     unsafe {

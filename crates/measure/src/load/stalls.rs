@@ -1,33 +1,33 @@
-//! Times without any answer although something was due.
+//! Detects stalls: times without any answer although requests were due.
 
 use serde::{Deserialize, Serialize};
 
-/// A time without answers, in nanoseconds since the start; negative in a warm-up before it.
+/// A stall, with times in nanoseconds since the start; negative in a warm-up before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
-    /// When the last answer before it came, or the first waiting request was due.
+    /// When the last answer before the stall came, or the first waiting request was due, whichever is later.
     pub from: i64,
-    /// When the next answer came, or the last of the requests was given up.
+    /// When the next answer came, or the last waiting request was given up.
     pub to: i64,
-    /// How many requests waited at its end.
+    /// The number of requests that waited at its end.
     pub requests: u64,
 }
 
-/// Shorter stalls are not distinguished from ordinary slowness, in nanoseconds.
+/// The length in nanoseconds below which stalls are not distinguished from ordinary slowness.
 const SHORTEST: u64 = 5_000_000;
 
-/// Nor are stalls shorter than this many times the usual time between answers.
+/// A stall must also be at least this many times as long as the usual time between answers.
 const ORDINARY: u64 = 20;
 
-/// A stall affects at least this many requests: one or two do not show that the server stood still.
+/// The smallest number of requests that a stall affects: one or two do not show that the server stood still.
 const FEWEST: u64 = 3;
 
-/// A time without an answer, as one thread saw it.
+/// A time without answers as one thread saw it, in nanoseconds on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quiet {
-    /// The last answer before it.
+    /// When the last answer before it came.
     from: u64,
-    /// Since when something was due.
+    /// Since when a request was due and nothing was answered.
     due: u64,
     to: u64,
     waiting: u64,
@@ -65,17 +65,17 @@ impl Reading {
 #[derive(Debug, Default)]
 pub(crate) struct Listener {
     waiting: u64,
-    /// The most that waited since the last answer.
+    /// The largest number of requests that waited at one time since the last answer.
     most: u64,
-    /// Since when something is due and nothing was answered.
+    /// Since when a request is due and nothing was answered; `None` if no request waits.
     since: Option<u64>,
     last: u64,
     /// When the generator last polled for answers.
     looked: Option<u64>,
-    /// Since when it had not polled, because it was busy sending or had no core.
+    /// Since when the generator had not polled, because it was busy sending or had no core; `None` if it had.
     blind: Option<u64>,
     quiet: Vec<Quiet>,
-    /// The times from answer to answer while something was due, and their number.
+    /// The sum of the times from answer to answer while a request was due, and their number.
     pub(crate) between: (u64, u64),
 }
 
@@ -99,8 +99,8 @@ impl Listener {
         }
     }
 
-    /// The generator has started to poll for answers, meant to wait for them until a time, and now has the available
-    /// ones.
+    /// Records that the generator began at `begun` to poll for answers, was to wait until `until`, and returned at
+    /// `now`. If it was late, it was blind for answers in between.
     pub(crate) fn looked(&mut self, begun: u64, until: u64, now: u64) {
         let before = self.looked.replace(now).unwrap_or(begun);
         self.blind = if begun > before + SHORTEST / 5 {
@@ -110,7 +110,7 @@ impl Listener {
         };
     }
 
-    /// The server has reacted to a request.
+    /// Records that the server has reacted to a request.
     pub(crate) fn answer(&mut self, read: Reading) {
         let Reading { now, earliest, .. } = read;
         self.note(earliest);
@@ -122,7 +122,7 @@ impl Listener {
         self.since = (self.waiting > 0).then_some(now);
     }
 
-    /// A request is given up, which is no answer.
+    /// Records that a request is given up, which does not count as an answer.
     pub(crate) fn give_up(&mut self, now: u64) {
         if self.waiting <= 1 {
             self.note(self.reading(now, None).earliest);
@@ -140,7 +140,7 @@ impl Listener {
     }
 }
 
-/// The stalls that all threads saw, in the order of time.
+/// The stalls that all threads saw at the same time, in order of time.
 pub(crate) fn stalls(threads: &[&Listener], start: u64) -> Vec<Stall> {
     let (time, answers) = threads.iter().fold((0, 0), |sum, t| (sum.0 + t.between.0, sum.1 + t.between.1));
     let ordinary = time / u64::max(answers, 1) / threads.len().max(1) as u64;
@@ -181,7 +181,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Requests due at times, each with its answer's, in milliseconds.
+    /// A listener that has recorded requests, each given by the times of being due and answered in milliseconds.
     fn heard(requests: &[(u64, u64)]) -> Listener {
         let mut events: Vec<(u64, bool)> =
             requests.iter().flat_map(|(due, done)| [(*due, true), (*done, false)]).collect();
@@ -200,17 +200,17 @@ mod tests {
 
     #[test]
     fn a_stall_is_a_time_without_answers_however_slow_the_rest_is() {
-        // A request each 10 ms, answered after 3; nothing is answered from 1000 to 2000.
+        // One request each 10 ms, answered after 3 ms; but nothing is answered from 1000 to 2000 ms.
         let stalled = |due: u64| if (997..2000).contains(&due) { 2000 + (due - 997) / 100 } else { due + 3 };
         let requests: Vec<(u64, u64)> = (0..500).map(|i| (i * 10, stalled(i * 10))).collect();
         let found = shown(&[&heard(&requests)]);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!((993..=1000).contains(&found[0].0) && found[0].1 == 2000 && found[0].2 >= 99, "{found:?}");
-        // Half of the requests take 200 ms, and none of them is a stall.
+        // Half of the requests take 200 ms. This is slowness and no stall.
         let slow: Vec<(u64, u64)> =
             (0..500).map(|i| (i * 10, i * 10 + if i % 2 == 0 { 200 } else { 3 })).collect();
         assert_eq!(shown(&[&heard(&slow)]), []);
-        // Nothing is due for a long time.
+        // No request is due for a long time.
         assert_eq!(shown(&[&heard(&[(0, 1), (5_000, 5_001), (5_002, 5_003)])]), []);
     }
 

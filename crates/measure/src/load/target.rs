@@ -1,9 +1,9 @@
-//! The target of a load: an address and a protocol.
+//! The target of a load: a server's address and its protocol.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
-/// A place that accepts connections.
+/// An address that accepts connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// An IP address and port.
@@ -21,35 +21,35 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// The version of HTTP.
+/// A version of HTTP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// HTTP/1.1, one request at a time on a connection.
+    /// HTTP/1.1, with one request at a time on a connection.
     #[default]
     Http1,
-    /// HTTP/2, several requests at a time on a connection; without TLS by prior knowledge.
+    /// HTTP/2, with several requests at a time on a connection; without TLS by prior knowledge.
     Http2,
 }
 
-/// Whom to trust when the connection is encrypted.
+/// Which servers are trusted if the connection is encrypted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// The machine's own list of authorities.
+    /// Servers with a certificate from an authority in the system's list.
     System,
-    /// The authorities, or the server's own certificate, in a PEM file.
+    /// Servers with a certificate from an authority in a PEM file, or with a certificate in it.
     File(PathBuf),
-    /// Anyone: the connection is encrypted and the certificate is not checked.
+    /// All servers: the connection is encrypted, but the certificate is not checked.
     Anyone,
 }
 
 /// A server to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Its possible addresses; the first that accepts a connection is used.
+    /// The possible addresses; the first one that accepts a connection is used.
     pub addresses: Vec<Address>,
     /// The `Host` of requests, and the name in the certificate.
     pub host: String,
-    /// Encryption, if any.
+    /// Which servers are trusted, if TLS is used; `None` without TLS.
     pub tls: Option<Trust>,
     /// The version of HTTP.
     pub protocol: Protocol,
@@ -58,10 +58,10 @@ pub struct Target {
 /// Why a text does not name a server.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TargetError {
-    /// Another scheme than http or https.
+    /// The scheme is neither http nor https.
     #[error("‘{0}’ is not a scheme that can be loaded: http, https, or unix:PATH are")]
     Scheme(String),
-    /// No host or socket path.
+    /// The text has no host or socket path.
     #[error("‘{0}’ names no server: write for instance http://localhost:8080/ or unix:/run/app.sock")]
     Nobody(String),
     /// The port is invalid.
@@ -78,11 +78,11 @@ pub enum TargetError {
 }
 
 impl Target {
-    /// Parses `http://host:port/path`, `https://…`, `host:port`, `:port`, or `unix:/path/to.sock` (optionally followed
-    /// by `:/path`). Returns the target and the path with its query. Looks up host names.
+    /// Parses `http://host:port/path`, `https://…`, `host:port`, `:port`, or `unix:/path/to.sock` (optionally
+    /// followed by `:/path`), and looks up the host. Returns the target, and the path with its query.
     ///
     /// # Errors
-    /// When the text names no server, or the host has no address.
+    /// Fails if the text names no server, or the host has no address.
     pub fn parse(text: &str) -> Result<(Target, String), TargetError> {
         if let Some(rest) = text.strip_prefix("unix:") {
             let rest = rest.strip_prefix("//").unwrap_or(rest);
@@ -119,7 +119,7 @@ impl Target {
         Ok((Target { addresses, host: shown, tls, protocol: Protocol::Http1 }, path))
     }
 
-    /// A server at a Unix socket, with plain HTTP/1.1.
+    /// The target of a Unix socket, with HTTP/1.1 and without TLS.
     pub fn unix(path: &Path) -> Target {
         Target {
             addresses: vec![Address::Unix(path.to_owned())],
@@ -129,7 +129,7 @@ impl Target {
         }
     }
 
-    /// Whether every address is on this machine.
+    /// Whether all addresses are on this machine.
     pub fn is_local(&self) -> bool {
         self.addresses.iter().all(|address| match address {
             Address::Tcp(address) => address.ip().is_loopback(),

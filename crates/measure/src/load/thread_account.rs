@@ -1,8 +1,9 @@
-//! The calling thread of the generator: its set-up and its consumption.
+//! The calling thread of the generator: its set-up and what it consumes.
 
 use super::plan::Plan;
 
-/// Pins the thread, makes its timers precise and requests priority. False when priority was requested and refused.
+/// Pins the thread, makes its timers precise and requests priority. Returns false if priority was requested and
+/// refused.
 pub(super) fn settle_thread(plan: &Plan, number: u32) -> bool {
     // SAFETY: plain system calls about the calling thread; the structures are valid when zero and outlive the calls.
     unsafe {
@@ -19,19 +20,19 @@ pub(super) fn settle_thread(plan: &Plan, number: u32) -> bool {
     }
 }
 
-/// The consumption of a thread, times in nanoseconds.
+/// What a thread has consumed; times in nanoseconds.
 pub(super) struct Consumed {
-    /// In user mode.
+    /// Processor time in user mode.
     pub user: u64,
-    /// In the kernel.
+    /// Processor time in the kernel.
     pub system: u64,
-    /// Waiting for a core.
+    /// The time in which the thread was ready but waited for a core.
     pub waited: u64,
-    /// How often another thread preempted it.
+    /// How often the thread was preempted.
     pub preempted: u64,
 }
 
-/// The consumption of the calling thread so far.
+/// What the calling thread has consumed so far.
 pub(super) fn consumed() -> Consumed {
     // SAFETY: the kernel fills in plain data that is valid when zero.
     let usage = unsafe {

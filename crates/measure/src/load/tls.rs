@@ -1,4 +1,4 @@
-//! TLS as a filter between bytes: rustls implements handshake and records, the socket stays ours.
+//! TLS as a filter between bytes: rustls implements handshake and records, and the socket remains with the caller.
 
 use super::failure::Failure;
 use super::target::{Protocol, Target, Trust};
@@ -9,22 +9,22 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What all connections of a run share.
+/// The TLS settings that all connections of a run share.
 #[derive(Clone)]
 pub(crate) struct TlsSetup {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
 }
 
-/// The encryption of one connection.
+/// The TLS session of one connection.
 pub(crate) struct Tls {
     session: ClientConnection,
 }
 
-/// A verifier that trusts the authorities of a file, or of the system where none is given.
+/// A configuration that trusts the authorities in a file, or those of the system if no file is given.
 ///
 /// # Errors
-/// The certificates cannot be read, in words.
+/// Fails if the certificates cannot be read, with a message.
 pub fn client_tls(certificates: Option<&Path>) -> Result<ClientConfig, String> {
     configuration(&certificates.map_or(Trust::System, |path| Trust::File(path.to_owned())))
 }
@@ -48,7 +48,7 @@ fn configuration(trust: &Trust) -> Result<ClientConfig, String> {
 }
 
 impl TlsSetup {
-    /// Reads the authorities and sets the versions and the offered protocol.
+    /// Reads the authorities, and sets the versions of TLS and the protocol to offer.
     pub(crate) fn new(target: &Target, trust: &Trust) -> Result<TlsSetup, String> {
         let mut config = configuration(trust)?;
         config.alpn_protocols = match target.protocol {
@@ -78,13 +78,13 @@ impl Tls {
         self.session.alpn_protocol() == Some(b"h2")
     }
 
-    /// Encrypts bytes of the application.
+    /// Encrypts bytes of the application, and returns the bytes to send.
     pub(crate) fn seal(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
         self.session.writer().write_all(bytes).map_err(|_| Failure::Tls)?;
         self.pending()
     }
 
-    /// The bytes to send.
+    /// Takes the bytes that wait to be sent.
     pub(crate) fn pending(&mut self) -> Result<Vec<u8>, Failure> {
         let mut sealed = Vec::new();
         while self.session.wants_write() {
@@ -93,10 +93,10 @@ impl Tls {
         Ok(sealed)
     }
 
-    /// Decrypts what was received and appends it to `plain`.
+    /// Decrypts received bytes and appends the result to `plain`.
     ///
     /// # Errors
-    /// The error, for a message.
+    /// Fails with a message for the user.
     pub(crate) fn open(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), String> {
         while !bytes.is_empty() {
             let taken = self.session.read_tls(&mut bytes).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Whom TLS trusts, and the messages for servers that are not trusted.
+//! Determines which servers TLS trusts, and says in words why a server is not trusted.
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -9,7 +9,7 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where systems keep trusted authorities.
+/// The files in which systems keep trusted authorities.
 const SYSTEM_LISTS: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -17,7 +17,7 @@ const SYSTEM_LISTS: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// The authorities that the system trusts.
+/// The authorities that the system trusts; an error if there is no list of them.
 pub(super) fn system_roots() -> Result<RootCertStore, String> {
     let list = SYSTEM_LISTS.iter().map(PathBuf::from).find(|path| path.exists()).ok_or(
         "this system has no list of trusted authorities: name the server’s certificate with --trust FILE, or trust \
@@ -29,7 +29,7 @@ pub(super) fn system_roots() -> Result<RootCertStore, String> {
 fn roots(certificates: &[CertificateDer<'static>]) -> RootCertStore {
     let mut store = RootCertStore::empty();
     for certificate in certificates {
-        // Old authorities that no longer parse are common in system lists and must not spoil the others.
+        // System lists often contain old authorities that no longer parse. They are skipped.
         let _ = store.add(certificate.clone());
     }
     store
@@ -42,7 +42,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     if read.is_empty() { Err(cannot("it contains none".to_owned())) } else { Ok(read) }
 }
 
-/// Verifies the certificates of servers, and that they hold the keys.
+/// Verifies servers' certificates, and that servers hold the keys.
 #[derive(Debug)]
 pub(super) struct Verifier {
     accepted: Accepted,
@@ -51,12 +51,12 @@ pub(super) struct Verifier {
 
 #[derive(Debug)]
 enum Accepted {
-    /// Accept every certificate.
+    /// All certificates are accepted.
     All,
-    /// Accept the certificates of a file, and anything signed by one of them.
+    /// The certificates of a file are accepted, and those that one of them has signed.
     Named {
         certificates: Vec<CertificateDer<'static>>,
-        /// The standard verifier; none where no certificate of the file can be an authority.
+        /// The standard verifier; `None` if no certificate of the file can be an authority.
         signed: Option<Arc<WebPkiServerVerifier>>,
     },
 }
@@ -67,7 +67,7 @@ impl Verifier {
         Verifier { accepted: Accepted::All, provider }
     }
 
-    /// A verifier that accepts the certificates of a file, and anything signed by one of them.
+    /// A verifier that accepts the certificates of a file, and those that one of them has signed.
     pub(super) fn of_file(path: &Path, provider: Arc<CryptoProvider>) -> Result<Verifier, String> {
         let certificates = certificates(path)?;
         let authorities = Arc::new(roots(&certificates));
@@ -88,8 +88,8 @@ impl ServerCertVerifier for Verifier {
         let Accepted::Named { certificates, signed } = &self.accepted else {
             return Ok(ServerCertVerified::assertion());
         };
-        // Certificates that openssl makes by default claim to be an authority, which may not be used as a server's
-        // certificate.
+        // Certificates that openssl makes by default claim to be an authority, and the standard verifier would reject
+        // them as certificates of a server.
         if certificates.iter().any(|known| known == end_entity) {
             return Ok(ServerCertVerified::assertion());
         }
@@ -156,7 +156,7 @@ fn certificate(reason: &CertificateError) -> String {
         }
         Revoked => "the server’s certificate was revoked",
         BadEncoding => "the server’s certificate cannot be read",
-        // A bad signature may also mean this: two authorities may have the same name.
+        // A bad signature may also mean that another authority with the same name is trusted.
         _ => "the server’s certificate is not trusted, nor signed by anyone who is",
     };
     format!(
@@ -164,7 +164,7 @@ fn certificate(reason: &CertificateError) -> String {
     )
 }
 
-/// A name such as `HandshakeFailure` as words.
+/// Splits a name such as `HandshakeFailure` into words.
 fn apart(name: &str) -> String {
     let mut text = String::new();
     for letter in name.chars() {

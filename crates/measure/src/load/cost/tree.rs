@@ -63,25 +63,25 @@ impl Tree {
         }
     }
 
-    /// The process at the root.
+    /// The id of the process at the root.
     pub fn root(&self) -> i32 {
         self.root
     }
 
-    /// Its living processes, the root first.
+    /// The ids of the living processes, the root first.
     pub fn processes(&self) -> Vec<i32> {
         let mut found = vec![self.root];
         found.extend(descendants(self.root));
         found
     }
 
-    /// The memory maps of all its processes, concatenated; those that may not be read are left out.
+    /// The memory maps of all processes, concatenated; maps that may not be read are left out.
     pub fn memory_map(&self) -> MemoryMap {
         let maps = self.processes().into_iter().filter_map(|pid| MemoryMap::of(pid).ok());
         MemoryMap { mappings: maps.flat_map(|map| map.mappings).collect() }
     }
 
-    /// The memory of all its processes now.
+    /// The current memory of all processes.
     pub fn memory(&self) -> Memory {
         let mut sum = Memory::default();
         for pid in self.processes() {
@@ -96,7 +96,7 @@ impl Tree {
     /// Reads all accounts but the memory.
     ///
     /// # Errors
-    /// When the root is gone or cannot be read.
+    /// Fails if the root process has ended or cannot be read.
     pub fn read(&self) -> Result<Accounts, String> {
         let mut sum = Accounts { processes: self.processes(), ..Accounts::default() };
         for pid in sum.processes.clone() {
@@ -109,8 +109,8 @@ impl Tree {
         Ok(sum)
     }
 
-    /// Waits until none of its threads runs or waits for a core, such as those that end with their connections; at most
-    /// for `patience`, because some servers are never idle.
+    /// Waits until no thread runs or waits for a core, such as threads that end with their connections. The wait
+    /// lasts at most `patience`, because some servers are never idle.
     pub fn wait_for_rest(&self, patience: Duration) {
         let began = Instant::now();
         while began.elapsed() < patience && self.processes().into_iter().any(is_at_work) {
@@ -118,7 +118,7 @@ impl Tree {
         }
     }
 
-    /// Reads only the counts of its living threads.
+    /// Reads only the counts of living threads.
     pub fn living(&self) -> LivingThreads {
         let (mut living, processes) = (LivingThreads::default(), self.processes());
         processes.iter().for_each(|pid| living.add(*pid));
@@ -128,9 +128,9 @@ impl Tree {
 }
 
 impl Accounts {
-    /// Counts from `before` on what is lost when threads end, thread by thread, so that the difference is right
-    /// although threads started or ended in between; `at_end` was read while they lived. Returns the processor time of
-    /// threads that were never seen.
+    /// Makes the counts that are lost when threads end comparable with `before`: they are recomputed thread by
+    /// thread, so that the difference is right although threads started or ended in between. `at_end` was read while
+    /// those threads lived. Returns the processor time in nanoseconds of threads that were never seen.
     pub fn go_on_from(&mut self, before: &Accounts, at_end: Option<&LivingThreads>) -> u64 {
         let counted = self.living.since(&before.living, at_end.unwrap_or(&self.living));
         self.waited = before.waited + counted.seen.waited;
@@ -139,7 +139,7 @@ impl Accounts {
         counted.unseen
     }
 
-    /// The accounts as readings, each counted from the start of the processes.
+    /// The accounts as readings. Each counts from the start of the processes.
     pub fn readings(&self) -> Vec<Reading> {
         [
             ("time.cpu", self.cpu),
@@ -172,7 +172,7 @@ fn read_process(pid: i32, sum: &mut Accounts) -> Option<()> {
     Some(())
 }
 
-/// Whether a thread of a process runs, or is ready to.
+/// Whether a thread of a process runs, or is ready to run.
 fn is_at_work(pid: i32) -> bool {
     let running = |folder: fs::DirEntry| {
         let stat = fs::read_to_string(folder.path().join("stat")).unwrap_or_default();
@@ -181,13 +181,13 @@ fn is_at_work(pid: i32) -> bool {
     fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().any(running)
 }
 
-/// The stat file of a process, including its awaited children.
+/// The figures in the stat file of a process, including its reaped children.
 struct Times {
-    /// Its own processor time in nanoseconds, ended threads included.
+    /// The processor time of the process in nanoseconds, including ended threads.
     own: u64,
-    /// The part of it in user mode.
+    /// The share of that time in user mode.
     user_share: f64,
-    /// That of its children, in user mode and in the kernel.
+    /// The processor time of reaped children in user mode and in the kernel, in nanoseconds.
     children: (u64, u64),
     faults: (u64, u64),
 }
@@ -195,7 +195,7 @@ struct Times {
 impl Times {
     fn of(pid: i32) -> Option<Times> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name may contain anything; the other fields start after its closing bracket with the third.
+        // The name may contain anything; after its closing bracket the fields continue with the third.
         let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
         let number =
             |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
@@ -214,13 +214,13 @@ impl Times {
     }
 }
 
-/// The number after `name:` in a file of such lines.
+/// The number after `name:` in a text of such lines.
 pub(super) fn number(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The same; 0 where there is none.
+/// The number after `name:` in a text of such lines; 0 if there is none.
 fn field(text: &str, name: &str) -> u64 {
     number(text, name).unwrap_or(0)
 }
@@ -231,8 +231,8 @@ fn ticks_per_second() -> u64 {
     u64::try_from(ticks).ok().filter(|ticks| *ticks > 0).unwrap_or(100)
 }
 
-/// The processor time of another process in nanoseconds, including ended threads: the ticks of its stat file are a
-/// hundred thousand times coarser.
+/// The processor time of another process in nanoseconds, including ended threads. Its resolution is about a hundred
+/// thousand times that of the ticks in the stat file.
 fn cpu_clock(pid: i32) -> Option<u64> {
     let mut clock: libc::clockid_t = 0;
     // SAFETY: the call fills in plain data.

@@ -1,11 +1,12 @@
-//! How much of a server's processor time belongs to threads that were never seen, because they started and ended under
-//! load.
+//! Determines how much of a server's processor time belongs to threads that were never seen, because they started and
+//! ended under load.
 
 use super::sheet::LEVEL;
 use scruple_core::per_request;
 use scruple_core::unit::share;
 
-/// A larger share of the processor time than this, with more nanoseconds than this, is too much.
+/// The share of the processor time, and the nanoseconds, above which unseen threads used too much; both must be
+/// exceeded.
 const MOST: (f64, f64) = (0.05, 100_000.0);
 
 /// The processor time of threads that were never seen, window by window.
@@ -17,17 +18,18 @@ pub(super) struct UnseenThreads {
 }
 
 impl UnseenThreads {
-    /// Adds a window: its requests, and nanoseconds of unseen threads and of all.
+    /// Adds a window: its requests, the nanoseconds of unseen threads, and the nanoseconds of all threads.
     pub(super) fn add(&mut self, requests: u64, unseen: u64, all: u64) {
         self.requests.push(requests as f64);
         self.unseen.push(unseen as f64);
         self.all.push(all as f64);
     }
 
-    /// Why counts that are lost when threads end are absent, where unseen threads used too much time.
+    /// The reason why counts that are lost when threads end are absent; `None` if unseen threads did not use too much
+    /// time.
     ///
-    /// A few threads in every window are not a cost of requests: each window starts with a connection that only shows
-    /// that the server is there, for which some servers start a thread.
+    /// A few unseen threads in every window are not a cost of requests: each window starts with a connection that
+    /// only tests whether the server answers, and some servers start a thread for it.
     pub(super) fn too_much(&self) -> Option<String> {
         let (unseen, all) = (self.unseen.iter().sum::<f64>(), self.all.iter().sum::<f64>());
         let part = unseen / all.max(1.0);
@@ -54,7 +56,7 @@ mod tests {
     fn of(unseen: impl Fn(u64) -> u64) -> Option<String> {
         let mut sum = UnseenThreads::default();
         for (window, requests) in LENGTHS.into_iter().enumerate() {
-            // Neither is the same in each window.
+            // An alternating term, so that no two windows are quite the same.
             sum.add(requests, unseen(requests) + 20_000 * (window as u64 % 2), 25_000 * requests + 500_000);
         }
         sum.too_much()

@@ -1,23 +1,23 @@
-//! Which of the plan's requests is sent next, where no user says so.
+//! Chooses which of the plan's requests is sent next, if no user determines it.
 
 use super::super::plan::{Order, Plan};
 use scruple_core::stats::rng::Pcg;
 
 pub(super) struct Choice {
     random: Pcg,
-    /// The next in turn.
+    /// The index of the next request in turn.
     next: usize,
     order: Order,
 }
 
 impl Choice {
     pub(super) fn of(plan: &Plan, thread: u32) -> Choice {
-        // A stream apart from those of the schedules.
+        // This stream is distinct from those of the schedules.
         let random = Pcg::with_stream(plan.seed, 1 << 32 | u64::from(thread));
         Choice { random, next: 0, order: plan.order }
     }
 
-    /// The next request; `cumulated` are the sums of weights up to and with each.
+    /// The index of the next request; `cumulated` are the cumulative sums of the weights.
     pub(super) fn next(&mut self, cumulated: &[f64]) -> u32 {
         if cumulated.len() == 1 {
             return 0;

@@ -1,4 +1,4 @@
-//! The connections of one thread: which are open, which are being opened, and when to try again.
+//! The connections of one thread: which are open, which are being opened, and when failed ones are tried again.
 
 use super::super::clock::Poller;
 use super::super::connection::{Connection, Link, unconnected};
@@ -13,31 +13,31 @@ use std::io;
 /// The number of connections that one thread opens at a time; more would overflow the queue of most listening sockets.
 const OPENED_AT_A_TIME: usize = 100;
 
-/// The pause before a connection is tried again for which the queue of a Unix socket had no room.
+/// The pause in nanoseconds before connecting again to a Unix socket whose queue had no room.
 const QUEUE_FULL: u64 = 1_000_000;
 
-/// The pause after the first failed attempt, which doubles with each.
+/// The pause in nanoseconds after the first failed attempt. It doubles with each further one.
 const FIRST_PAUSE: u64 = 10_000_000;
 
 pub(super) struct Connections {
     pub(super) poller: Poller,
     pub(super) list: Vec<Connection>,
-    /// How many there may be.
+    /// The largest number of connections.
     most: usize,
     opening: usize,
     pub(super) open: usize,
-    /// Since when none is open.
+    /// The time in nanoseconds since which no connection is open.
     pub(super) none_open_since: u64,
-    /// When those that failed are to be tried again.
+    /// The times at which failed connections are tried again, with their indices.
     retries: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Why the last attempt failed.
+    /// The class of the last failed attempt.
     pub(super) last_failure: Option<Failure>,
-    /// What was wrong with the first failed handshake.
+    /// The reason of the first failed handshake.
     pub(super) tls_trouble: Option<String>,
 }
 
 impl Connections {
-    /// A thread's share of the plan's connections. None is open.
+    /// A thread's share of the plan's connections, none of which is open yet.
     pub(super) fn new(plan: &Plan, thread: u32) -> io::Result<Connections> {
         let part = |whole: u32| (whole / plan.threads + u32::from(thread < whole % plan.threads)) as usize;
         let most = if plan.by_clock() { plan.grow_to.max(plan.connections) } else { plan.connections };
@@ -54,7 +54,7 @@ impl Connections {
         })
     }
 
-    /// Prepares a turn. What is open stays open.
+    /// Prepares a turn. Open connections stay open.
     pub(super) fn begin(&mut self) {
         (self.last_failure, self.tls_trouble) = (None, None);
         for connection in &mut self.list {
@@ -62,12 +62,12 @@ impl Connections {
         }
     }
 
-    /// Whether one more may be opened now.
+    /// Whether the thread may begin to open another connection.
     pub(super) fn may_open(&self) -> bool {
         self.opening < OPENED_AT_A_TIME
     }
 
-    /// Adds one where there may be more. Returns its index.
+    /// Adds a connection if there may be more, and returns its index.
     pub(super) fn grow(&mut self) -> Option<usize> {
         if self.list.len() >= self.most || !self.may_open() {
             return None;
@@ -76,13 +76,13 @@ impl Connections {
         Some(self.list.len() - 1)
     }
 
-    /// Begins to open one. An error says why that failed; [`Connections::failed_to_open`] is to be called then.
+    /// Begins to open a connection. If this returns an error, the caller must call [`Connections::failed_to_open`].
     pub(super) fn connect(&mut self, index: usize, address: &Address, now: u64) -> Result<(), Failure> {
         self.opening += 1;
         let begun = socket::connect(address)
             .and_then(|connecting| self.list[index].begin(connecting, index, &self.poller, now));
         match begun {
-            // The queue of a Unix socket is full: that is no failure yet.
+            // That the queue of a Unix socket is full is not a failure yet.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.opening -= 1;
                 self.retries.push(Reverse((now + QUEUE_FULL, index as u32)));
@@ -92,7 +92,7 @@ impl Connections {
         }
     }
 
-    /// One is open. Returns how long that took.
+    /// Records that a connection is open, and returns how long opening it took in nanoseconds.
     pub(super) fn opened(&mut self, index: usize, now: u64) -> u64 {
         let connection = &mut self.list[index];
         connection.link = Link::Up;
@@ -102,7 +102,7 @@ impl Connections {
         now - connection.since
     }
 
-    /// Closes one. It may be opened again.
+    /// Closes a connection, which may be opened again.
     pub(super) fn close(&mut self, index: usize, now: u64) {
         if self.list[index].link == Link::Up {
             self.open -= 1;
@@ -113,7 +113,7 @@ impl Connections {
         self.list[index].close();
     }
 
-    /// An attempt has failed: the next one is delayed.
+    /// Records that an attempt to connect has failed, and schedules the next one after a pause.
     pub(super) fn failed_to_open(&mut self, index: usize, class: Failure, now: u64) {
         self.opening -= 1;
         self.last_failure = Some(class);
@@ -124,7 +124,7 @@ impl Connections {
         self.retries.push(Reverse((now + pause, index as u32)));
     }
 
-    /// One that is to be tried again by now.
+    /// A connection whose retry is due, if there is one.
     pub(super) fn due_retry(&mut self, now: u64) -> Option<usize> {
         while let Some(Reverse((at, index))) = self.retries.peek().copied() {
             if at > now {
@@ -138,7 +138,7 @@ impl Connections {
         None
     }
 
-    /// When the next one is to be tried again, if that is before `otherwise`.
+    /// The earlier of the time of the next retry and `otherwise`.
     pub(super) fn next_retry(&self, otherwise: u64) -> u64 {
         self.retries.peek().map_or(otherwise, |Reverse((at, _))| otherwise.min(*at))
     }

@@ -1,4 +1,4 @@
-//! What happens on the connections: they open, answer, end and fail.
+//! Handles the events on connections: they open, answer, end and fail.
 
 use super::super::clock;
 use super::super::connection::{Link, broken, unconnected};
@@ -14,7 +14,7 @@ use super::{Due, Generator, LONGEST_SLEEP};
 use std::io;
 
 impl Generator {
-    /// Waits for events and acts on them. Returns how many there were.
+    /// Waits for events and handles them. Returns their number.
     pub(super) fn turn_once(&mut self, wait: u64) -> io::Result<usize> {
         let count = self.connections.poller.wait(wait.min(LONGEST_SLEEP))?;
         self.act_on(count);
@@ -118,7 +118,7 @@ impl Generator {
         plain.clear();
         let opened = tls.open(bytes, &mut plain);
         let handshaking = tls.is_handshaking();
-        // An alert with the reason of our refusal is still sent.
+        // If the handshake is refused, the alert with the reason is still sent.
         let sent = connection.send_handshake(index, &self.connections.poller);
         if let Err(why) = opened {
             self.connections.tls_trouble.get_or_insert(why);
@@ -136,7 +136,7 @@ impl Generator {
         self.memory.plain = plain;
     }
 
-    /// Bytes of HTTP/2: the requests that they end are recorded, and the answers of the protocol are sent.
+    /// Handles bytes of HTTP/2: records the requests that they complete, and sends the protocol's replies.
     fn on_frames(&mut self, index: usize, bytes: &[u8]) {
         let mut done = std::mem::take(&mut self.memory.done);
         let connection = &mut self.connections.list[index];
@@ -156,7 +156,7 @@ impl Generator {
         }
     }
 
-    /// Records requests of HTTP/2 that have ended.
+    /// Records requests of HTTP/2 that are done.
     fn end_streams(&mut self, index: usize, done: &mut Vec<Done>, read: Reading) {
         let now = read.now;
         let part = self.time.part_now(now);
@@ -199,7 +199,7 @@ impl Generator {
         match connection.reader.feed(bytes, expect) {
             Ok((_, None)) => {}
             Ok((used, Some(head))) if used == bytes.len() => self.finish(index, head),
-            // Nothing was requested that could be answered after this answer.
+            // No request is in flight that bytes after this answer could belong to.
             Ok(_) | Err(_) => self.fail(index, Failure::Garbage),
         }
     }
@@ -250,7 +250,7 @@ impl Generator {
         }
     }
 
-    /// The connection failed, and with it the request on it, if any.
+    /// Closes a connection that failed; the requests in flight on it fail with this class.
     pub(super) fn fail(&mut self, index: usize, class: Failure) {
         let connection = &mut self.connections.list[index];
         if connection.link != Link::Up {
@@ -286,7 +286,8 @@ impl Generator {
         }
     }
 
-    /// An attempt to connect has failed: the request that waited for it fails, and the next attempt is delayed.
+    /// Handles a failed attempt to connect: the request that waited for the connection fails, and the next attempt is
+    /// delayed.
     pub(super) fn unconnected(&mut self, index: usize, class: Failure) {
         let now = clock::now();
         self.connections.failed_to_open(index, class, now);

@@ -1,11 +1,11 @@
-//! What a thread publishes while it runs.
+//! Publishes a thread's figures while the load runs.
 
 use super::super::shared::Live;
 use super::Generator;
 use std::sync::atomic::Ordering;
 
 impl Generator {
-    /// Publishes how many requests are done.
+    /// Publishes the numbers of answered and failed requests.
     pub(super) fn publish_counts(&self) {
         let live: &Live = &self.shared.live[self.thread as usize];
         let (answered, failed) = self.recorder.totals();
@@ -13,7 +13,7 @@ impl Generator {
         live.failed.store(failed, Ordering::Relaxed);
     }
 
-    /// Publishes the figures of the current part, or of the one before while the current one has no answers yet.
+    /// Publishes the figures of the current part, or of the one before it while the current one has no answers.
     pub(super) fn publish(&self, now: u64) {
         let live: &Live = &self.shared.live[self.thread as usize];
         live.backlog.store(self.queue.len() as u64, Ordering::Relaxed);

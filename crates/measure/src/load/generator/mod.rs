@@ -1,7 +1,7 @@
-//! One generator thread: an event loop that sends requests when they are due and reads the answers.
+//! One generator thread: an event loop that sends requests when they are due, and reads the answers.
 //!
-//! It allocates nothing per request, makes one system call to send and one to receive, and records its own lateness, so
-//! that a server is never blamed for its load generator.
+//! It allocates no memory per request, makes one system call to send and one to receive, and records its own
+//! lateness, so that delays of the generator are not attributed to the server.
 
 mod choice;
 mod connections;
@@ -33,23 +33,23 @@ use std::sync::Arc;
 use turn_time::TurnTime;
 use users::Users;
 
-/// After this time without any connection the server counts as gone.
+/// The time in nanoseconds without any open connection after which the server counts as gone.
 const GONE: u64 = 2_000_000_000;
 
-/// The number of sends of an open loop after which answers are read, however many more are due.
+/// The number of sends of an open loop after which answers are read, even if more requests are due.
 const BURST: usize = 64;
 
-/// A thread that waits for sockets wakes up at least this often.
+/// The longest time in nanoseconds that a thread waits for events at once.
 const LONGEST_SLEEP: u64 = 50_000_000;
 
-/// How often the counters for the live line are published.
+/// The interval in nanoseconds at which the figures for the live line are published.
 const PUBLISHED: u64 = 200_000_000;
 
 /// A request that is due.
 #[derive(Clone, Copy)]
 struct Due {
     at: u64,
-    /// Its user, or [`NOBODY`].
+    /// The index of the user who sends it, or [`NOBODY`].
     user: u32,
     /// How much of the time since then the generator itself was late.
     late: u64,
@@ -65,11 +65,11 @@ pub(crate) struct Generator {
     users: Option<Users>,
     choice: Choice,
     pub(crate) recorder: Recorder,
-    /// Passes on every request, where that was asked for.
+    /// Passes each request on to listeners, if there are any.
     sink: Option<RequestSink>,
     time: TurnTime,
     in_flight: usize,
-    /// Whether there were more time-outs than the plan allows.
+    /// Whether more requests timed out than the plan allows.
     pub(crate) gave_up: bool,
     memory: Memory,
     arrivals: ArrivalClock,
@@ -78,10 +78,10 @@ pub(crate) struct Generator {
     polling: PollOrSleep,
 }
 
-/// Memory that is used again and again.
+/// Buffers that are reused.
 struct Memory {
     received: Vec<u8>,
-    /// What was received, decrypted.
+    /// The received bytes after decryption.
     plain: Vec<u8>,
     done: Vec<Done>,
 }
@@ -120,25 +120,25 @@ impl Generator {
         self.plan = Arc::clone(plan);
     }
 
-    /// Returns the records.
+    /// Takes the records of the turn.
     pub(crate) fn take_recorder(&mut self) -> Recorder {
         std::mem::replace(&mut self.recorder, Recorder::empty())
     }
 
-    /// The most requests that waited for a connection at a time.
+    /// The largest number of requests that waited for a connection at one time.
     pub(crate) fn longest_queue(&self) -> u64 {
         self.queue.most
     }
 
-    /// What was wrong with the first failed TLS handshake of the turn.
+    /// The reason of the first failed TLS handshake of the turn.
     pub(crate) fn take_tls_trouble(&mut self) -> Option<String> {
         self.connections.tls_trouble.take()
     }
 
-    /// Opens the connections. Returns how many are open when all are, or when the time is over.
+    /// Opens the connections. Returns the number of open ones when all are open, or when the time-out has passed.
     pub(crate) fn open(&mut self) -> Result<usize, Failure> {
         let deadline = clock::now() + self.plan.timeout.as_nanos() as u64;
-        // The server may have closed some since the last turn.
+        // The server may have closed connections since the last turn.
         while self.turn_once(0).map_err(|_| Failure::Unconnected)? > 0 {}
         let mut begun = 0;
         while self.connections.open < self.connections.list.len() && !self.shared.stopped() {
@@ -152,7 +152,7 @@ impl Generator {
             if self.connections.open == 0 && self.connections.last_failure == Some(Failure::Tls) {
                 break;
             }
-            // The time may have passed while this thread waited for a core: events that have arrived still count.
+            // The time may have passed while this thread waited for a core, so events that have arrived still count.
             let late = now >= deadline;
             self.retry(now);
             let wait = if late { 0 } else { self.connections.next_retry(now + 10_000_000) - now };
@@ -168,7 +168,7 @@ impl Generator {
         }
     }
 
-    /// Sends and receives until everything due has been sent and answered, or is to be given up.
+    /// Sends and receives until all due requests were sent and answered, or the run has to end early.
     pub(crate) fn run(&mut self, start: u64) -> Ended {
         self.set_clock(start);
         self.recorder.idle_failures = Default::default();
@@ -240,10 +240,10 @@ impl Generator {
         }
     }
 
-    /// Waits for events and handles them.
+    /// Waits at most `wait` nanoseconds for events and handles them.
     fn await_events(&mut self, wait: u64) -> io::Result<()> {
-        // With a single request in flight the server sleeps in between as well, and polling would last for a whole
-        // answer.
+        // With a single request in flight the server sleeps between requests as well, and polling would last for a
+        // whole answer.
         let looks = if self.in_flight > 1 { self.polling.looks() } else { 0 };
         let begun = clock::now();
         if looks > 0 {
@@ -262,7 +262,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Passes on a request that has ended.
+    /// Passes a finished request on to the listeners, if there are any.
     fn tell(&mut self, exchange: &Exchange, done: u64, status: Option<u16>, outcome: Result<u64, Failure>) {
         if let Some(sink) = &mut self.sink {
             sink.tell(exchange, done, status, outcome);
@@ -298,7 +298,7 @@ impl Generator {
         }
     }
 
-    /// When the next request is due, in an open loop or of a user.
+    /// The time at which the next request is due, by the schedule or a user.
     fn next_due(&self) -> Option<u64> {
         let scheduled = self.schedule.as_ref().and_then(Schedule::next);
         match &self.users {
@@ -307,7 +307,7 @@ impl Generator {
         }
     }
 
-    /// Takes what is due by now.
+    /// Takes a request that is due by now.
     fn take_due(&mut self, now: u64) -> Option<Due> {
         if self.users.is_some() {
             return self.due_of_users(now);
@@ -318,7 +318,7 @@ impl Generator {
         Some(Due { at, user: NOBODY, late: 0 })
     }
 
-    /// Sends what is due by now, in an open loop. Returns the time.
+    /// Sends the requests that are due by now, unless the loop is closed. Returns the time.
     fn send_due(&mut self) -> u64 {
         for _ in 0..BURST {
             let now = clock::now();
@@ -361,7 +361,7 @@ impl Generator {
         self.in_flight == 0 && self.queue.is_empty() && self.done_sending(now)
     }
 
-    /// A connection can take requests: gives it the next that wait. The generator may have been late to see that it can.
+    /// Uses a connection that can take requests: sends the waiting requests on it, and offers it if it is still free.
     fn ready(&mut self, index: usize, now: u64, late: u64) {
         if !self.time.is_under_way() {
             return;
@@ -374,12 +374,12 @@ impl Generator {
         self.offer(index);
     }
 
-    /// Puts an idle connection where the next request finds it.
+    /// Makes an idle connection available to the next request.
     fn offer(&mut self, index: usize) {
         self.queue.offer(index, &mut self.connections.list[index], self.schedule.is_none());
     }
 
-    /// Fails requests that have waited too long.
+    /// Fails the requests that have waited for longer than `timeout` nanoseconds.
     fn give_up_on(&mut self, now: u64, timeout: u64) {
         for index in 0..self.connections.list.len() {
             if self.connections.list[index].http2.is_some() {
@@ -402,8 +402,8 @@ impl Generator {
         }
     }
 
-    /// Accounts for what was in flight when the turn ended, at `now`: given up, or, when interrupted, not counted at
-    /// all. Its connections are closed, the others stay open.
+    /// Accounts for the requests that are in flight or wait when the turn ends at `now`: they failed, or do not count
+    /// at all if the turn was interrupted. Connections with requests in flight are closed, the others stay open.
     pub(crate) fn settle(&mut self, ended: Ended, now: u64) {
         for index in 0..self.connections.list.len() {
             let busy: Vec<Exchange> = self.connections.list[index].exchanges().collect();

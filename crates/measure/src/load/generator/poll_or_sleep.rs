@@ -1,29 +1,29 @@
-//! Whether a closed loop polls for answers before it sleeps.
+//! Decides whether a closed loop polls for answers before it sleeps.
 //!
-//! A busy server answers within microseconds. A generator that sleeps in between has to be woken for nearly every
-//! answer, and the server does the waking, which costs it answers. Polling for no longer than a sleep costs is at most
-//! twice as expensive as knowing beforehand which of the two is cheaper (Karlin, Li, Manasse and Owicki 1991,
-//! "Empirical studies of competitive spinning for a shared-memory multiprocessor"). Where polling fails, because the
-//! server is slow or waits for this very core, it becomes rare.
+//! A busy server answers within microseconds. If the generator sleeps in between, the server has to wake it for
+//! nearly every answer, which costs the server answers. Polling for no longer than a sleep costs is at most twice as
+//! expensive as knowing beforehand which of the two is cheaper (Karlin, Li, Manasse and Owicki 1991, "Empirical
+//! studies of competitive spinning for a shared-memory multiprocessor"). If polling fails, because the server is slow
+//! or waits for this very core, it becomes rare.
 
-/// The most sleeps between two attempts.
+/// The largest number of sleeps between two attempts to poll.
 const LONGEST_REST: u32 = 64;
 
 pub(super) struct PollOrSleep {
     looks: u32,
-    /// Sleeps after the last attempt, if that failed.
+    /// The number of sleeps after the last attempt; 0 if it succeeded.
     rest: u32,
-    /// How many of them remain.
+    /// How many of these sleeps remain.
     resting: u32,
 }
 
 impl PollOrSleep {
-    /// With this many polls in an attempt.
+    /// Creates a decider whose attempts consist of this many polls.
     pub(super) fn new(looks: u32) -> PollOrSleep {
         PollOrSleep { looks, rest: 0, resting: 0 }
     }
 
-    /// How often to poll before the next sleep.
+    /// The number of polls before the next sleep.
     pub(super) fn looks(&mut self) -> u32 {
         if self.resting > 0 {
             self.resting -= 1;

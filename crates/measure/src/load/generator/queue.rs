@@ -1,4 +1,4 @@
-//! What waits in one thread: requests for a connection, and connections for a request.
+//! The queues of one thread: requests that wait for a connection, and connections that wait for a request.
 
 use super::super::connection::Connection;
 use super::Due;
@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 pub(super) struct Queue {
     /// Requests that wait for a connection.
     requests: VecDeque<Due>,
-    /// The most requests that waited at a time.
+    /// The largest number of requests that waited at one time.
     pub(super) most: u64,
-    /// Idle connections, the longest idle first.
+    /// Idle connections, the longest idle one first.
     idle: VecDeque<u32>,
-    /// Connections of a closed loop that have become idle and are used next, together.
+    /// Connections of a closed loop that have become idle, and will be used together.
     gathered: Vec<u32>,
 }
 
@@ -24,7 +24,7 @@ impl Queue {
         self.most = 0;
     }
 
-    /// How many requests wait.
+    /// The number of waiting requests.
     pub(super) fn len(&self) -> usize {
         self.requests.len()
     }
@@ -33,28 +33,28 @@ impl Queue {
         self.requests.is_empty()
     }
 
-    /// A request waits for a connection.
+    /// Appends a request that waits for a connection.
     pub(super) fn push(&mut self, due: Due) {
         self.requests.push_back(due);
         self.most = self.most.max(self.requests.len() as u64);
     }
 
-    /// A request waits before all others.
+    /// Inserts a request before all others that wait.
     pub(super) fn push_first(&mut self, due: Due) {
         self.requests.push_front(due);
     }
 
-    /// The request that waits the longest.
+    /// Removes the request that has waited longest.
     pub(super) fn pop(&mut self) -> Option<Due> {
         self.requests.pop_front()
     }
 
-    /// Nothing waits any more.
+    /// Removes all waiting requests.
     pub(super) fn clear(&mut self) {
         self.requests.clear();
     }
 
-    /// A connection that can take a request, if no other request waits.
+    /// Removes an idle connection that can take a request; `None` if other requests wait or no connection is free.
     pub(super) fn take_idle(&mut self, connections: &mut [Connection]) -> Option<usize> {
         if !self.requests.is_empty() {
             return None;
@@ -69,7 +69,7 @@ impl Queue {
         None
     }
 
-    /// Keeps a connection that has become idle for the next request, or for the next use of all that were gathered.
+    /// Adds a connection that has become idle: with `gather` to those that are used together, else to the idle ones.
     pub(super) fn offer(&mut self, index: usize, connection: &mut Connection, gather: bool) {
         if connection.is_free() && !connection.queued {
             connection.queued = true;
@@ -81,7 +81,7 @@ impl Queue {
         }
     }
 
-    /// Takes the connections that were gathered; [`Queue::give_back`] returns the memory.
+    /// Takes the gathered connections; [`Queue::give_back`] returns the memory.
     pub(super) fn take_gathered(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.gathered)
     }

@@ -1,4 +1,4 @@
-//! Sends requests, and chooses which.
+//! Sends requests, and chooses which request is sent.
 
 use super::super::clock;
 use super::super::failure::Failure;
@@ -6,8 +6,8 @@ use super::super::record::{Exchange, NOBODY};
 use super::{Due, Generator};
 
 impl Generator {
-    /// Sends, in a closed loop, on all connections that have become free: together, so that the server finds several
-    /// requests when it wakes up.
+    /// Sends, in a closed loop, on all connections that have become free. They are used together, so that the server
+    /// finds several requests when it wakes up.
     pub(super) fn send_gathered(&mut self) {
         let mut gathered = self.queue.take_gathered();
         for index in gathered.drain(..).map(|index| index as usize) {
@@ -43,7 +43,7 @@ impl Generator {
         self.sent(index, exchange, now, sent);
     }
 
-    /// Sends a request as the plan has it.
+    /// Sends a request of the plan, encoded beforehand.
     pub(super) fn send_prepared(&mut self, index: usize, exchange: Exchange) -> Result<(), Failure> {
         let (shared, request) = (&*self.shared, exchange.request as usize);
         let connection = &mut self.connections.list[index];
@@ -58,7 +58,7 @@ impl Generator {
         }
     }
 
-    /// A request was sent, or could not be.
+    /// Handles the result of sending a request.
     pub(super) fn sent(&mut self, index: usize, exchange: Exchange, now: u64, sent: Result<(), Failure>) {
         if let Err(class) = sent {
             if !self.connections.list[index].exchanges().any(|under_way| under_way == exchange) {
@@ -69,7 +69,7 @@ impl Generator {
         }
     }
 
-    /// Which of the plan's requests is sent.
+    /// The index of the plan's request that is sent for `due`.
     pub(super) fn request_of(&mut self, due: Due) -> u32 {
         match &self.users {
             Some(users) if due.user != NOBODY => users.request(due.user),

@@ -1,28 +1,28 @@
-//! The time of one turn, and the requests that a thread begins in it.
+//! The time of one turn, and the number of requests that a thread begins in it.
 
 use super::super::plan::Plan;
 
-/// When a turn begins and ends, how many requests it may have, and how many have begun.
+/// When a turn begins and ends, how many requests the thread may begin in it, and how many it has begun.
 pub(super) struct TurnTime {
-    /// `u64::MAX` until it begins, and again once it is over.
+    /// The start in nanoseconds; `u64::MAX` before the turn begins and after it is over.
     pub(super) start: u64,
-    /// From here on nothing new is sent.
+    /// The end in nanoseconds; no new request is sent from then on.
     pub(super) end: u64,
-    /// What its parts divide, in nanoseconds; requests that were due before the end are answered within it.
+    /// The length in nanoseconds that is divided into parts.
     span: u64,
     parts: u64,
-    /// The most requests.
+    /// The largest number of requests.
     pub(super) limit: u64,
-    /// Requests begun in it, those of the warm-up before it not among them.
+    /// The number of requests begun in the turn, without those of the warm-up before it.
     begun: u64,
-    /// Whether its parts are ended by the count of requests as well.
+    /// Whether parts also end by the number of requests.
     by_count: bool,
-    /// When the last request was due.
+    /// The time at which the last request was due.
     pub(super) last_due: u64,
 }
 
 impl TurnTime {
-    /// The share of a thread in a turn that has not begun.
+    /// The share of one thread in a turn that has not begun.
     pub(super) fn of(plan: &Plan, thread: u32) -> TurnTime {
         let (thread, threads) = (u64::from(thread), u64::from(plan.threads));
         let share = |most: u64| most / threads + u64::from(thread < most % threads);
@@ -43,7 +43,8 @@ impl TurnTime {
         self.end = start + plan.duration.as_nanos() as u64;
     }
 
-    /// Nothing is scheduled: parts end when their share of the requests has begun, if that is before their time.
+    /// Makes parts end when their share of the requests has begun, if that is before their time. It is for turns
+    /// without a schedule.
     pub(super) fn end_parts_by_count(&mut self) {
         self.by_count = self.limit < u64::MAX;
     }
@@ -61,18 +62,18 @@ impl TurnTime {
         now >= self.end || self.is_used_up()
     }
 
-    /// Whether as many requests have begun as may.
+    /// Whether the largest number of requests has begun.
     pub(super) fn is_used_up(&self) -> bool {
         self.begun >= self.limit
     }
 
-    /// Counts a request of that part.
+    /// Counts a request that begins in this part.
     pub(super) fn count(&mut self, part: u16) {
         self.begun += u64::from(part > 0);
     }
 
-    /// The part that a time belongs to: by the clock, or by the count of requests where that is ahead. 0 is the warm-up
-    /// before the start.
+    /// The part that a time belongs to: by the clock, or by the number of requests if that is ahead. Part 0 is the
+    /// warm-up before the start.
     pub(super) fn part(&self, at: u64) -> u16 {
         if at < self.start {
             return 0;
@@ -82,7 +83,7 @@ impl TurnTime {
         by_clock.max(by_count).min(self.parts - 1) as u16 + 1
     }
 
-    /// The part at a time; none after the last.
+    /// The part at a time; `None` after the last part.
     pub(super) fn part_now(&self, now: u64) -> Option<u16> {
         (now < self.start.saturating_add(self.span)).then(|| self.part(now))
     }

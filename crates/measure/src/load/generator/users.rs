@@ -1,7 +1,7 @@
-//! Users: sessions of several requests, with the values that they carry from one to the next.
+//! Users: sessions of several requests, with values that are carried from one request to the next.
 //!
-//! A user's request is due when a session starts, and later when the previous answer has arrived and the think time is
-//! over. All users wait for connections in one queue, like requests without users.
+//! A user's first request is due when the session starts, and each further one when the previous answer has arrived
+//! and the think time is over. Requests of users wait for connections in the same queue as other requests.
 
 use super::super::failure::Failure;
 use super::super::plan::Order;
@@ -21,20 +21,20 @@ mod flow;
 /// The users of one thread.
 pub(super) struct Users {
     scenario: Arc<Scenario>,
-    /// Whether a user who has ended a session starts another.
+    /// Whether a user whose session has ended starts another one.
     closed: bool,
     users: Vec<User>,
     vacant: Vec<u32>,
-    /// When users send their next requests.
+    /// When users send their next requests: the time and the index of the user.
     wakes: BinaryHeap<Reverse<(u64, u32)>>,
     random: Pcg,
     turn: usize,
     cumulated: Vec<f64>,
-    /// Users that are present.
+    /// The number of users that are present.
     live: usize,
-    /// Whether no more sessions start, because data that is used once has run out.
+    /// Whether no more sessions start, because data that may be used only once has run out.
     used_up: bool,
-    /// Sessions in progress at the end.
+    /// The number of sessions in progress at the end.
     unfinished: u64,
 }
 
@@ -42,23 +42,23 @@ struct User {
     number: u32,
     session: u32,
     step: u32,
-    /// When the first request of the session was due, and in which part.
+    /// The time at which the session's first request was due, and the part of that time.
     began: (u64, u16),
     values: Vec<Option<Vec<u8>>>,
     cookies: Cookies,
-    /// The path of the last request, which cookies are set for.
+    /// The path of the last request, to which cookies of its answer apply.
     path: String,
-    /// The target of the last answer's redirect.
+    /// The redirect of the last answer, if it is to be followed.
     hop: Option<Hop>,
     hops: u32,
 }
 
-/// A redirect to follow.
+/// A redirect that is to be followed.
 struct Hop {
     path: String,
-    /// Whether it becomes a GET without content.
+    /// Whether the redirected request is a GET without content.
     get: bool,
-    /// When the request was sent that started it.
+    /// The time at which the original request was sent.
     sent: u64,
 }
 
@@ -84,12 +84,12 @@ impl Users {
         }
     }
 
-    /// When the next user sends something.
+    /// The time at which the next user sends a request.
     pub(super) fn next(&self) -> Option<u64> {
         self.wakes.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Whether no user is present or will be.
+    /// Whether no user is present and none will return; `ended` says that the turn is over.
     pub(super) fn gone(&self, ended: bool) -> bool {
         self.wakes.is_empty() && (self.live == 0 || ended)
     }
@@ -106,7 +106,7 @@ impl Users {
         self.wakes.pop().map(|Reverse((at, user))| Due { at, user, late: 0 })
     }
 
-    /// Adds a user; none where data has run out.
+    /// Adds a user; `None` if data has run out.
     fn arrive(&mut self, number: u32) -> Option<u32> {
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.users.push(User {
@@ -136,7 +136,7 @@ impl Users {
         self.vacant.push(index);
     }
 
-    /// Starts a session; false where data has run out.
+    /// Starts a session; false if data has run out.
     fn begin(&mut self, index: u32) -> bool {
         let user = &mut self.users[index as usize];
         user.session = match (self.scenario.recorded.get(user.number as usize), self.scenario.order) {
@@ -176,17 +176,17 @@ impl Users {
         &self.session(index).steps[self.users[index as usize].step as usize]
     }
 
-    /// Which of the plan's requests a user sends next.
+    /// The index of the plan's request that a user sends next.
     pub(super) fn request(&self, index: u32) -> u32 {
         self.step(index).request
     }
 
-    /// When the request was sent that a redirect continues.
+    /// The time at which the request was sent that a redirect continues; `None` if there is no redirect.
     pub(super) fn sent_before(&self, index: u32) -> Option<u64> {
         self.users[index as usize].hop.as_ref().map(|hop| hop.sent)
     }
 
-    /// The request as this user sends it; none where it is that of the plan.
+    /// The request as this user sends it; `None` if it does not differ from the plan's.
     pub(super) fn composed(&mut self, index: u32, base: &Request, encrypted: bool) -> Option<Request> {
         let scenario = Arc::clone(&self.scenario);
         let user = &mut self.users[index as usize];
@@ -217,8 +217,8 @@ impl Users {
         Some(request)
     }
 
-    /// Processes an answer: keeps cookies and values, follows redirects. Returns the outcome of the request; none where
-    /// it continues elsewhere.
+    /// Processes an answer: keeps cookies and values, and follows redirects. Returns the outcome of the request;
+    /// `None` if a redirect continues it.
     fn look(
         &mut self,
         exchange: &Exchange,
@@ -264,7 +264,7 @@ impl Users {
     }
 }
 
-/// The path that a redirect leads to, on the same server.
+/// The path that a redirect leads to; `None` if it leads to another server.
 fn local(place: &[u8], from: &str, host: &str) -> Option<String> {
     let place = std::str::from_utf8(place).ok()?;
     let place = place.split('#').next().unwrap_or(place);

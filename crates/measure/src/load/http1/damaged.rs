@@ -1,4 +1,4 @@
-//! Damaged answers give an error or what was read, however the bytes are divided.
+//! Tests that damaged answers give an error or what was read, however the bytes are divided.
 
 use super::*;
 use scruple_fuzz::Corpus;

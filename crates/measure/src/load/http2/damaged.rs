@@ -1,4 +1,4 @@
-//! Damaged answers: an error or what was read, in whatever portions they come.
+//! Tests that damaged answers give an error or what was read, however the bytes are divided.
 
 use super::*;
 use crate::load::record::NOBODY;

@@ -10,7 +10,7 @@ pub(super) const GOAWAY: u8 = 7;
 pub(super) const WINDOW_UPDATE: u8 = 8;
 pub(super) const CONTINUATION: u8 = 9;
 
-/// The flag of the last frame of a stream, and of answers to SETTINGS and PING.
+/// The flag of the last frame of a stream; in SETTINGS and PING the same bit marks an acknowledgement.
 pub(super) const END_STREAM: u8 = 1;
 pub(super) const ACK: u8 = 1;
 pub(super) const END_HEADERS: u8 = 4;
@@ -23,21 +23,21 @@ pub(super) const MAX_CONCURRENT_STREAMS: u16 = 3;
 pub(super) const INITIAL_WINDOW_SIZE: u16 = 4;
 pub(super) const MAX_FRAME_SIZE: u16 = 5;
 
-/// The error code of requests that are given up.
+/// The error code that is sent for requests that are given up.
 pub(super) const CANCEL: u32 = 8;
 
-/// The longest content of a frame that either end may send without being allowed more.
+/// The longest content of a frame, in bytes, that an end may send unless the other end allows more.
 pub(super) const LONGEST: usize = 16_384;
 
-/// The windows that both ends begin with.
+/// The initial flow-control window of both ends, in bytes.
 pub(super) const WINDOW: u32 = 65_535;
 
-/// What a client sends first.
+/// The bytes that a client sends first.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 const HEAD: usize = 9;
 
-/// A frame that has come as a whole.
+/// A frame that has arrived completely.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub(super) kind: u8,
@@ -46,12 +46,12 @@ pub(super) struct Frame<'a> {
     pub(super) content: &'a [u8],
 }
 
-/// The content is longer than was allowed.
+/// The error that a frame is longer than allowed.
 #[derive(Debug)]
 pub(super) struct TooLong;
 
 impl<'a> Frame<'a> {
-    /// The frame that the bytes begin with, and how many bytes it takes; none where its end has not come yet.
+    /// The first frame of the bytes and its length; `None` if it is incomplete.
     pub(super) fn first(bytes: &'a [u8]) -> Result<Option<(Frame<'a>, usize)>, TooLong> {
         let Some((head, rest)) = bytes.split_at_checked(HEAD) else { return Ok(None) };
         let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
@@ -67,7 +67,7 @@ impl<'a> Frame<'a> {
         self.flags & flag != 0
     }
 
-    /// The content of DATA or HEADERS without padding and priority; none where it is malformed.
+    /// The content of DATA or HEADERS without padding and priority; `None` if it is malformed.
     pub(super) fn inner(&self) -> Option<&'a [u8]> {
         let mut content = self.content;
         if self.has(PADDED) {
@@ -80,12 +80,12 @@ impl<'a> Frame<'a> {
         Some(content)
     }
 
-    /// The single number that RST_STREAM and WINDOW_UPDATE carry.
+    /// The number in RST_STREAM or WINDOW_UPDATE; `None` if the length is wrong.
     pub(super) fn number(&self) -> Option<u32> {
         (self.content.len() == 4).then(|| number(self.content))
     }
 
-    /// The pairs of SETTINGS.
+    /// The pairs of SETTINGS; `None` if the length is wrong.
     pub(super) fn settings(&self) -> Option<impl Iterator<Item = (u16, u32)> + use<'a>> {
         let pairs = self.content.chunks_exact(6);
         let whole = pairs.remainder().is_empty();
@@ -93,7 +93,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The first four bytes as a number.
+/// The first four bytes as a big-endian number.
 pub(super) fn number(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
@@ -103,18 +103,18 @@ fn head(length: usize, kind: u8, flags: u8, stream: u32) -> [u8; HEAD] {
     [a, b, c, kind, flags, d, e, f, g]
 }
 
-/// Adds a frame.
+/// Appends a frame to `out`.
 pub(super) fn write(kind: u8, flags: u8, stream: u32, content: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&head(content.len(), kind, flags, stream));
     out.extend_from_slice(content);
 }
 
-/// A frame that carries a single number.
+/// Appends a frame that carries one number.
 pub(super) fn of_number(kind: u8, stream: u32, value: u32, out: &mut Vec<u8>) {
     write(kind, 0, stream, &value.to_be_bytes(), out);
 }
 
-/// The block of fields that begins at `from` becomes HEADERS, and CONTINUATION where it is too long for one frame.
+/// Turns the block of fields from `from` on into a HEADERS frame, and CONTINUATION frames if it is too long for one.
 pub(super) fn headers(from: usize, end: bool, stream: u32, out: &mut Vec<u8>) {
     let length = out.len() - from;
     let flags = if end { END_STREAM } else { 0 };
@@ -130,7 +130,7 @@ pub(super) fn headers(from: usize, end: bool, stream: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Leaves room for the head of [`headers`]. Returns where the block begins.
+/// Reserves room for the frame head that [`headers`] writes. Returns the start of the block.
 pub(super) fn room(out: &mut Vec<u8>) -> usize {
     out.extend_from_slice(&[0; HEAD]);
     out.len()

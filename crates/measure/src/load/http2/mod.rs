@@ -1,7 +1,7 @@
-//! HTTP/2 without sockets (RFC 9113): bytes that have come go in, bytes that are to be sent come out.
+//! HTTP/2 without sockets (RFC 9113): received bytes go in, bytes to be sent come out.
 //!
-//! It is written here and not taken from a library because the processor time of a request is to be that of the best
-//! generators: nothing is allocated for a request whose answer is not kept, and requests are coded beforehand.
+//! It is written here and not taken from a library so that a request takes as little processor time as with the best
+//! generators: a request whose answer is not kept needs no allocation, and requests are encoded beforehand.
 
 #[cfg(test)]
 mod damaged;
@@ -18,70 +18,70 @@ use hpack::{Decoder, Encoder, Prepared};
 use std::sync::Arc;
 use stream::{Stream, Upload};
 
-/// The fields of a head, in their order; names are in lower case.
+/// The fields of a head in order: names in lower case, and values.
 pub(crate) type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// A request, prepared for any connection.
+/// A request that is prepared for any connection.
 pub(crate) struct Encoded {
     fields: Vec<Prepared>,
     body: Arc<[u8]>,
     keep: bool,
-    /// Whether its answer has no content, whatever length it names.
+    /// Whether the answer has no content, whatever length it states: the request was HEAD.
     bodiless: bool,
 }
 
-/// One connection.
+/// The state of one connection.
 pub(crate) struct Http2 {
     encoder: Encoder,
     decoder: Decoder,
     streams: Vec<Stream>,
     next: u32,
     most: usize,
-    /// How many streams the server allows, once it has told.
+    /// The number of concurrent streams that the server allows; `None` until its SETTINGS have arrived.
     allowed: Option<usize>,
-    /// Bytes that are to be sent.
+    /// Bytes that wait to be sent.
     outgoing: Vec<u8>,
-    /// The beginning of a frame whose end has not come.
+    /// The beginning of an incomplete frame.
     partial: Vec<u8>,
-    /// A head whose end has not come: its stream, whether that ends with it, and the block so far.
+    /// An incomplete head: its stream, whether the stream ends with it, and the block so far.
     head: Option<(u32, bool, Vec<u8>)>,
-    /// Content that the server takes now, on the whole and of a new stream.
+    /// The number of bytes of content that the server accepts now: on the connection, and on a new stream.
     room: i64,
     room_of_stream: i64,
     longest: usize,
-    /// Content that has come since room for more was last announced.
+    /// The number of received bytes of content that no WINDOW_UPDATE has acknowledged yet.
     taken: u32,
     greeted: bool,
     closing: bool,
     served: bool,
 }
 
-/// An exchange that has ended.
+/// A request that has been answered or has failed.
 pub(crate) struct Done {
     pub(crate) exchange: Exchange,
     pub(crate) status: u16,
-    /// With this many bytes of content, or failed in this way.
+    /// The number of bytes of content, or how the request failed.
     pub(crate) outcome: Result<u64, Failure>,
-    /// The head and the content, where they are kept.
+    /// The head and the content, if they are kept.
     pub(crate) kept: (Fields, Vec<u8>),
 }
 
-/// How much content is kept for a check; the rest is only counted.
+/// The number of bytes of content that are kept for a check. Further content is only counted.
 const KEPT: usize = 1 << 20;
 
-/// The receive window for content in flight, large enough that we never delay the server.
+/// The receive window in bytes. It is so large that flow control never delays the server.
 const WINDOW: u32 = 16 << 20;
 
-/// Streams until the server says how many it allows.
+/// The number of concurrent streams until the server says how many it allows.
 const ALLOWED: usize = 100;
 
-/// The longest head of an answer, coded.
+/// The longest encoded head of an answer, in bytes.
 const LONGEST_HEAD: usize = 256 << 10;
 
-/// The last stream of a connection.
+/// The largest stream id.
 const LAST: u32 = 0x7fff_ffff;
 
-/// Prepares a request.
+/// Encodes a request for any connection.
 pub(crate) fn encode(request: &Request, target: &Target) -> Result<Encoded, String> {
     let given = |name: &str| request.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
     let host = given("host").map_or(target.host.as_str(), |(_, value)| value);
@@ -93,7 +93,7 @@ pub(crate) fn encode(request: &Request, target: &Target) -> Result<Encoded, Stri
     ];
     for (name, value) in &request.headers {
         let name = name.to_ascii_lowercase();
-        // What HTTP/1.1 says about a connection is forbidden here.
+        // Fields of HTTP/1.1 about the connection are forbidden in HTTP/2.
         let about_connection =
             ["host", "connection", "keep-alive", "transfer-encoding", "upgrade", "content-length"];
         if about_connection.contains(&name.as_str()) {
@@ -113,7 +113,7 @@ pub(crate) fn encode(request: &Request, target: &Target) -> Result<Encoded, Stri
 }
 
 impl Http2 {
-    /// A connection that may carry up to `most` requests at a time. Its preface waits to be sent.
+    /// A connection with at most `most` requests in flight. Its preface waits to be sent.
     pub(crate) fn new(most: usize) -> Http2 {
         let mut outgoing = frame::PREFACE.to_vec();
         let settings = [(frame::ENABLE_PUSH, 0), (frame::INITIAL_WINDOW_SIZE, WINDOW)];
@@ -145,12 +145,12 @@ impl Http2 {
         !self.closing && self.streams.len() < self.most.min(self.allowed.unwrap_or(ALLOWED))
     }
 
-    /// Whether nothing is in flight and no more requests can be sent; or, with `once`, one has been answered.
+    /// Whether nothing is in flight and no more requests can be sent, or, with `once`, a request has been answered.
     pub(crate) fn is_over(&self, once: bool) -> bool {
         self.streams.is_empty() && (self.closing || (once && self.served))
     }
 
-    /// Requests in flight.
+    /// The requests in flight.
     pub(crate) fn exchanges(&self) -> impl Iterator<Item = Exchange> + '_ {
         self.streams.iter().map(|stream| stream.exchange)
     }
@@ -162,7 +162,7 @@ impl Http2 {
         }
         let id = self.next;
         self.next += 2;
-        // Numbers are used up: the connection serves what is under way, and another follows.
+        // The stream ids are used up: the connection only serves the streams in flight, and a new connection follows.
         self.closing = id >= LAST - 2;
         let from = frame::room(&mut self.outgoing);
         self.encoder.encode(request.fields.iter(), &mut self.outgoing);
@@ -174,10 +174,11 @@ impl Http2 {
         Ok(())
     }
 
-    /// Processes bytes. Appends the exchanges that they end to `done`, judged by the checks of `requests`.
+    /// Processes received bytes. Appends the exchanges that they complete to `done`, judged by the checks of
+    /// `requests`.
     ///
     /// # Errors
-    /// When the connection is broken; everything in flight on it has then failed.
+    /// Fails if the connection is broken; the caller must then fail everything in flight on it.
     pub(crate) fn receive(
         &mut self,
         bytes: &[u8],
@@ -197,7 +198,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// Acts on all frames that are there as a whole. Returns how many bytes they take.
+    /// Handles all complete frames. Returns the number of bytes that they take.
     fn frames(&mut self, bytes: &[u8], requests: &[Request], done: &mut Vec<Done>) -> Result<usize, Failure> {
         let mut used = 0;
         while let Some((frame, length)) = Frame::first(&bytes[used..]).map_err(|_| Failure::Garbage)? {
@@ -207,7 +208,7 @@ impl Http2 {
         Ok(used)
     }
 
-    /// None where the frame breaks the rules of the protocol.
+    /// Handles one frame; `None` if it violates the protocol.
     fn act_on(&mut self, frame: Frame<'_>, requests: &[Request], done: &mut Vec<Done>) -> Option<()> {
         if !std::mem::replace(&mut self.greeted, true) && frame.kind != frame::SETTINGS {
             return None;
@@ -250,7 +251,7 @@ impl Http2 {
                 Some(())
             }
             frame::SETTINGS => self.settings(frame),
-            // Nobody asked for more than was sent for.
+            // Server push is disabled, so this frame violates the protocol.
             frame::PUSH_PROMISE => None,
             frame::PING => {
                 if frame.content.len() != 8 {
@@ -263,7 +264,7 @@ impl Http2 {
             }
             frame::GOAWAY => self.goes_away(frame, done),
             frame::WINDOW_UPDATE => self.more_room(frame),
-            // What is unknown is to be passed over.
+            // Frames of unknown types must be ignored.
             _ => Some(()),
         }
     }
@@ -272,7 +273,7 @@ impl Http2 {
         self.streams.iter().position(|stream| stream.id == id)
     }
 
-    /// Lets go of a stream.
+    /// Removes a stream.
     fn take(&mut self, place: usize) -> Stream {
         self.served = true;
         self.streams.swap_remove(place)
@@ -286,7 +287,7 @@ impl Http2 {
             frame::of_number(frame::WINDOW_UPDATE, 0, self.taken, &mut self.outgoing);
             self.taken = 0;
         }
-        // Of requests that were given up some may still come.
+        // Frames of requests that were given up may still arrive.
         let Some(place) = self.place(frame.stream) else { return Some(()) };
         let stream = &mut self.streams[place];
         stream.content(content)?;
@@ -311,7 +312,7 @@ impl Http2 {
         done: &mut Vec<Done>,
     ) -> Option<()> {
         let Some(place) = self.place(id) else {
-            // Given up; but what the block says of later blocks counts.
+            // The request was given up, but the block still changes the decoder's table.
             return self.decoder.decode(block, |_, _| {});
         };
         let stream = &mut self.streams[place];
@@ -323,7 +324,7 @@ impl Http2 {
         })?;
         match stream.status {
             0 => return None,
-            // More than an interim answer follows.
+            // A final answer must follow an interim one.
             100..200 if end => return None,
             100..200 => stream.begin_anew(),
             _ if end => self.end(place, requests, done),
@@ -333,7 +334,7 @@ impl Http2 {
         Some(())
     }
 
-    /// A stream has ended: its answer is complete.
+    /// Handles the end of a stream: its answer is complete.
     fn end(&mut self, place: usize, requests: &[Request], done: &mut Vec<Done>) {
         let stream = self.take(place);
         if stream.uploads() {
@@ -357,7 +358,7 @@ impl Http2 {
         if frame.has(frame::ACK) {
             return frame.content.is_empty().then_some(());
         }
-        // Whoever says nothing of it allows any number.
+        // A server that states no limit allows any number of streams.
         self.allowed.get_or_insert(usize::MAX);
         for (name, value) in frame.settings()? {
             match name {
@@ -386,7 +387,7 @@ impl Http2 {
         let room = match self.place(frame.stream) {
             _ if frame.stream == 0 => &mut self.room,
             Some(place) => &mut self.streams[place].room,
-            // Answered or given up.
+            // The stream was answered or given up.
             None => return Some(()),
         };
         *room += more;
@@ -403,7 +404,7 @@ impl Http2 {
         }
     }
 
-    /// The server serves no stream behind the one that it names.
+    /// Handles GOAWAY: the server serves no stream after the one that it names.
     fn goes_away(&mut self, frame: Frame<'_>, done: &mut Vec<Done>) -> Option<()> {
         let last = frame::number(frame.content.get(..8)?) & LAST;
         self.closing = true;
@@ -417,7 +418,7 @@ impl Http2 {
         Some(())
     }
 
-    /// Gives up requests that were sent too long ago.
+    /// Gives up the requests that were sent at or before `sent_before`.
     pub(crate) fn give_up(&mut self, sent_before: u64, done: &mut Vec<Done>) {
         let (late, rest): (Vec<Stream>, Vec<Stream>) = std::mem::take(&mut self.streams)
             .into_iter()
@@ -425,24 +426,24 @@ impl Http2 {
         self.streams = rest;
         for mut stream in late {
             frame::of_number(frame::RST_STREAM, stream.id, frame::CANCEL, &mut self.outgoing);
-            // It counts as one that was never answered, however much of the answer has come.
+            // The request counts as unanswered, even if a part of the answer has arrived.
             stream.status = 0;
             done.push(stream.failed(Failure::TimedOut));
         }
     }
 
-    /// How requests in flight fail when the stream of bytes ends.
+    /// The class of failure of a request in flight when the connection ends.
     pub(crate) fn at_end(&self, exchange: &Exchange) -> Failure {
         let stream = self.streams.iter().find(|stream| stream.exchange == *exchange);
         stream.map_or(Failure::ClosedEarly, Stream::at_end)
     }
 
-    /// The bytes that are to be sent.
+    /// Takes the bytes that wait to be sent.
     pub(crate) fn take_outgoing(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.outgoing)
     }
 
-    /// Returns the memory of bytes that have been sent.
+    /// Returns the memory of sent bytes for reuse.
     pub(crate) fn give_back(&mut self, mut bytes: Vec<u8>) {
         if self.outgoing.is_empty() {
             bytes.clear();

@@ -1,11 +1,11 @@
-//! One request under way, and its answer.
+//! One stream of HTTP/2: a request in flight and its answer.
 
 use super::super::failure::Failure;
 use super::super::record::Exchange;
 use super::{Done, Encoded, Fields, KEPT, frame};
 use std::sync::Arc;
 
-/// Content that is to be sent.
+/// Content of a request that is being sent.
 pub(super) struct Upload {
     pub(super) body: Arc<[u8]>,
     pub(super) at: usize,
@@ -14,15 +14,15 @@ pub(super) struct Upload {
 pub(super) struct Stream {
     pub(super) id: u32,
     pub(super) exchange: Exchange,
-    /// Of the answer; 0 until it has begun.
+    /// The status of the answer; 0 until the answer has begun.
     pub(super) status: u16,
     pub(super) fields: Fields,
-    /// Bytes of content.
+    /// The number of bytes of content that have arrived.
     pub(super) length: u64,
     pub(super) kept: Vec<u8>,
-    /// Content that the server takes now.
+    /// The number of bytes of content that the server accepts now on this stream.
     pub(super) room: i64,
-    /// Content that has come since room for more was last announced.
+    /// The number of received bytes of content that no WINDOW_UPDATE has acknowledged yet.
     pub(super) taken: u32,
     named_length: Option<u64>,
     upload: Option<Upload>,
@@ -54,7 +54,7 @@ impl Stream {
         }
     }
 
-    /// Sends as much of the content as the server takes now.
+    /// Appends as much of the request's content to `out` as the server accepts now.
     pub(super) fn upload(&mut self, room: &mut i64, longest: usize, out: &mut Vec<u8>) {
         while let Some(upload) = &mut self.upload {
             let now = self.room.min(*room).min(longest as i64).max(0) as usize;
@@ -74,12 +74,12 @@ impl Stream {
         }
     }
 
-    /// Whether content of the request waits to be sent.
+    /// Whether content of the request remains to be sent.
     pub(super) fn uploads(&self) -> bool {
         self.upload.is_some()
     }
 
-    /// A field of the answer's head.
+    /// Handles a field of the answer's head.
     pub(super) fn field(&mut self, name: &[u8], value: &[u8]) {
         let digits = || std::str::from_utf8(value).ok();
         match name {
@@ -92,14 +92,14 @@ impl Stream {
         }
     }
 
-    /// Forgets an interim answer.
+    /// Discards an interim answer.
     pub(super) fn begin_anew(&mut self) {
         self.status = 0;
         self.named_length = None;
         self.fields.clear();
     }
 
-    /// Content of the answer; none where no head has come before it.
+    /// Handles content of the answer; `None` if no head has arrived before it.
     pub(super) fn content(&mut self, bytes: &[u8]) -> Option<()> {
         if self.status == 0 {
             return None;
@@ -112,7 +112,7 @@ impl Stream {
         Some(())
     }
 
-    /// How it fails when nothing more comes.
+    /// How the request fails if nothing more arrives.
     pub(super) fn at_end(&self) -> Failure {
         if self.status > 0 { Failure::HalfResponse } else { Failure::ClosedEarly }
     }
@@ -121,7 +121,8 @@ impl Stream {
         self.done(Err(class))
     }
 
-    /// The complete answer, as `judge` finds it. One that is shorter or longer than it says is no answer.
+    /// The finished exchange with the outcome that `judge` finds. An answer that is shorter or longer than the length
+    /// that it states counts as garbage.
     pub(super) fn judged(self, judge: impl Fn(&Stream) -> Result<(), Failure>) -> Done {
         let contents = !self.bodiless && self.status != 304;
         let garbled = contents && self.named_length.is_some_and(|length| length != self.length);

@@ -1,31 +1,31 @@
-//! Access logs of servers, in the common and the combined format of Apache and nginx.
+//! Reads access logs of servers, in the common and the combined format of Apache and nginx.
 
 use super::super::request::{Check, Request};
 use super::super::scenario::Read;
 use super::{Recorded, expected, replayed, times};
 use jiff::fmt::strtime;
 
-/// A line: `host ident user [time] "METHOD path HTTP/1.1" status bytes`, and anything after it.
+/// A line of a log: `host ident user [time] "METHOD path HTTP/1.1" status bytes`, with possible additions.
 struct Line<'a> {
-    /// Seconds since 1970.
+    /// The time in seconds since 1970.
     second: i64,
     method: &'a str,
     path: &'a str,
     status: u16,
-    /// `"referrer" "agent"` of the combined format.
+    /// The rest of the line, with `"referrer" "agent"` in the combined format.
     rest: &'a str,
 }
 
-/// Whether a text looks like an access log, by its first line.
+/// Whether the first line of a text looks like one of an access log.
 pub fn is_access_log(text: &str) -> bool {
     text.lines().find(|line| !line.trim().is_empty()).is_some_and(|line| bracketed(line).is_some())
 }
 
-/// Reads a log. Lines without a request are left out, and a note says how many. The times of a log are whole seconds:
-/// requests of the same second are spread evenly over it.
+/// Reads a log. Lines without a request are left out, and a note gives their number. Times in logs are whole seconds,
+/// so requests of the same second are spread evenly over it.
 ///
 /// # Errors
-/// When no line contains a request.
+/// Fails if no line contains a request.
 pub fn access_log(text: &str) -> Result<Read, String> {
     let (mut lines, mut odd, mut without) = (Vec::new(), 0, 0);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -34,7 +34,7 @@ pub fn access_log(text: &str) -> Result<Read, String> {
             None => odd += 1,
         }
     }
-    // A log is written when requests end, and so is nearly in order.
+    // Servers write a line when the request ends, so lines are only nearly in order.
     lines.sort_by_key(|line| line.second);
     let mut all = Vec::new();
     for second in lines.chunk_by(|left, right| left.second == right.second) {
@@ -78,7 +78,7 @@ pub fn access_log(text: &str) -> Result<Read, String> {
     Ok(replayed(all, notes))
 }
 
-/// The time of a line, and the rest after it.
+/// The time of a line in seconds since 1970, and the rest of the line after it.
 fn bracketed(line: &str) -> Option<(i64, &str)> {
     let open = line.find('[')?;
     let (time, rest) = line[open + 1..].split_once(']')?;
@@ -92,7 +92,7 @@ fn parsed(line: &str) -> Option<Line<'_>> {
     let mut words = request.split(' ');
     let (method, path) = (words.next()?, words.next()?);
     let status = rest.split_whitespace().next()?.parse().ok()?;
-    // Requests to a proxy name the whole URL.
+    // Requests to a proxy contain the whole URL.
     let path = match path.split_once("://") {
         Some((_, url)) => url.find('/').map_or("/", |at| &url[at..]),
         None => path,

@@ -1,4 +1,4 @@
-//! Recordings of browsers: HTTP Archive 1.2.
+//! Reads recordings of browsers: HTTP Archive 1.2.
 
 use super::super::request::{Check, Request};
 use super::super::scenario::Read;
@@ -50,7 +50,7 @@ struct Got {
     status: i64,
 }
 
-/// Headers that belong to a connection, or are created for each request.
+/// Headers that belong to a connection or are created for each request, so that recorded ones are not sent.
 const OWN: [&str; 8] = [
     "host",
     "connection",
@@ -62,10 +62,10 @@ const OWN: [&str; 8] = [
     "proxy-connection",
 ];
 
-/// Reads a recording. Requests to other servers than the first one are left out, and a note says how many.
+/// Reads a recording. Requests to other servers than the first one are left out, and a note gives their number.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence.
+/// Says what is wrong with the recording, as a sentence.
 pub fn har(text: &str) -> Result<Read, String> {
     // Some tools begin their files with a byte-order mark.
     let archive: Archive = serde_json::from_str(text.trim_start_matches('\u{feff}'))
@@ -115,7 +115,7 @@ pub fn har(text: &str) -> Result<Read, String> {
     Ok(replayed(all, notes))
 }
 
-/// The server and the path of a URL.
+/// The server and the path of an http or https URL; `None` for other URLs.
 fn place(url: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = url.split_once("://")?;
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {

@@ -1,4 +1,4 @@
-//! Recorded requests, sent again at the times at which they were recorded.
+//! Sends recorded requests again, at the times at which they were recorded.
 
 mod access_log;
 mod har;
@@ -11,18 +11,18 @@ use super::request::Request;
 use super::scenario::{Read, Scenario};
 use std::collections::HashMap;
 
-/// A recorded request: when it was sent, in nanoseconds since 1970, and what it was.
+/// A recorded request with the time at which it was sent, in nanoseconds since 1970.
 struct Recorded {
     at: i64,
     request: Request,
 }
 
-/// The scenario that sends these requests again, starting with the first.
+/// The scenario that sends these requests again. Times count from the first request.
 fn replayed(mut all: Vec<Recorded>, notes: Vec<String>) -> Read {
     all.sort_by_key(|recorded| recorded.at);
     let first = all.first().map_or(0, |recorded| recorded.at);
     let mut requests: Vec<Request> = Vec::new();
-    // Requests with the same bytes are the same request.
+    // Requests with the same bytes become one kind of request.
     let mut known: HashMap<Vec<u8>, u32> = HashMap::new();
     let mut times = Vec::new();
     for Recorded { at, request } in all {
@@ -37,13 +37,13 @@ fn replayed(mut all: Vec<Recorded>, notes: Vec<String>) -> Read {
     Read { requests, order: Order::Weighted, scenario: Some(scenario), limits: Vec::new(), notes }
 }
 
-/// The check of a recorded answer: a request that succeeded must succeed again, and one that failed must fail in the
-/// same way.
+/// The statuses that a replayed request may have: a request that succeeded must succeed again, and one that failed
+/// must fail with the same status.
 fn expected(status: u16) -> Vec<String> {
     if (200..400).contains(&status) || status == 0 { Vec::new() } else { vec![status.to_string()] }
 }
 
-/// A count of things, in words.
+/// A count with its noun.
 fn times(count: usize, one: &str, several: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {several}") }
 }

@@ -1,4 +1,4 @@
-//! An answer as checks and captures see it, from any version of the protocol.
+//! An answer as checks and captures read it, from either version of the protocol.
 
 use super::super::http1;
 use super::super::http2::Fields;
@@ -11,7 +11,7 @@ pub(crate) enum Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// The value of a header.
+    /// The first value of a header.
     pub(crate) fn header(self, name: &str) -> Option<&'a [u8]> {
         match self {
             Head::Http1(head) => http1::header(head, name),
@@ -19,7 +19,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Every value of a header that may occur several times.
+    /// All values of a header.
     pub(crate) fn each(self, name: &str) -> Vec<&'a [u8]> {
         match self {
             Head::Http1(head) => http1::headers(head, name).collect(),
@@ -28,13 +28,13 @@ impl<'a> Head<'a> {
     }
 }
 
-/// The values of the fields of a name.
+/// The values of the fields with this name.
 fn of<'a>(fields: &'a Fields, name: &str) -> impl Iterator<Item = &'a [u8]> {
     let named = move |field: &&(Vec<u8>, Vec<u8>)| field.0.eq_ignore_ascii_case(name.as_bytes());
     fields.iter().filter(named).map(|(_, value)| value.as_slice())
 }
 
-/// An answer that was kept.
+/// An answer whose head and content were kept.
 #[derive(Clone, Copy)]
 pub(crate) struct Answer<'a> {
     pub(crate) status: u16,

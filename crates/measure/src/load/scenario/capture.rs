@@ -7,24 +7,24 @@ use serde_json::Value;
 /// A value that is taken from an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Capture {
-    /// The value of the session that it sets.
+    /// The slot of the session's values that it sets.
     pub(crate) slot: usize,
     pub(crate) from: Source,
 }
 
-/// Its place in the answer.
+/// Where a value is in an answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// At a JSON pointer (RFC 6901) in the content.
+    /// The value at a JSON pointer (RFC 6901) in the content.
     Json(String),
-    /// The first group of a regular expression that is found in the content, or the whole match.
+    /// The first group of a regular expression that matches in the content, or the whole match if it has no group.
     Regex(Regex),
     /// The value of a header.
     Header(String),
 }
 
 impl Source {
-    /// The value; none where there is none.
+    /// The value in this answer; `None` if the answer has none.
     pub(crate) fn find(&self, answer: &Answer<'_>) -> Option<Vec<u8>> {
         match self {
             Source::Json(pointer) => {
@@ -40,7 +40,7 @@ impl Source {
     }
 }
 
-/// A value as the text that is sent: a string without its quotes, anything else as JSON. `null` is no value.
+/// A JSON value as the text that is sent: a string without its quotes, other values as JSON. `null` is no value.
 pub(crate) fn text_of(value: &Value) -> Option<Vec<u8>> {
     match value {
         Value::Null => None,

@@ -1,4 +1,4 @@
-//! The cookies of one user (RFC 6265) for the one server under load: domains are ignored.
+//! The cookies of one user (RFC 6265). Domains are ignored, since there is only the server under load.
 
 /// The cookies of a user.
 #[derive(Clone, Debug, Default)]
@@ -13,12 +13,12 @@ struct Cookie {
 }
 
 impl Cookies {
-    /// Removes all.
+    /// Removes all cookies.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Processes the value of a `Set-Cookie` in the answer to a request for `path`.
+    /// Processes the value of a `Set-Cookie` header in the answer to a request for `path`.
     pub(crate) fn set(&mut self, text: &[u8], path: &[u8]) {
         let mut parts = text.split(|byte| *byte == b';');
         let Some((name, value)) = parts.next().and_then(pair) else { return };
@@ -46,7 +46,7 @@ impl Cookies {
         }
     }
 
-    /// The value of `Cookie` for a request; none where there is nothing to send.
+    /// The value of the `Cookie` header of a request; `None` if there is nothing to send.
     pub(crate) fn header(&self, path: &[u8], encrypted: bool) -> Option<Vec<u8>> {
         let path = path.split(|byte| *byte == b'?').next().unwrap_or(path);
         let sent = |cookie: &&Cookie| matches(&cookie.path, path) && (encrypted || !cookie.secure);
@@ -68,7 +68,7 @@ fn pair(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((text[..at].trim_ascii(), text[at + 1..].trim_ascii()))
 }
 
-/// The folder of a path: up to its last slash, or `/` (section 5.1.4).
+/// The default path of a cookie: the request's path up to its last slash, or `/` (section 5.1.4).
 fn folder(path: &[u8]) -> &[u8] {
     let path = path.split(|byte| *byte == b'?').next().unwrap_or(path);
     match path.iter().rposition(|byte| *byte == b'/') {
@@ -77,13 +77,13 @@ fn folder(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether a cookie of `own` is sent with a request for `path` (section 5.1.4).
+/// Whether a cookie with the path `own` is sent with a request for `path` (section 5.1.4).
 fn matches(own: &[u8], path: &[u8]) -> bool {
     path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || own.ends_with(b"/") || rest[0] == b'/')
 }
 
-/// Whether a date is in the past. Servers delete cookies with dates in the distant past, so comparing the year is
-/// enough.
+/// Whether a date is in the past. Only the year is compared, which is enough because servers delete cookies with
+/// dates in the distant past.
 fn is_past(date: &[u8]) -> bool {
     let years = date.split(|byte| !byte.is_ascii_digit()).filter(|digits| digits.len() == 4);
     let year = years.filter_map(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok()).next();

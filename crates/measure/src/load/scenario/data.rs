@@ -1,4 +1,4 @@
-//! Files with values for sessions: CSV with a head of names, or JSON lines.
+//! Reads files with values for sessions: CSV with a head of names, or JSON lines.
 
 use super::capture::text_of;
 use scruple_core::stats::rng::Pcg;
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Take {
-    /// The next one, the first again after the last.
+    /// The next row, and the first again after the last.
     #[default]
     InTurn,
-    /// The next one; when there are no more, no more sessions start.
+    /// The next row. After the last row no more sessions start.
     Once,
-    /// Any, by the seed.
+    /// A random row, determined by the seed.
     Random,
 }
 
@@ -26,10 +26,10 @@ type Row = Vec<Vec<u8>>;
 /// The rows of a file.
 #[derive(Debug)]
 pub struct Rows {
-    /// Its name in placeholders.
+    /// The name of the data in placeholders.
     pub(crate) name: String,
     pub(crate) columns: Vec<String>,
-    /// The first slot of its values.
+    /// The slot of the first column.
     pub(crate) slot: usize,
     take: Take,
     rows: Arc<Vec<Row>>,
@@ -37,10 +37,10 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Reads a file: JSON lines where its name ends in `.jsonl` or `.ndjson`, else CSV.
+    /// Reads a file: JSON lines if its name ends in `.jsonl` or `.ndjson`, else CSV.
     ///
     /// # Errors
-    /// What is wrong with it, with its line.
+    /// Says what is wrong with the file, and in which line.
     pub(crate) fn read(name: &str, file: &Path, take: Take, slot: usize) -> Result<Rows, String> {
         let wrong = |why: String| format!("cannot read the data ‘{}’: {why}", file.display());
         let text = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
@@ -53,7 +53,7 @@ impl Rows {
         Ok(Rows { name: name.to_owned(), columns, slot, take, rows, taken })
     }
 
-    /// Restarts from its first row. Rows that are used once are taken in turn.
+    /// A copy that starts from the first row. Rows that may be used only once are then taken in turn.
     pub(crate) fn again(&self) -> Rows {
         Rows {
             name: self.name.clone(),
@@ -65,7 +65,7 @@ impl Rows {
         }
     }
 
-    /// The row for a session; none where there are no more.
+    /// The row for a new session; `None` if no rows are left.
     pub(crate) fn next(&self, random: &mut Pcg) -> Option<&[Vec<u8>]> {
         let count = self.rows.len();
         let row = match self.take {

@@ -1,4 +1,4 @@
-//! Scenarios: sessions of users who send several requests in sequence, and how many of them there are over time.
+//! Scenarios: sessions of users who send several requests in sequence, and how many users there are over time.
 
 pub(super) mod answer;
 pub(super) mod capture;
@@ -29,69 +29,70 @@ use std::time::Duration;
 pub enum Model {
     /// Sessions start at fixed times, however many are in progress.
     Open,
-    /// A given number of users is present at a time, and each starts a session when the last has ended.
+    /// A given number of users is present at a time, and each starts a session when its last one has ended.
     Closed,
 }
 
 /// What users do, and how many of them there are.
 #[derive(Debug)]
 pub struct Scenario {
-    /// What starts a session, where the file says it; else the plan's pace does.
+    /// What starts a session, if the file says it; else the plan's pace determines it.
     pub model: Option<Model>,
-    /// How many there are over time; empty where the plan says that.
+    /// The number of users or the rate over time; empty if the plan determines it.
     pub stages: Vec<Stage>,
-    /// The sessions, one of which each user draws.
+    /// The kinds of sessions. Each user draws one for every session.
     pub sessions: Vec<Session>,
-    /// How it is drawn.
+    /// How a kind of session is chosen.
     pub order: Order,
-    /// Files with values.
+    /// The files with values for sessions.
     pub(crate) data: Vec<Rows>,
-    /// The values of a session: captured ones, then the columns of data.
+    /// The number of values of a session: captured ones, then the columns of data.
     pub(crate) slots: usize,
-    /// How many redirects of a request are followed.
+    /// The largest number of redirects that are followed for one request.
     pub redirects: u32,
     /// Whether users keep cookies.
     pub cookies: bool,
-    /// When to abort.
+    /// The limits that abort the load, if there are any.
     pub abort: Option<Abort>,
-    /// When sessions start and which, in nanoseconds from the start, where they were recorded; else empty.
+    /// The recorded times at which sessions start, in nanoseconds from the start, each with the index of the session;
+    /// else empty.
     pub(crate) recorded: Vec<(u64, u32)>,
 }
 
 /// The limits that abort a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Abort {
-    /// More than this share of requests fails, from 0 to 1.
+    /// The load is aborted if more than this share of requests fails, from 0 to 1.
     pub errors: Option<f64>,
-    /// The 99th percentile of the response is longer than this, in nanoseconds.
+    /// The load is aborted if the 99th percentile of the response is above this, in nanoseconds.
     pub p99: Option<u64>,
-    /// For this long without interruption.
+    /// How long a limit must be exceeded without interruption.
     pub over: Duration,
 }
 
-/// What one user does: requests in their order.
+/// A kind of session: the requests that one user sends in sequence.
 #[derive(Debug)]
 pub struct Session {
-    /// Its name in reports.
+    /// The name in reports.
     pub name: String,
-    /// How often it is drawn, relative to the others.
+    /// The weight with which it is drawn, relative to the others.
     pub weight: f64,
-    /// What it sends.
+    /// The requests in order.
     pub(crate) steps: Vec<Step>,
-    /// The sources of data from which it takes a row.
+    /// The indices of the data from which each session takes a row.
     pub(crate) sources: Vec<usize>,
 }
 
 /// One request of a session.
 #[derive(Debug)]
 pub(crate) struct Step {
-    /// Which of the plan's requests it is.
+    /// The index of the request in the plan.
     pub(crate) request: u32,
-    /// Its placeholders; none where it is always the same.
+    /// The request with its placeholders; `None` if it is always the same.
     pub(crate) template: Option<Template>,
-    /// The values that are taken from its answer.
+    /// The values that are taken from the answer.
     pub(crate) captures: Vec<Capture>,
-    /// The think time after its answer: least and most.
+    /// The shortest and the longest think time after the answer.
     pub(crate) think: (Duration, Duration),
 }
 
@@ -101,12 +102,13 @@ impl Scenario {
         self.sessions.iter().any(|session| session.steps.len() > 1)
     }
 
-    /// The names of the sessions that have rows of their own.
+    /// The sessions that have rows of their own.
     pub(crate) fn named(&self) -> impl Iterator<Item = &Session> {
         self.sessions.iter().filter(|session| session.steps.len() > 1)
     }
 
-    /// The scenario of recorded requests: the times, in nanoseconds from the first, each with its request.
+    /// The scenario of recorded requests. `recorded` has the times in nanoseconds from the first one, each with the
+    /// index of the request.
     pub(crate) fn of_recorded(requests: &[Request], recorded: Vec<(u64, u32)>) -> Scenario {
         let session = |(number, request): (u32, &Request)| Session {
             name: request.name.clone(),
@@ -133,40 +135,40 @@ impl Scenario {
         }
     }
 
-    /// How many requests were recorded, where they were.
+    /// The number of recorded requests; 0 if the scenario is not a recording.
     pub fn recorded(&self) -> usize {
         self.recorded.len()
     }
 
-    /// The same recording at this multiple of the speed.
+    /// The same scenario with the recording played at `speed` times its speed.
     #[must_use]
     pub fn faster(mut self, speed: f64) -> Scenario {
         self.recorded.iter_mut().for_each(|(at, _)| *at = (*at as f64 / speed) as u64);
         self
     }
 
-    /// The total length of its stages or of the recording; none where it has neither.
+    /// The total length of the stages or of the recording; `None` if there is neither.
     pub fn duration(&self) -> Option<Duration> {
         if let Some((last, _)) = self.recorded.last() {
-            // The last request is due within it.
+            // A millisecond more, so that the last request is due within the duration.
             return Some(Duration::from_nanos(last + 1_000_000));
         }
         (!self.stages.is_empty()).then(|| self.stages.iter().map(|stage| stage.duration).sum())
     }
 
-    /// The most users there are at a time by its stages.
+    /// The largest number of users that the stages have at a time.
     pub fn most_users(&self) -> u32 {
         self.stages.iter().map(|stage| stage.from.max(stage.to).ceil() as u32).max().unwrap_or(0)
     }
 
-    /// Requests of a session: the mean over the sessions as they are drawn.
+    /// The mean number of requests of a session, weighted as sessions are drawn.
     pub fn requests_of_a_session(&self) -> f64 {
         let weight = |session: &Session| if self.order == Order::InTurn { 1.0 } else { session.weight };
         let weights: f64 = self.sessions.iter().map(weight).sum();
         self.sessions.iter().map(|s| s.steps.len() as f64 * weight(s)).sum::<f64>() / weights
     }
 
-    /// The same for a pass with an instrument: one user for each connection, without think time.
+    /// A copy for a pass with an instrument: one user for each connection, without think times.
     #[must_use]
     pub fn hurried(&self) -> Scenario {
         let step = |step: &Step| Step {
@@ -194,7 +196,7 @@ impl Scenario {
 }
 
 impl PartialEq for Scenario {
-    /// Two plans have the same scenario where it is the same object.
+    /// Two plans have the same scenario only if it is the same object.
     fn eq(&self, other: &Scenario) -> bool {
         std::ptr::eq(self, other)
     }

@@ -2,19 +2,19 @@
 
 use std::ops::Range;
 
-/// A piece of a text.
+/// A piece of a text with placeholders.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Piece {
-    /// Bytes as they are.
+    /// Literal bytes.
     Plain(Vec<u8>),
-    /// The value of a slot.
+    /// The value in a slot.
     Value(usize),
 }
 
-/// The names of the values in a text, each with its position.
+/// The names of the placeholders in a text, each with its position.
 ///
 /// # Errors
-/// When a placeholder does not end, or is empty.
+/// Fails if a placeholder does not end, or is empty.
 pub(crate) fn names(text: &str) -> Result<Vec<(String, Range<usize>)>, String> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -41,10 +41,10 @@ pub(crate) fn names(text: &str) -> Result<Vec<(String, Range<usize>)>, String> {
     Ok(found)
 }
 
-/// A text in pieces; `slot` gives the slot of a name.
+/// Divides a text into pieces; `slot` returns the slot of a name.
 ///
 /// # Errors
-/// When a placeholder is malformed, or `slot` does not know its name.
+/// Fails if a placeholder is malformed, or `slot` does not know its name.
 pub(crate) fn pieces(
     text: &str,
     slot: &mut dyn FnMut(&str) -> Result<usize, String>,

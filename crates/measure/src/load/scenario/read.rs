@@ -1,4 +1,4 @@
-//! Scenarios in TOML.
+//! Reads scenarios in TOML.
 
 use super::super::plan::Order;
 use super::super::request::Request;
@@ -18,37 +18,37 @@ mod entries;
 pub struct Read {
     /// The kinds of requests.
     pub requests: Vec<Request>,
-    /// The order in which they are sent, where there are no sessions.
+    /// The order in which requests are sent, if there are no sessions.
     pub order: Order,
-    /// The sessions and stages, where it has any.
+    /// The sessions and stages, if the file has any.
     pub scenario: Option<Scenario>,
-    /// Limits, each of a kind of request, a group or a session by its name, or of all together by `*`.
+    /// Limits, each with the name of a kind of request, a group or a session, or with `*` for all requests together.
     pub limits: Vec<(String, String)>,
-    /// Notes for readers of the results on how it was read.
+    /// Notes on how the file was read, for readers of the results.
     pub notes: Vec<String>,
 }
 
-/// Reads a scenario; docs/load.md describes the format. Files are searched in `folder`.
+/// Reads a scenario in the format that docs/load.md describes. Files that it names are searched in `folder`.
 ///
 /// # Errors
-/// What is wrong with it, with its line.
+/// Says what is wrong with the scenario, and in which line.
 pub fn scenario(text: &str, folder: &Path) -> Result<Read, String> {
     let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
     Reading { text, folder, slots: Vec::new(), data: Vec::new(), requests: Vec::new() }.whole(file)
 }
 
-/// The state of the reader.
+/// The state of reading.
 struct Reading<'a> {
     text: &'a str,
     folder: &'a Path,
-    /// The names of captured values; their positions are their slots.
+    /// The names of captured values. Their indices are their slots.
     slots: Vec<String>,
     data: Vec<Rows>,
     requests: Vec<Request>,
 }
 
 impl Reading<'_> {
-    /// An error with the line that it concerns.
+    /// The text of an error, with the line that it concerns.
     fn at<T>(&self, spanned: &Spanned<T>, why: impl std::fmt::Display) -> String {
         let before = &self.text[..spanned.span().start.min(self.text.len())];
         format!("line {}: {why}", before.matches('\n').count() + 1)
@@ -157,7 +157,7 @@ impl Reading<'_> {
         Ok(Session { name: own.name.clone(), weight: own.weight, steps, sources })
     }
 
-    /// The data that placeholders of these requests name.
+    /// The indices of the data that placeholders in these requests name.
     fn sources<'e>(
         &self,
         entries: impl IntoIterator<Item = &'e Spanned<Entry>>,
@@ -174,7 +174,7 @@ impl Reading<'_> {
         Ok((0..used.len()).filter(|index| used[*index]).collect())
     }
 
-    /// Reads one request, which may use the values that were captured before it.
+    /// Reads one request, in which the values `known` may be used because earlier requests capture them.
     fn step(
         &mut self,
         entry: &Spanned<Entry>,
@@ -230,7 +230,7 @@ impl Reading<'_> {
         self.data.iter().map(|rows| rows.columns.len()).sum()
     }
 
-    /// The slot of a value.
+    /// The slot of a value; an error if the name is unknown here.
     fn slot(&self, name: &str, known: &[String]) -> Result<usize, String> {
         if known.iter().any(|other| other == name) {
             return Ok(self.slots.iter().position(|other| other == name).unwrap_or(0));

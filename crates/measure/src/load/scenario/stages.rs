@@ -1,15 +1,15 @@
-//! How a load rises and falls over time.
+//! How the rate or the number of users changes over time.
 
 use std::time::Duration;
 
-/// A part of a load in which its level is constant, or changes evenly from one to another.
+/// A part of a load in which the level is constant, or changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stage {
-    /// How long it lasts.
+    /// How long the stage lasts.
     pub duration: Duration,
-    /// The level at its beginning: sessions per second in the open model, users in the closed one.
+    /// The level at the beginning: sessions per second in the open model, users in the closed one.
     pub from: f64,
-    /// The level at its end.
+    /// The level at the end.
     pub to: f64,
 }
 
@@ -18,22 +18,24 @@ impl Stage {
         self.duration.as_secs_f64()
     }
 
-    /// The number of sessions that start in it.
+    /// The number of sessions that start in the stage.
     fn sessions(&self) -> f64 {
         (self.from + self.to) / 2.0 * self.seconds()
     }
 
-    /// When this many sessions of it have started, in seconds from its start: the root of the integral of its level.
+    /// When `sessions` sessions of the stage have started, in seconds from its start: the root of the integral of the
+    /// level.
     fn time_of(&self, sessions: f64) -> f64 {
         let slope = (self.to - self.from) / self.seconds();
         let root = (self.from * self.from + 2.0 * slope * sessions).max(0.0).sqrt();
-        // The form of the root that avoids cancellation.
+        // This form of the root avoids cancellation.
         let sum = self.from + root;
         if sum > 0.0 { (2.0 * sessions / sum).min(self.seconds()) } else { 0.0 }
     }
 }
 
-/// When this many sessions have started, in nanoseconds from the start of the first stage; none where there are fewer.
+/// When `sessions` sessions have started, in nanoseconds from the start of the first stage; `None` if there are
+/// fewer.
 pub(crate) fn time_of(stages: &[Stage], sessions: f64) -> Option<u64> {
     let (mut left, mut before) = (sessions, 0.0);
     for stage in stages {
@@ -47,7 +49,7 @@ pub(crate) fn time_of(stages: &[Stage], sessions: f64) -> Option<u64> {
     None
 }
 
-/// The level at a time, in nanoseconds from the start of the first stage; 0 after the last.
+/// The level at a time in nanoseconds from the start of the first stage; 0 after the last.
 pub(crate) fn level(stages: &[Stage], at: u64) -> f64 {
     let mut left = at as f64 / 1e9;
     for stage in stages {
@@ -59,8 +61,8 @@ pub(crate) fn level(stages: &[Stage], at: u64) -> f64 {
     0.0
 }
 
-/// When users arrive: the time in nanoseconds and the user's number, in the order of time. User `n` is present while
-/// the level is above `n`.
+/// The arrivals of users in order: the time in nanoseconds, and the user's number. User `n` is present while the
+/// level is above `n`.
 pub(crate) fn arrivals(stages: &[Stage]) -> Vec<(u64, u32)> {
     let (mut found, mut before, mut level) = (Vec::new(), 0.0, 0.0);
     let numbers = |from: f64, to: f64| (from.max(0.0).ceil() as u32)..(to.max(0.0).ceil() as u32);

@@ -1,4 +1,4 @@
-//! Requests that differ between sessions.
+//! Requests whose contents differ between sessions.
 
 use super::super::request::Request;
 use super::placeholders::Piece;
@@ -11,21 +11,22 @@ pub(crate) struct Template {
     pub(crate) body: Vec<Piece>,
 }
 
-/// How a placeholder is escaped in its context, so that no value can add a header or another request.
+/// Where a placeholder stands, which determines how its value is escaped: no value can add a header or another
+/// request.
 #[derive(Clone, Copy, PartialEq)]
 enum Context {
-    /// A part of a path: everything but letters, digits and `-._~` is percent-encoded.
+    /// A part of a path: all bytes but letters, digits and `-._~` are percent-encoded.
     Part,
-    /// A whole path: what cannot stand in one is percent-encoded.
+    /// A whole path: bytes that cannot stand in a path are percent-encoded.
     Path,
     /// The value of a header: control characters become spaces.
     Header,
-    /// The content: unchanged.
+    /// The content: the value is unchanged.
     Body,
 }
 
 impl Template {
-    /// The request with these values; one that is absent is empty.
+    /// The request with these values; a missing value is empty.
     pub(crate) fn filled(&self, base: &Request, values: &[Option<Vec<u8>>]) -> Request {
         let path = match self.path.first() {
             Some(Piece::Value(slot)) => {

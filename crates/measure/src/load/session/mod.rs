@@ -1,7 +1,7 @@
-//! A server under load: finds the address and keeps the connections from turn to turn.
+//! A server under load: finds the address, and keeps the connections from turn to turn.
 //!
-//! A turn has one clock: one schedule from its first request to its last. Its parts, and the marks at which the server's
-//! accounts are read, are moments on that clock; nothing waits for anything at them.
+//! A turn has one clock and one schedule, from its first request to its last. Its parts, and the marks at which the
+//! server's accounts are read, are times on that clock; no thread waits for another at them.
 
 mod threads;
 mod watch;
@@ -26,17 +26,17 @@ pub enum LoadError {
     /// The plan cannot be carried out.
     #[error("{0}")]
     Plan(String),
-    /// The encryption cannot be set up.
+    /// TLS cannot be set up.
     #[error("TLS cannot be set up: {0}")]
     Tls(String),
     /// No connection could be made.
     #[error("cannot connect to {address}: {meaning}{detail}", meaning = .class.meaning())]
     Unreachable {
-        /// The address.
+        /// The address of the server.
         address: String,
-        /// What went wrong.
+        /// How connecting failed.
         class: Failure,
-        /// More about it, beginning with punctuation; may be empty.
+        /// Details, beginning with punctuation; may be empty.
         detail: String,
     },
     /// There is no socket at the path.
@@ -45,27 +45,27 @@ pub enum LoadError {
         /// The path.
         path: String,
     },
-    /// Too few descriptors.
+    /// The process may not open enough file descriptors.
     #[error(
         "{connections} connections need {wanted} open files, and this process may have {limit}: raise the limit (ulimit -n)"
     )]
     Descriptors {
-        /// The connections planned.
+        /// The number of planned connections.
         connections: u32,
-        /// The descriptors they need.
+        /// The number of descriptors that they need.
         wanted: u64,
-        /// The limit.
+        /// The largest number of descriptors of this process.
         limit: u64,
     },
     /// Answers timed out more often than the plan allows.
     #[error("{requests} of its requests had no answer within {patience}, so that it was given up")]
     Silent {
-        /// How many.
+        /// The number of requests that timed out.
         requests: u64,
         /// The time-out, with its unit.
         patience: String,
     },
-    /// The system refuses something every run needs.
+    /// The system refuses something that every run needs.
     #[error("the generator cannot start: {0}")]
     System(#[from] io::Error),
     /// The user interrupted before anything was measured.
@@ -73,42 +73,42 @@ pub enum LoadError {
     Interrupted,
 }
 
-/// What is reported while a turn runs.
+/// An event that is reported while a turn runs.
 #[derive(Clone, Copy)]
 pub enum Moment<'a> {
     /// The progress, about four times a second.
     Progress(&'a Progress),
-    /// A mark of the plan has been reached: 0 is before the first request, and the one after the last of the plan is
-    /// after the last answer.
+    /// A mark of the plan has been reached. Mark 0 is before the first request, and the mark after the plan's last
+    /// one is after the last answer.
     Mark(usize, Handled<'a>),
 }
 
-/// How many requests have been answered or have failed. The load continues meanwhile.
+/// Counts the requests that have been answered or have failed, while the load continues.
 #[derive(Clone, Copy)]
 pub struct Handled<'a> {
     shared: &'a Shared,
-    /// The result of a turn that is over.
+    /// The number at the end of a turn that is over; `None` while it runs.
     whole: Option<u64>,
 }
 
 impl Handled<'_> {
-    /// A fixed number.
+    /// The current number of handled requests.
     pub fn now(self) -> u64 {
         self.whole.unwrap_or_else(|| self.shared.handled())
     }
 }
 
-/// A server with its connections, which last from one turn to the next.
+/// A server with its connections, which are kept from one turn to the next.
 pub struct Session {
     shared: Arc<Shared>,
     generators: Vec<Generator>,
 }
 
 impl Session {
-    /// Prepares everything that does not depend on one turn. The first turn makes the connections.
+    /// Prepares everything that does not depend on one turn. The first turn opens the connections.
     ///
     /// # Errors
-    /// When the plan is impossible, or nothing listens.
+    /// Fails if the plan is impossible, or no address accepts a connection.
     pub fn new(target: &Target, plan: &Plan) -> Result<Session, LoadError> {
         plan.validate().map_err(LoadError::Plan)?;
         let most = plan.connections.max(plan.grow_to);
@@ -126,15 +126,15 @@ impl Session {
         Ok(Session { generators: generators.collect::<io::Result<_>>()?, shared })
     }
 
-    /// Carries out a plan from the first request to the last answer; it may differ from that of the session in its
-    /// pace, its length, its warm-up, its parts and its seed. Blocks for at most the warm-up, the duration and two
-    /// time-outs, one for connections and one for answers after the last request.
+    /// Carries out a plan from the first request to the last answer. It may differ from the session's plan in its
+    /// pace, length, warm-up, parts and seed. The call takes at most the warm-up, the duration and two time-outs: one
+    /// for connecting, and one for answers after the last request.
     ///
-    /// `interrupted` ends it early; the figures so far are returned.
+    /// If `interrupted` becomes true, the turn ends early and the figures so far are returned.
     ///
     /// # Errors
-    /// When no connection can be made, or more answers time out than the plan allows. Anything else that happens once
-    /// requests are sent is a figure and no error.
+    /// Fails if no connection can be opened, or more answers time out than the plan allows. Everything else that
+    /// happens after the first request is counted in the result.
     pub fn turn(
         &mut self,
         plan: &Plan,
@@ -151,10 +151,11 @@ impl Session {
 
 /// Loads a server as planned, in a session of one turn.
 ///
-/// `interrupted` ends it early; the figures so far are returned. `progress` is called about four times a second.
+/// If `interrupted` becomes true, the run ends early and the figures so far are returned. `progress` is called about
+/// four times a second.
 ///
 /// # Errors
-/// As for [`Session::new`] and [`Session::turn`].
+/// Fails as [`Session::new`] and [`Session::turn`] do.
 pub fn run(
     target: &Target,
     plan: &Plan,
@@ -164,10 +165,11 @@ pub fn run(
     run_watched(target, plan, interrupted, progress, &|| {})
 }
 
-/// Like [`run`]; `at_end` is called when everything has been answered or given up, and before any connection is closed.
+/// Like [`run`]; `at_end` is called after everything was answered or given up, before the remaining connections are
+/// closed.
 ///
 /// # Errors
-/// As for [`run`].
+/// Fails as [`run`] does.
 pub fn run_watched(
     target: &Target,
     plan: &Plan,

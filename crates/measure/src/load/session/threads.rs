@@ -1,4 +1,4 @@
-//! The threads of a turn: they begin at the same moment, and their records are put together.
+//! The threads of a turn: they start at the same moment, and their records are merged.
 
 use super::super::clock;
 use super::super::failure::Failure;
@@ -16,21 +16,21 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 
 enum Report {
-    /// A thread has its connections, or cannot have them.
+    /// A thread has opened its connections, or has failed to.
     Ready,
     Done(Box<ThreadResult>),
     Failed(LoadError),
 }
 
-/// Where the threads wait for each other.
+/// The points at which the threads wait for each other.
 struct Gate {
     start: Start,
-    /// Opened by the thread that waits for the others, once all are ready.
+    /// Opened by the thread that waits for the others, when all are ready.
     open: Barrier,
     end: Barrier,
 }
 
-/// Runs the threads, with the start at the same moment for all.
+/// Runs the threads, which start at the same moment, and merges their records.
 pub(super) fn together(
     shared: &Arc<Shared>,
     plan: &Plan,
@@ -64,7 +64,7 @@ pub(super) fn together(
                     }
                 }
                 Ok(Report::Done(result)) => done.push(*result),
-                // The others were only told to stop.
+                // An interrupted thread was only stopped because of the error of another.
                 Ok(Report::Failed(failed)) => {
                     error = error.filter(|error| !matches!(error, LoadError::Interrupted)).or(Some(failed));
                 }
@@ -150,7 +150,8 @@ fn one_thread(
     }))
 }
 
-/// `starved` is how long the generator waited for a core, in nanoseconds, where that was most of the time.
+/// The error that the server cannot be reached. `starved` is how long the generator waited for a core in nanoseconds,
+/// if that was most of the time.
 fn unreachable(
     shared: &Shared,
     class: Failure,

@@ -1,4 +1,4 @@
-//! What the thread that waits for the others looks out for: marks, progress, limits that end the load.
+//! What the thread that waits for the others watches: marks, progress, and limits that abort the load.
 
 use super::super::abort::Watched;
 use super::super::clock;
@@ -8,16 +8,16 @@ use super::{Handled, Moment};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The moment at which the threads start, on both clocks; 0 until it is known.
+/// The time at which the threads start, in nanoseconds on both clocks; 0 until it is determined.
 #[derive(Default)]
 pub(super) struct Start {
     pub(super) monotonic: AtomicU64,
     pub(super) since_1970: AtomicU64,
 }
 
-/// What the waiting thread watches for.
+/// The state of the watching thread.
 pub(super) struct Watch {
-    /// The positions of the marks, in nanoseconds from the start, or in requests.
+    /// The marks, in nanoseconds from the start, or in numbers of requests if `by_count`.
     marks: Vec<u64>,
     by_count: bool,
     reached: usize,
@@ -26,7 +26,7 @@ pub(super) struct Watch {
     told_at: u64,
 }
 
-/// How often progress is reported.
+/// The interval in nanoseconds at which progress is reported.
 const TOLD: u64 = 250_000_000;
 
 impl Watch {
@@ -43,7 +43,7 @@ impl Watch {
         Watch { marks, by_count, reached: 0, abort, last: Progress::default(), told_at: 0 }
     }
 
-    /// How long nothing needs attention.
+    /// How long the watching thread may sleep.
     pub(super) fn pause(&self, start: &Start) -> Duration {
         let (now, start) = (clock::now(), start.monotonic.load(Ordering::Relaxed));
         let waiting = self.marks.len() > 1;
@@ -56,8 +56,9 @@ impl Watch {
         Duration::from_nanos(pause)
     }
 
-    /// All threads are ready: sets the moment at which they begin, unless one of them could not. The first mark is told
-    /// before it, so that nothing has been handled by then, unless there is a warm-up in between.
+    /// Handles that all threads are ready: determines the time at which they start, unless one of them could not
+    /// connect. Without a warm-up the first mark is reported before that time, so that no request has been handled by
+    /// then.
     pub(super) fn begin(
         &mut self,
         shared: &Shared,
@@ -99,7 +100,8 @@ impl Watch {
         }
     }
 
-    /// Marks that a short or interrupted turn never came to are passed over; the last is its end.
+    /// Reports the end of a turn: the last progress and the last mark. Marks that a short or interrupted turn did not
+    /// reach are not reported.
     pub(super) fn finish(
         &self,
         shared: &Shared,

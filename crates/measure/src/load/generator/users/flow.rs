@@ -1,4 +1,4 @@
-//! When users arrive, send, and leave.
+//! When users arrive, send requests, and leave.
 
 use super::super::super::failure::Failure;
 use super::super::super::http2;
@@ -15,7 +15,7 @@ use scruple_core::stats::rng::Pcg;
 use std::cmp::Reverse;
 
 impl Generator {
-    /// What is due now: requests of users whose think time is over, and of new users.
+    /// Takes what is due now: the request of a user whose think time is over, or of a new user.
     pub(in super::super) fn due_of_users(&mut self, now: u64) -> Option<Due> {
         loop {
             let users = self.users.as_mut()?;
@@ -45,17 +45,17 @@ impl Generator {
         }
     }
 
-    /// Sessions in progress at the end.
+    /// The number of sessions in progress at the end.
     pub(crate) fn unfinished(&self) -> u64 {
         self.users.as_ref().map_or(0, |users| users.unfinished)
     }
 
-    /// Whether data that is used once ran out.
+    /// Whether data that may be used only once has run out.
     pub(crate) fn used_up(&self) -> bool {
         self.users.as_ref().is_some_and(|users| users.used_up)
     }
 
-    /// Prepares users for a turn that starts at a time.
+    /// Prepares the users for a turn that starts at `start`.
     pub(in super::super) fn set_users(&mut self, start: u64) {
         let Some(scenario) = &self.plan.scenario else { return };
         let (thread, threads) = (self.thread, self.plan.threads);
@@ -93,13 +93,13 @@ impl Generator {
             }
         }
         let closed = self.plan.pace == Pace::Closed && scenario.recorded.is_empty();
-        // A separate stream from those of the schedules and of requests.
+        // This stream is distinct from those of the schedules and of the choice of requests.
         let random = Pcg::with_stream(self.plan.seed, 2 << 32 | u64::from(thread));
         self.users = Some(Users::new(scenario, closed, random));
         self.schedule = Some(Schedule::new(share));
     }
 
-    /// Notes when a session starts.
+    /// Notes the start of a session if this is its first request.
     pub(in super::super) fn note_beginning(&mut self, due: Due, part: u16) {
         if let Some(users) = &mut self.users {
             let user = &mut users.users[due.user as usize];
@@ -109,7 +109,7 @@ impl Generator {
         }
     }
 
-    /// Sends a user's request, which may differ from that of the plan.
+    /// Sends a user's request, which may differ from the plan's.
     pub(in super::super) fn start_of_user(&mut self, index: usize, due: Due, now: u64, part: u16) {
         let Some(users) = &mut self.users else { return };
         let request = users.request(due.user);
@@ -147,7 +147,7 @@ impl Generator {
         }
     }
 
-    /// A request is answered.
+    /// Handles an answer.
     pub(in super::super) fn answered(
         &mut self,
         exchange: &Exchange,
@@ -179,7 +179,7 @@ impl Generator {
         }
     }
 
-    /// A request has failed, and its session ends.
+    /// Records a failed request, whose session ends.
     pub(in super::super) fn failed(&mut self, exchange: &Exchange, now: u64, class: Failure) {
         self.failed_with(exchange, now, None, class);
     }
@@ -192,7 +192,7 @@ impl Generator {
         }
     }
 
-    /// The user thinks, and then sends the next request.
+    /// Continues the user's session: after the think time the next request is due.
     fn go_on(&mut self, exchange: &Exchange, now: u64) {
         let Some(users) = self.users.as_mut().filter(|_| exchange.user != NOBODY) else { return };
         let steps = users.session(exchange.user).steps.len() as u32;

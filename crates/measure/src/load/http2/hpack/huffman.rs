@@ -1,8 +1,9 @@
-//! Huffman coding of header strings (RFC 7541, section 5.2). The code is canonical, so that lengths are all there is to it.
+//! Huffman coding of header strings (RFC 7541, section 5.2). The code is canonical, so the lengths of its codes
+//! define it.
 
 use std::sync::LazyLock;
 
-/// The length in bits of each byte’s code, and that of the end of a string (RFC 7541, appendix B).
+/// The length in bits of the code of each byte, and of the end-of-string symbol (RFC 7541, appendix B).
 #[rustfmt::skip]
 const LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28,
@@ -16,19 +17,20 @@ const LENGTHS: [u8; 257] = [
     30,
 ];
 
-/// The symbol that no string contains.
+/// The end-of-string symbol, which no string contains.
 const END: u16 = 256;
 
-/// Codes of up to so many bits are looked up at once.
+/// The largest length in bits of codes that are looked up in a table.
 const SHORT: u32 = 10;
 
 const LONGEST: usize = 30;
 
 struct Code {
     codes: [u32; 257],
-    /// By the first bits of a code: the symbol and its length; 0 where the code is longer.
+    /// The symbol and the length of its code, by the first bits of the code; the length is 0 if the code is longer.
     short: Vec<(u16, u8)>,
-    /// For each length the first code of that length, as the uppermost bits of 32, and the place of its symbol.
+    /// For each length, the first code of that length, shifted to the upper end of 32 bits, and the index of its
+    /// symbol.
     first: [(u32, usize); LONGEST + 2],
     symbols: Vec<u16>,
 }
@@ -62,7 +64,7 @@ static CODE: LazyLock<Code> = LazyLock::new(|| {
 });
 
 impl Code {
-    /// The symbol that these bits begin with, and the length of its code.
+    /// The symbol whose code begins these bits, and the length of the code.
     fn symbol(&self, bits: u32) -> (u16, u32) {
         let (symbol, length) = self.short[(bits >> (32 - SHORT)) as usize];
         if length > 0 {
@@ -76,7 +78,7 @@ impl Code {
     }
 }
 
-/// Adds the text to `out`; none where it is malformed.
+/// Appends the decoded text to `out`; `None` if it is malformed.
 pub(super) fn decode(bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let code = &*CODE;
     let (mut bits, mut held) = (0_u64, 0_u32);
@@ -89,7 +91,7 @@ pub(super) fn decode(bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
         }
         let (symbol, length) = code.symbol((bits >> 32) as u32);
         if symbol == END || length > held {
-            // The last byte is filled with ones, which are the beginning of the end’s code.
+            // The last byte is padded with ones, which begin the code of the end-of-string symbol.
             let filled = held == 0 || bits >> (64 - held) == (1 << held) - 1;
             return (held < 8 && filled).then_some(());
         }
@@ -99,12 +101,12 @@ pub(super) fn decode(bytes: &[u8], out: &mut Vec<u8>) -> Option<()> {
     }
 }
 
-/// How many bytes a text takes.
+/// The number of bytes that a text takes when coded.
 pub(super) fn length(text: &[u8]) -> usize {
     text.iter().map(|byte| usize::from(LENGTHS[usize::from(*byte)])).sum::<usize>().div_ceil(8)
 }
 
-/// Adds the coded text to `out`.
+/// Appends the coded text to `out`.
 pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let code = &*CODE;
     let (mut bits, mut held) = (0_u64, 0_u32);

@@ -1,33 +1,34 @@
-//! Header fields as HTTP/2 sends them (HPACK, RFC 7541).
+//! Encodes and decodes header fields of HTTP/2 (HPACK, RFC 7541).
 
 mod huffman;
 mod table;
 
 use table::{SIZE, Table};
 
-/// A header field of a request, prepared: what does not depend on the connection is coded already.
+/// A header field of a request, of which everything that does not depend on the connection is encoded.
 pub(crate) struct Prepared {
     name: Vec<u8>,
     value: Vec<u8>,
-    /// The number of the same field among the fixed ones.
+    /// The index of the same field in the static table.
     whole: Option<usize>,
-    /// The number of a fixed field of that name, or 0.
+    /// The index of a field with this name in the static table, or 0.
     of_name: usize,
     keeping: Keeping,
-    /// The name, where it has no number, and the value.
+    /// The encoded strings: the name if it has no index, and the value.
     strings: Vec<u8>,
 }
 
-/// Whether the other end shall remember a field.
+/// Whether the other end shall store a field in its table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keeping {
     Remembered,
     Once,
-    /// Nobody on the way may remember it.
+    /// No intermediary may store the field either.
     Never,
 }
 
-/// What differs from request to request is not worth remembering; other clients (nghttp2) send it so as well.
+/// Fields that are not worth storing, because they differ from request to request. Other clients (nghttp2) treat them
+/// alike.
 const ONCE: [&str; 8] = [
     ":path",
     "age",
@@ -39,11 +40,11 @@ const ONCE: [&str; 8] = [
     "set-cookie",
 ];
 
-/// Cookies that are shorter could be guessed from the lengths of what is sent.
+/// The length below which cookies are never stored, because they could be guessed from the lengths of messages.
 const SECRET: usize = 20;
 
 impl Prepared {
-    /// A field; its name is in lower case.
+    /// Prepares a field. Its name must be in lower case.
     pub(crate) fn new(name: &str, value: &str) -> Prepared {
         let keeping = match name {
             "authorization" => Keeping::Never,
@@ -62,10 +63,10 @@ impl Prepared {
     }
 }
 
-/// Writes the fields of requests on one connection.
+/// Encodes the fields of requests on one connection.
 pub(crate) struct Encoder {
     table: Table,
-    /// The sizes that the other end still has to be told.
+    /// The new size of the table, if the other end has not been informed of it yet.
     resized: Option<usize>,
 }
 
@@ -74,14 +75,14 @@ impl Encoder {
         Encoder { table: Table::new(), resized: None }
     }
 
-    /// The other end remembers at most so many bytes.
+    /// Limits the table to the number of bytes that the other end stores.
     pub(crate) fn limit(&mut self, most: usize) {
         let most = most.min(SIZE);
         self.table.resize(most);
         self.resized = Some(most);
     }
 
-    /// Adds the fields to `out`.
+    /// Appends the encoded fields to `out`.
     pub(crate) fn encode<'a>(&mut self, fields: impl Iterator<Item = &'a Prepared>, out: &mut Vec<u8>) {
         if let Some(most) = self.resized.take() {
             integer(most, 5, 0x20, out);
@@ -108,7 +109,7 @@ impl Encoder {
     }
 }
 
-/// Reads the fields of answers on one connection.
+/// Decodes the fields of answers on one connection.
 pub(crate) struct Decoder {
     table: Table,
     name: Vec<u8>,
@@ -120,7 +121,7 @@ impl Decoder {
         Decoder { table: Table::new(), name: Vec::new(), value: Vec::new() }
     }
 
-    /// Tells the fields of a block, in their order; none where it is malformed.
+    /// Calls `tell` for each field of a block, in order; `None` if the block is malformed.
     pub(crate) fn decode(&mut self, block: &[u8], mut tell: impl FnMut(&[u8], &[u8])) -> Option<()> {
         let mut rest = block;
         while let Some(first) = rest.first().copied() {
@@ -155,7 +156,7 @@ impl Decoder {
     }
 }
 
-/// A number behind the upper bits of a byte (section 5.1).
+/// Encodes an integer whose first bits share a byte with `upper` (RFC 7541, section 5.1).
 fn integer(value: usize, bits: u32, upper: u8, out: &mut Vec<u8>) {
     let most = (1_usize << bits) - 1;
     if value < most {
@@ -181,7 +182,7 @@ fn read_integer(rest: &mut &[u8], bits: u32) -> Option<usize> {
     if value < most {
         return Some(value);
     }
-    // No number in a header is longer than 28 bits.
+    // No integer in a header needs more than 28 bits after the first byte.
     for shift in [0, 7, 14, 21] {
         let byte = next()?;
         value += usize::from(byte & 0x7f) << shift;
@@ -192,7 +193,7 @@ fn read_integer(rest: &mut &[u8], bits: u32) -> Option<usize> {
     None
 }
 
-/// A string, in the shorter of its two forms (section 5.2).
+/// Encodes a string in the shorter of its two forms (RFC 7541, section 5.2).
 fn string(text: &[u8], out: &mut Vec<u8>) {
     let coded = huffman::length(text);
     if coded < text.len() {
@@ -259,7 +260,7 @@ mod tests {
     fn the_answers_of_the_standard_are_read() {
         let mut decoder = Decoder::new();
         decoder.table.resize(256);
-        // RFC 7541, C.6: older fields go to make room.
+        // RFC 7541, C.6: older fields are evicted to make room.
         let first = "4882 6402 5885 aec3 771a 4b61 96d0 7abe 9410 54d4 44a8 2005 9504 0b81 66e0 82a6 2d1b ff6e 919d 29ad \
                      1718 63c7 8f0b 97c8 e9ae 82ae 43d3";
         let fields = decoded(&mut decoder, first).expect("a block");

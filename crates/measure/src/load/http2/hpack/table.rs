@@ -1,8 +1,8 @@
-//! The tables of header fields that both ends know (RFC 7541, section 2.3).
+//! The tables of header fields that both ends share (RFC 7541, section 2.3).
 
 use std::collections::VecDeque;
 
-/// RFC 7541, appendix A; the first is number 1.
+/// The static table (RFC 7541, appendix A); its first index is 1.
 #[rustfmt::skip]
 const STATIC: [(&str, &str); 61] = [
     (":authority", ""), (":method", "GET"), (":method", "POST"), (":path", "/"), (":path", "/index.html"), (":scheme", "http"),
@@ -18,25 +18,25 @@ const STATIC: [(&str, &str); 61] = [
     ("vary", ""), ("via", ""), ("www-authenticate", ""),
 ];
 
-/// The size of the table that both ends begin with, in bytes; it is also the most that is used here.
+/// The initial size of the dynamic table in bytes. It is also the largest size that is used here.
 pub(super) const SIZE: usize = 4096;
 
-/// What each field takes besides its bytes.
+/// The number of bytes that a field takes in the table besides those of its name and value.
 const ENTRY: usize = 32;
 
-/// A name and its value, in one piece.
+/// A field: the bytes of name and value, and the length of the name.
 #[derive(Default)]
 struct Entry {
     bytes: Vec<u8>,
     name: usize,
 }
 
-/// The fields that have been sent on a connection in one direction, the latest first.
+/// The dynamic table: the fields that were sent on a connection in one direction, the latest first.
 pub(super) struct Table {
     entries: VecDeque<Entry>,
     size: usize,
     most: usize,
-    /// The memory of a field that has gone, for the next.
+    /// Evicted entries, whose memory new ones use.
     spare: Vec<Entry>,
 }
 
@@ -45,7 +45,7 @@ impl Table {
         Table { entries: VecDeque::new(), size: 0, most: SIZE, spare: Vec::new() }
     }
 
-    /// The field of a number, among the fixed ones and those of the connection.
+    /// The field with this index, in the static or the dynamic table.
     pub(super) fn field(&self, number: usize) -> Option<(&[u8], &[u8])> {
         if let Some((name, value)) = STATIC.get(number.checked_sub(1)?) {
             return Some((name.as_bytes(), value.as_bytes()));
@@ -54,14 +54,14 @@ impl Table {
         Some(entry.bytes.split_at(entry.name))
     }
 
-    /// The number of a field that was sent on this connection.
+    /// The index of a field in the dynamic table.
     pub(super) fn find(&self, name: &[u8], value: &[u8]) -> Option<usize> {
         let same =
             |entry: &Entry| entry.name == name.len() && entry.bytes.split_at(entry.name) == (name, value);
         self.entries.iter().position(same).map(|place| STATIC.len() + 1 + place)
     }
 
-    /// Adds a field, for which older ones go. One that is larger than the table empties it.
+    /// Adds a field, and evicts older ones to make room. A field that is larger than the table empties it.
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let size = name.len() + value.len() + ENTRY;
         self.shrink(self.most.saturating_sub(size));
@@ -77,7 +77,7 @@ impl Table {
         self.size += size;
     }
 
-    /// Sets the most bytes that the table may take.
+    /// Sets the largest size of the table in bytes.
     pub(super) fn resize(&mut self, most: usize) {
         self.most = most;
         self.shrink(most);
@@ -94,12 +94,12 @@ impl Table {
     }
 }
 
-/// The number of a fixed field.
+/// The index of a field in the static table.
 pub(super) fn fixed(name: &str, value: &str) -> Option<usize> {
     STATIC.iter().position(|field| *field == (name, value)).map(|place| place + 1)
 }
 
-/// The number of a fixed field of that name.
+/// The index of the first field with this name in the static table.
 pub(super) fn fixed_name(name: &str) -> Option<usize> {
     STATIC.iter().position(|(known, _)| *known == name).map(|place| place + 1)
 }

@@ -1,4 +1,4 @@
-//! The tables of a scenario in TOML.
+//! The tables of a scenario file, as TOML is deserialised.
 
 use super::super::super::plan::Order;
 use super::super::super::request::{Check, Request};
@@ -125,7 +125,7 @@ impl Entry {
         std::iter::once(self.path.as_str()).chain(headers).chain(self.body.as_deref())
     }
 
-    /// The request as written, including placeholders, with the headers that all requests have.
+    /// The request as written, with its placeholders, and with the headers that all requests have.
     pub(super) fn request(
         &self,
         inherited: &BTreeMap<String, String>,
