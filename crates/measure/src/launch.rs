@@ -71,7 +71,7 @@ pub struct Outcome {
     pub ending: Ending,
     /// Processor time in user mode, of the process and the children it waited for, in nanoseconds.
     pub user: u64,
-    /// Processor time in the kernel, of the same processes, in nanoseconds.
+    /// Processor time in the kernel, of the process and the children it waited for, in nanoseconds.
     pub system: u64,
     /// The first thread's time on a core, and its time ready but waiting for a core, in nanoseconds.
     pub scheduled: Option<(u64, u64)>,

@@ -16,7 +16,7 @@ use std::io;
 /// One mapping of a process's address space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Its permissions as the kernel writes them: `rw-p`.
+    /// The permissions as the kernel writes them, such as `rw-p`.
     pub permissions: String,
     /// The path of the mapped file, or the kernel's name for the mapping; empty for anonymous memory.
     pub name: String,

@@ -44,7 +44,7 @@ pub struct Entry {
     /// The number of processes that the program left behind.
     #[serde(default)]
     pub left_behind: u32,
-    /// The record of a memory watcher; such an entry stands under ‘map’ instead of the name of a pass.
+    /// The record of a memory watcher. An entry with a record stands under ‘map’ instead of the name of a pass.
     #[serde(default)]
     pub watched: Option<Watched>,
 }

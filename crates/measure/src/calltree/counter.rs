@@ -31,7 +31,7 @@ impl ValgrindTool {
 pub struct Counter {
     pub(super) launcher: PathBuf,
     pub(super) library: Option<PathBuf>,
-    /// Which tool.
+    /// The tool that is used.
     pub kind: ValgrindTool,
     /// Valgrind's version.
     pub version: String,

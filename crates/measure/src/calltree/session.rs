@@ -56,7 +56,7 @@ impl CalltreeSession {
     ) -> Result<CalltreeSession, CalltreeError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // The path always has the same length, because Valgrind passes it to the program's stack as an argument.
+        // The path always has the same length, because Valgrind passes it on among its arguments.
         let folder = below.join(format!("counted-{:07}-{number:06}", std::process::id()));
         let made = std::path::absolute(&folder).and_then(|path| fs::create_dir(&path).map(|()| path));
         let folder = made.map_err(|source| CalltreeError::Folder { path: folder, source })?;

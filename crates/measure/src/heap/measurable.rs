@@ -43,7 +43,7 @@ pub enum Unmeasurable {
     Loader {
         /// The program.
         path: PathBuf,
-        /// Its loader.
+        /// The loader that the program names.
         loader: String,
     },
     /// An allocator is linked into the program.

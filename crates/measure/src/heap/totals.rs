@@ -2,7 +2,7 @@
 
 use super::Peak;
 
-/// Everything one session has counted.
+/// Everything that one session has counted.
 #[derive(Clone, Debug)]
 pub struct Totals {
     /// What was recorded besides calls and requested bytes.
@@ -24,7 +24,7 @@ pub struct Totals {
 /// and memory of a process that has ended no longer counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreePeak {
-    /// Bytes, usable or requested depending on [`Totals::mode`].
+    /// The peak in bytes, usable or requested depending on [`Totals::mode`].
     pub peak: u64,
     /// The possible error in bytes: 0 if one thread was alive at a time, else 64 KiB for every further thread.
     pub error: u64,
@@ -37,7 +37,7 @@ pub struct Process {
     pub pid: i32,
     /// The id of the process that started it.
     pub parent: i32,
-    /// How it started.
+    /// How the process started.
     pub origin: Origin,
     /// The path of the program (the last 127 bytes of a longer one).
     pub exe: String,

@@ -14,7 +14,7 @@ pub(crate) fn now() -> u64 {
 pub(crate) enum Interest {
     /// There are bytes to read, or the stream has ended.
     Read,
-    /// As for `Read`, or there is room to write.
+    /// There are bytes to read, the stream has ended, or there is room to write.
     ReadWrite,
 }
 

@@ -111,7 +111,7 @@ impl Failures {
         Failure::ALL.into_iter().map(|class| (class, self.of(class))).filter(|(_, count)| *count > 0)
     }
 
-    /// Adds the counts of another.
+    /// Adds the counts of other requests.
     pub fn add(&mut self, other: &Failures) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
     }

@@ -70,11 +70,11 @@ pub struct LoadResult {
 pub struct Part {
     /// The start in nanoseconds since the start of the measured span; negative in the warm-up before it.
     pub from: i64,
-    /// The end, on the same scale.
+    /// The end in nanoseconds since the start of the measured span.
     pub to: i64,
     /// The number of requests that were due.
     pub due: u64,
-    /// The number of good answers to these requests.
+    /// The number of good answers to the requests that were due in the part.
     pub answered: u64,
     /// The number of good answers that arrived in the time of this part, whenever their requests were due.
     pub came: u64,

@@ -179,7 +179,8 @@ pub struct Progress {
     /// The number of responses since the start of the turn, by the first of [`LIVE_BOUNDS`] that they do not exceed,
     /// then of those above the last bound. All are 0 unless the plan requests it with `live`.
     pub response: [u64; LIVE_BOUNDS.len() + 1],
-    /// The sum of these responses in nanoseconds; 0 unless the plan requests it with `live`.
+    /// The sum of all responses since the start of the turn in nanoseconds; 0 unless the plan requests it with
+    /// `live`.
     pub sum: u64,
     /// Failed requests by class since the start of the turn; all 0 unless the plan requests it with `live`.
     pub failures: Failures,

@@ -17,7 +17,7 @@ const COMPILER: &str = "Glorious Glasgow Haskell";
 pub(super) struct Procedures {
     /// The names of procedures by start address, for modules with debugging information.
     begins: BTreeMap<u64, String>,
-    /// The end address of each such module, by its start address.
+    /// The end address of each module with debugging information, by its start address.
     described: BTreeMap<u64, u64>,
     /// The module of each code symbol, by address; `None` for symbols of C code.
     modules: BTreeMap<u64, Option<String>>,

@@ -185,7 +185,7 @@ fn is_at_work(pid: i32) -> bool {
 struct Times {
     /// The processor time of the process in nanoseconds, including ended threads.
     own: u64,
-    /// The share of that time in user mode.
+    /// The share of the process's own time that it spent in user mode.
     user_share: f64,
     /// The processor time of reaped children in user mode and in the kernel, in nanoseconds.
     children: (u64, u64),
@@ -214,13 +214,13 @@ impl Times {
     }
 }
 
-/// The number after `name:` in a text of such lines.
+/// The number after `name:` in a text that consists of lines `name: number`.
 pub(super) fn number(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The number after `name:` in a text of such lines; 0 if there is none.
+/// The number after `name:` in a text that consists of lines `name: number`; 0 if the name is missing.
 fn field(text: &str, name: &str) -> u64 {
     number(text, name).unwrap_or(0)
 }

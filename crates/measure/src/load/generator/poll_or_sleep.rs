@@ -13,7 +13,7 @@ pub(super) struct PollOrSleep {
     looks: u32,
     /// The number of sleeps after the last attempt; 0 if it succeeded.
     rest: u32,
-    /// How many of these sleeps remain.
+    /// How many sleeps remain before the next attempt.
     resting: u32,
 }
 

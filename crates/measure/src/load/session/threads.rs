@@ -25,7 +25,7 @@ enum Report {
 /// The points at which the threads wait for each other.
 struct Gate {
     start: Start,
-    /// Opened by the thread that waits for the others, when all are ready.
+    /// The barrier that the waiting thread opens when all threads are ready.
     open: Barrier,
     end: Barrier,
 }

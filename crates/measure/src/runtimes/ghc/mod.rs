@@ -177,9 +177,9 @@ fn collections(record: &Record) -> [Figure; 2] {
 /// The profiles that a program can produce, as its file shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profiles {
-    /// Whether it can write a heap profile by closure type (`-hT`), which requires linking with `-rtsopts`.
+    /// Whether the program can write a heap profile by closure type (`-hT`), which requires linking with `-rtsopts`.
     pub heap_by_type: bool,
-    /// Whether it can write profiles by cost centre (`-p`, `-hc`), which requires a build with `-prof`.
+    /// Whether the program can write profiles by cost centre (`-p`, `-hc`), which requires a build with `-prof`.
     pub by_cost_centre: bool,
 }
 

@@ -6,7 +6,7 @@ use scruple_core::metric::Quality;
 /// The content of either report. Sizes are in bytes, times in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Bytes allocated.
+    /// The number of bytes allocated.
     pub allocated: f64,
     /// The number of collections.
     pub collections: f64,
@@ -18,7 +18,7 @@ pub struct Report {
     pub max_live: f64,
     /// The largest amount of memory held, which both reports round to whole MiB.
     pub in_use: f64,
-    /// Bytes copied by the collector.
+    /// The number of bytes that the collector copied; `None` in the one-line report.
     pub copied: Option<f64>,
     /// The longest pause, in seconds with a resolution of 0.1 ms; `None` in the one-line report.
     pub longest_pause: Option<f64>,
