@@ -1,4 +1,4 @@
-//! Compiles the two preload libraries with the system's C compiler: the allocation counter of `src/heap/preload`, once
+//! Compiles the preload libraries with the system's C compiler: the allocation counter of `src/heap/preload`, once
 //! per mode, and the agent of `src/runtimes/agent`.
 
 use std::path::{Path, PathBuf};
@@ -10,18 +10,19 @@ const SOURCES: [&str; 8] =
 const HEADERS: [&str; 8] =
     ["hooks.h", "layout.h", "slots.h", "tree.h", "system.h", "pool.h", "environment.h", "limits.h"];
 
-/// File name and the `MODE_…` of layout.h.
+/// The allocation counter's libraries: the name of each file and its `MODE_…` of layout.h.
 const LIBRARIES: [(&str, &str); 3] =
     [("heap-counts.so", "0"), ("heap-usable.so", "1"), ("heap-requested.so", "2")];
 
-/// The library that recognises language runtimes.
+/// The folder of the library that recognises language runtimes.
 const AGENT: &str = "src/runtimes/agent";
 const AGENT_SOURCES: [&str; 8] =
     ["agent.c", "follow.c", "ghc.c", "java.c", "libgc.c", "php.c", "python.c", "text.c"];
 
-/// No C library is linked: what the library needs it finds in the program's own. Everything it defines itself binds
-/// to itself, so that it can tell another `malloc` from its own. Two counters are added faster apart than as a vector,
-/// and a hook whose first instructions share a cache line costs half a nanosecond less.
+/// Compiler flags. No C library is linked, because the library uses the program's. Symbols that the library defines
+/// are bound to itself, so that it can tell another `malloc` from its own. Vectorisation is off because two counters
+/// are added faster apart, and functions are aligned because a hook whose first instructions share a cache line is
+/// half a nanosecond faster.
 const FLAGS: [&str; 19] = [
     "-std=gnu11",
     "-O2",
@@ -74,7 +75,7 @@ fn compile(folder: &Path, sources: &[&str], flags: &[&str], library: &Path, mach
     let mut command = Command::new(&compiler);
     command.args(FLAGS).args(flags).arg("-o").arg(library);
     if machine == "aarch64" {
-        // Atomic operations in line: their out-of-line forms are in a library.
+        // Atomic operations must be inline: their out-of-line forms are in a library.
         command.arg("-mno-outline-atomics");
     }
     command.args(sources.iter().map(|name| folder.join(name)));
@@ -85,7 +86,7 @@ fn compile(folder: &Path, sources: &[&str], flags: &[&str], library: &Path, mach
     }
 }
 
-/// `CC` if set; else the system's compiler, or the usual cross compiler where host and target differ.
+/// The C compiler: `CC` if set, else the system's compiler, or the usual cross compiler if host and target differ.
 fn compiler(machine: &str) -> String {
     let host = env::var("HOST").unwrap_or_default();
     env::var("CC").unwrap_or_else(|_| {

@@ -1,7 +1,7 @@
 //! Prints the cost sheet of a server: `cost [-r RATE] [-c N] [-n REQUESTS] [-i N1,N2] [-s] URL -- COMMAND…`.
 //!
-//! `-i` adds instructions by function from two counts of requests, `-s` sampled time and system calls. For trying the
-//! engine out; the tool itself has better manners.
+//! `-i` adds instructions by function from two numbers of requests, `-s` adds sampled time and system calls. This
+//! example is for trying the engine; use `scruple load` for real measurements.
 
 use scruple_measure::load::cost::start::ServerCommand;
 use scruple_measure::load::cost::tree::Tree;

@@ -3,7 +3,8 @@
 //!     heap [--peak=off|usable|requested] COMMAND [ARGUMENT…]
 //!     heap [--peak=off|usable|requested] --hold
 //!
-//! With `--hold` it prints the environment that makes any command be counted, and the counts once its input ends.
+//! With `--hold` it prints the environment with which any command is counted, and prints the counts when its input
+//! ends.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 use std::error::Error;

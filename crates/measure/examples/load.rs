@@ -1,6 +1,7 @@
 //! Drives the load engine from a terminal: `load [-c N] [-r RATE] [-d SECONDS] [-n REQUESTS] [-t THREADS] [-P] [-S] [-2 -m STREAMS] [-k FILE] URL`.
 //!
-//! For trying the engine out and for comparing it with other generators; the tool itself has better manners.
+//! This example is for trying the engine and for comparing it with other generators; use `scruple load` for real
+//! measurements.
 
 use scruple_measure::load::{Arrivals, Pace, Plan, Polling, Protocol, Request, Target, Trust, WarmUp, run};
 use std::sync::atomic::AtomicBool;

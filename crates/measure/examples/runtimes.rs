@@ -17,19 +17,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-/// One program: how it is built and run, and what a step of it allocates.
+/// A program of one runtime: how it is built and run, and what a step of it allocates.
 struct Entry {
     runtime: &'static str,
     source: &'static str,
-    /// How it is built; `{}` is the source.
+    /// The command that builds the program; `{}` is the source.
     build: &'static [&'static str],
-    /// How it is run; `{}` is the source, and the number of steps follows.
+    /// The command that runs the program; `{}` is the source, and the number of steps follows.
     run: &'static [&'static str],
     version: &'static [&'static str],
     metric: &'static str,
-    /// What one step costs.
+    /// The true value of the metric per step.
     step: f64,
-    /// From how many steps to how many.
+    /// The smaller and the larger number of steps, whose runs are compared.
     steps: (u64, u64),
 }
 
@@ -73,7 +73,7 @@ struct Scales {
     folder: PathBuf,
 }
 
-/// One run: processor time in nanoseconds, and the figure where it was asked for.
+/// One run: the processor time in nanoseconds, and the figure if it was requested.
 struct Run {
     cpu: f64,
     figure: Option<f64>,
@@ -124,10 +124,10 @@ fn first_line(words: &[&str]) -> Option<String> {
     version.map(|version| version.trim_start_matches("go").to_owned())
 }
 
-/// No figure may be further from the truth; most are much nearer.
+/// The largest relative error of a figure; most errors are much smaller.
 const LARGEST_ERROR: f64 = 0.005;
 
-/// A row of the table; none where the runtime is not installed.
+/// A row of the table; `None` if the runtime is not installed.
 fn row(scales: &mut Scales, entry: &Entry) -> Result<Option<String>, Box<dyn Error>> {
     let Some(version) = first_line(entry.version) else { return Ok(None) };
     let source =

@@ -1,4 +1,4 @@
-//! Damaged profiles of the Haskell runtime: an error, or less, but never a panic.
+//! Tests that damaged profiles of the Haskell runtime give an error or less data, but never a panic.
 
 use scruple_fuzz::Corpus;
 use scruple_measure::runtimes::ghc::{cost_centres, heap_profile, log, report};

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// A folder for one test's programs and profiles, and the tool.
+/// The tool, and a folder for the programs and profiles of one test.
 pub struct Workshop {
     folder: TempDir,
     pub tool: Tool,
 }
 
-/// Where the tests keep the compiled tool.
+/// The folder in which the tests keep the compiled tool.
 pub fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("calltree")
 }
@@ -24,15 +24,15 @@ pub fn tool_sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../instruments/calltree")
 }
 
-/// Says why a test is skipped.
+/// Prints why a test is skipped.
 pub fn skip(reason: &str) {
     use std::io::Write;
-    // Not by a macro, whose text the harness keeps to itself while a test passes.
+    // Not with `eprintln!`, because the test harness hides its text while a test passes.
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }
 
 impl Workshop {
-    /// None where valgrind is not installed, saying so.
+    /// Creates a workshop; `None`, with a message, if valgrind is not installed.
     pub fn new() -> Option<Workshop> {
         if !std::env::var_os("PATH").is_some_and(|folders| {
             std::env::split_paths(&folders).any(|folder| folder.join("valgrind").is_file())
@@ -71,7 +71,7 @@ impl Workshop {
         CalltreeSession::start(&Counter::of(&self.tool), settings, self.path()).unwrap()
     }
 
-    /// Runs a command under a session.
+    /// Runs a command in a session.
     pub fn run_in(&self, session: &CalltreeSession, program: &Path, arguments: &[&str]) -> Output {
         let mut words = session.words();
         words.push(program.into());
@@ -79,7 +79,7 @@ impl Workshop {
         self.command(&words).envs(session.environment()).output().unwrap()
     }
 
-    /// The trees of a program that must end well.
+    /// The profiles of a program, which must succeed.
     pub fn trees(&self, program: &Path, arguments: &[&str]) -> Profiles {
         let session = self.session(Settings::default());
         let output = self.run_in(&session, program, arguments);
@@ -90,14 +90,14 @@ impl Workshop {
         counted.profiles
     }
 
-    /// The tree of a program of one process.
+    /// The profile of a program that has one process.
     pub fn tree(&self, program: &Path, arguments: &[&str]) -> Profile {
         let mut profiles = self.trees(program, arguments);
         assert_eq!(profiles.processes.len(), 1);
         profiles.processes.remove(0)
     }
 
-    /// Runs one of valgrind's own tools, from the same folder of tools: the program has the same environment.
+    /// Runs one of valgrind's own tools from the tool's folder, so that the program has the same environment.
     pub fn valgrind(&self, options: &[&str], program: &Path, arguments: &[&str]) -> Output {
         let session = self.session(Settings::default());
         let mut words = vec![session.words()[0].clone()];
@@ -108,7 +108,7 @@ impl Workshop {
     }
 }
 
-/// The sums of the function of that name.
+/// The counts of the function with this name.
 pub fn of(profile: &Profile, name: &str) -> FunctionTotals {
     let all = profile.functions();
     let found: Vec<&FunctionTotals> = all
@@ -120,8 +120,8 @@ pub fn of(profile: &Profile, name: &str) -> FunctionTotals {
     *found[0]
 }
 
-/// The paths of all contexts that end with the function of that name, from `main` on (or from the root where it is not
-/// there), with their calls.
+/// The contexts of the function with this name: the path of each from `main` on (or from the root if `main` is not on
+/// it), and the number of calls.
 pub fn paths(profile: &Profile, name: &str) -> Vec<(String, u64)> {
     let mut paths = Vec::new();
     for (at, context) in profile.contexts.iter().enumerate() {

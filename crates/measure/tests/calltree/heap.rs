@@ -1,10 +1,11 @@
-//! Allocations in the tree are memcheck's.
+//! Tests that the allocations in the call tree equal memcheck's.
 
 use crate::harness::{Workshop, of};
 use scruple_measure::calltree::Heap;
 use std::path::Path;
 
-/// The totals of memcheck. What the C and C++ libraries keep is not given back at the end, which would count as frees.
+/// The totals of memcheck. Memory that the C and C++ libraries keep is not freed at the end, since that would count
+/// as frees.
 fn memcheck(workshop: &Workshop, program: &Path) -> Heap {
     let options =
         ["--tool=memcheck", "--vgdb=no", "--run-libc-freeres=no", "--run-cxx-freeres=no", "--leak-check=no"];
@@ -21,7 +22,7 @@ fn every_way_to_allocate_counts_as_under_memcheck() {
     let program = workshop.compile("heap.c", &["-Wno-all"]);
     let tree = workshop.tree(&program, &[]);
     assert_eq!(tree.heap(), memcheck(&workshop, &program));
-    // 10 of 100 bytes from one place, each given back.
+    // One function allocates 10 blocks of 100 bytes and frees each.
     let malloc = tree.contexts.iter().filter(|context| {
         let caller = context.parent.and_then(|parent| tree.contexts[parent].function);
         caller.is_some_and(|at| tree.functions[at].name.as_deref() == Some("one"))

@@ -1,4 +1,4 @@
-//! The instructions of a command, and what is taken out of their way.
+//! Tests of counting a command's instructions, and of removing sources of variation.
 
 use crate::harness::{Workshop, cache};
 use scruple_measure::instructions::{Event, Hardware, Instructions, steady};
@@ -59,7 +59,7 @@ fn python_with_its_random_hashes_counts_the_same_twice() {
 fn variables_that_come_and_go_do_not_count() {
     let Some(workshop) = Workshop::new() else { return };
     let program = workshop.compile("known.c", &[]);
-    // Both are variables of this process, and so nobody's wish for this command.
+    // These variables are set in this process, so they do not count as set for the command.
     let own: Vec<(String, String)> = std::env::vars().collect();
     let own: Vec<(&str, &str)> = own.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let kept = ["PATH", "HOME"];
@@ -92,7 +92,7 @@ fn what_is_set_for_a_command_stays() {
 
 #[test]
 fn a_counter_is_inherited_by_programs_that_begin_later() {
-    // The kernel counts page faults itself, so this shows the way of any counter, whatever the processor has.
+    // The kernel counts page faults itself, so this tests the inheritance of counters on any processor.
     let touch = |pages: u32| {
         let counter = Hardware::attach(Event::PageFaults, 0)?;
         assert!(counter.read().is_err(), "nothing was executed yet");

@@ -1,4 +1,4 @@
-//! The call tree on programs whose calls and allocations are known, and against callgrind and memcheck.
+//! Tests the call tree on programs with known calls and allocations, and against callgrind and memcheck.
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout)]
 
 mod harness;

@@ -1,4 +1,4 @@
-//! What is said where something is missing.
+//! Tests the messages for missing programs and files.
 
 use crate::harness::Workshop;
 use scruple_measure::calltree::{Counter, Tool, Unavailable, ValgrindTool};
@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-/// Each case is a process of its own: the search path is the process's.
+/// Each case runs in a process of its own, because the search path belongs to the process.
 fn in_environment(case: &str, variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "missing::says_what_it_finds", "--nocapture", "--ignored"]).env("CASE", case);
@@ -42,7 +42,7 @@ fn without_a_compiler_callgrind_counts_and_it_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let programs = folder.path().join("bin");
     std::fs::create_dir(&programs).unwrap();
-    // Only valgrind and what a script in its place needs.
+    // The folder contains only valgrind, and what a script in its place needs.
     for name in ["/usr/bin/valgrind", "/bin/sh"] {
         symlink(name, programs.join(Path::new(name).file_name().unwrap())).unwrap();
     }
@@ -82,7 +82,7 @@ fn a_cache_that_cannot_be_written_is_named() {
 #[test]
 fn what_was_compiled_is_kept() {
     let Some(workshop) = Workshop::new() else { return };
-    // A compiler that fails is not asked.
+    // The compiled tool is reused: a compiler that fails is not called.
     let cache = crate::harness::cache();
     let said = in_environment(cache.to_str().unwrap(), &[("CC", "/bin/false")]);
     assert!(said.contains("Ok(())") && said.contains("Ok((Calltree, "), "{said} {:?}", workshop.tool);

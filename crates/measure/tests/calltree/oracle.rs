@@ -1,4 +1,5 @@
-//! Totals and self counts are callgrind's, and totals cachegrind's where callgrind leaves something out.
+//! Tests that totals and self counts equal callgrind's, and that totals equal cachegrind's where callgrind omits
+//! instructions.
 
 use crate::harness::Workshop;
 use scruple_measure::calltree::Profile;
@@ -6,11 +7,11 @@ use scruple_measure::load::cost::callgrind;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Callgrind counts a block when the next one begins. So it leaves out the last one, the call of `exit_group`, and each
-/// after which a signal arrives.
+/// The number of instructions that callgrind omits at the end. It counts a block when the next one begins, so it
+/// omits the last one (the call of `exit_group`), and each block after which a signal arrives.
 const LAST_BLOCK: u64 = 2;
 
-/// The total of cachegrind, when it too is kept from translating instructions that are not executed.
+/// The total of cachegrind, run so that it does not translate instructions that are not executed.
 fn cachegrind(workshop: &Workshop, program: &Path) -> u64 {
     let file = workshop.path().join("cachegrind");
     let option = format!("--cachegrind-out-file={}", file.display());
@@ -21,7 +22,7 @@ fn cachegrind(workshop: &Workshop, program: &Path) -> u64 {
     line.trim().parse().unwrap()
 }
 
-/// Self counts by name, of the program's own functions and of libc's that have a symbol.
+/// Self counts by name, of the program's own functions and of libc's functions that have a symbol.
 fn ours(profile: &Profile) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for (function, totals) in profile.functions() {

@@ -1,4 +1,4 @@
-//! Processes, phases, and orders from outside.
+//! Tests of processes, of phases, and of orders from outside.
 
 use crate::harness::{Workshop, of, tool_sources};
 use scruple_measure::calltree::{End, Profile, Settings};
@@ -20,7 +20,8 @@ fn children_are_followed_and_nothing_counts_twice() {
         };
         profiles.processes.iter().filter(has).collect()
     };
-    // The parent, the child that worked, the one before and after it became another program.
+    // The processes are the parent, the child that worked, and the child that executed another program, before and
+    // after that.
     assert_eq!(profiles.processes.len(), 4);
     assert_eq!((with("parent_work").len(), with("child_work").len(), with("leaf").len()), (1, 1, 1));
     let ends: Vec<End> = profiles.processes.iter().map(|profile| profile.end).collect();
@@ -81,7 +82,7 @@ fn a_program_can_name_its_parts() {
         let few = part.1 - turns * turn;
         assert!(few < 20, "{parts:?}");
     }
-    // Elsewhere the orders do nothing.
+    // Without Valgrind the program's orders have no effect.
     assert!(std::process::Command::new(&program).status().unwrap().success());
 }
 

@@ -1,4 +1,4 @@
-//! Names and lines.
+//! Tests of names and lines.
 
 use crate::harness::{Workshop, of};
 use scruple_measure::calltree::{Symbols, demangle};

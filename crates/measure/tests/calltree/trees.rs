@@ -1,4 +1,4 @@
-//! Trees that are known by construction.
+//! Tests with call trees that are known by construction.
 
 use crate::harness::{Workshop, of, paths};
 use scruple_measure::calltree::Settings;
@@ -19,7 +19,7 @@ fn calls_are_counted_by_path() {
         main.inclusive,
         main.own + of(&tree, "first").own + of(&tree, "second").own + of(&tree, "leaf").own
     );
-    // Each turn of the loop is the same work: 15 * 10 + 7 * 100 turns.
+    // Each turn of the loop does the same work, and there are 15 * 10 + 7 * 100 turns.
     let leaf = of(&tree, "leaf");
     assert_eq!(leaf.own, leaf.inclusive);
     assert!(leaf.own > 850 * 3 && leaf.own < 850 * 8, "{leaf:?}");
@@ -99,7 +99,7 @@ fn threads_that_start_alike_share_a_tree() {
     assert_eq!(work.len(), 1, "{work:?}");
     assert!(work[0].0.ends_with("start work") && work[0].1 == 4000, "{work:?}");
     assert_eq!(of(&tree, "step").calls, 40_000);
-    // Every call costs the same, whichever thread made it.
+    // All calls cost the same, whichever thread makes them.
     assert_eq!(of(&tree, "step").own % 40_000, 0);
 }
 

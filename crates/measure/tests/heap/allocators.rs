@@ -1,4 +1,4 @@
-//! Allocators other than the C library's: counted where they can be, else said.
+//! Tests of allocators other than the C library's: they are counted if possible, else the reason is reported.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,10 +10,10 @@ use crate::harness::{Workshop, skip, sums};
 const LIBRARIES: [&str; 3] = ["jemalloc", "tcmalloc_minimal", "mimalloc"];
 const MODES: [Peak; 3] = [Peak::Off, Peak::Usable, Peak::Requested];
 
-/// What an allocator itself asks for when it starts: blocks, and bytes in all.
+/// The largest number of blocks, and of bytes in all, that an allocator itself allocates when it starts.
 const OWN: (u64, u64) = (2, 64);
 
-/// Where the compiler finds a library.
+/// The path at which the compiler finds a library.
 fn library(file: &str) -> Option<PathBuf> {
     let output = Command::new("cc").arg(format!("-print-file-name={file}")).output().unwrap();
     let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
@@ -24,7 +24,8 @@ fn library(file: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Allocations and frees are those of the same program with the C library's allocator, but for the allocator's own.
+/// Checks that counts equal those of the same program with the C library's allocator, except for the allocator's own
+/// blocks.
 fn assert_same(counted: (u64, u64, u64), expected: (u64, u64, u64), what: &str) {
     let (allocations, bytes) = (counted.0.wrapping_sub(expected.0), counted.1.wrapping_sub(expected.1));
     assert!(allocations <= OWN.0 && bytes <= OWN.1, "{what}: {counted:?}, expected {expected:?}");
@@ -74,7 +75,7 @@ fn preloaded(
 fn every_form_of_operator_new_counts_once_with_every_allocator() {
     let workshop = Workshop::new();
     let program = workshop.compile("c++", "operators.cc", &["-std=c++17"]);
-    // The C++ library asks for whole multiples of the alignment, the allocators' own operators for what was asked.
+    // The C++ library requests whole multiples of the alignment, the allocators' own operators the requested size.
     let most = sums(&workshop.count_plain(Peak::Off, &program));
     let blocks: u64 = (1..=8).map(|i| 2 * (i * 100 + 1) + 1).sum();
     for name in LIBRARIES {
@@ -82,7 +83,8 @@ fn every_form_of_operator_new_counts_once_with_every_allocator() {
         let words: &[&str] = if name == "mimalloc" { &["without what is too large"] } else { &[] };
         let all = MODES.map(|peak| preloaded(&workshop, peak, &path, &program, words));
         for (allocations, bytes, frees) in all {
-            // Sixteen blocks, the C++ library's pool, what throwing takes, and the allocator's own.
+            // Sixteen blocks, the C++ library's pool, what throwing an exception allocates, and the allocator's own
+            // blocks.
             assert!((17..=20).contains(&allocations) && frees >= 16, "{name}: {all:?}");
             assert!(bytes >= blocks + 72_704 && bytes <= most.1, "{name}: {all:?}");
         }
@@ -103,7 +105,7 @@ fn live_bytes_with_another_allocator_are_those_of_its_blocks() {
             continue;
         }
         let live = session.read().unwrap().counts().live.unwrap();
-        // The allocators bring the C++ library, which keeps a pool.
+        // The allocators load the C++ library, which keeps a pool.
         let most = 600 + 72_704 + OWN.1;
         assert!((600..=most).contains(&(live.bytes as u64)), "{name}: {live:?}");
         assert!((4..=4 + OWN.1).contains(&(live.peak - (3 << 20) - live.bytes as u64)), "{name}: {live:?}");
@@ -130,7 +132,7 @@ fn an_allocator_linked_in_statically_is_found_with_and_without_names() {
 fn an_allocator_under_a_prefix_is_found_even_where_names_were_stripped() {
     let workshop = Workshop::new();
     let Some(archive) = library("libjemalloc_pic.a") else { return };
-    // As Rust's jemalloc crates build it.
+    // Rust's jemalloc crates build the allocator with this prefix.
     let renamed = workshop.path().join("prefixed.a");
     let mut objcopy = Command::new("objcopy");
     for name in
@@ -138,7 +140,7 @@ fn an_allocator_under_a_prefix_is_found_even_where_names_were_stripped() {
     {
         objcopy.arg(format!("--redefine-sym={name}=_rjem_{name}"));
     }
-    // What else stands before the C library's: its names become its own, too.
+    // Other functions that would replace the C library's get the prefix, too.
     for name in ["memalign", "valloc", "__libc_malloc", "__libc_calloc", "__libc_realloc", "__libc_free"] {
         objcopy.arg(format!("--redefine-sym={name}=_rjem_{name}"));
     }

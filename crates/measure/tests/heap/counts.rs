@@ -1,4 +1,4 @@
-//! Every entry point counts as it should, however the program ends and whatever C library it uses.
+//! Tests that every entry point counts as it should, however the program ends, and with each C library.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -7,7 +7,7 @@ use scruple_measure::heap::{Origin, Peak};
 
 use crate::harness::{Workshop, found, sums};
 
-/// The sums of `entry_points.c`, call by call.
+/// The allocations, bytes and frees of `entry_points.c`, summed call by call.
 fn entry_points() -> (u64, u64, u64) {
     let single: [(u64, u64, u64); 12] = [
         (1, 10, 1),  // malloc, free
@@ -110,7 +110,8 @@ fn operator_new_counts_once_through_malloc() {
     let workshop = Workshop::new();
     let program = workshop.compile("c++", "containers.cc", &["-std=c++17"]);
     let totals = workshop.count_plain(Peak::Off, &program);
-    // 300 by operator new, at least a node, a key and a vector's storage for most entries; libstdc++ keeps a pool.
+    // 300 by operator new, and at least a node, a key and a vector's storage for most entries; libstdc++ keeps one
+    // pool block.
     let (allocations, _, frees) = sums(&totals);
     assert!(allocations - frees <= 1, "{totals:?}");
     assert!((2300..4400).contains(&allocations), "{totals:?}");

@@ -1,4 +1,4 @@
-//! What a counted program sees of the counter, and whether the programs that it starts are counted nevertheless.
+//! Tests what a counted program sees of the counter, and that the programs that it starts are counted.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ fn text(counted: &Counted) -> String {
     String::from_utf8(counted.output.stdout.clone()).unwrap()
 }
 
-/// A program of which it is known that it makes 114 allocations, started by one of the ways there are.
+/// Checks that a program with 114 allocations is counted if it is started in this way.
 fn assert_follows(workshop: &Workshop, way: &str) {
     let (starter, program) = (workshop.path().join("starter"), workshop.path().join("entry_points"));
     let counted = workshop.count(Peak::Usable, Command::new(starter).arg(way).arg(program));
@@ -105,7 +105,7 @@ fn a_program_that_copies_its_environment_allocates_as_if_it_were_not_counted() {
         sums(&session.read().unwrap())
     };
     if found("bash").is_some() {
-        // However long the names are that the counter needs.
+        // The length of the counter's file names makes no difference.
         assert_eq!(count("short"), count("a-much-longer-name-of-a-folder-than-the-other-one-has"));
     } else {
         skip("bash is not installed");

@@ -7,10 +7,10 @@ use std::process::{Command, Output, Stdio};
 use scruple_measure::heap::{HeapSession, Peak, Totals};
 use tempfile::TempDir;
 
-/// A folder for one test's programs and data.
+/// A folder for the programs and data of one test.
 pub struct Workshop(TempDir);
 
-/// A finished run and what was counted.
+/// A finished run, with its output and counts.
 pub struct Counted {
     pub output: Output,
     pub totals: Totals,
@@ -44,8 +44,8 @@ impl Workshop {
         output
     }
 
-    /// Runs a command to its end under a session of its own. Whatever happens, nothing of the counter may show on
-    /// the program's stderr.
+    /// Runs a command to its end in a session of its own, and checks that the counter writes nothing to the program's
+    /// stderr.
     pub fn count(&self, peak: Peak, command: &mut Command) -> Counted {
         let session = HeapSession::start(self.path(), peak).unwrap();
         let output = command.envs(session.environment(None)).stdin(Stdio::null()).output().unwrap();
@@ -55,7 +55,7 @@ impl Workshop {
         Counted { output, totals }
     }
 
-    /// As `count`, of a program that must succeed without arguments.
+    /// Like `count`, for a program that must succeed without arguments.
     pub fn count_plain(&self, peak: Peak, program: &Path) -> Totals {
         let counted = self.count(peak, &mut Command::new(program));
         assert!(counted.output.status.success(), "{:?}", counted.output);
@@ -63,13 +63,13 @@ impl Workshop {
     }
 }
 
-/// Allocations, bytes and frees over all processes.
+/// The allocations, bytes and frees over all processes.
 pub fn sums(totals: &Totals) -> (u64, u64, u64) {
     let counts = totals.counts();
     (counts.allocations, counts.bytes, counts.frees)
 }
 
-/// The full path of a program, or none, saying so.
+/// The full path of a program; `None`, with a message, if it is not installed.
 pub fn found(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file());
@@ -79,14 +79,14 @@ pub fn found(name: &str) -> Option<PathBuf> {
     path
 }
 
-/// Says why a part of a test cannot be done here.
+/// Prints why a part of a test is skipped.
 pub fn skip(reason: &str) {
     use std::io::Write;
-    // Not by a macro, whose text the harness keeps to itself while a test passes.
+    // Not with `eprintln!`, because the test harness hides its text while a test passes.
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }
 
-/// A copy of a file, to be changed.
+/// Copies a file that the test will change.
 pub fn copy(from: &Path, to: PathBuf) -> PathBuf {
     fs::copy(from, &to).unwrap();
     to

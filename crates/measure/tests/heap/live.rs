@@ -1,4 +1,5 @@
-//! Live and peak memory against the program's own account and by construction.
+//! Tests live and peak memory against the program's own account, and on programs where they are known by
+//! construction.
 
 use scruple_measure::heap::{Live, Peak};
 

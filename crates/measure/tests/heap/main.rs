@@ -1,4 +1,4 @@
-//! The allocation counter against programs whose allocations are known by construction, and against valgrind.
+//! Tests the allocation counter on programs with known allocations, and against valgrind.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod allocators;

@@ -1,4 +1,4 @@
-//! Programs whose allocations cannot be counted are recognised beforehand.
+//! Tests that programs whose allocations cannot be counted are recognised beforehand.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};

@@ -1,4 +1,4 @@
-//! What was not counted is never shown as nothing allocated.
+//! Tests that allocations which were not counted are never shown as 0.
 
 use std::process::Command;
 

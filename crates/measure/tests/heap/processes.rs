@@ -1,4 +1,4 @@
-//! Forks of every kind, chains of exec, and many processes.
+//! Tests of all kinds of forks, of chains of exec, and of many processes.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Where the library and the data file live, and what becomes of them.
+//! Tests where the library and the data file are kept, and that they are removed.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Threads: many at once, many one after the other.
+//! Tests with many threads at once, and with many threads one after the other.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use scruple_measure::heap::Peak;
 
 use crate::harness::Workshop;
 
-/// What `threads.c` counts beyond what starting the threads costs by itself.
+/// The counts of `threads.c` without those of starting the threads.
 fn work(peak: Peak, arguments: &[&str]) -> (u64, u64, u64, scruple_measure::heap::Totals) {
     let workshop = Workshop::new();
     let program = workshop.c("threads.c", &["-pthread"]);

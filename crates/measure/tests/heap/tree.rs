@@ -1,4 +1,4 @@
-//! The peak of all processes together.
+//! Tests of the peak of all processes together.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ fn run(workshop: &Workshop, words: &[&str]) -> Totals {
     workshop.count(Peak::Requested, Command::new(program).args(words)).totals
 }
 
-/// Of blocks and nothing else, within the stated error.
+/// Checks that the tree's peak is that of this number of blocks, within the stated error.
 fn assert_blocks(totals: &Totals, blocks: u64, what: &str) {
     let tree = totals.tree.unwrap();
     assert!(tree.peak.abs_diff(blocks * BLOCK) <= tree.error + 2000, "{what}: {totals:?}");
@@ -26,7 +26,7 @@ fn what_processes_hold_at_one_time_adds_up() {
     workshop.c("family.c", &[]);
     let totals = run(&workshop, &["together"]);
     assert_blocks(&totals, 1 + 2 + 3, "together");
-    // The largest process has its parent's block, too.
+    // The live bytes of the largest process include its parent's block.
     assert!(totals.largest_peak().unwrap().1.peak.abs_diff(4 * BLOCK) < 2000);
 }
 

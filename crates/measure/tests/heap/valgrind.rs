@@ -1,8 +1,8 @@
-//! The counts are valgrind's, to the call and the byte, on programs as they are.
+//! Tests that the counts of ordinary programs equal valgrind's to the call and the byte.
 //!
-//! Both runs get the same arguments, addresses (`setarch -R`) and environment: the counter hides its variables, and the
-//! program is given valgrind's own, whose libraries do nothing without it. valgrind frees what the C and C++ libraries
-//! still hold when a program ends; it is told not to.
+//! Both runs have the same arguments, addresses (`setarch -R`) and environment: the counter hides its variables, and
+//! the program gets valgrind's, whose libraries do nothing without it. valgrind would free what the C and C++
+//! libraries still hold when a program ends, which an option turns off.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -19,30 +19,30 @@ const DHAT: [&str; 4] =
 
 type Sums = (u64, u64, u64);
 
-/// Differences with a known cause.
+/// Known reasons for which the counts may differ.
 #[derive(Clone, Copy, PartialEq)]
 enum Rule {
     Same,
-    /// The dynamic linker's table for each new thread has one entry of 16 bytes more, for the counter's own
-    /// thread-local data.
+    /// The dynamic linker's table for each new thread has one more entry of 16 bytes, for the counter's thread-local
+    /// data.
     Threads,
-    /// gcc's collector keeps a table of 4096 pointers for each 4 GiB region that it has memory in, which is one region
-    /// more where valgrind places mappings.
+    /// gcc's collector keeps a table of 4096 pointers for each 4 GiB region in which it has memory. With valgrind's
+    /// placement of mappings there is one more region.
     Regions,
-    /// CPython makes integers of addresses (json of every object it visits), which take 4 bytes less for the low
-    /// addresses that valgrind hands out.
+    /// CPython converts addresses to integers (json does so for every object it visits). These take 4 bytes less for
+    /// the low addresses of valgrind.
     Integers,
 }
 
-/// What the runs share: valgrind is slow enough without company.
+/// Held during each run, so that runs of valgrind, which are slow enough, do not compete.
 static TURN: Mutex<()> = Mutex::new(());
 
 struct Scale {
     workshop: Workshop,
-    /// Where programs run: CPython reads the names of all files there.
+    /// The empty folder in which programs run: CPython reads the names of all files in it.
     empty: PathBuf,
     valgrind: PathBuf,
-    /// What valgrind sets in the environment of the program.
+    /// The variables that valgrind sets in the program's environment.
     sets: Vec<(String, String)>,
 }
 
@@ -78,7 +78,7 @@ impl Scale {
         command
     }
 
-    /// Runs under the counter.
+    /// Runs the program under the counter.
     fn ours(&self, peak: Peak, words: &[&str]) -> Totals {
         let session = HeapSession::start(self.workshop.path(), peak).unwrap();
         let preload = self.sets.iter().find(|(name, _)| name == "LD_PRELOAD");
@@ -97,7 +97,7 @@ impl Scale {
         String::from_utf8_lossy(&command.output().unwrap().stderr).into_owned()
     }
 
-    /// Both counts of one program must agree.
+    /// Checks that both counts of one program agree, apart from differences that `Rule` permits.
     fn check(&self, words: &[&str], rule: Rule) {
         let _turn = TURN.lock();
         let totals = self.ours(Peak::Usable, words);
@@ -134,7 +134,7 @@ impl Scale {
     }
 }
 
-/// The record of the program itself, which `setarch` became.
+/// The record of the program that `setarch` executed.
 fn target(totals: &Totals) -> &Process {
     totals.processes.iter().find(|process| !process.exe.ends_with("/setarch")).unwrap()
 }
@@ -147,7 +147,7 @@ fn verdict(ours: Sums, theirs: Sums) -> String {
     if ours == theirs { "same".into() } else { format!("valgrind: {} {} {}", theirs.0, theirs.1, theirs.2) }
 }
 
-/// The numbers in "1,335 allocs, 213 frees, 740,854 bytes allocated".
+/// The numbers in valgrind's line "1,335 allocs, 213 frees, 740,854 bytes allocated".
 fn numbers(text: &str) -> Vec<u64> {
     text.replace(',', "").split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }

@@ -1,4 +1,4 @@
-//! What a request costs the server, with servers whose cost is known because it was planted.
+//! Tests of the cost of a request, with servers whose cost is known because it was planted.
 
 use super::servers::{self, Loop, Stall};
 use super::{load, small};
@@ -8,10 +8,10 @@ use std::net::TcpListener;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// In the place of a leak: a server with a thread for each connection, or with work for each request.
+/// A value of `leak` that asks for a server with a thread for each connection, or with `work` for each request.
 const THREADS: usize = usize::MAX;
 
-/// Not a test of its own: the server of the others, when they run this program again. It serves until it is ended.
+/// The server of the other tests, which run this program again with a variable set. It serves until it is killed.
 #[test]
 fn server_of_the_cost_tests() {
     let Ok(wish) = std::env::var("SCRUPLE_TEST_SERVER") else { return };
@@ -27,7 +27,7 @@ fn server_of_the_cost_tests() {
     }
 }
 
-/// A server that leaks so many bytes and works so many steps per request.
+/// A server that leaks `leak` bytes and works `work` steps per request.
 fn server(leak: usize, work: usize) -> (ServerCommand, Target) {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a free port").port();
     let own = std::env::current_exe().expect("this program");
@@ -64,8 +64,8 @@ fn a_leak_is_found_and_its_absence_too() {
     let leaky = weigh(100, 0, &plan, &lengths);
     let growth =
         leaky.growth.iter().find(|growth| growth.of == "private dirty").expect("a growth").per_thousand;
-    // With what the allocator adds, a block of 100 bytes takes 112. Memory is dirty from the first byte of a page on, so that
-    // each window’s end tells of the requests until then, give or take a few pages.
+    // With the allocator's overhead a block of 100 bytes takes 112 bytes. A page is dirty from its first byte on, so
+    // the memory at the end of each window matches the requests until then, except for a few pages.
     let mut served = 0;
     for window in &leaky.windows[1..] {
         served += window.requests;
@@ -81,7 +81,7 @@ fn a_leak_is_found_and_its_absence_too() {
     let tight = weigh(0, 0, &plan, &lengths);
     let growth =
         tight.growth.iter().find(|growth| growth.of == "private dirty").expect("a growth").per_thousand;
-    // It may shrink, where the kernel takes idle pages back.
+    // Memory may also shrink, if the kernel takes idle pages back.
     assert!(growth.value < 10_000.0, "{growth:?}");
     assert_eq!(tight.windows.len(), 6);
     assert_eq!(tight.windows.iter().map(|window| window.requests).sum::<u64>(), 24_000);
@@ -90,7 +90,7 @@ fn a_leak_is_found_and_its_absence_too() {
 
 #[test]
 fn processor_time_is_divided_by_requests() {
-    // At a set rate, since the cost of a request depends on how busy the server is.
+    // The rate is fixed, because the cost of a request depends on how busy the server is.
     let plan = Plan {
         pace: Pace::Open { rate: 500.0, arrivals: Arrivals::Constant },
         duration: Duration::from_secs(60),
@@ -100,17 +100,17 @@ fn processor_time_is_divided_by_requests() {
     let lengths = [200, 600, 400, 400, 200, 600];
     let (idle, busy) = (weigh(0, 0, &plan, &lengths), weigh(0, 200_000, &plan, &lengths));
     let (idle, busy) = (each(&idle, "time.cpu"), each(&busy, "time.cpu"));
-    // Two hundred thousand steps take a fifth of a millisecond at the least.
+    // 200,000 steps take at least a fifth of a millisecond.
     assert!(busy > idle + 100_000.0, "{idle} ns without, {busy} ns with work");
 }
 
 #[test]
 fn threads_that_end_with_their_connection_are_counted_and_of_others_it_is_said_that_they_are_not() {
     let plan = Plan { duration: Duration::from_secs(60), timeout: Duration::from_secs(30), ..small() };
-    // Other programs on the machine make threads wait: that averages out over several windows of each length.
+    // Other programs on the machine make threads wait, which averages out over several windows of each length.
     let lengths = [100, 400, 200, 400, 100, 200, 400, 100];
     let connections = weigh(THREADS, 0, &plan, &lengths);
-    // Each request sleeps once, and may wait for the next besides.
+    // Each request sleeps once, and its thread may also wait for the next request.
     let switches = each(&connections, "switches.voluntary");
     assert!((0.9..4.0).contains(&switches), "{switches}");
     let requests = weigh(THREADS, 1, &plan, &lengths);
@@ -146,7 +146,7 @@ fn planted_instructions_are_found_by_function() {
         instructions::weigh(&command, &target, 600, &cache, &AtomicBool::new(false), &mut drive)
             .expect("a profile")
     };
-    // So much that what the server's own waiting loop adds is little beside it.
+    // The planted work is so large that the server's own waiting loop is small beside it.
     let (without, with) = (weigh(0), weigh(20_000));
     let planted =
         with.functions.iter().find(|cost| cost.function.name.contains("planted")).expect("in the profile");
@@ -158,7 +158,7 @@ fn planted_instructions_are_found_by_function() {
     let more = with.total.value - without.total.value;
     assert!((more / inclusive - 1.0).abs() < 0.2, "{more} more, {inclusive} in the function");
     let sum: f64 = with.functions.iter().map(|cost| cost.own.value).sum();
-    // What falls with the number of requests counts as nothing, so that the sum may exceed the total.
+    // The cost of a function whose counts fall with the number of requests is 0, so the sum may exceed the total.
     let whole = sum / with.total.value;
     assert!((1.0 - 1e-9..1.1).contains(&whole), "the functions add up to {sum} of {:?}", with.total);
 }

@@ -1,4 +1,4 @@
-//! TLS: trusted, untrusted, and not spoken at all.
+//! Tests of TLS with trusted and untrusted servers, and with servers that do not speak it.
 
 use super::servers::{self, HELLO};
 use super::{load, small};
@@ -31,7 +31,7 @@ fn server_as(authority: IsCa) -> Encrypted {
     })
 }
 
-/// A server with a certificate of its own that offers these protocols.
+/// Starts a server with a certificate of its own that offers these protocols.
 pub fn encrypted(
     protocols: &[&[u8]],
     talk: impl Fn(StreamOwned<ServerConnection, TcpStream>) + Send + Sync + 'static,
@@ -39,7 +39,7 @@ pub fn encrypted(
     encrypted_as(IsCa::NoCa, protocols, talk)
 }
 
-/// The same, with a certificate that may call itself an authority.
+/// Starts a server that offers these protocols, and whose certificate may claim to be an authority.
 fn encrypted_as(
     authority: IsCa,
     protocols: &[&[u8]],
@@ -88,7 +88,7 @@ fn a_trusted_server_answers_all() {
 #[test]
 fn the_servers_own_certificate_is_trusted_though_it_calls_itself_an_authority() {
     let server = server_as(IsCa::Ca(BasicConstraints::Unconstrained));
-    // Under any name, since it is this very certificate that was named.
+    // The address may be under any name, since this very certificate is trusted.
     let address = server.address;
     let (by_number, _) = Target::parse(&format!("https://{address}/")).expect("a target");
     let by_number = Target { tls: Some(Trust::File(server.certificate.clone())), ..by_number };

@@ -1,4 +1,4 @@
-//! HTTP/2, in the clear by prior knowledge and through TLS.
+//! Tests of HTTP/2, without TLS by prior knowledge, and with TLS.
 
 use super::encrypted::{Encrypted, encrypted};
 use super::servers::{self, HELLO};
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A socket that is polled by hand.
+/// Adapts a blocking socket to asynchronous reading and writing.
 struct Polled<S>(S);
 
 impl<S: Read + Unpin> AsyncRead for Polled<S> {
@@ -54,7 +54,7 @@ impl<S: Write + Unpin> AsyncWrite for Polled<S> {
     }
 }
 
-/// How the server treats the request of that number.
+/// Determines how the server treats the request with this number.
 type Habit = fn(u64) -> Answer;
 
 enum Answer {
@@ -62,11 +62,11 @@ enum Answer {
     Status(u16),
     Reset,
     Never,
-    /// As a shop that knows who has logged in.
+    /// The server behaves like a shop that knows who has logged in.
     Shop,
 }
 
-/// What the shop of the sessions answers: the status, a cookie and the content.
+/// The shop's answer to a request: the status, a cookie and the content.
 fn sold(request: &http::Request<h2::RecvStream>, number: u64) -> (u16, String, String) {
     let header =
         |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -82,7 +82,7 @@ fn sold(request: &http::Request<h2::RecvStream>, number: u64) -> (u16, String, S
     }
 }
 
-/// The shop, in the clear.
+/// Starts the shop without TLS.
 pub fn shop() -> std::net::SocketAddr {
     let count = AtomicU64::new(0);
     servers::serve(move |stream| {
@@ -91,7 +91,7 @@ pub fn shop() -> std::net::SocketAddr {
     })
 }
 
-/// Serves one connection until it ends.
+/// Serves one connection until it is closed.
 fn talk(socket: impl Read + Write + Unpin, habit: Habit, count: &AtomicU64) {
     let mut context = Context::from_waker(Waker::noop());
     let mut handshake = Box::pin(h2::server::handshake(Polled(socket)));

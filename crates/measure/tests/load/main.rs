@@ -1,4 +1,4 @@
-//! The load engine against servers whose behaviour is known, faults above all. All load stays on this machine and is
+//! Tests of the load engine on servers with known behaviour, mostly faults. All load stays on this machine and is
 //! bounded in requests and time. No test needs a quiet machine.
 #![allow(unsafe_code, clippy::print_stdout)]
 
@@ -25,7 +25,7 @@ fn target(address: SocketAddr) -> Target {
     Target::parse(&format!("http://{address}/")).expect("a target").0
 }
 
-/// A closed loop of four connections, a hundred requests, and patience for a second.
+/// A plan for a closed loop of four connections, a hundred requests and a time-out of one second.
 fn small() -> Plan {
     Plan {
         connections: 4,
@@ -45,7 +45,7 @@ fn load(target: &Target, plan: &Plan) -> Result<LoadResult, LoadError> {
     result
 }
 
-/// Loads a faulty server and demands that every request failed in this one way.
+/// Loads a faulty server, and checks that every request fails with this class.
 fn all_fail(address: SocketAddr, class: Failure) -> LoadResult {
     let result = load(&target(address), &small()).expect("it accepts connections");
     assert_eq!(result.answered, 0);
@@ -244,7 +244,7 @@ fn a_stall_counts_for_every_request_that_it_held_up() {
     };
     let result = load(&target(server.address), &plan).expect("a run");
     assert_eq!((result.due, result.answered), (8000, 8000));
-    // What the server saw is the truth: it answers in the order in which requests were due.
+    // The server's record is the truth. It answers in the order in which requests were due.
     let mut answered = server.answered.lock().expect("not poisoned").clone();
     answered.sort_unstable();
     assert_eq!(answered.len(), 8000);
@@ -258,7 +258,8 @@ fn a_stall_counts_for_every_request_that_it_held_up() {
     let late = (result.lateness.max().unwrap_or(0) + result.generator.waited) as f64;
     assert!((ours - truth).abs() <= 0.05 * truth + late, "p99 {ours}, truth {truth}, the machine {late}");
     assert!(result.service.quantile(0.99).expect("some") < ours as u64);
-    // The pauses are those in which the server answered nothing, since a busy machine keeps the generator from seeing all.
+    // The pauses are taken from the server's record, because on a busy machine the generator does not see all of
+    // them.
     let quiet = answered.windows(2).filter(|pair| pair[1] - pair[0] > 20_000_000);
     let pauses: Vec<_> = quiet.map(|pair| (pair[0] - result.started.0, pair[1] - result.started.0)).collect();
     assert!(pauses.len() >= 2 && !result.stalls.is_empty(), "{pauses:?}, {:?}", result.stalls);
@@ -279,7 +280,7 @@ fn a_stall_counts_for_every_request_that_it_held_up() {
 
 #[test]
 fn the_capacity_of_a_server_is_found() {
-    // One connection at a time, each request 2 ms: no more than 500 a second.
+    // The server handles one connection at a time and takes 2 ms for each request, so at most 500 per second.
     let turn = std::sync::Mutex::new(());
     let slow = servers::serve(move |mut stream| {
         use std::io::Write;
@@ -294,14 +295,14 @@ fn the_capacity_of_a_server_is_found() {
         }
     });
     let plan = Plan { connections: 8, duration: Duration::from_millis(300), max_requests: None, ..small() };
-    // It loses no request, so that only its falling behind tells that a rate is too high.
+    // No request fails, so only the growing backlog shows that a rate is too high.
     let slo = Slo::parse("errors<5%").expect("valid");
     let search = Search { from: 150.0, most: 5_000.0, precision: 1.5, repeats: 1, steps: 14 };
     let capacity = capacity(&target(slow), &plan, &slo, search, &AtomicBool::new(false), &mut |_, _| {})
         .expect("a search");
     match capacity.found.high {
         Some(bad) => assert!(bad < 1_500.0, "{:?}", capacity.found),
-        // On a busy machine one measurement after the other may be void.
+        // On a busy machine several measurements in succession may be void.
         None => assert!(capacity.found.void, "{:?}", capacity.found),
     }
     if let Some(good) = capacity.found.low {
@@ -315,7 +316,7 @@ fn the_capacity_of_a_server_is_found() {
 
 #[test]
 fn a_server_that_falls_behind_is_not_said_to_answer_what_was_due() {
-    // One request after the other, each 10 ms: no more than 100 a second, on any machine.
+    // Requests are served one after the other in 10 ms each, so at most 100 per second on any machine.
     let slow = servers::serve(|mut stream| {
         use std::io::Write;
         while servers::request(&mut stream) {
@@ -381,7 +382,7 @@ fn pin_to_core_zero() {
 
 #[test]
 fn ten_thousand_connections() {
-    // Both ends live in this process.
+    // Both ends of the connections are in this process.
     let connections = match allow_descriptors(20_500) {
         Ok(()) => 10_000,
         Err(limit) => {

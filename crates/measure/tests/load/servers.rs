@@ -13,7 +13,7 @@ use std::time::Duration;
 pub const HELLO: &[u8] =
     b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 13\r\n\r\nHello, world\n";
 
-/// Runs `talk` in a thread of its own for every connection.
+/// Starts a server that runs `talk` in a new thread for each connection.
 pub fn serve(talk: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
@@ -27,7 +27,7 @@ pub fn serve(talk: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     address
 }
 
-/// Reads one request without content; false at the end of the stream.
+/// Reads one request without content; false if the stream has ended.
 pub fn request(stream: &mut impl Read) -> bool {
     let mut text = Vec::new();
     let mut byte = [0; 512];
@@ -40,8 +40,8 @@ pub fn request(stream: &mut impl Read) -> bool {
     true
 }
 
-/// Serves until it is ended: a thread for each connection sleeps at each request, or leaves some work to a thread of that
-/// request's own.
+/// Serves until it is killed, with a thread for each connection. That thread sleeps for each request, or, with
+/// `for_requests`, starts another thread that does some work for the request.
 pub fn threads(port: u16, for_requests: bool) {
     let listener = TcpListener::bind(("127.0.0.1", port)).expect("a free port");
     for mut stream in listener.incoming().flatten() {
@@ -59,7 +59,7 @@ pub fn threads(port: u16, for_requests: bool) {
     }
 }
 
-/// Answers every request with the same bytes.
+/// Starts a server that answers every request with the same bytes.
 pub fn answers(bytes: &'static [u8]) -> SocketAddr {
     serve(move |mut stream| {
         let _ = stream.set_nodelay(true);
@@ -67,19 +67,19 @@ pub fn answers(bytes: &'static [u8]) -> SocketAddr {
     })
 }
 
-/// Answers every request with these bytes, then closes.
+/// Starts a server that answers a request with these bytes and then closes the connection.
 pub fn answers_and_closes(bytes: &'static [u8]) -> SocketAddr {
     serve(move |mut stream| {
         if request(&mut stream) {
             let _ = stream.write_all(bytes);
         }
         let _ = stream.shutdown(Shutdown::Write);
-        // Unread bytes would turn the end into a reset.
+        // If bytes were left unread, the kernel would send a reset instead of the end of the stream.
         while matches!(stream.read(&mut [0; 512]), Ok(n) if n > 0) {}
     })
 }
 
-/// Resets the connection instead of answering.
+/// Starts a server that resets the connection instead of answering.
 pub fn resets() -> SocketAddr {
     serve(|mut stream| {
         if request(&mut stream) {
@@ -98,8 +98,7 @@ pub fn resets() -> SocketAddr {
     })
 }
 
-/// A server of one thread for any number of connections. It can be told to stall and to die, and writes down when it
-/// answered.
+/// A server with one thread for any number of connections. It can stall and die, and records when it answered.
 pub struct Loop {
     pub address: SocketAddr,
     pub answered: Arc<Mutex<Vec<u64>>>,
@@ -107,7 +106,8 @@ pub struct Loop {
     thread: Option<thread::JoinHandle<()>>,
 }
 
-/// Between these a [`Loop`] sleeps, once a period, in milliseconds; a period of 0 is never.
+/// Periodic stalls of a [`Loop`], in milliseconds: it sleeps for `length` once every `period`; with a period of 0,
+/// never.
 #[derive(Clone, Copy, Default)]
 pub struct Stall {
     pub period: u64,
@@ -119,12 +119,12 @@ impl Loop {
         Loop::at(0, Habits { stall, ..Habits::default() })
     }
 
-    /// A server with a known cost: it leaks so many bytes and works so many steps per request.
+    /// A server with a known cost: it leaks `leak` bytes and works `work` steps per request.
     pub fn planted(port: u16, leak: usize, work: usize) -> Loop {
         Loop::at(port, Habits { stall: Stall::default(), leak, work, silent: true })
     }
 
-    /// A server at a given port that keeps no record, for comparisons by hand.
+    /// A server at a given port that keeps no record; for comparisons by hand.
     #[allow(dead_code)]
     pub fn stalling(port: u16, stall: Stall) -> Loop {
         Loop::at(port, Habits { stall, silent: true, ..Habits::default() })
@@ -157,7 +157,7 @@ impl Loop {
         Loop { address, answered, stop, thread: Some(thread) }
     }
 
-    /// Closes every socket, the listening one included.
+    /// Closes all sockets, including the listening one.
     pub fn die(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -177,11 +177,11 @@ struct Habits {
     stall: Stall,
     leak: usize,
     work: usize,
-    /// Does not write down when it answered, because that takes memory.
+    /// Whether the times of answers are not recorded, because recording takes memory.
     silent: bool,
 }
 
-/// Work that a profile must find under this name.
+/// Work that a profile must show under this name.
 #[inline(never)]
 fn planted(steps: usize) {
     let mut state = 1_u64;
@@ -217,7 +217,7 @@ impl Peer {
         }
     }
 
-    /// Reads what is there; `None` is the end.
+    /// Reads the available bytes; `None` if the stream has ended.
     fn read(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let read = match self {
             Peer::Tcp(stream) => stream.read(buffer),
@@ -297,7 +297,8 @@ pub fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Answers well until `good` requests were answered by all connections together, and with 500 from then on.
+/// Starts a server that answers well until `good` requests of all connections were answered, and with status 500 from
+/// then on.
 pub fn fails_after(good: u64) -> SocketAddr {
     let count = AtomicU64::new(0);
     serve(move |mut stream| {

@@ -1,4 +1,4 @@
-//! Sessions of users against a shop that knows who has logged in.
+//! Tests with sessions of users, on a shop that knows who has logged in.
 
 use super::{load, servers, target};
 use scruple_measure::load::{
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A request as the shop sees it: the first line, the headers and the content.
+/// A request as the shop receives it: the first line, the headers and the content.
 fn asked(stream: &mut TcpStream) -> Option<(String, String, String)> {
     let mut text = Vec::new();
     let mut piece = [0; 4096];
@@ -41,7 +41,7 @@ struct Shop {
     seen: Arc<Mutex<Vec<String>>>,
 }
 
-/// Who logs in gets a cookie and a token of the same number; a cart is for who shows both.
+/// Starts the shop. A login returns a cookie and a token with the same number; a cart requires both.
 fn shop() -> Shop {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (log, count) = (Arc::clone(&seen), AtomicU64::new(0));
@@ -131,7 +131,7 @@ fn values_and_cookies_are_carried_through_a_session() {
     assert_eq!((row(&result, RowOf::Session, "buy"), result.unfinished), ((carts, 0), logins - carts));
     let seen = shop.seen.lock().expect("not poisoned");
     assert!(seen.contains(&"POST /login HTTP/1.1 user=me".to_owned()), "{seen:?}");
-    // Each row has the answers of each part, and they add up to the whole.
+    // The parts of each row add up to the whole.
     let parts: u64 = result.parts.iter().map(|part| part.rows[0].response.count()).sum();
     assert_eq!(parts, logins);
 }
@@ -187,7 +187,7 @@ fn in_the_open_model_sessions_begin_as_the_stages_say() {
     let result = load(&target(shop.address), &plan).expect("a run");
     assert_eq!(result.failures.total(), 0, "{:?}", result.failures);
     let logins: Vec<u64> = result.parts.iter().map(|part| part.rows[0].answered).collect();
-    // The integrals of the rates over quarters of the two seconds; threads share them evenly.
+    // The numbers are the integrals of the rates over quarters of the two seconds; the threads have equal shares.
     let wanted = [12.5, 37.5, 10.0, 5.0];
     assert_eq!(logins.len(), 4);
     for (seen, wanted) in logins.iter().zip(wanted) {
@@ -202,7 +202,7 @@ fn in_the_closed_model_there_are_as_many_users_as_the_stages_say_and_they_think(
     let plan = Plan { duration: Duration::from_secs(2), parts: 2, connections: 4, ..plan(text) };
     let result = load(&target(shop.address), &plan).expect("a run");
     let due: Vec<u64> = result.parts.iter().map(|part| part.due).collect();
-    // A user sends at most one request in 100 ms, and fewer where answers take long.
+    // A user sends at most one request in 100 ms, and fewer if answers take long.
     assert!(due[0] <= 40 && due[1] <= 14 && due[0] >= 4 && due[1] >= 1, "{due:?}");
     assert_eq!(result.answered, due.iter().sum::<u64>());
 }

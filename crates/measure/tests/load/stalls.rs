@@ -1,4 +1,4 @@
-//! Latency on planted servers: what is reported is what the server did.
+//! Tests latencies on servers with planted delays: the reported figures must match what the server recorded.
 
 use super::{load, small};
 use scruple_measure::load::{Arrivals, LoadResult, Pace, Plan, Target, WarmUp};
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// The program of `planted.c`, or why there is none.
+/// The compiled program of `planted.c`, or why there is none.
 fn program() -> &'static Result<PathBuf, String> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -84,8 +84,8 @@ pub(super) struct Witness {
 }
 
 impl Witness {
-    /// The responses after the first `skipped` requests, rising: from when requests were due to when their answers were
-    /// sent, however late the machine was.
+    /// The sorted response times after the first `skipped` requests, from when a request was due to when its answer
+    /// was sent, including delays of the machine.
     fn responses(&self, skipped: usize) -> Vec<u64> {
         let due = |index: usize| self.first + (index as f64 * 1e9 / self.rate) as u64;
         let response = |(index, [_, planted, sent]): (usize, &[u64; 3])| {
@@ -97,7 +97,7 @@ impl Witness {
         responses
     }
 
-    /// The longest time in which it sent nothing although a request had come.
+    /// The longest time in which the server sent nothing although a request had arrived.
     fn longest_stall(&self) -> u64 {
         let mut events: Vec<(u64, i64)> = self.entries.iter().map(|[came, ..]| (*came, 1)).collect();
         events.extend(self.entries.iter().filter(|[_, _, sent]| *sent > 0).map(|[_, _, sent]| (*sent, -1)));
@@ -124,8 +124,8 @@ impl Witness {
         }
     }
 
-    /// Every stall that is reported is a time in which it sent nothing, but for what the machine kept the generator from
-    /// seeing.
+    /// Checks that the server sent nothing during each reported stall, except within the time that the machine may
+    /// have kept the generator from seeing answers.
     fn confirms(&self, result: &LoadResult, what: &str) {
         let on_the_clock = |at: i64| self.first.saturating_add_signed(at);
         let stalls = result.stalls.iter().map(|stall| [stall.from, stall.to].map(on_the_clock));
@@ -133,8 +133,8 @@ impl Witness {
     }
 }
 
-/// What a busy machine may add to what the generator sees, in nanoseconds: by so much it was late in sending, and so long
-/// it waited for a core.
+/// How much a busy machine may add to what the generator sees, in nanoseconds: how late it was in sending, and how
+/// long it waited for a core.
 fn machine(result: &LoadResult) -> u64 {
     result.lateness.max().unwrap_or(0) + result.generator.waited + 60_000_000
 }
@@ -159,9 +159,9 @@ pub(super) fn even(rate: f64, seconds: f64) -> Plan {
     }
 }
 
-/// The quantiles of the response, and the stalls, are what the server saw, within a twentieth and what the machine adds.
+/// Checks that quantiles of the response and stalls match the server's record, within 5 % and what the machine adds.
 fn agrees(result: &LoadResult, witness: &Witness, what: &str) {
-    // A busy machine may be slow at first; that is warm-up, and its parts are kept.
+    // A busy machine may be slow at first. This counts as warm-up, whose parts are kept.
     let warm_up: u64 = result.cut().iter().map(|part| part.due).sum();
     assert_eq!((warm_up + result.due) as usize, witness.entries.len(), "{what}: every request is in a part");
     let truth = witness.responses(warm_up as usize);
@@ -185,7 +185,7 @@ fn one_stall_is_reported_wherever_it_falls() {
         let witness = server.witness(result.started.0, 400.0);
         let longest = result.stalls.iter().map(|stall| (stall.to - stall.from) as u64).max().unwrap_or(0);
         let truth = witness.longest_stall();
-        // It begins with the first request that comes into it.
+        // The server counts the stall from the first request that arrives in it.
         assert!(truth > 500_000_000, "{truth}");
         assert!(longest.abs_diff(truth) <= machine(&result), "at {at}: {truth}, {:?}", result.stalls);
         let slowest = result.response.max().unwrap_or(0);
@@ -201,13 +201,13 @@ fn one_stall_is_reported_wherever_it_falls() {
 fn slow_requests_are_no_stalls() {
     let Some(server) = Planted::start("slow=300 share=0.05") else { return };
     let result = load(&server.target, &Plan { connections: 100, ..even(500.0, 2.0) }).expect("a run");
-    // A busy machine has stalls of its own; the server knows of them.
+    // A busy machine causes stalls of its own, which are in the server's record, too.
     agrees(&result, &server.witness(result.started.0, 500.0), "slow requests");
 }
 
 #[test]
 fn a_backlog_grows_from_the_first_request_to_the_last() {
-    // 150 a second are due, and 100 are answered: the last waits half as long as the load lasts.
+    // 150 requests per second are due and 100 are answered, so the last one waits half as long as the load lasts.
     let Some(server) = Planted::start("fixed=10") else { return };
     let result = load(&server.target, &even(150.0, 2.0)).expect("a run");
     let longest = result.response.max().expect("some") as f64;
@@ -242,7 +242,7 @@ fn a_beginning_that_decays_is_warm_up_and_stays_in_the_parts() {
     let result = load(&server.target, &plan).expect("a run");
     let slowest = result.parts.iter().filter_map(|part| part.response.max()).max().expect("some");
     assert!(slowest > 15_000_000, "{slowest}");
-    // On a busy machine the rest may be as slow as the beginning.
+    // On a busy machine the rest of the load may be as slow as the beginning.
     if result.warm_up > 0 {
         let cut: u64 = result.cut().iter().map(|part| part.answered).sum();
         let all: u64 = result.parts.iter().map(|part| part.answered).sum();

@@ -1,4 +1,5 @@
-//! Programs that allocate a known number of bytes: the difference between two sizes is exact, or nearly so.
+//! Tests with programs that allocate a known number of bytes: the difference between two sizes is exact, or nearly
+//! so.
 
 use crate::scales::{Done, Run, Scales, installed, source};
 use crate::words;
@@ -32,11 +33,11 @@ pub const TESTS: &[crate::Test] = &[
     ("perl_is_recognised", perl),
 ];
 
-/// As many digits each: reading them costs something too.
+/// Both sizes have the same number of digits, because reading a number allocates, too.
 const SMALL: f64 = 100_000.0;
 const LARGE: f64 = 900_000.0;
 
-/// What one step costs: the difference of two sizes.
+/// The cost of one step: the difference between two sizes, divided by the difference in steps.
 fn step(scales: &mut Scales, command: &[&OsStr], key: &str) -> (f64, Run) {
     let [small, large] = [SMALL, LARGE].map(|n| {
         let n = format!("{n}");
@@ -63,7 +64,7 @@ fn build_ghc(scales: &Scales, name: &str, flags: &[&str]) -> Result<std::path::P
 fn ghc(scales: &mut Scales) -> Done {
     let program = build_ghc(scales, "hs", &[])?;
     let (bytes, run) = step(scales, words![program], "alloc.bytes");
-    // Reading another number makes the program itself allocate 16 bytes more.
+    // Reading a number with other digits makes the program itself allocate 16 bytes more.
     close(bytes, 24.0, 1e-6);
     assert_eq!(run.reading("alloc.bytes").quality, Quality::Exact);
     assert_eq!(run.value("gc.count"), run.value("gc.minor") + run.value("gc.major"));
@@ -109,7 +110,7 @@ fn ghc_without_options(scales: &mut Scales) -> Done {
     Ok(())
 }
 
-/// The oracle is the report that a user asks for.
+/// The expected values come from the report that the user requests.
 fn ghc_nonmoving(scales: &mut Scales) -> Done {
     let program = build_ghc(scales, "hs", &[])?;
     let oracle = scales.weigh(words![program, "2000000"], &[("GHCRTS", "--nonmoving-gc -s")]).stderr;
@@ -134,7 +135,7 @@ fn ghc_log(scales: &mut Scales) -> Done {
     let allocated: f64 = log.collections.iter().map(|collection| collection.allocated).sum();
     close(allocated, run.value("alloc.bytes"), 0.02);
     let (longest, told) = (log.longest_pause() * 1e9, run.value("gc.pause_max"));
-    // The log has milliseconds. Where every pause was below the first of them, the summary's finer figure stands.
+    // The log has a resolution of a millisecond. If all pauses are below it, the summary's finer figure is used.
     match longest > 0.0 {
         true => assert_eq!(longest, told),
         false => assert!(told < 1e6, "{told} ns"),
@@ -142,7 +143,8 @@ fn ghc_log(scales: &mut Scales) -> Done {
     Ok(())
 }
 
-/// Moments on the monotonic clock, which is the load generator's too: between the beginning and the end of the run.
+/// Checks that pauses are between the beginning and the end of the run, on the monotonic clock that the load
+/// generator uses.
 fn pauses(scales: &mut Scales) -> Done {
     let mut programs: Vec<Vec<std::ffi::OsString>> = Vec::new();
     let words = |words: &[&OsStr]| words.iter().map(std::ffi::OsString::from).collect();
@@ -152,7 +154,7 @@ fn pauses(scales: &mut Scales) -> Done {
     let cycles =
         "import sys\nfor i in range(int(sys.argv[1]) // 100):\n    a = []\n    a.append(a)\nprint(i)\n";
     let cycles = scales.write("cycles.py", cycles);
-    // Node tells an observer when its event loop turns, as that of a server does.
+    // Node informs an observer only when its event loop turns, as a server's does.
     let turning = "let a;\nfor (let i = 0; i < +process.argv[2]; i++) a = { i };\nsetTimeout(() => console.log(a.i), 50);\n";
     let turning = scales.write("turning.cjs", turning);
     let files = [("guile", source("alloc.scm")), ("node", turning), ("/usr/bin/python3", cycles)];
@@ -186,10 +188,10 @@ fn pauses(scales: &mut Scales) -> Done {
             );
         }
         let sum: f64 = pauses.iter().map(|(from, to)| (to - from) as f64).sum();
-        // To the thousandth of a second each where the runtime's log has no more digits.
+        // The tolerance is a millisecond for each pause if the runtime's log has no more digits.
         let digits = if runtime == Runtime::Ghc { 1e6 * pauses.len() as f64 } else { 1e3 };
         let apart = (sum - run.value("gc.time")).abs();
-        // Node's observer and its profiler do not begin and end at the same places.
+        // Node's observer and its profiler do not measure from and to the same points.
         assert!(
             runtime == Runtime::Node || apart <= digits + 0.05 * sum,
             "{runtime:?}: {sum} of {}",
@@ -221,7 +223,8 @@ fn python(scales: &mut Scales) -> Done {
     for name in ["/usr/bin/python3", "python3"] {
         let python = installed(name)?;
         let (objects, run) = step(scales, words![python, source("alloc.py")], "alloc.objects");
-        // The object, the number of the loop, and the remainder unless it is one of 257 that are kept ready.
+        // The object, the loop's number, and the remainder, unless it is one of the 257 small integers that are
+        // preallocated.
         assert_eq!(objects, 2.0 + 0.9743);
         assert_eq!(run.reading("alloc.objects").quality, Quality::Exact);
         assert!(run.value("alloc.bytes") > 16.0 * LARGE);
@@ -268,7 +271,8 @@ fn build_go(scales: &Scales, name: &str, flags: &[&str]) -> Result<std::path::Pa
     scales.compile(name, &command)
 }
 
-/// The oracle is the machine's log: each collection has a number of its own, stops and phases within it have not.
+/// The expected values come from the virtual machine's log. Only collections have numbers of their own in it; stops
+/// and phases within them do not.
 fn java_collections(scales: &mut Scales) -> Done {
     let source = source("Alloc.java");
     scales.compile("Alloc.class", &["javac", "-d", ".", &source.to_string_lossy()])?;
@@ -287,7 +291,7 @@ fn java_collections(scales: &mut Scales) -> Done {
         }
         let text = std::fs::read_to_string(&log).expect("a log");
         let number = |line: &str| line.split_once("GC(")?.1.split_once(')')?.0.parse::<u64>().ok();
-        // One that is running as the machine ends has a number already and no count yet.
+        // A collection that runs while the machine ends has a number in the log, but is not counted.
         let all = text.lines().filter_map(number).max().map_or(0.0, |last| last as f64 + 1.0);
         let counted = run.value("gc.count");
         assert!((all - 1.0..=all).contains(&counted), "{collector}: {counted} of {all}\n{text}");

@@ -1,5 +1,5 @@
-//! Live data after collections of the whole heap: what is kept is seen, what is dropped is not, in every runtime that
-//! can be made to collect. The programs are those of `bench/leaks`.
+//! Tests of live data after full collections, in every runtime that can be made to collect: kept data are found, and
+//! dropped data are not. The programs are those of `bench/leaks`.
 
 use crate::scales::{Done, Scales, Skip, installed};
 use scruple_core::stats::leak::{Retained, judge_growth};
@@ -37,8 +37,8 @@ fn shape(scales: &mut Scales, command: &[&OsStr], shape: &str) -> (Retained, Vec
     (judge_growth(&runs, ONE_BYTE), runs.to_vec())
 }
 
-/// The program that keeps everything is found out, with about the bytes of a block and what holds it; the one that
-/// keeps nothing is never blamed.
+/// Checks that a program that keeps every block is found to leak, with about the bytes of a block and its container,
+/// and that the same program is not found to leak if it keeps nothing.
 fn keeps(scales: &mut Scales, command: &[&OsStr], bytes: std::ops::Range<f64>) -> Done {
     match shape(scales, command, "leak") {
         (Retained::Grows { per_unit, .. }, runs) => {
@@ -47,7 +47,7 @@ fn keeps(scales: &mut Scales, command: &[&OsStr], bytes: std::ops::Range<f64>) -
         other => panic!("{command:?} keeps everything: {other:?}"),
     }
     let (none, runs) = shape(scales, command, "none");
-    // What a runtime sets up at its start may be seen to come to an end, which is no leak either.
+    // The set-up of a runtime at its start may appear as growth that ends, which is no leak either.
     let ends = matches!(&none, Retained::Slows { power } if power.high < 0.0);
     assert!(ends || matches!(none, Retained::Constant { .. } | Retained::Unknown(_)), "{none:?} {runs:?}");
     Ok(())
@@ -98,7 +98,7 @@ fn ruby(scales: &mut Scales) -> Done {
 }
 
 fn guile(scales: &mut Scales) -> Done {
-    // The first run compiles, and says so.
+    // The first run compiles the file and prints a message about it.
     let _ = scales.weigh(
         &[OsStr::new("guile"), program("shapes.scm").as_os_str(), OsStr::new("none"), OsStr::new("1")],
         &[],
@@ -111,7 +111,7 @@ fn ocaml(scales: &mut Scales) -> Done {
         let block = Bytes.create 100 in\n    if Sys.argv.(1) = \"leak\" then kept := block :: !kept else kept := [block]\n  done\n";
     scales.write("shapes.ml", text);
     let built = scales.compile("shapes-ml", &["ocamlfind", "ocamlopt", "-o", "shapes-ml", "shapes.ml"])?;
-    // A block of 14 words and a cell of 3.
+    // A block of 14 words and a list cell of 3 words.
     keeps(scales, &[built.as_os_str()], 135.9..136.1)
 }
 

@@ -1,7 +1,7 @@
-//! Language runtimes for real: programs of known allocation, and programs that do what could go wrong.
+//! Tests with real language runtimes: programs with known allocations, and programs that do what could go wrong.
 //!
-//! Each test runs where its runtime is installed, and is skipped with a line that says so elsewhere. A word on the
-//! command line chooses the tests whose names hold it.
+//! A test of a runtime that is not installed is skipped with a message. A word on the command line selects the tests
+//! whose names contain it.
 #![allow(clippy::print_stdout)]
 
 mod counts;
@@ -13,13 +13,13 @@ mod trees;
 
 use scales::{Done, Scales, Skip};
 
-/// A name that is a sentence, and what it says.
+/// A test: its name, which is a sentence, and its function.
 pub type Test = (&'static str, fn(&mut Scales) -> Done);
 
 const TESTS: [&[Test]; 5] = [counts::TESTS, leaks::TESTS, promise::TESTS, reached::TESTS, trees::TESTS];
 
 fn main() {
-    // Before anything else: the launcher is forked from a process without threads.
+    // This comes first, because the launcher must be forked from a process without threads.
     let mut scales = Scales::new();
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     if std::env::args().any(|word| word == "--list") {

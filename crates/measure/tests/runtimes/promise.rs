@@ -1,4 +1,4 @@
-//! The promise: no program fails because it was weighed, and none writes anything else.
+//! Tests the promise that no program fails because it was weighed, and that none writes anything else.
 
 use crate::scales::{Done, Scales, Skip, installed, source};
 use crate::words;
@@ -69,7 +69,7 @@ fn own_variables(scales: &mut Scales) -> Done {
 }
 
 fn own_reports(scales: &mut Scales) -> Done {
-    // Times differ from run to run, so only what does not is compared.
+    // Times differ from run to run, so only the lines without times are compared.
     if let Ok(program) = haskell(scales, "hello", HELLO, &["-rtsopts"]) {
         for options in ["-t", "-s", "-S"] {
             let by_variable = scales.weigh(words![program], &[("GHCRTS", options)]);
@@ -107,7 +107,7 @@ fn closed_stderr(scales: &mut Scales) -> Done {
     Ok(())
 }
 
-/// A command line for each runtime that is there, and a metric that it tells.
+/// A command line for each installed runtime, and a metric that the runtime reports.
 fn each_runtime(scales: &Scales) -> Vec<(String, &'static str)> {
     let mut found = Vec::new();
     let mut add = |word: &str, rest: String, metric| {
@@ -253,7 +253,8 @@ fn environments(scales: &mut Scales) -> Done {
     Ok(())
 }
 
-/// It is asked after a number of allocations, which words on the command line put off by a few each.
+/// The agent queries CPython after a number of allocations. Additional words on the command line shift that moment by
+/// a few allocations each.
 fn between_imports(scales: &mut Scales) -> Done {
     installed("/usr/bin/python3")?;
     for n in 0..72 {
@@ -372,7 +373,7 @@ fn node_threads(scales: &mut Scales) -> Done {
     Ok(())
 }
 
-/// What a program without a runtime takes from malloc must not change; a runtime's own may, by what asking costs.
+/// The mallocs of a program without a runtime must not change. Those of a runtime may, by what querying it costs.
 fn beside_the_counter(scales: &mut Scales) -> Done {
     let [alone, both] = scales.mallocs(words!["/bin/ls", "-l", "/"]);
     assert_eq!(alone, both);
@@ -387,7 +388,7 @@ fn beside_the_counter(scales: &mut Scales) -> Done {
     Ok(())
 }
 
-/// A debugger traces its child, which nobody else may be tracing then.
+/// A debugger traces its child, which no other process may be tracing then.
 fn debuggers(scales: &mut Scales) -> Done {
     let tracer = "#include <stdio.h>\n#include <sys/ptrace.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
         int main(void) { int status; if (fork() == 0) { long r = ptrace(PTRACE_TRACEME, 0, 0, 0); _exit(r == 0 ? 0 : 9); }\n\
@@ -404,7 +405,7 @@ fn debuggers(scales: &mut Scales) -> Done {
     Ok(())
 }
 
-/// Programs that people use, on input of ours; those that are not installed are passed over.
+/// Programs in common use, on our input; programs that are not installed are skipped.
 fn real_programs(scales: &mut Scales) -> Done {
     let text: String =
         (0..200).map(|i| format!("# Part {i}\n\nSome *text* and a [link](x{i}).\n\n- a\n- b\n\n")).collect();

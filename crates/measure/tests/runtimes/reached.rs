@@ -1,4 +1,4 @@
-//! Runtimes that are reached by other ways, and those that are named with the reason why they tell nothing.
+//! Tests of runtimes that are queried in other ways, and of those whose missing figures have a reason.
 
 use crate::promise::haskell;
 use crate::scales::{Done, Scales, installed, source};
@@ -62,7 +62,7 @@ fn cleared(scales: &mut Scales) -> Done {
         haskell(scales, "cleared", "main :: IO ()\nmain = print (sum [1 .. 200000 :: Integer])\n", &[])?;
     let plain = scales.same(words![program], &[]);
     let cleared = scales.same(words!["env", "-i", program], &[]);
-    // The locale, which is gone as well, makes a few hundred bytes.
+    // The locale is missing as well, which makes a difference of a few hundred bytes.
     let [cleared, whole] = [cleared, plain].map(|run| run.value("alloc.bytes"));
     assert!((cleared / whole - 1.0).abs() < 0.001, "{cleared} of {whole}");
     let set = scales.same(words!["env", "-i", "LD_PRELOAD=", "A=1", program], &[]);
@@ -86,7 +86,7 @@ fn terminated(scales: &mut Scales) -> Done {
     let run = scales.same(words!["node", server], &[]);
     assert_eq!(run.ending, Ending::Signaled(15));
     assert!(run.value("alloc.bytes") > 300_000.0 * 24.0 && run.value("gc.count") >= 1.0);
-    // It dies of its own handler, and of nothing else.
+    // The program ends as its own handler determines.
     let own = format!("process.on('SIGTERM', () => process.exit(3));\n{serves}");
     let own = scales.write("own-handler.cjs", &own);
     assert_eq!(scales.same(words!["node", own], &[]).ending, Ending::Exited(3));

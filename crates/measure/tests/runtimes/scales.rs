@@ -1,4 +1,4 @@
-//! Runs a program with and without the instrument, and keeps everything that it wrote.
+//! Runs a program with and without the instrument, and keeps everything that the program wrote.
 
 use scruple_core::sample::Reading;
 use scruple_measure::heap::HeapInstrument;
@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-/// Why a test cannot be run here.
+/// The reason why a test is skipped.
 pub struct Skip(pub String);
 
-/// What a test gives back.
+/// The result of a test.
 pub type Done = Result<(), Skip>;
 
-/// One run.
+/// The result of one run.
 #[derive(Debug)]
 pub struct Run {
     pub ending: Ending,
@@ -29,7 +29,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// The value of a metric.
+    /// The value of a metric, which must be present.
     pub fn value(&self, key: &str) -> f64 {
         match self.reading(key).value {
             Ok(value) => value,
@@ -37,7 +37,7 @@ impl Run {
         }
     }
 
-    /// Why a metric is absent.
+    /// The reason why a metric is absent, which it must be.
     pub fn absent(&self, key: &str) -> &str {
         self.reading(key).value.as_ref().expect_err("it should be absent")
     }
@@ -54,7 +54,7 @@ impl Run {
 pub struct Scales {
     launcher: Launcher,
     pub instrument: Runtimes,
-    /// Whether a launch before is taken to have shown that a Go program runs in the tree.
+    /// Whether launches assume that a Go program was seen in the tree before.
     pub runs_go: bool,
     folder: tempfile::TempDir,
 }
@@ -69,19 +69,19 @@ impl Scales {
         }
     }
 
-    /// A path in the folder of this run.
+    /// The path of a file in this run's folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Writes a file.
+    /// Writes a file into this run's folder.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, text).expect("written");
         path
     }
 
-    /// Writes an executable script.
+    /// Writes an executable script into this run's folder.
     pub fn script(&self, name: &str, text: &str) -> PathBuf {
         use std::os::unix::fs::PermissionsExt;
         let path = self.write(name, text);
@@ -89,7 +89,7 @@ impl Scales {
         path
     }
 
-    /// Compiles, once for each name; `command` is run in the folder of this run.
+    /// Compiles a program, once for each name. `command` runs in this run's folder.
     pub fn compile(&self, name: &str, command: &[&str]) -> Result<PathBuf, Skip> {
         let path = self.path(name);
         if path.exists() {
@@ -104,12 +104,12 @@ impl Scales {
         Ok(path)
     }
 
-    /// Runs with the instrument.
+    /// Runs a program with the instrument.
     pub fn weigh(&mut self, words: &[&OsStr], env: &[(&str, &str)]) -> Run {
         self.run(words, env, true)
     }
 
-    /// Runs both ways; what the program wrote and how it ended must not differ.
+    /// Runs a program with and without the instrument, and checks that its output and its end do not differ.
     pub fn same(&mut self, words: &[&OsStr], env: &[(&str, &str)]) -> Run {
         let plain = self.run(words, env, false);
         let weighed = self.run(words, env, true);
@@ -119,7 +119,7 @@ impl Scales {
         weighed
     }
 
-    /// The mallocs of a run, with and without this instrument beside the allocation counter.
+    /// The number of mallocs in a run with the allocation counter: without this instrument, and with it.
     pub fn mallocs(&mut self, words: &[&OsStr]) -> [f64; 2] {
         [false, true].map(|both| {
             let mut heap = HeapInstrument::new(self.folder.path());
@@ -176,7 +176,7 @@ impl Scales {
     }
 }
 
-/// The program's path, or the reason to skip.
+/// The program's path, or the reason to skip the test.
 pub fn installed(name: &str) -> Result<PathBuf, Skip> {
     match Program::find(OsStr::new(name), Path::new("/")) {
         Ok(program) => Ok(program.path),
@@ -184,12 +184,12 @@ pub fn installed(name: &str) -> Result<PathBuf, Skip> {
     }
 }
 
-/// A program of bench/runtimes.
+/// The path of a program in bench/runtimes.
 pub fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/runtimes/programs").join(name)
 }
 
-/// Words of a command line from anything that is one.
+/// Converts expressions to words of a command line.
 #[macro_export]
 macro_rules! words {
     ($($word:expr),+ $(,)?) => { &[$(std::ffi::OsStr::new(&$word)),+] };

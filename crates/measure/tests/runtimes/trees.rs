@@ -1,4 +1,4 @@
-//! Trees of processes: programs that are started by others, become others, or are killed.
+//! Tests of process trees: programs that are started by others, execute others, or are killed.
 
 use crate::promise::haskell;
 use crate::scales::{Done, Scales, installed};
@@ -35,7 +35,7 @@ fn haskell_ends(scales: &mut Scales) -> Done {
     Ok(())
 }
 
-/// The oracle is each process's own report.
+/// The expected values come from each process's own report.
 fn haskell_forks(scales: &mut Scales) -> Done {
     let text = "import Control.Exception\nimport System.Posix.Process\nimport System.IO\nmain :: IO ()\nmain = do\n  \
         let run n = evaluate (length (show (product [1 .. n :: Integer]))) >>= print >> hFlush stdout\n  run 3000\n  \
@@ -51,7 +51,7 @@ fn haskell_forks(scales: &mut Scales) -> Done {
     assert_eq!(run.value("ghc.copied"), sum(|page| page.copied.unwrap_or(0.0)));
     assert_eq!(run.value("gc.major"), sum(|page| page.major.unwrap_or(0.0)));
     assert_eq!(run.reading("gc.count").source, "ghc × 2");
-    // The child's report has the bytes of both; up to one allocation area of 1 MiB is counted twice.
+    // The child's report includes the parent's bytes; up to one allocation area of 1 MiB is counted twice.
     let bytes = run.value("alloc.bytes");
     let most = pages[0].allocated.max(pages[1].allocated);
     assert!((most..most + 2.5e6).contains(&bytes), "{bytes} {most}");
