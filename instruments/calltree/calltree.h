@@ -19,7 +19,7 @@
 #include "pub_tool_threadstate.h"
 #include "pub_tool_tooliface.h"
 
-/* What a function does with the heap, by its name. */
+/* What a function does with the heap, as its name shows. */
 typedef enum {
     HEAP_NONE,
     HEAP_SIZE_FIRST,  /* malloc, valloc, operator new */
@@ -37,7 +37,8 @@ typedef struct Object {
     UInt id;
 } Object;
 
-/* A function, identified by its file and offset, so that it stays the same when the file is loaded again. */
+/* A function, identified by its file and offset, so that it remains the same function when the file is loaded
+ * again. */
 typedef struct Function {
     struct Function *in_bucket, *next;
     Object *object;
@@ -51,8 +52,8 @@ typedef struct Function {
 
 struct Edge;
 
-/* A calling context: the functions from the start of a thread to this one. A function occurs at most once on the path:
- * a recursive call leads back to its context there. */
+/* A calling context: the functions from the start of a thread to this one. A function occurs at most once on the
+ * path, because a recursive call leads back to the function's context on the path. */
 typedef struct Context {
     Function *function;            /* NULL: the root */
     ULong self;
@@ -62,7 +63,7 @@ typedef struct Context {
     UInt id;
 } Context;
 
-/* Calls from a context. `to` is a child of `from`, or an ancestor of it where the call is recursive. */
+/* Calls from a context. `to` is a child of `from`, or an ancestor of `from` if the call is recursive. */
 typedef struct Edge {
     Function *function;
     Context *to, *from;
@@ -81,7 +82,7 @@ typedef struct {
     UInt in_stub;     /* its instructions, which count for the caller */
 } CallSite;
 
-/* A run of instructions that are always executed together, in order. */
+/* A run of instructions that are always executed together, in this order. */
 typedef struct Run {
     struct Run *in_bucket, *next;
     Function *function; /* NULL: code without a symbol */
@@ -110,7 +111,7 @@ typedef struct {
 extern Shared shared;
 #define now (shared.now)
 
-/* What is known about the function that contains an address. */
+/* The kinds of code at an address. */
 typedef enum {
     CODE_NAMED,    /* a symbol covers it */
     CODE_NAMELESS, /* none does */

@@ -63,7 +63,8 @@ static Context *new_context(Context *parent, Function *function) {
     return context;
 }
 
-/* The context to which a new edge leads; NULL if there are too many contexts. */
+/* The context to which a new edge leads: an ancestor if the call is recursive, else a new one; NULL if there are
+ * too many. */
 static Context *destination(Context *from, Function *function) {
     if (fold_recursion)
         for (Context *above = from; above; above = above->parent)
@@ -71,7 +72,7 @@ static Context *destination(Context *from, Function *function) {
     return context_count < context_limit ? new_context(from, function) : NULL;
 }
 
-/* The edge from a context to a function. Makes the edge and the context at its end if they do not exist. */
+/* The edge from a context to a function. The edge, and the context at its end, are made if they do not exist. */
 Edge *follow(Context *from, Function *function) {
     Edge **recent = &from->recent[function->id % 4];
     if (LIKELY(*recent && (*recent)->function == function)) return *recent;
@@ -80,7 +81,8 @@ Edge *follow(Context *from, Function *function) {
     if (table[at].edge) return *recent = table[at].edge;
     Context *to = destination(from, function);
     if (!to) {
-        /* Too many contexts: the function's cost is added to its caller's, and the profile counts these edges. */
+        /* There are too many contexts: the function's cost is added to its caller's, and the profile counts these
+         * edges. */
         cut_calls++;
         to = from;
     }

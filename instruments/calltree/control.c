@@ -7,7 +7,7 @@
 
 #include "scruple-calltree.h"
 
-/* Writes the part that ends here, and begins the next one. */
+/* Writes the part that ends here, and begins the next one under a label. */
 static Bool next_part(const HChar *next_label) {
     Bool written = profile_write("request", 0) != 0;
     zero_counts();

@@ -2,7 +2,7 @@
 /* Functions, their files, and the runs of instructions in them. */
 #include "calltree.h"
 
-/* Every Valgrind since 3.15 exports it, but no header for tools declares it. */
+/* All versions of Valgrind since 3.15 export these functions, but no header for tools declares them. */
 extern Bool VG_(get_fnname_raw)(DiEpoch epoch, Addr address, const HChar **name);
 extern Bool VG_(get_inst_offset_in_function)(DiEpoch epoch, Addr address, PtrdiffT *offset);
 
@@ -15,7 +15,7 @@ static Function *functions, *function_buckets[FUNCTION_BUCKETS];
 static Run *runs, *run_buckets[RUN_BUCKETS];
 static UInt object_count, function_count;
 
-/* Memory that is never freed: cheaper than one block for each of a million contexts. */
+/* Takes memory that is never freed. This is cheaper than one block for each of a million contexts. */
 void *take(SizeT size) {
     static HChar *free;
     static SizeT left;
@@ -134,7 +134,7 @@ const Addr *slot_of_stub(Addr address, UInt *instructions) {
 }
 #endif
 
-/* The file that contains an address. The core only knows the range of each file's main section. */
+/* The file that contains an address. Valgrind's core only knows the range of each file's main section. */
 static DebugInfo *file_at(Addr address) {
     DiEpoch epoch = VG_(current_DiEpoch)();
     DebugInfo *file = VG_(find_DebugInfo)(epoch, address);
@@ -145,12 +145,13 @@ static DebugInfo *file_at(Addr address) {
     return (DebugInfo *)other;
 }
 
-/* The address as it is in the file. */
+/* The address as the file numbers it. */
 static Addr offset_in(DebugInfo *file, Addr address) {
     return file ? address - VG_(DebugInfo_get_text_bias)(file) : address;
 }
 
-/* The kind of code at an address. `function` is set only if it is known without assuming that it begins there. */
+/* The kind of code at an address. `function` is set only if it is known without the assumption that it begins at
+ * the address. */
 CodeKind code_at(Addr address, Function **function, Bool *is_entry, Object **object) {
     DiEpoch epoch = VG_(current_DiEpoch)();
     DebugInfo *file = file_at(address);
@@ -186,7 +187,7 @@ Function *function_at(Addr address, Bool *is_entry) {
     }
 }
 
-/* The record of a run of instructions. It may exist already, because code may be translated more than once. */
+/* The record of a run of instructions. It may exist already, because code may be translated several times. */
 Run *run_at(Addr address, Function *function, UInt instructions, const UChar *lengths) {
     static const HChar digits[] = "0123456789abcdef";
     DebugInfo *file = file_at(address);

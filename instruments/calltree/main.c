@@ -9,8 +9,8 @@ static Int fixed_random, fold_recursion = 1;
 static Long context_limit = 4000000;
 static UInt part_before_exec;
 
-/* The reader of the profile reads line tables and unwinding tables itself, where it needs them. The linker replaces the
- * core's readers by these functions, because they take most of the start of a large program. */
+/* The linker replaces the core's readers of line and unwinding tables by these functions, because the core's take
+ * most of the start of a large program. The program that reads the profile reads these tables itself. */
 void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void);
 void __wrap_vgModuleLocal_read_callframe_info_dwarf3(void);
 void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void) {}
@@ -29,7 +29,7 @@ static UChar next_random(void) {
 #if defined(VGO_linux)
 #define AUXV_RANDOM 25
 
-/* Replaces the random bytes that the kernel passes to each program. */
+/* Replaces the random bytes that the kernel passes to each program, so that runs repeat. */
 static void fix_start(ThreadId thread) {
     static Bool done;
     if (done) return;
@@ -55,7 +55,7 @@ static Bool executes(UInt number) {
     return number == __NR_execve;
 }
 
-/* A successful exec does not return, so the counts are written before it. */
+/* The counts are written before exec, because a successful exec does not return. */
 static void before_call(ThreadId thread, UInt number, UWord *arguments, UInt given) {
     if (executes(number)) part_before_exec = profile_write("exec", 0);
 }
@@ -99,7 +99,7 @@ static void no_debugging(void) {}
 
 static void options_are_known(void) {
     if (!out) VG_(fmsg_bad_option)("--out", "it is needed\n");
-    /* A block that continues after a jump may contain instructions that are not executed. */
+    /* Chasing is off, because a block that continues after a jump may contain instructions that are not executed. */
     VG_(clo_vex_control).guest_chase = False;
     VG_(clo_vex_control).iropt_unroll_thresh = 0;
     contexts_start(context_limit, fold_recursion);

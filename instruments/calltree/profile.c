@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes the counts: one file for each part of each process. The format is internal; its reader is
- * crates/measure/src/calltree/profile.rs, which refuses other versions. */
+/* Writes the counts: one file for each part of each process. The format is internal;
+ * crates/measure/src/calltree/reader.rs reads it, and refuses other versions. */
 #include "calltree.h"
 
 #include "pub_tool_clientstate.h"
@@ -19,7 +19,7 @@ static HChar *joined(const HChar *ending) {
     return path;
 }
 
-/* Makes an empty file that exists while the process runs. If it is left over, the process's counts are lost. */
+/* Makes an empty file that exists while the process runs. If it remains afterwards, the process's counts are lost. */
 static void mark(void) {
     parent = VG_(getppid)();
     running_mark = joined(".running");
@@ -34,7 +34,7 @@ void profile_start(const HChar *out) {
     mark();
 }
 
-/* Clears the counts, which are the parent's. */
+/* Resets the counts in a forked child, which are the parent's. */
 void profile_forked(void) {
     settle_instructions();
     zero_counts();
@@ -50,7 +50,7 @@ void profile_label(const HChar *text) {
     label = VG_(strdup)("calltree.label", text);
 }
 
-/* Writes any text of the program up to the end of a line; line ends and backslashes are escaped. */
+/* Writes text of the program to the end of a line; line ends and backslashes are escaped. */
 static void text(VgFile *file, const HChar *text) {
     HChar buffer[512];
     UInt used = 0;
@@ -114,7 +114,7 @@ static void tree(VgFile *file) {
 UInt profile_write(const HChar *reason, Int status) {
     settle_instructions();
     VgFile *file = NULL;
-    /* A program that this process ran before may have written files with the same number. */
+    /* Another program that this process ran before may have written files with these numbers. */
     for (UInt tries = 0; !file && tries < 100000; tries++) {
         HChar ending[32];
         VG_(snprintf)(ending, sizeof ending, ".%u", ++part);
@@ -136,7 +136,7 @@ UInt profile_write(const HChar *reason, Int status) {
     return part;
 }
 
-/* Removes a part. */
+/* Removes a part that was written. */
 void profile_withdraw(UInt number) {
     HChar ending[32];
     if (!number) return;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Requests of a program to Scruple's call tree. They have no effect if the program does not run under it.
- *
- * This file is under MIT or Apache-2.0, like Scruple itself, so that any program may include it. */
+/* Requests of a program to Scruple's call tree. They have no effect if the program runs without it. This file is
+ * under MIT or Apache-2.0, like Scruple itself, so that any program may include it. */
 #ifndef SCRUPLE_CALLTREE_H
 #define SCRUPLE_CALLTREE_H
 
@@ -21,7 +20,7 @@ enum {
 #define scruple_calltree_dump(label) \
     ((void)VALGRIND_DO_CLIENT_REQUEST_EXPR(0, SCRUPLE_CALLTREE_DUMP, (label), 0, 0, 0, 0))
 
-/* Writes the counts so far, and begins from zero under another label. */
+/* Writes the counts so far, and restarts from zero under another label. */
 #define scruple_calltree_phase(label) \
     ((void)VALGRIND_DO_CLIENT_REQUEST_EXPR(0, SCRUPLE_CALLTREE_PHASE, (label), 0, 0, 0, 0))
 

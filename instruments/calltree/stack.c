@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The shadow stack: the current context of each thread.
  *
- * A frame is identified by the stack pointer right after its call, and has ended as soon as the stack pointer is above
- * that. So longjmp, exceptions and calls that never return need no special cases. */
+ * A frame is identified by the stack pointer right after its call, and has ended once the stack pointer is above that
+ * value. So longjmp, exceptions and calls that never return need no special cases. */
 #include "calltree.h"
 
 /* A call or a signal. */
@@ -32,7 +32,7 @@ static Thread *threads, *running;
 static ThreadId running_id;
 static UInt epoch; /* of the files in memory; it changes in system calls only */
 
-/* A pseudo-function: the caller of all signal handlers. */
+/* A pseudo-function that is shown as the caller of all signal handlers. */
 static Function signal_function = {.name = "(signal)", .id = 0};
 
 static inline void enter_context(Thread *thread, Context *context, Context *base, Function *function) {
@@ -64,7 +64,7 @@ static inline void forget_allocation(Thread *thread) {
     if (UNLIKELY(thread->depth < thread->allocating)) thread->allocating = 0;
 }
 
-/* Drops the frames that have ended, by the stack pointer. */
+/* Drops the frames that have ended, as the stack pointer shows. */
 static inline void unwind(Thread *thread, Addr sp) {
     if (UNLIKELY(thread->floor > 0) && (sp < thread->low || sp > thread->high)) {
         /* The handler ended without a return. */
@@ -107,7 +107,7 @@ static inline void call(CallSite *site, Addr sp) {
     forget_allocation(thread);
     push(thread, sp, -1);
     if (UNLIKELY(!site->function)) {
-        /* A stub: the caller's context continues until the called function is known. */
+        /* The target is a stub: the caller's context continues until the called function is known. */
         enter_context(thread, now.context, NULL, NULL);
         return;
     }
@@ -165,8 +165,8 @@ VG_REGPARM(1) void on_return(Addr sp) {
     }
 }
 
-/* A jump: instructions of a function are executed, at its start or in its middle, without a call. The target belongs
- * to the same frame, and is shown as called by the function with which the frame began. */
+/* Handles a jump: instructions of another function are executed, at its start or in its middle, without a call.
+ * The target belongs to the same frame, and is shown as called by the function with which the frame began. */
 static void go_to(Function *function, Addr sp, Bool is_call) {
     Thread *thread = running;
     settle_instructions();
@@ -194,7 +194,7 @@ void on_other_function(void) {
 
 VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second) {
     Thread *thread = running;
-    /* The outer allocator that calls this one is already counted. */
+    /* An allocator that calls this one is already counted. */
     if (thread->allocating) return;
     Context *context = now.context;
     if (kind == HEAP_RESIZE && first && !second) kind = HEAP_FREE;
@@ -204,7 +204,7 @@ VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second) {
     thread->allocating = thread->depth;
     thread->resizes = kind == HEAP_RESIZE && first != 0;
     thread->size = kind == HEAP_SIZE_FIRST ? first : kind == HEAP_PRODUCT ? first * second : second;
-    /* The result is known when its frame ends. Without a frame it is assumed to succeed. */
+    /* The result is known when the frame ends. Without a frame the call is assumed to succeed. */
     if (!thread->depth) settle_allocation(thread, kind != HEAP_SIZE_THIRD);
 }
 
@@ -229,7 +229,7 @@ void thread_runs(ThreadId id, ULong blocks) {
     enter_context(running, running->context, running->base, running->function);
 }
 
-/* A new thread begins at the root: threads of one kind have one tree. */
+/* A new thread begins at the root, so that threads with the same function share one tree. */
 void thread_begins(ThreadId parent, ThreadId child) {
     Thread *thread = thread_of(child);
     thread->depth = thread->floor = thread->allocating = 0;
@@ -244,7 +244,7 @@ void signal_begins(ThreadId id, Int signal, Bool own_stack) {
     settle_instructions();
     Addr sp = VG_(get_SP)(id);
     unwind(thread, sp);
-    /* The frame ends when a return from the handler restores the stack pointer. */
+    /* The frame ends when the return from the handler restores the stack pointer. */
     push(thread, sp - 1, thread->floor);
     if (own_stack) {
         thread->floor = thread->depth;

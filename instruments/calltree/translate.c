@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Adds code to the program's: counting, and calls of the shadow stack where functions begin and end. */
+/* Adds code to the program's: it counts, and calls the shadow stack where functions begin and end. */
 #include "calltree.h"
 
 #include "pub_tool_guest.h"

@@ -1,5 +1,5 @@
-/* One system call without a C library, for the libraries that are loaded into programs. The result is the kernel's:
- * negative means -errno; errno itself is never touched. */
+/* One system call without a C library, for the libraries that are loaded into programs. The result is the
+ * kernel's, where a negative value means -errno; errno itself is never changed. */
 #ifndef SCRUPLE_SYSTEM_CALL_H
 #define SCRUPLE_SYSTEM_CALL_H
 

@@ -1,38 +1,38 @@
 /* A server whose behaviour is planted, so that the truth about its latency is known.
  *
- *     planted PORT [NAME=NUMBER...]                port 0: any; the first line of the output says which
- *     planted truth RATE SECONDS [NAME=NUMBER...]  serves nobody: prints the response of each request in nanoseconds,
- *                                                  if so many were due in a second, evenly, for so long
+ *     planted PORT [NAME=NUMBER...]                PORT 0: any port; the first line of output names it
+ *     planted truth RATE SECONDS [NAME=NUMBER...]  serves no one: prints each request's response time in nanoseconds
+ *                                                  if RATE requests per second are due evenly for SECONDS
  *
- * Its service is computed on a clock of its own: a request that comes at t is begun by the worker that is free first,
- * and its answer is due at a time that does not depend on how busy the machine is. Times are in milliseconds and count
- * from the first request.
+ * The service is computed on a clock of its own: the worker that is free first begins a request that arrives at t, and
+ * the answer is due at a time that does not depend on how busy the machine is. Times are in milliseconds and count from
+ * the first request.
  *
- *     workers=1     requests served at a time
- *     fixed=0       what every request takes
- *     exp=0         the mean of an exponential time that is added to it
- *     grow=0        what is added to each request for every second that has passed
- *     start=0       what the first request takes besides; it falls to nothing within `warm`
+ *     workers=1     the number of requests that are served at a time
+ *     fixed=0       the time that every request takes
+ *     exp=0         the mean of an exponential time that is added
+ *     grow=0        the time that is added for every second that has passed
+ *     start=0       the time that is added to a request at the beginning; it falls linearly to 0 within `warm`
  *     warm=1000
- *     stall=0       for so long nothing is served,
- *     at=0          from this time on,
- *     every=0       and again after so long; 0: once
- *     random=0      stalls of exponential length with mean `stall` come so often in a second, at random
- *     pause=0       after every `each` requests nothing is served for so long
+ *     stall=0       the length of stalls, during which nothing is served
+ *     at=0          the time of the first stall
+ *     every=0       the time from the start of a stall to the start of the next; 0: there is only one
+ *     random=0      the number of stalls per second at random times, with exponential lengths of mean `stall`
+ *     pause=0       the time for which nothing is served after every `each` requests
  *     each=1000
- *     slow=0        an answer takes so much longer, and holds up nobody,
- *     share=0       for this share of the requests
- *     dead=0        every so manieth connection is never answered
- *     steps=0       so many thousand multiplications are done for each request, before anything else
- *     leak=0        bytes that are lost by
- *     leakshare=1   this share of the requests
- *     errors=0      this share of the requests is answered with status 500
- *     body=13       bytes of an answer
+ *     slow=0        the time that is added to some answers, without delaying others
+ *     share=0       the share of the requests with slow answers
+ *     dead=0        if n: every n-th connection is never answered
+ *     steps=0       the number of multiplications, in thousands, that are done for each request before anything else
+ *     leak=0        the number of bytes that are leaked by some requests
+ *     leakshare=1   the share of the requests that leak
+ *     errors=0      the share of the requests that are answered with status 500
+ *     body=13       the number of bytes of an answer
  *     seed=1
  *
- * With PLANTED_LOG=FILE in its environment it writes, when it is told to end, a line for each request in the order in
- * which they came: when it came, when its answer was due, and when it was sent, in nanoseconds on the monotonic clock;
- * 0 for no answer. A busy machine makes the third later than the second; what a client sees is the third.
+ * With PLANTED_LOG=FILE in its environment it writes at SIGTERM one line for each request, in order of arrival: when it
+ * arrived, when its answer was due, and when the answer was sent, in nanoseconds on the monotonic clock; 0 for no
+ * answer. On a busy machine the third time is later than the second; a client sees the third.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -100,7 +100,8 @@ static double unit(void) {
 
 static double exponential(double mean) { return mean > 0 ? -log(unit()) * mean : 0; }
 
-/* The i-th stall. They are drawn in order and kept, since one worker may still be before a stall that another is past. */
+/* The i-th stall. Stalls are drawn in order and kept, since one worker may still be before a stall that another
+ * has passed. */
 static const struct stall *stall(size_t i) {
     while (stalls_known <= i) {
         struct stall last = stalls_known ? stalls[stalls_known - 1] : (struct stall){ 0, 0 }, next = { UINT64_MAX, UINT64_MAX };
@@ -123,7 +124,7 @@ static const struct stall *stall(size_t i) {
     return &stalls[i];
 }
 
-/* When work that is begun at a time and takes so long is done: nothing is done in a stall. */
+/* When work that begins at a given time and takes a given time is done. No work is done during a stall. */
 static double worked(uint64_t came, double begun, double takes) {
     if (plan.stall <= 0) return begun + takes;
     while (stall(stalls_past)->to <= came) stalls_past++;
@@ -185,7 +186,7 @@ static struct answer take(void) {
     return top;
 }
 
-/* The number of the entry. */
+/* The index of the entry. */
 static size_t note(uint64_t came, uint64_t due) {
     if (written == entry_room) {
         entry_room = entry_room ? entry_room * 2 : 65536;

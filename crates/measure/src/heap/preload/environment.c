@@ -5,7 +5,7 @@
 extern char **environ __attribute__((weak));
 extern int dladdr(const void *, struct place *) __attribute__((weak));
 
-/* The end of what Scruple adds to ASAN_OPTIONS. Other programs do not write the last colon. */
+/* The end of what Scruple adds to ASAN_OPTIONS. The last colon, which other programs do not write, marks it. */
 static const char SANITIZER[] = "verify_asan_link_order=0:";
 
 static const char DATA[] = "SCRUPLE_HEAP=", PRELOAD[] = "LD_PRELOAD=", OPTIONS[] = "ASAN_OPTIONS=";
@@ -34,21 +34,21 @@ static size_t count(words variables) {
     return n;
 }
 
-/* The rest of LD_PRELOAD after our library; null where our library is not the first. */
+/* The rest of LD_PRELOAD after our library; NULL if our library is not the first. */
 static const char *behind_library(const char *value) {
     if (!begins(value, library)) return NULL;
     value += length(library);
     return *value == ':' || *value == ' ' ? value + 1 : *value ? NULL : value;
 }
 
-/* The length of the user's own options; SIZE_MAX where ours do not follow them. */
+/* The length of the user's own options; SIZE_MAX if Scruple's do not follow them. */
 static size_t own_options(const char *value) {
     size_t all = length(value), ours = sizeof SANITIZER - 1;
     if (all < ours || !begins(value + all - ours, SANITIZER)) return SIZE_MAX;
     return all > ours ? all - ours - 1 : 0;
 }
 
-/* The variable without our part; null if nothing is left. A changed variable is written to `*text`. */
+/* The variable without Scruple's part; NULL if nothing is left. A changed variable is written to `*text`. */
 static char *cleaned(char *variable, char **text) {
     char *start = *text;
     if (begins(variable, DATA)) return NULL;
@@ -88,7 +88,7 @@ void hide_variables(const char *data_path) {
         char *variable = cleaned(environ[i], &text);
         if (variable) fresh[kept++] = variable;
     }
-    /* The old array is replaced and not changed: the kernel's auxiliary vector follows it in memory. */
+    /* The old array is replaced instead of changed, because the kernel's auxiliary vector follows it in memory. */
     environ = fresh;
 }
 
@@ -170,13 +170,14 @@ void show_variables(void) {
     unlock();
 }
 
-/* The variable before show_variables; null where there was none. */
+/* The variable as it was before show_variables; NULL if it did not exist. */
 static char *original(char *variable) {
     if (!is_ours(variable)) return variable;
     return begins(variable, PRELOAD) ? user_preload : begins(variable, OPTIONS) ? user_options : NULL;
 }
 
-/* Keeps changes that another thread has made in between: it made them in a copy, and may have freed the original. */
+/* Hides the variables again. If another thread has changed the environment in between, its changes are kept: it
+ * made them in a copy of the array, and may have freed the original. */
 void hide_again(void) {
     if (!data[0]) return;
     lock();

@@ -1,4 +1,5 @@
-/* The variables that load this library. The program does not see them; the programs that it starts get them. */
+/* The variables that load this library. They are hidden from the program, and added for the programs that it
+ * starts. */
 #ifndef SCRUPLE_ENVIRONMENT_H
 #define SCRUPLE_ENVIRONMENT_H
 
@@ -9,7 +10,8 @@ typedef char *const words[];
 /* Removes the variables from the program's environment. */
 HIDDEN void hide_variables(const char *data_path);
 
-/* The environment for a program that is started with `envp`, built in `area`, which has room_for(envp) bytes. */
+/* The environment for a program that is started with `envp`. It is built in `area`, which must have room_for(envp)
+ * bytes. */
 HIDDEN size_t room_for(words envp);
 HIDDEN char *const *complete(words envp, char *area);
 

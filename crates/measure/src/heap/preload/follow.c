@@ -1,5 +1,5 @@
-/* Following a program into its children: what memory a forked child starts with, which programs are started, and
- * libraries that would bind past the hooks. */
+/* Follows a program into its children: the memory with which a forked child starts, the programs that are started,
+ * and libraries whose symbols would be bound past the hooks. */
 #include <stdarg.h>
 
 #include "environment.h"
@@ -29,7 +29,8 @@ static struct {
     void *(*popen)(const char *, const char *);
 } real;
 
-/* Done at the start: a forked child of a program with threads must not call the dynamic linker. */
+/* Resolves the functions at the start, because a forked child of a program with threads must not call the dynamic
+ * linker. */
 __attribute__((constructor)) static void resolve_followers(void) {
     if (!dlsym) return;
     real.fork = dlsym(RTLD_NEXT, "fork");
@@ -60,7 +61,7 @@ EXPORT int fork(void) {
     return child;
 }
 
-/* _exit runs no destructors. */
+/* _exit runs no destructors, so the process leaves the tree here. */
 EXPORT __attribute__((noreturn)) void _exit(int code) {
     leave_tree();
     if (real.exit) real.exit(code);
@@ -68,7 +69,7 @@ EXPORT __attribute__((noreturn)) void _exit(int code) {
 }
 EXPORT __attribute__((noreturn)) void _Exit(int code) { _exit(code); }
 
-/* Compiled to a jump: the real function uses its return address to choose the search path. */
+/* This compiles to a jump: the real function uses its return address to choose the search path. */
 EXPORT void *dlopen(const char *file, int flags) {
     if (!real.dlopen) return NULL;
     return real.dlopen(file, flags & ~RTLD_DEEPBIND);
@@ -76,8 +77,8 @@ EXPORT void *dlopen(const char *file, int flags) {
 
 /* ---- programs started ---- */
 
-/* A forked child writes to its parent's unit, which is still mapped: most children only start a program and need no
- * record of their own. */
+/* Announces a program that is about to be started. A forked child writes to its parent's unit, which is still
+ * mapped: most children only start a program and need no record of their own. */
 static struct note *announce(int pid, const char *path, uint32_t since) {
     struct note *note = (struct note *)claim_slot(OWNER_NOTE);
     if (!note) return NULL;
@@ -93,13 +94,14 @@ static struct note *announce(int pid, const char *path, uint32_t since) {
 
 static uint32_t records_so_far(void) { return header ? __atomic_load_n(&header->next, __ATOMIC_RELAXED) : 0; }
 
-/* Called after an exec, which returns only if it failed. */
+/* Cancels the announcement. Called after an exec, which returns only if it failed. */
 static int failed(struct note *note, int result) {
     if (note) __atomic_store_n(&note->state, NOTE_CANCELLED, __ATOMIC_RELEASE);
     return result;
 }
 
-/* The environment to start a program with. It is on the stack, because a child of vfork shares its parent's heap. */
+/* The environment with which a program is started. It is on the stack, because a child of vfork shares its
+ * parent's heap. */
 #define COMPLETE(full, envp)                              \
     char *area_of_##full[room_for(envp) / sizeof(char *) + 1]; \
     char *const *full = complete(envp, (char *)area_of_##full)
@@ -138,7 +140,8 @@ EXPORT int fexecve(int file, words argv, words envp) {
     return failed(note, real.fexecve(file, argv, full));
 }
 
-/* The arguments of the execl family as an array; with `envp`, the environment follows them. */
+/* Collects the arguments of the execl family in an array. The environment, if there is one, follows them in the
+ * list. */
 #define COLLECT(argv, first, envp)                                    \
     va_list list;                                                     \
     size_t n = 1;                                                     \
@@ -195,7 +198,7 @@ EXPORT int posix_spawnp(int *pid, const char *file, const void *actions, const v
     return spawn(real.spawnp, pid, file, actions, attributes, argv, envp);
 }
 
-/* These start a shell without a public exec function. */
+/* system and popen start a shell without a public exec function. */
 EXPORT int system(const char *command) {
     if (!real.system) return missing();
     show_variables();

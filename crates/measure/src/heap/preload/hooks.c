@@ -17,7 +17,7 @@ extern void *dlsym(void *, const char *) __attribute__((weak));
 extern int dladdr(const void *, struct place *) __attribute__((weak));
 extern int *__errno_location(void) __attribute__((weak));
 extern int getpagesize(void) __attribute__((weak));
-/* For versions of glibc that have dlsym in a separate library, which the program may not load. */
+/* For versions of glibc with dlsym in a separate library, which the program may not have loaded. */
 extern void *__libc_malloc(size_t) __attribute__((weak));
 extern void *__libc_calloc(size_t, size_t) __attribute__((weak));
 extern void *__libc_realloc(void *, size_t) __attribute__((weak));
@@ -36,7 +36,8 @@ static struct {
 } real;
 static int foreign;
 
-/* Whether to take the slow path: a block may be from the pool, or the allocator must be asked for its size. */
+/* Whether calls take the slow path, because a block may be from the pool, or because the allocator must be asked
+ * for sizes. */
 static int careful = 1;
 
 static void be_careful(void) {
@@ -78,8 +79,8 @@ void resolve(void) {
 
 int malloc_is_foreign(void) { return foreign; }
 
-/* Between these two, calls that the real function makes to its own public entry points are not counted again
- * (musl's calloc calls malloc, tcmalloc allocates when it is first asked for a size). */
+/* Between nest and unnest, calls that the real function makes to public entry points are not counted again (musl's
+ * calloc calls malloc, tcmalloc allocates when it is first asked for a size). */
 static inline uint32_t nest(void) {
     uint32_t key = self.key;
     *(volatile uint32_t *)&self.key = NESTED;
@@ -97,7 +98,8 @@ static inline size_t size_before(const void *block) {
     return unlikely(word & 2) ? size - sizeof(size_t) : size;
 }
 
-/* Other allocators do not know sizes while they start; the address sanitizer's ends a program that asks then. */
+/* Other allocators do not know sizes while they start. The address sanitizer's allocator even ends the program if
+ * it is asked then. */
 static int may_ask;
 __attribute__((constructor)) static void allow_asking(void) { may_ask = 1; }
 
@@ -110,8 +112,8 @@ static inline size_t room(void *block) {
     return room;
 }
 
-/* With MODE_REQUESTED the last two bytes of a block hold the number of usable bytes that were not requested, including
- * these two. A number that does not fit is in the eight bytes before. */
+/* With MODE_REQUESTED the last two bytes of a block hold the number of usable bytes that were not requested,
+ * including these two. If the number does not fit, it is in the eight bytes before. */
 #define TRAILER 2
 #define SLACK_ELSEWHERE 0xffff
 
@@ -144,7 +146,7 @@ static inline size_t weight(void *block, size_t room) {
     return MODE == MODE_COUNTS ? 0 : MODE == MODE_USABLE ? room : sealed(block, room);
 }
 
-/* The size of a new block; the requested size where the allocator does not know sizes yet. */
+/* The size of a new block; the requested size if the allocator does not know sizes yet. */
 static inline size_t new_weight(void *block, size_t size, size_t room) {
     if (MODE == MODE_REQUESTED) seal(block, size, room);
     if (MODE == MODE_USABLE && unlikely(room < size)) return size;
@@ -153,7 +155,7 @@ static inline size_t new_weight(void *block, size_t size, size_t room) {
 
 /* ---- adding up ---- */
 
-/* Both return `result`. They settle first if live bytes have changed by more than BATCH. */
+/* Both functions return `result`. They settle the slot first if live bytes have changed by more than BATCH. */
 static inline void *rise(struct slot *slot, void *result) {
     int64_t net = net_of(slot);
     if (likely(net <= slot->top)) return result;
@@ -179,7 +181,7 @@ static COLD void count_common(struct slot *slot, int took, size_t size, size_t w
 
 static inline int is_common(const struct slot *slot) { return header && slot == &header->common; }
 
-/* Counts outside the fast path: for any slot and any result. */
+/* Counts a new block outside the fast path, for any slot and any result. */
 static void *took(struct slot *slot, void *block, size_t size) {
     if (!block) return block;
     size_t weight = new_weight(block, size, room(block));
@@ -210,8 +212,8 @@ static COLD void *malloc_slowly(size_t size) {
     return slot ? took(slot, block, size) : block;
 }
 
-/* A call that cannot fail is counted before it is made: fewer values are kept until the real function returns, and
- * with MODE_COUNTS the call is a tail call, which compiles to a jump. */
+/* A call that cannot fail is counted before it is made. So fewer values are kept until the real function returns,
+ * and with MODE_COUNTS the call is a tail call, which compiles to a jump. */
 EXPORT void *malloc(size_t size) {
     if (!ordinary() || unlikely(size >= certain)) return malloc_slowly(size);
     struct slot *slot = self.slot;
@@ -332,7 +334,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size) {
     return aligned(real.aligned_alloc, alignment, size, size);
 }
 
-/* These two call memalign: musl has no pvalloc, and the program's dlerror would report a failed lookup. */
+/* valloc and pvalloc call memalign: musl has no pvalloc, and the program's dlerror would report a failed lookup. */
 EXPORT void *valloc(size_t size) {
     size_t page = getpagesize ? (size_t)getpagesize() : 4096;
     return aligned(real.memalign, page, size, size);
@@ -354,7 +356,7 @@ EXPORT int posix_memalign(void **to, size_t alignment, size_t size) {
     return error;
 }
 
-/* A program may fill all the bytes that this returns, so the trailer is not included. */
+/* The trailer is not included, because a program may write to all the bytes that this returns. */
 EXPORT size_t malloc_usable_size(void *block) {
     if (!block) return 0;
     if (in_pool(block)) return pool_size(block);

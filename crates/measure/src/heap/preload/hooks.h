@@ -12,10 +12,10 @@ struct place {
     void *address;
 };
 
-/* Whether two functions are known to be of the same program or library. */
+/* Whether two functions are known to be in the same program or library. */
 HIDDEN int same_library(const void *a, const void *b);
 
-/* Allocations and frees of this thread so far. They show whether a call that was passed on was counted. */
+/* The allocations and frees of this thread so far. They show whether a call to the next operator was counted. */
 struct calls {
     int counting;
     uint64_t allocations, frees;
@@ -25,17 +25,17 @@ HIDDEN struct calls calls_so_far(void);
 /* Counts a block, and returns it. */
 HIDDEN void *block_came(void *block, size_t size);
 
-/* The first returns the size of a block that is about to be freed; the second counts the free. */
+/* weight_of returns the size of a block that is about to be freed; block_went counts the free. */
 HIDDEN size_t weight_of(void *block);
 HIDDEN void block_went(size_t weight);
 
 /* The number of bytes to request instead of `size`. */
 HIDDEN size_t size_to_ask_for(size_t size);
 
-/* The real malloc; null where there is none. */
+/* The real malloc; NULL if there is none. */
 HIDDEN void *malloc_behind(void);
 
-/* Between these two, calls are not counted. */
+/* Calls between stop_counting and count_again are not counted. */
 HIDDEN uint32_t stop_counting(void);
 HIDDEN void count_again(uint32_t key);
 

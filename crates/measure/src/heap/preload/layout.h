@@ -13,15 +13,15 @@
 #define MAGIC UINT64_C(0x31706165682e6373) /* "sc.heap1" */
 #define VERSION 2
 
-/* What one build of the library counts. */
+/* The modes: what one build of the library counts. */
 #define MODE_COUNTS 0    /* calls and requested bytes */
 #define MODE_USABLE 1    /* and live and peak bytes, by malloc_usable_size: the layout of memory is untouched */
 #define MODE_REQUESTED 2 /* and live and peak bytes as requested: every block grows by a two-byte trailer */
 
-/* A thread's live bytes are added to its process's when they have changed by this much. */
+/* The change of a thread's live bytes, in bytes, after which they are added to its process's. */
 #define BATCH (64 * 1024)
 
-/* Owners of a slot that are not a thread id. */
+/* Values of `owner` that are not thread ids. */
 #define OWNER_NONE 0
 #define OWNER_NOTE -1
 
@@ -41,8 +41,8 @@ struct slot {
     uint8_t fill[56];
 };
 
-/* A slot that announces a program about to be started. If that program does not load this library, the reader knows
- * that its counts are missing. */
+/* A slot that announces a program about to be started. If that program does not load this library, the note shows
+ * the reader that its counts are missing. */
 struct note {
     int32_t owner; /* OWNER_NOTE */
     int32_t pid;
@@ -68,17 +68,17 @@ struct process {
     int32_t parent;
     uint32_t origin;
     uint32_t flags;
-    uint32_t threads; /* that ever allocated or freed */
+    uint32_t threads; /* the number that ever allocated or freed */
     uint32_t unused;
     int64_t inherited; /* live bytes copied by fork */
     int64_t live;      /* settled */
-    int64_t peak;      /* of the settled account */
+    int64_t peak;      /* the maximum of the settled account */
     uint8_t fill[72];
     char exe[128]; /* zero-padded; the tail of a longer path */
 };
 
-/* A live process, for the peak of the tree. `inherited` is what it shares with the process that forked it; these bytes
- * are not counted again. */
+/* A live process, for the peak of the tree. `inherited` is the number of bytes that it shares with the process
+ * that forked it, which are not counted again. */
 struct member {
     int32_t pid; /* 0: free */
     uint32_t unused;
@@ -96,8 +96,8 @@ struct header {
     uint32_t next;  /* the next unit to be claimed */
     uint32_t refused; /* failed claims; their counts are in `common` */
     int64_t tree_peak; /* the maximum of all members' live bytes together */
-    uint32_t members;  /* how many of `member` were ever used */
-    uint32_t at_once;  /* the most that were in use at once */
+    uint32_t members;  /* the number of `member` that were ever used */
+    uint32_t at_once;  /* the largest number that were in use at once */
     uint32_t turned_away; /* processes for which no member was free */
     uint8_t fill[76];
     struct slot common; /* the counts of all threads without a slot, added atomically */

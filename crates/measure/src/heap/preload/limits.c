@@ -2,8 +2,8 @@
 
 #include <sys/resource.h>
 
-/* Every C library serves such a request from the heap. A kernel that overcommits refuses only requests above the whole
- * memory. */
+/* The size in bytes below which every C library serves a request from the heap. A kernel that overcommits refuses
+ * only requests above the whole memory. */
 #define LITTLE (64 << 10)
 
 extern int *__errno_location(void) __attribute__((weak));
@@ -19,7 +19,7 @@ static int is_limited(int resource) {
     return call_prlimit(0, resource, NULL, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
 }
 
-/* Whether the kernel does not overcommit memory: it may then refuse any request. */
+/* Whether the kernel does not overcommit memory, so that it may refuse any request. */
 static int kernel_is_strict(void) {
     char answer = '2';
     int file = system_open("/proc/sys/vm/overcommit_memory", O_RDONLY);

@@ -1,5 +1,6 @@
-/* C++'s operator new and delete. Those of the C++ library call malloc and free, which count; the hooks only jump to
- * them. Operators of an allocator (jemalloc, tcmalloc, mimalloc) do not call malloc: the hooks count them. */
+/* C++'s operator new and delete. The operators of the C++ library call malloc and free, which count, so the hooks
+ * only jump to them. The operators of an allocator (jemalloc, tcmalloc, mimalloc) do not call malloc, so the hooks
+ * count them. */
 #include "hooks.h"
 
 #define RTLD_NEXT ((void *)-1L)
@@ -14,7 +15,7 @@ extern void *malloc(size_t);
 extern void *aligned_alloc(size_t, size_t);
 extern void free(void *);
 
-/* A handle of the library that holds the address, so that it stays loaded; null where there is none. */
+/* A handle of the library that contains the address, so that it stays loaded; NULL if there is none. */
 static void *hold(const void *address) {
     struct place place;
     return dladdr && dladdr(address, &place) && place.file ? dlopen(place.file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
@@ -26,8 +27,8 @@ static void free_uncounted(void *block) {
     count_again(key);
 }
 
-/* The function that the program would call without us. If only a plugin has loaded the C++ library, it is looked up
- * as the plugin sees it. */
+/* The function that the program would call without this library. If only a plugin has loaded the C++ library, the
+ * lookup starts from the plugin. */
 static void *find_next(const char *name, const void *caller) {
     uint32_t key = stop_counting();
     void *found = dlsym ? dlsym(RTLD_NEXT, name) : NULL;
@@ -41,19 +42,20 @@ static void *find_next(const char *name, const void *caller) {
     return found;
 }
 
-/* Whether an operator is in the same library as malloc, and so may reach it without the public name. */
+/* Whether an operator is in the same library as malloc, so that it may reach malloc without the public name. */
 static int is_separate(void *function) { return same_library(function, malloc_behind()); }
 
-/* Used if no C++ library is found. A failure cannot be thrown then. */
+/* Allocates for an operator if no C++ library is found. A failure cannot be thrown then. */
 static void *without_library(size_t size, size_t alignment, int may_fail) {
     void *block = alignment ? aligned_alloc(alignment, size) : malloc(size ? size : 1);
     if (!block && !may_fail) __builtin_trap();
     return block;
 }
 
-/* Each operator jumps through a pointer. It first leads to a function that chooses the target: the next operator, if
- * its calls pass a hook of malloc, else a function that counts and calls the next one. Even an allocator's operator
- * may call a public entry point (jemalloc's aligned `new` does), so the choice is made by trying one call. */
+/* Each operator jumps through a pointer. It first points to a function that chooses the target: the next operator,
+ * if its calls pass a hook of malloc, else a function that counts and calls the next one. The choice is made by
+ * trying one call, because even an allocator's operator may call a public entry point (jemalloc's aligned `new`
+ * does). */
 #define ENTRY(result, name, parameters, arguments)               \
     static result(*next_##name) parameters;                      \
     static COLD result first_##name parameters;                  \

@@ -9,16 +9,16 @@ struct wiped wiped __attribute__((aligned(WIPED_SIZE)));
 struct process *process;
 struct header *header;
 
-/* Units of this process: the first is its head, all hold slots. */
+/* The units of this process. The first one contains the process head; all contain slots. */
 #define UNITS 2048
 static uint8_t *units[UNITS];
 static uint32_t unit_count;
 
-static char path[1024]; /* of the data file; the program would see a descriptor that stays open */
+static char path[1024]; /* of the data file, which is opened each time: the program would see an open descriptor */
 static enum { NEW, STARTING, READY } state;
 static uint32_t last_epoch = FIRST_EPOCH - 1;
 static int gate_closed;
-static int64_t fork_live = -1; /* live bytes before the fork under way */
+static int64_t fork_live = -1; /* live bytes before the current fork; -1: none */
 
 extern char **environ __attribute__((weak));
 
@@ -43,7 +43,8 @@ static void path_from_variables(char **variables) {
     }
 }
 
-/* The first calls come from the dynamic linker, when glibc has not set `environ` yet. */
+/* Reads the path from the kernel: the first calls come from the dynamic linker, when glibc has not set `environ`
+ * yet. */
 static void path_from_kernel(void) {
     int file = system_open("/proc/self/environ", O_RDONLY);
     if (file < 0) return;
@@ -75,8 +76,8 @@ static void *map_unit(uint32_t index, uint32_t size) {
     if (file < 0) return NULL;
     void *at = NULL;
     uint64_t offset = (uint64_t)index * size;
-    /* Writing the last byte extends the file and reserves the space now: on a full disk this write fails, and the
-     * program gets no signal later. No record uses that byte. */
+    /* Writing the last byte extends the file and reserves the space now. On a full disk this write fails, instead
+     * of a later access raising a signal. No record uses that byte. */
     if (index == 0 || system_write_at(file, "", 1, offset + size - 1) == 1) at = system_map(file, size, offset);
     system_close(file);
     return at;
@@ -162,7 +163,8 @@ static void begin_forked(void) {
     new_epoch();
 }
 
-/* Returns false while it is already running: the functions that it calls may themselves allocate. */
+/* Starts counting in this process. Returns false while it is already running, since the functions that it calls
+ * may allocate. */
 static int begin(void) {
     if (state == STARTING) return 0;
     if (state == READY) {
@@ -179,7 +181,8 @@ static int begin(void) {
     return 1;
 }
 
-/* Makes the record even if the program never allocates: zero allocations differ from a library that was not loaded. */
+/* Makes the record even if the program never allocates, to distinguish zero allocations from a library that was
+ * not loaded. */
 __attribute__((constructor)) static void start(void) {
     if (wiped.epoch == 0) begin();
     if (!header && !path[0]) {
@@ -218,7 +221,7 @@ static struct slot *unused_slot(uint8_t *unit, int32_t owner) {
 }
 
 /* Searches a few slots, different ones each time, for one whose thread has ended. The search is cheap in a program
- * with many live threads, and soon succeeds in one with many short threads. */
+ * with many live threads, and soon succeeds in a program with many short threads. */
 static struct slot *abandoned_slot(int32_t owner) {
     static uint32_t cursor;
     uint32_t slots = header->unit / sizeof(struct slot);
@@ -269,7 +272,8 @@ struct slot *settle_in(void) {
         self.key = key;
         return self.slot;
     }
-    /* A child of vfork shares its parent's memory and threads. A slot with the child's id would look abandoned. */
+    /* A child of vfork shares its parent's memory and threads, and a slot with the child's id would look
+     * abandoned. */
     if (process && process->pid != system_pid()) return &header->common;
     struct slot *slot = claim_slot(system_tid());
     if (!slot) {
@@ -301,7 +305,7 @@ void *settle_up(struct slot *slot, void *result) {
 
 struct sum {
     uint64_t allocations, bytes, frees, returned;
-    int64_t drift, crest; /* the sum that is not settled yet, and the maximum of any thread since it settled */
+    int64_t drift, crest; /* the sum that is not settled, and the maximum of any thread since its settlement */
 };
 
 static void add_slots(struct sum *sum) {
@@ -327,9 +331,9 @@ int64_t live_bytes(void) {
     return process ? process->live + sum.drift : 0;
 }
 
-/* For SDKs, which find it as a weak symbol: calls, requested bytes, frees, freed bytes, live bytes, peak live bytes,
- * threads, refused records; of the calling process, since its start. A figure that this build does not keep is
- * UINT64_MAX. It only reads the slots: no lock, no system call. */
+/* Writes the counts of the calling process since its start: calls, requested bytes, frees, freed bytes, live
+ * bytes, peak live bytes, threads, refused records. SDKs find this function as a weak symbol. A figure that this
+ * build does not keep is UINT64_MAX. The function only reads the slots: no lock, no system call. */
 EXPORT void scruple_heap_snapshot(uint64_t out[8]) {
     struct sum sum = {0};
     if (!settled()) settle_in();

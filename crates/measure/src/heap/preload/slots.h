@@ -1,11 +1,11 @@
-/* Finds the slot of the calling thread by one comparison. */
+/* Finds the slot of the calling thread with one comparison. */
 #ifndef SCRUPLE_SLOTS_H
 #define SCRUPLE_SLOTS_H
 
 #include "layout.h"
 #include "system.h"
 
-/* A page of the largest size on this architecture. */
+/* The largest page size on this architecture. */
 #if defined(__x86_64__)
 #define WIPED_SIZE 4096
 #else
@@ -13,18 +13,18 @@
 #endif
 
 struct thread {
-    uint32_t key;       /* the epoch while `slot` is ours, else NEW_THREAD; NESTED inside a compound call */
+    uint32_t key;       /* the epoch while `slot` is this thread's, else NEW_THREAD; NESTED inside a counted call */
     uint32_t slotless;  /* the epoch once this thread knows that it has no slot */
     struct slot *slot;
-    struct slot own;    /* used where nothing is to be reported */
+    struct slot own;    /* used if nothing is reported */
 };
 #define NEW_THREAD 1
 #define NESTED 2
 #define FIRST_EPOCH 3
 
-/* `wiped.epoch` is non-zero in a process that has begun. The kernel zeroes the page in the child of every kind of fork,
- * so no thread's key matches there, and the child gets its own record. `gate` is the epoch where the fast path through
- * malloc and free is allowed, else 0. */
+/* `wiped.epoch` is non-zero in a process that has begun to count. The kernel zeroes the page in the child of every
+ * kind of fork, so that no thread's key matches there and the child gets its own record. `gate` is the epoch if
+ * the fast path through malloc and free is allowed, else 0. */
 struct wiped {
     uint32_t epoch;
     uint32_t gate;
@@ -39,14 +39,14 @@ extern HIDDEN struct header *header;
 /* Whether `self.slot` is this thread's; if not, call settle_in(). */
 static inline int settled(void) { return likely(self.key == wiped.epoch); }
 
-/* Whether in addition the fast path is allowed: one comparison instead of two. */
+/* Whether `self.slot` is this thread's and the fast path is allowed, with one comparison instead of two. */
 static inline int ordinary(void) { return likely(self.key == wiped.gate); }
 
-/* Finds or makes a slot. Null: do not count the call, because it is part of a counted call or of the library's own
- * start. `&header->common` is shared and needs atomic additions. */
+/* Finds or makes a slot. NULL means that the call must not be counted, because it is part of a counted call or of
+ * the library's own start. `&header->common` is shared and needs atomic additions. */
 HIDDEN struct slot *settle_in(void);
 
-/* Bytes that a thread allocated, usable or requested by mode. */
+/* The number of bytes that a thread allocated, usable or requested by mode. */
 static inline uint64_t taken_by(const struct slot *slot) {
     return MODE == MODE_REQUESTED ? slot->bytes : slot->taken;
 }
@@ -58,22 +58,22 @@ HIDDEN void *settle_up(struct slot *slot, void *result);
 /* Raises `*peak` to at least `top`. */
 HIDDEN void raise_to(int64_t *peak, int64_t top);
 
-/* Claims a slot of this process for `owner`, or returns null. */
+/* Claims a slot of this process for `owner`; NULL if there is none. */
 HIDDEN struct slot *claim_slot(int32_t owner);
 
-/* Live bytes of this process now. */
+/* The current number of live bytes of this process. */
 HIDDEN int64_t live_bytes(void);
 
-/* Called around a fork. The inherited bytes are noted before it. The child clears the epoch itself, because old kernels
- * cannot wipe the page. */
+/* These are called around a fork. before_fork notes the bytes that the child inherits. The child clears the epoch
+ * itself, because old kernels cannot wipe the page. */
 HIDDEN void before_fork(void);
 HIDDEN void after_fork_in_child(void);
 HIDDEN void forget_fork(void);
 
-/* From now on every call takes the slow path. */
+/* Makes all further calls take the slow path. */
 HIDDEN void close_gate(void);
 
-/* Finds the real functions. */
+/* Looks up the real functions. */
 HIDDEN void resolve(void);
 /* Whether the program's `malloc` is not ours. */
 HIDDEN int malloc_is_foreign(void);

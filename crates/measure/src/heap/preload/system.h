@@ -1,5 +1,5 @@
 /* System calls without a C library: this library must run before the C library is ready, and with any C library.
- * Results are the kernel's: negative means -errno. errno is never changed. */
+ * Results are the kernel's, where negative values mean -errno. errno is never changed. */
 #ifndef SCRUPLE_SYSTEM_H
 #define SCRUPLE_SYSTEM_H
 
@@ -27,12 +27,12 @@ static inline long system_read(int file, void *to, size_t size) {
 static inline long system_write_at(int file, const void *from, size_t size, uint64_t offset) {
     return call6(SYS_pwrite64, file, (long)from, (long)size, (long)offset, 0, 0);
 }
-/* A shared mapping of the file, or null. */
+/* A shared mapping of the file; NULL if it fails. */
 static inline void *system_map(int file, size_t size, uint64_t offset) {
     long at = call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED, file, (long)offset);
     return at < 0 && at > -4096 ? NULL : (void *)at;
 }
-/* Private zeroed memory, or null. */
+/* Private zeroed memory; NULL if there is none. */
 static inline void *system_take(size_t size) {
     long at = call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return at < 0 && at > -4096 ? NULL : (void *)at;
@@ -51,9 +51,9 @@ static inline long system_read_link(const char *path, char *to, size_t size) {
 static inline int system_pid(void) { return (int)call6(SYS_getpid, 0, 0, 0, 0, 0, 0); }
 static inline int system_parent(void) { return (int)call6(SYS_getppid, 0, 0, 0, 0, 0, 0); }
 static inline int system_tid(void) { return (int)call6(SYS_gettid, 0, 0, 0, 0, 0, 0); }
-/* False until its parent has waited for it. */
+/* Whether a process is gone. An ended process is not gone until its parent has waited for it. */
 static inline int system_process_gone(int pid) { return call6(SYS_kill, pid, 0, 0, 0, 0, 0) == -3; /* ESRCH */ }
-/* Whether the thread has ended: the slot of a running thread must not be taken over. */
+/* Whether a thread has ended. The slot of a running thread must not be taken over. */
 static inline int system_thread_gone(int pid, int tid) {
     return call6(SYS_tgkill, pid, tid, 0, 0, 0, 0) == -3; /* ESRCH */
 }

@@ -11,7 +11,7 @@ static uint32_t members(void) {
     return count < MEMBERS ? count : MEMBERS;
 }
 
-/* The member of this process before exec, else a free one, else one whose process was killed. */
+/* The member that this process had before exec, else a free one, else one whose process was killed. */
 static struct member *find_member(int pid) {
     for (uint32_t i = 0; i < members(); i++)
         if (header->member[i].pid == pid) return &header->member[i];
@@ -57,7 +57,8 @@ void leave_tree(void) {
 
 __attribute__((destructor)) static void leave(void) { leave_tree(); }
 
-/* The live bytes of a process without the inherited ones, which are its parent's even if the child freed them. */
+/* The live bytes of a process without those that it inherited, which count for its parent even if the child freed
+ * them. */
 static int64_t own_bytes(int64_t live, int64_t inherited) { return live > inherited ? live - inherited : 0; }
 
 static int64_t others(int alive_only) {
@@ -77,7 +78,8 @@ void settle_with_tree(int64_t drift, int64_t crest) {
     if (!member) return;
     int64_t live = __atomic_fetch_add(&member->live, drift, __ATOMIC_RELAXED) + crest;
     int64_t own = own_bytes(live, member->inherited);
-    /* A killed process has not left. The kernel is asked only if the sum is a new peak. */
+    /* A killed process has not left the tree. The kernel is only asked for such processes if the sum is a new
+     * peak. */
     if (own + others(0) <= __atomic_load_n(&header->tree_peak, __ATOMIC_RELAXED)) return;
     raise_to(&header->tree_peak, own + others(1));
 }

@@ -10,7 +10,7 @@ extern char **environ WEAK;
 extern void *dlsym(void *, const char *) WEAK;
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) WEAK;
 extern int pthread_atfork(void (*)(void), void (*)(void), void (*)(void)) WEAK;
-/* Symbols that identify runtimes without a variable of their own. */
+/* Symbols that identify runtimes which read no variable of their own. */
 extern char _ZN4node5StartEiPPc[] WEAK, erts_alloc_init[] WEAK, lisp_startup_options[] WEAK, perl_alloc[] WEAK,
     ruby_init[] WEAK, lua_newstate[] WEAK, R_gc[] WEAK, luaJIT_setmode[] WEAK, Sscheme_start[] WEAK,
     mono_jit_init[] WEAK;
@@ -53,7 +53,7 @@ struct record *own(enum runtime runtime) {
     return record && record->pid == system_pid() ? record : NULL;
 }
 
-/* Where the size of files is limited, writing ours would send the program a signal. */
+/* Whether files may be written. If the size of files is limited, writing could send the program a signal. */
 static int may_write(void) {
     uint64_t limit[2] = {0, 0};
     return call6(SYS_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, (long)limit, 0, 0) == 0 && limit[0] > (1 << 26);
@@ -75,7 +75,8 @@ struct record *claim(enum runtime runtime) {
         int file = system_open(name, O_RDWR | O_CREAT | O_EXCL);
         if (file == -17) continue; /* EEXIST: this process ran another program before */
         if (file < 0) return NULL;
-        /* Space is reserved before the file is mapped: on a full disk the program must not get a signal. */
+        /* Space is reserved before the file is mapped, because on a full disk an access would send the program a
+         * signal. */
         if (call6(SYS_fallocate, file, 0, 0, sizeof(struct record), 0, 0) == 0)
             record = system_map(file, sizeof(struct record), PROT_READ | PROT_WRITE, MAP_SHARED);
         system_close(file);
@@ -92,8 +93,9 @@ struct record *claim(enum runtime runtime) {
     return NULL;
 }
 
-/* Appends to the record's text: in the record while there is room, because the program may have given up the right to
- * open files; else to a file that is opened each time, so that the program sees no descriptor of ours. */
+/* Appends to the record's text. The text is in the record while there is room, because the program may have given
+ * up the right to open files. Otherwise it is in a file that is opened each time, so that the program sees no
+ * descriptor of ours. */
 void append(enum runtime runtime, const char *text, size_t size) {
     struct record *record = own(runtime);
     if (!record) return;
@@ -112,7 +114,7 @@ void append(enum runtime runtime, const char *text, size_t size) {
     system_close(file);
 }
 
-/* Whether an option is set. An option is an empty file in the folder, made before the program began. */
+/* Whether an option is set. An option is an empty file in the folder, which was made before the program began. */
 static int marked(const char *name, int *known) { /* 1 no, 2 yes */
     char mark[300];
     if (*known || !folder) return *known == 2;
@@ -188,8 +190,8 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const env[]) {
 }
 EXPORT int execvp(const char *file, char *const argv[]) { return execvpe(file, argv, environ); }
 
-/* A forked child inherits counts that its parent reports. It begins its own record and counts from there. Without one
- * it would be missing from the sums of the tree without notice. */
+/* A forked child inherits counts that its parent reports. It begins a record of its own and counts from there;
+ * without one it would be missing from the sums of the tree without notice. */
 static void on_fork(void) {
     for (int i = 1; i < RUNTIMES; i++) {
         if (i == PYTHON || !records[i]) continue; /* CPython's allocators begin their own record */
@@ -203,8 +205,8 @@ static void on_fork(void) {
     }
 }
 
-/* Closes the record of the program that this process ran before: it may have called a function that is not hooked,
- * such as `execl`. */
+/* Closes the record of the program that this process ran before, which may have called a function that is not
+ * hooked, such as `execl`. */
 static void close_earlier(void) {
     char name[288], *end = name + sizeof name;
     for (unsigned attempt = 0; attempt < 1000; attempt++) {
@@ -234,7 +236,7 @@ void follow_forks(void) {
 
 static const void *asker; /* the return address of the call that is being answered */
 
-/* The mapped file that contains the caller. */
+/* Finds the mapped file that contains the caller. */
 static int asking_file(char *path, size_t size) {
     static char maps[16384];
     uint64_t at = (uint64_t)asker;
@@ -293,7 +295,7 @@ int asker_holds(const char *text) {
 
 static char answers[RUNTIMES][8192];
 
-/* The user's options and ours; null, so that ours are left out, where both do not fit. */
+/* Joins the user's options and Scruple's; NULL if both do not fit, so that Scruple's are left out. */
 static const char *joined(enum runtime runtime, const char *before, const char *user, const char *between,
                           const char *after) {
     char *at = answers[runtime], *end = at + sizeof answers[runtime];
@@ -325,7 +327,7 @@ static const char *refused(enum runtime runtime) {
     return NULL;
 }
 
-/* `v` chooses what OCaml's runtime prints. A value that the user has set is not changed. */
+/* Makes OCaml's runtime print its summary through the setting `v`. A value that the user has set is not changed. */
 static const char *ask_ocaml(const char *user) {
     if (!asker_holds("minor_collections: ")) return NULL;
     if (!user) user = variable("CAMLRUNPARAM");
@@ -339,8 +341,8 @@ static const char *ask_ocaml(const char *user) {
 extern long caml_gc_full_major(long) WEAK;
 extern long *caml_gc_stat(long) WEAK;
 
-/* The program has left OCaml through a primitive, in which collections are allowed. Live words are the eighth field of
- * OCaml's statistics. */
+/* Reads live data at the program's end. The program has left OCaml through a primitive, in which collections are
+ * allowed. Live words are the eighth field of OCaml's statistics. */
 static void finish_ocaml(struct record *record, int exits) {
     enum { UNIT = 1, LIVE_WORDS = 7 };
     if (!exits || !full_collections() || !record->text_size || !caml_gc_full_major || !caml_gc_stat) return;
@@ -357,7 +359,7 @@ static const char *ask_ruby(const char *user) {
     return asked(RUBY, joined(RUBY, "", user, " ", option));
 }
 
-/* Under its permission model node may not read our hook, and would exit with an error. */
+/* Whether node's permission model is on. Under it node may not read the hook, and would exit with an error. */
 static int node_is_restricted(const char *user) {
     static char words[16384];
     if (user && (find(user, "--permission") || find(user, "--experimental-permission"))) return 1;
@@ -378,7 +380,7 @@ static const char *ask_node(const char *user) {
     return asked(NODE, joined(NODE, "", user, " ", option));
 }
 
-/* Racket logs its errors there too: without the variable the level is `error`, so ours includes it. */
+/* Racket logs its errors by this variable, too: without it the level is `error`, so the answer includes that. */
 static const char *ask_racket(const char *user) {
     if (!asker_holds(".rackboot") || !claim(RACKET)) return NULL;
     if (user && find(user, "GC")) return refused(RACKET);
@@ -386,7 +388,8 @@ static const char *ask_racket(const char *user) {
     return asked(RACKET, joined(RACKET, "", user && *user ? user : "error", " ", "debug@GC"));
 }
 
-/* Lua runs the text of its variable, or, after an `@`, a file. The user's text or file runs after ours. */
+/* Lua runs the text of its variable, or a file if the text begins with `@`. The user's text or file runs after the
+ * hook. */
 static const char *run_first(enum runtime runtime, const char *hook, const char *user) {
     if (!*hook || !claim(runtime)) return NULL;
     char first[400], *end = first + sizeof first;
@@ -405,7 +408,7 @@ static const char *ask_luajit(const char *user) {
     return luaJIT_setmode ? run_first(LUAJIT, beside("/hook.lua"), user) : NULL;
 }
 
-/* A log that the user has set is not redirected. */
+/* Makes PyPy log its collections to a file. A log that the user has set is not redirected. */
 static const char *ask_pypy(const char *user) {
     if (!asked_by("pypy") || !claim(PYPY)) return NULL;
     if (user) return refused(PYPY);
@@ -415,7 +418,7 @@ static const char *ask_pypy(const char *user) {
     return asked(PYPY, joined(PYPY, file, NULL, "", ""));
 }
 
-/* The first variable that the host of .NET reads. */
+/* Recognises the host of .NET by the first variable that it reads. */
 static const char *ask_dotnet(const char *user) {
     (void)user;
     if (asker_holds("hostfxr_main")) claim(DOTNET);
@@ -440,7 +443,8 @@ static const struct question {
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)
 
-/* The first call for a name comes from the runtime. Later calls come from the program and get the real value. */
+/* Answers getenv. The first call for a name comes from the runtime; later calls come from the program and get the
+ * real value. */
 static char *answer(const char *name, const void *caller) {
     static unsigned char answered[QUESTIONS];
     const char *user = variable(name);

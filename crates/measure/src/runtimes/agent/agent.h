@@ -17,7 +17,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define WEAK __attribute__((weak))
 
-/* The numbers are part of the record; records.rs has the same. */
+/* The numbers of runtimes in records; runtimes/mod.rs lists them in the same order. */
 enum runtime {
     GHC = 1, PYTHON, LIBGC, OCAML, RUBY, NODE, JVM, PHP, RACKET, LUA, R_LANGUAGE, PERL, SBCL, ERLANG,
     GO_WHICH_IS_NOT_ASKED_FROM_HERE, PYPY, LUAJIT, CHEZ, MONO, DOTNET,
@@ -45,7 +45,7 @@ struct record {
     uint32_t state;
     uint32_t flags;
     uint64_t value[60];
-    uint64_t text_size; /* of the text in this record; SPILLED where it did not fit */
+    uint64_t text_size; /* of the text in this record; SPILLED if it did not fit */
     char text[8192 - 512];
 };
 
@@ -85,7 +85,8 @@ static inline const char *find(const char *text, const char *part) {
         if (begins(text, part)) return text;
     return NULL;
 }
-/* Copies `text` to `at` while there is room before `end`; returns the new end of the text, which stays terminated. */
+/* Copies `text` to `at` while there is room before `end`. Returns the new end of the text, which is always
+ * terminated. */
 static inline char *put(char *at, char *end, const char *text) {
     while (*text && at + 1 < end) *at++ = *text++;
     *at = 0;

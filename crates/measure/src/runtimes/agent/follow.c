@@ -2,8 +2,8 @@
 
 #include "agent.h"
 
-/* Programs that are executed with another environment are measured too: `env -i` must not hide a runtime. The copy is
- * on the stack, because a child of vfork shares its parent's memory. */
+/* Programs that are executed with another environment are measured too: `env -i` must not hide a runtime. The new
+ * environment is on the stack, because a child of vfork shares its parent's memory. */
 static int names_us(char *const env[]) {
     for (; env && *env; env++)
         if (begins(*env, "LD_PRELOAD=")) return find(*env, LIBRARY) != NULL;

@@ -11,7 +11,7 @@ extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void 
 enum { NO_OPTIONS = 0, IGNORE = 1, IGNORE_ALL = 2 };
 enum value { GCS, MAJOR_GCS, ALLOCATED, MAX_LIVE, MAX_IN_USE, COPIED, HAVE_STRUCTURE, OPTIONS_PLUS_ONE, SHUT_DOWN, ANEW, FULL };
 
-/* The beginning of the structure, unchanged since GHC 8.2. */
+/* The beginning of the runtime's structure, which has not changed since GHC 8.2. */
 struct stats {
     uint32_t gcs, major_gcs;
     uint64_t allocated, max_live, max_large, max_compact, max_slop, max_in_use, cumulative_live, copied;
@@ -24,11 +24,11 @@ static int resets;          /* a child of `forkProcess` counts its collections f
 
 struct search {
     uint64_t stats, config, users;
-    int looks;  /* the program itself asks whether statistics are kept */
-    int resets; /* its runtime begins anew in forked children */
+    int looks;  /* the program itself reads whether statistics are kept */
+    int resets; /* its runtime restarts its counts in forked children */
 };
 
-/* Looks up local symbols in the symbol table. Another object file may have its own `stats`: the runtime's is next to
+/* Looks up local symbols in the symbol table. Several object files may have a `stats`; the runtime's is next to
  * the array of the longest pauses. */
 static void search_symbols(const char *image, size_t size, struct search *found) {
     const Elf64_Ehdr *head = (const void *)image;
@@ -98,7 +98,7 @@ static int read_at(int file, void *to, size_t size, uint64_t offset) {
     return call6(SYS_pread64, file, (long)to, (long)size, (long)offset, 0, 0) == (long)size;
 }
 
-/* Whether these options of the user's already make the runtime report. */
+/* Whether these options, which the user has set, already make the runtime report. */
 static int reports(const char *options) {
     for (const char *at = options; at && *at; at++)
         if (*at == '-' && (at == options || at[-1] == ' ' || at[-1] == '"') &&
@@ -120,7 +120,7 @@ static int command_line_reports(void) {
     return 0;
 }
 
-/* Makes the runtime accept all options. It has not read them yet. */
+/* Makes the runtime accept all options, which it has not read yet. */
 static int open_options(uint64_t config) {
     enum { SAFE_ONLY = 3, ALL = 4 };
     uint32_t *options = (uint32_t *)config;
@@ -140,7 +140,7 @@ const char *ask_ghc(const char *user) {
     int refuses = found.looks || reports(user) || command_line_reports();
     if (found.config) {
         uint32_t options = *(const uint32_t *)found.config;
-        /* Between the two fields is a boolean whose size has changed: first 8 bytes, later 1. */
+        /* A boolean between the two fields has changed its size: it had 8 bytes, and has 1 now. */
         const char *const *field = (const char *const *)(found.config + 8);
         const char *built_in = (uintptr_t)field[0] > 4096 ? field[0] : field[1];
         record->value[OPTIONS_PLUS_ONE] = options + 1;
@@ -151,10 +151,10 @@ const char *ask_ghc(const char *user) {
         record->flags |= REFUSED;
         return NULL;
     }
-    /* The attribution pass needs the log of every collection. */
+    /* The times of single collections are only in the log that -S writes. */
     const char *option = every_collection() ? "-S" : "-s";
-    /* Only collections of the oldest generation show live data. With these options one runs whenever that generation
-     * has grown by a tenth; the program must accept options that change how it runs. */
+    /* Only collections of the oldest generation show live data. With these options one runs whenever that
+     * generation has grown by a tenth. The program must accept options that change how it runs. */
     if (full_collections() && found.config && open_options(found.config)) {
         option = "-s -F1.1 -O4k";
         record->value[FULL] = 1;
@@ -167,7 +167,8 @@ const char *ask_ghc(const char *user) {
     return answer;
 }
 
-/* A runtime that ignores all options never reads its variable. Unstripped programs are found by their link note. */
+/* Recognises a program whose runtime ignores all options and therefore never reads its variable: an unstripped one
+ * has a link note. */
 void start_ghc(void) {
     Elf64_Ehdr head;
     static char names[4096];
@@ -206,13 +207,13 @@ void fork_ghc(struct record *record) {
     if (stats) snapshot(&before);
 }
 
-/* Only reads memory: the runtime's functions must not be called after its shutdown. */
+/* Reads the counts from memory only, because the runtime's functions must not be called after its shutdown. */
 void finish_ghc(struct record *record) {
     if (!stats) return;
     struct stats end;
     snapshot(&end);
-    /* In a child whose runtime was restarted, only the bytes continue from the parent's value. A child that was forked
-     * without the runtime, to execute another program, still has all of the parent's values. */
+    /* In a child whose runtime was restarted, only the bytes continue from the parent's value. A child that was
+     * forked without the runtime, to execute another program, still has all of the parent's values. */
     int untouched = end.gcs == before.gcs && end.copied == before.copied && end.allocated == before.allocated;
     if ((record->flags & FORKED) && resets && !untouched) {
         before.gcs = before.major_gcs = 0;

@@ -1,6 +1,6 @@
-/* HotSpot loads this library a second time, as an agent. The agent notes how long collections stop the program. When
- * the virtual machine ends, it reads allocated bytes, collections and memory pools from the management beans. The
- * function tables of JNI and JVMTI are indexed by position, which their specifications fix. */
+/* HotSpot loads this library a second time, as a JVMTI agent. The agent records how long collections stop the
+ * program. When the virtual machine ends, it reads allocated bytes, collections and memory pools from the
+ * management beans. The function tables of JNI and JVMTI are indexed by position, which their specifications fix. */
 #include "agent.h"
 
 typedef void *const *const *table;
@@ -88,7 +88,7 @@ static void *get(table jni, void *object, const char *class, const char *name, c
     return got;
 }
 
-/* A number of type long, or -1. */
+/* The result of a method that returns a long, or -1. */
 static int64_t get_long(table jni, void *object, const char *class, const char *name) {
     int64_t (*call)(table, void *, void *, const argument *) = of(jni, CALL_LONG);
     argument none = {0};
@@ -179,7 +179,7 @@ static void keep_beans(table jni) {
     }
 }
 
-/* The virtual machine keeps its collectors' counters in a mapped file, which it removes at its end. */
+/* Keeps the virtual machine's counters, which are in a mapped file that it removes at its end. */
 static void keep_counters(void) {
     static char maps[65536], copy[262144];
     char path[128];
@@ -208,7 +208,8 @@ static void keep_counters(void) {
 static void *last_thread; /* our shutdown hook; it starts together with the program's own hooks */
 static volatile int over;
 
-/* The program is suspended: objects that it allocates between the collection and the reading would count as live. */
+/* Reads live data while the program is suspended: objects that it allocates between the collection and the reading
+ * would count as live. */
 static void look_at_live(table jvmti, table jni) {
     struct record *record = own(JVM);
     int (*collect)(table) = of(jvmti, FORCE_COLLECTION);
@@ -236,7 +237,7 @@ static void look_at_live(table jvmti, table jni) {
     pop(jni, NULL);
 }
 
-/* Our own thread collects repeatedly, and leaves nine tenths of the time to the program. */
+/* Collects repeatedly, in a thread of our own that leaves nine tenths of the time to the program. */
 static void collect_often(table jvmti, table jni, void *nothing) {
     (void)nothing;
     while (!over) {
@@ -249,7 +250,7 @@ static void collect_often(table jvmti, table jni, void *nothing) {
     }
 }
 
-/* The last reading is made when our shutdown hook starts: at the virtual machine's death event, concurrent collectors
+/* Makes the last reading when our shutdown hook starts. At the virtual machine's death event concurrent collectors
  * are already stopped and would never answer. */
 static void thread_start(table jvmti, table jni, void *thread) {
     unsigned char (*is_same)(table, void *, void *) = of(jni, IS_SAME);
@@ -300,7 +301,7 @@ static void death(void *jvmti, table jni) {
     record->flags |= REPORTED;
 }
 
-/* Called by the virtual machine as it starts. Errors are ignored: the result is always success. */
+/* The virtual machine calls this as it starts. Errors are ignored: the result is always success. */
 EXPORT int Agent_OnLoad(table vm, char *options, void *reserved) {
     (void)options;
     (void)reserved;

@@ -1,8 +1,9 @@
-/* The Boehm-Demers-Weiser collector, which Guile and many other programs use. It reports its collections and counts the
- * allocated bytes. Nothing here takes its lock, which another thread may hold when the process ends. */
+/* The Boehm-Demers-Weiser collector, which Guile and many other programs use. It reports its collections and
+ * counts the allocated bytes. This file never takes the collector's lock, which another thread may hold when the
+ * process ends. */
 #include "agent.h"
 
-/* The collector's structure. Its version determines how many fields it fills. */
+/* The collector's structure of statistics. The collector's version determines how many fields it fills. */
 struct profile {
     size_t heap, free, unmapped, since_gc, before_gc, non_gc, gcs, markers, reclaimed_since, reclaimed_before,
         free_since, from_system, more[8];
@@ -36,7 +37,8 @@ static void add_size(void *object, size_t size, void *total) {
     *(uint64_t *)total += size;
 }
 
-/* Called right after a collection, when all live objects are marked. The collector's lock is held. */
+/* Reads live data. It is called right after a collection, when all live objects are marked and the collector's
+ * lock is held. */
 static void look_at_live(struct record *record) {
     uint64_t total = 0;
     if (!full_collections() || !GC_enumerate_reachable_objects_inner) return;
@@ -48,7 +50,7 @@ static void on_event(int event) {
     struct record *record = claim(LIBGC);
     struct profile heap;
     if (record && event == EVENT_START && profile(&heap)) {
-        /* The bytes in use less the bytes allocated since the last collection are those that it left alive. */
+        /* The bytes in use without those allocated since the last collection are the bytes that it left alive. */
         update(record, &heap);
         uint64_t used = heap.heap - heap.free;
         uint64_t live = used > heap.since_gc ? used - heap.since_gc : 0;

@@ -1,12 +1,13 @@
-/* PHP: when it asks for the folder of its settings, its memory manager is initialised and no request has begun. The
- * manager gets handlers that count and call the manager; they are removed when the request ends. */
+/* PHP: when it asks for the folder of its settings, its memory manager is initialised and no request has begun.
+ * The manager gets handlers that count and call the manager. They are removed when the request ends. */
 #include "agent.h"
 
 struct sapi {
     char *name, *pretty_name;
     int (*startup)(void *), (*shutdown)(void *), (*activate)(void), (*deactivate)(void);
 };
-/* Up to PHP 8.2 its first words are runs, collected, threshold and roots; later versions begin with booleans. */
+/* The status of the cycle collector. Up to PHP 8.2 its first words are runs, collected, threshold and roots; later
+ * versions begin with booleans. */
 struct gc_status {
     uint32_t word[64];
 };
@@ -38,13 +39,13 @@ static void pass_free(void *at) {
     if (at != heap) _zend_mm_free(heap, at);
 }
 
-/* Called as each request begins, and once before the first. */
+/* PHP calls this as each request begins, and once before the first. */
 static int activate(void) {
     if (own(PHP)) zend_mm_set_custom_handlers(heap, count_alloc, pass_free, count_realloc);
     return real_activate ? real_activate() : 0;
 }
 
-/* Called as each request ends, while the manager still works. */
+/* PHP calls this as each request ends, while the memory manager still works. */
 static int deactivate(void) {
     int result = real_deactivate ? real_deactivate() : 0;
     struct record *mine = own(PHP);

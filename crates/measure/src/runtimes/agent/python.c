@@ -1,6 +1,6 @@
-/* CPython: its three allocators are wrapped before it starts; after the start a function of ours is added to
- * `gc.callbacks`. No Python code runs, so `-I`, `-S` and `-E` have no effect. A forked child (multiprocessing) ends by
- * _exit and has its own record; it detects the fork by a page that the kernel wipes in children. */
+/* CPython: its three allocators are wrapped before it starts, and later a function of ours is added to
+ * `gc.callbacks`. No Python code runs, so `-I`, `-S` and `-E` have no effect. A forked child (multiprocessing)
+ * ends by _exit and has its own record; the child is detected by a page that the kernel wipes in children. */
 #include "agent.h"
 
 struct allocator {
@@ -125,7 +125,7 @@ static void live_free(void *context, void *at) {
     original[0].free(original[0].context, at);
 }
 
-/* Runs in the interpreter's main thread between two instructions, and as the program ends. */
+/* Reads live data, in the interpreter's main thread between two instructions, or as the program ends. */
 static int look_at_live(void *nothing) {
     (void)nothing;
     look_state = 2;
@@ -156,7 +156,7 @@ static void *look_last(void *self, void *arguments) {
     return _Py_NoneStruct;
 }
 
-/* atexit calls the function that was registered first last. */
+/* Registers the last reading with atexit, which calls the function that was registered first last. */
 static void look_at_end(void) {
     static struct method method = {"scruple", look_last, 4 /* METH_NOARGS */, NULL};
     void *module = PyImport_ImportModule("atexit");
@@ -176,7 +176,7 @@ static void look_at_end(void) {
 
 /* ---- collections ---- */
 
-/* gc.callbacks are called with the phase and a dictionary. */
+/* gc.callbacks calls this with the phase and a dictionary. */
 static void *on_collection(void *self, void *arguments) {
     (void)self;
     const char *phase = PyUnicode_AsUTF8(PyTuple_GetItem(arguments, 0));
@@ -197,7 +197,7 @@ static void *on_collection(void *self, void *arguments) {
     return _Py_NoneStruct;
 }
 
-/* The interpreter knows the number of collections before the hook was added. */
+/* Adds the collections before the callback was added, whose number the interpreter knows. */
 static void count_earlier(void *gc) {
     void *function = PyObject_GetAttrString(gc, "get_stats");
     void *list = function ? PyObject_CallObject(function, NULL) : NULL;
@@ -209,8 +209,8 @@ static void count_earlier(void *gc) {
     if (function) Py_DecRef(function);
 }
 
-/* Whether the interpreter is inside its import machinery. Another import fails there, because each thread has only one
- * field for the module that it waits for. */
+/* Whether the interpreter is inside its import machinery. An import of ours would fail there, because each thread
+ * has only one field for the module that it waits for. */
 static int importing(void) {
     void *frame = PyEval_GetFrame ? PyEval_GetFrame() : NULL;
     void *code = frame ? PyObject_GetAttrString(frame, "f_code") : NULL;
@@ -223,7 +223,7 @@ static int importing(void) {
     return found;
 }
 
-/* Runs in the interpreter's main thread between two instructions. */
+/* Adds our function to gc.callbacks, in the interpreter's main thread between two instructions. */
 static int join_callbacks(void *nothing) {
     static struct method method = {"scruple", on_collection, 1, NULL};
     (void)nothing;

@@ -1,5 +1,6 @@
-/* Reads the reports of runtimes that can only write to standard error, and removes them before they are written. The
- * program's stream does not change (a terminal, a file, closed), and shows nothing that the user did not ask for. */
+/* Reads the reports of runtimes that can only write to standard error, and removes them before they are written.
+ * The program's stream stays what it is (a terminal, a file, closed), and shows nothing that the user did not ask
+ * for. */
 #include <stdio.h>
 
 #include "agent.h"
@@ -35,12 +36,12 @@ static struct {
 static int any; /* whether any runtime is listened to; in most processes none is */
 static const char *java_options;
 
-/* GHC's runtime writes its reports and its errors through different functions: the return address distinguishes
- * them. */
+/* The return address of the function through which GHC's runtime writes its reports; it writes errors through
+ * another. */
 static void *ghc_reports_from;
 
-/* A program built without runtime options warns that GHCRTS is ignored, in three writes: name, text, end of line. The
- * name is held back until the next write shows which message it begins. */
+/* The state of hiding a warning: a program built without runtime options warns that GHCRTS is ignored, in three
+ * writes (name, text, end of line). The name is held back until the next write shows which message it begins. */
 static enum { NO_WARNING, EXPECTED, NAME_HELD, LINE_END } warning;
 static char held[300];
 
@@ -52,8 +53,8 @@ void listen_to(enum runtime runtime, int swallow, const char *user) {
     any = 1;
 }
 
-/* `%6.3f %6.3f … (Gen: %2d)`, the end of GHC's line about a collection, is written as soon as the collection has ended.
- * The second number is its duration in seconds, with thousandths. */
+/* Notes a pause from the end of GHC's line about a collection, `%6.3f %6.3f … (Gen: %2d)`, which is written as
+ * soon as the collection has ended. The second number is its duration in seconds, to thousandths. */
 static void note_ghc_pause(const char *line) {
     if (!find(line, "(Gen:")) return;
     uint64_t thousandths = 0, ended = now();
@@ -93,13 +94,13 @@ static int is_ghc_report(const char *format, void *from) {
     return 1;
 }
 
-/* `word_with_underscores: %...`, the form of lines in the runtime's summary. */
+/* Whether the format is that of a line in the runtime's summary: `word_with_underscores: %...`. */
 static int is_ocaml_summary(const char *format) {
     while ((*format >= 'a' && *format <= 'z') || *format == '_') format++;
     return begins(format, ": %");
 }
 
-/* True if the text is a report for us, which must not be written. */
+/* Examines a text for standard error. True if it is a report for Scruple, which must not be written. */
 static int hear(FILE *stream, const char *format, va_list list, void *from) {
     if (warning != NO_WARNING) {
         int was = warning;
@@ -195,7 +196,7 @@ EXPORT int fputc(int character, FILE *stream) {
     return real.fputc ? real.fputc(character, stream) : -1;
 }
 
-/* Racket logs each collection by one write of a whole line. */
+/* Keeps Racket's log, in which each collection is one write of a whole line. */
 EXPORT long write(int file, const void *bytes, size_t size) {
     if (any && file == 2 && listening[RACKET].swallow && size > 6 && begins(bytes, "GC: ") &&
         ((const char *)bytes)[size - 1] == '\n') {

@@ -1,4 +1,4 @@
-/* Works, forks a child that works less and ends, and one that becomes another program. */
+/* Works, forks a child that works less and ends, and forks a child that executes another program. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* All ways to allocate, those that fail among them; the counts are those of memcheck. */
+/* Uses all ways to allocate, including some that fail. The expected counts are those of memcheck. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <stdint.h>

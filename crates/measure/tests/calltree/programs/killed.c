@@ -1,4 +1,4 @@
-/* Is ended by its child in a way that nothing can catch. */
+/* Is killed by its child with a signal that cannot be caught. */
 #include <signal.h>
 #include <unistd.h>
 

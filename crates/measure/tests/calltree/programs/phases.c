@@ -1,4 +1,4 @@
-/* Gives names to its parts. */
+/* Marks its parts with labels. */
 #include "scruple-calltree.h"
 
 static volatile int sink;

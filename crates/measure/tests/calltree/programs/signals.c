@@ -1,4 +1,4 @@
-/* Handlers on the program's stack and on one of their own, which return or jump out. */
+/* Has signal handlers on the program's stack and on a stack of their own, which return or jump out. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>

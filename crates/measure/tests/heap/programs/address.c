@@ -1,4 +1,4 @@
-/* Takes the address of malloc in a way that gives the program an entry of its own for it. */
+/* Takes the address of malloc in a way that gives the program its own entry for malloc. */
 #include <stdlib.h>
 
 void *(*const allocate)(size_t) = malloc;

@@ -1,5 +1,5 @@
-/* Allocates once and replaces itself by itself, as often as the first argument says; the last image starts the
- * program of the second argument, if any, with an empty environment. */
+/* Allocates once and executes itself again, as often as the first argument says. The last image starts the program
+ * of the second argument, if there is one, with an empty environment. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* crowd N: N children at once, each with a block. */
+/* crowd N: has N children at once, each with a block. */
 #include <stdlib.h>
 #include <unistd.h>
 #include <sys/wait.h>

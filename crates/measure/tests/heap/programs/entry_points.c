@@ -1,4 +1,5 @@
-/* Calls every entry point; entry_points() in counts.rs knows the sums. The first argument says how to end. */
+/* Calls every entry point; entry_points() in counts.rs has the sums. The first argument determines how the program
+ * ends. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>

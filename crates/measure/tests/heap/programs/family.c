@@ -1,5 +1,5 @@
-/* Processes that hold memory at the same time or one after the other. Blocks are 10,000,000 bytes; each is touched by
- * nobody. The first argument says how. */
+/* Processes that hold memory at the same time or one after the other. Blocks are 10,000,000 bytes and are never
+ * written to. The first argument selects the way. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static void hold(int n) {
     for (int i = 0; i < n; i++) held[i] = malloc(BLOCK);
 }
 
-/* A child that holds `n` blocks, tells so, waits until it may go on, and ends in its way. */
+/* Starts a child that holds `n` blocks, reports that, waits until it may continue, and ends in its way. */
 static int child(int n, const char *end, int tell, int wait_for) {
     int pid = fork();
     if (pid) return pid;

@@ -1,5 +1,5 @@
-/* A parent with 10 blocks of 1000 bytes; a child of the given kind that allocates 3 of 50 and has a child of its own
- * kind that allocates 2 of 70. */
+/* A parent with 10 blocks of 1000 bytes has a child of the given kind, which allocates 3 blocks of 50 bytes and
+ * has a child of the same kind, which allocates 2 blocks of 70 bytes. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* Allocates blocks of 1000 bytes until there are no more, and prints how many it got. With "itself" it first limits its
- * own memory. */
+/* Allocates blocks of 1000 bytes until an allocation fails, and prints their number. With "itself" it first limits
+ * its own memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

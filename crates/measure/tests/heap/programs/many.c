@@ -1,4 +1,4 @@
-/* many N: N children, one after the other, that allocate 7 bytes each. */
+/* many N: has N children, one after the other, that allocate 7 bytes each. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* Has the beginnings of allocators' messages within its own texts, and no allocator. */
+/* Contains the beginnings of allocators' messages within other texts, but no allocator. */
 #include <stdio.h>
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Asks mimalloc by its own name. */
+/* Calls mimalloc by its own names. */
 #include <stddef.h>
 
 void *mi_malloc(size_t);

@@ -1,5 +1,5 @@
-/* Blocks of many sizes come, grow, shrink and go. Prints the highest sum of usable bytes that were live, the sum at
- * the end, and the bytes given back, as malloc_usable_size and a second account in this program have them. */
+/* Blocks of many sizes are allocated, grown, shrunk and freed. Prints the highest sum of live usable bytes, the
+ * sum at the end, and the freed bytes, by malloc_usable_size and by a second account in this program. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,3 @@
-/* A library that allocates; opened with RTLD_DEEPBIND it would bind past whatever is preloaded. */
+/* A library that allocates. Opened with RTLD_DEEPBIND it would be bound past preloaded libraries. */
 #include <stdlib.h>
 void *plugin_allocate(void) { return malloc(4321); }

@@ -1,4 +1,4 @@
-/* Asks an allocator that is linked in under a prefix. */
+/* Calls an allocator that is linked in with a prefix. */
 #include <stddef.h>
 
 void *_rjem_malloc(size_t);

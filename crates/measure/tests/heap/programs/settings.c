@@ -1,4 +1,5 @@
-/* Sets variables while another thread runs a shell: none of them is lost, and nothing of the counter comes to light. */
+/* Sets variables while another thread runs a shell. No variable may be lost, and none of the counter's may be
+ * visible. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 static int up[2], down[2];
 
-/* The shell says that it runs, and waits. */
+/* The shell prints that it runs, and waits. */
 static void *run_shell(void *unused) {
     char command[100];
     snprintf(command, sizeof command, "echo >&%d; read line <&%d", up[1], down[0]);

@@ -1,4 +1,4 @@
-/* Reads its own counts as an SDK does, and prints them; nothing but "none" where there is no counter. */
+/* Reads its own counts as an SDK does and prints them, or prints "none" if there is no counter. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* starter WAY PROGRAM: starts the program by one of the ways there are, once it has seen that nothing of the counter is
- * in its environment. Says so. */
+/* starter WAY PROGRAM: checks that its environment shows nothing of the counter, prints the result, and starts the
+ * program in the given way. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <spawn.h>

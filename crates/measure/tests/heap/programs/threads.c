@@ -1,5 +1,5 @@
-/* threads N K [together]: N threads that each allocate K blocks of 100 bytes and give all but the last back, one
- * after the other or all alive at once. */
+/* threads N K [together]: N threads allocate K blocks of 100 bytes each and free all but the last, one after the
+ * other or all alive at once. */
 #include <pthread.h>
 #include <stdlib.h>
 
