@@ -62,7 +62,7 @@ pub enum Ending {
     Interrupted,
 }
 
-/// The measurements of one program.
+/// What was measured of one program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Wall time from before the start to after the end, in nanoseconds.

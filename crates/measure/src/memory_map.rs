@@ -56,7 +56,8 @@ impl MemoryMap {
         Ok(map)
     }
 
-    /// One row for each class and permission that occurs, ordered by class and permission.
+    /// One row for each class and permission that occurs, ordered by class (files before anonymous memory) and
+    /// permission.
     pub fn rows(&self) -> Vec<MapRow> {
         let mut rows: BTreeMap<(Class, &str), MapRow> = BTreeMap::new();
         for mapping in &self.mappings {

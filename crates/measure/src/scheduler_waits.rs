@@ -33,7 +33,7 @@ pub struct Since {
 }
 
 impl Threads {
-    /// The difference from an earlier reading.
+    /// What the threads did since an earlier reading.
     pub fn since(&self, before: &Threads) -> Since {
         let done = self.0.iter().map(|(id, now)| {
             let then = before.0.get(id).copied().unwrap_or_default();

@@ -37,7 +37,7 @@ pub enum Output {
 /// A summary of a stream that distinguishes outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
-    /// FNV-1a (64 bits) of all bytes.
+    /// The hash of all bytes: FNV-1a with 64 bits.
     pub hash: u64,
     /// The number of bytes.
     pub length: u64,

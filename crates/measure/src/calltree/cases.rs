@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 pub struct CountedCase<'a> {
     /// How to start the bench program.
     pub start: &'a Start<'a>,
-    /// The path of the case.
+    /// The name of the case, which is its path.
     pub name: &'a str,
     /// The number of iterations of the case's body.
     pub iterations: u64,

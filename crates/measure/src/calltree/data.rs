@@ -34,8 +34,8 @@ const DESCRIPTIONS: [&str; 9] = [
 const WORD: usize = 8;
 
 impl Data {
-    /// Hashes the data of a file. Words with values between `begin` and `end`, the file's own address range, count as
-    /// addresses and are zeroed.
+    /// Hashes the data of a file. Addresses are zeroed: relocated words, and words with values between `begin` and
+    /// `end`, the file's own address range.
     pub(super) fn of(file: &File, (begin, end): (u64, u64)) -> Data {
         let mut sections: Vec<(u64, Vec<u8>)> = file
             .sections()

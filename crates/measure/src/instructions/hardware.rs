@@ -21,7 +21,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The kernel's numbers for the kind of counter and the counter.
+    /// The kernel's numbers for the kind of counter, and for the counter itself.
     fn numbers(self) -> (u32, u64) {
         match self {
             Event::Cycles => (0, 0),

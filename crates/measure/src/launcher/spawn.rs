@@ -166,7 +166,7 @@ extern "C" fn run_child(argument: *mut c_void) -> c_int {
 }
 
 /// # Safety
-/// Only for the child between clone and exec.
+/// May only be called by the child between clone and exec.
 unsafe fn raise_shield(cores: &libc::cpu_set_t, pinned: bool) -> isize {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: both structures outlive the calls, and the size is that of the set.
@@ -182,7 +182,7 @@ unsafe fn raise_shield(cores: &libc::cpu_set_t, pinned: bool) -> isize {
 }
 
 /// # Safety
-/// Only for the child between clone and exec.
+/// May only be called by the child between clone and exec.
 unsafe fn fail(child: &mut Child, step: usize, result: isize) -> ! {
     child.failed_step = step;
     child.errno = -result as c_int;

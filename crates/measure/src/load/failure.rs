@@ -10,7 +10,7 @@ pub enum Failure {
     Refused,
     /// The connection could not be made for another reason: no route, no descriptor, no answer in time.
     Unconnected,
-    /// The TLS handshake failed, or the connection broke.
+    /// The TLS handshake failed, or received data could not be decrypted.
     Tls,
     /// The connection was reset.
     Reset,

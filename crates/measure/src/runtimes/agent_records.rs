@@ -85,7 +85,7 @@ impl Record {
     }
 }
 
-/// A file that a hook wrote: `<runtime>-<pid>-….txt` or `.json`.
+/// The content of a file that a hook wrote: `<runtime>-<pid>-….txt` or `.json`.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) runtime: Runtime,

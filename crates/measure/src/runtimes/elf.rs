@@ -5,7 +5,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// The facts.
+/// The facts of one file by which runtimes are recognised.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Elf {
     /// The libraries that the file requests from the loader.

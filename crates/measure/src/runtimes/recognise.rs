@@ -10,7 +10,7 @@ use crate::program::{FileKind, Program};
 /// A runtime that a program will use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recognised {
-    /// The runtime.
+    /// The runtime that was recognised.
     pub runtime: Runtime,
     /// The runtime's version, if the file names it.
     pub version: Option<String>,

@@ -318,7 +318,7 @@ impl Generator {
         Some(Due { at, user: NOBODY, late: 0 })
     }
 
-    /// Sends the requests that are due by now, unless the loop is closed. Returns the time.
+    /// Sends the requests that are due by now, by the schedule or for users. Returns the time.
     fn send_due(&mut self) -> u64 {
         for _ in 0..BURST {
             let now = clock::now();

@@ -1,4 +1,4 @@
-//! Frames (RFC 9113, section 4).
+//! Reads and writes frames of HTTP/2 (RFC 9113, section 4).
 
 pub(super) const DATA: u8 = 0;
 pub(super) const HEADERS: u8 = 1;

@@ -149,7 +149,7 @@ impl Session {
     }
 }
 
-/// Loads a server as planned, in a session of one turn.
+/// Loads a server with a plan, in a session of one turn.
 ///
 /// If `interrupted` becomes true, the run ends early and the figures so far are returned. `progress` is called about
 /// four times a second.
