@@ -76,9 +76,7 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
     Some(Doubt::new("rate-not-met", false, text))
 }
 
-/// The doubt about a late generator. Lateness above the plan's limit makes the figures void. Lateness below it that
-/// is still more than a tenth of the reported response makes the server look slower than it is, which is only
-/// remarked.
+/// The doubt about a generator that was later than the plan allows, which makes the figures void.
 fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     let late = result.lateness.quantile(0.99)? as f64;
     let limit = plan.lateness.as_nanos() as f64;
