@@ -67,7 +67,7 @@ def main():
     parser.add_argument("--tries", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=1, help="servers that are searched at the same time")
     parser.add_argument("--only", default="", help="servers, by the beginnings of their names, with semicolons between them")
-    parser.add_argument("--margin", default="10%", help="the interval at which a search ends")
+    parser.add_argument("--margin", default="25%", help="the interval at which a search ends")
     wish = parser.parse_args()
     scruple, wrong = os.path.abspath(wish.scruple), False
     print("| server | highest rate | added to 50 ms | searches that missed it | settled | median width | nine of ten are below |\n|---|---|---|---|---|---|---|", flush=True)

@@ -12,6 +12,7 @@
 mod fit;
 mod limits;
 
+use crate::stats::Interval;
 use serde::{Deserialize, Serialize};
 
 pub use limits::{BEHIND, Limit, Measure, Seen, Slo};
@@ -33,7 +34,7 @@ pub struct Search {
 
 impl Default for Search {
     fn default() -> Search {
-        Search { from: 100.0, most: 1e6, precision: 1.1, repeats: 3, steps: 60 }
+        Search { from: 100.0, most: 1e6, precision: 1.25, repeats: 3, steps: 100 }
     }
 }
 
@@ -70,6 +71,16 @@ pub struct Count {
     /// The number of requests beyond the limit; for a limit on the mean, the sum of the responses as multiples of the
     /// limit.
     pub beyond: f64,
+    /// The same without the delays of the generator that responses contain. The share that is due to the server lies
+    /// between the two.
+    pub least: f64,
+}
+
+impl Count {
+    /// The counts of requests without any delay of the generator.
+    pub fn of(requests: f64, beyond: f64) -> Count {
+        Count { requests, beyond, least: beyond }
+    }
 }
 
 /// The outcomes of all measurements of one rate.
@@ -298,10 +309,28 @@ impl Knee {
     }
 
     /// The lowest rate at which the share beyond a limit reaches what is allowed; `None` where no share grows smoothly.
+    /// Where the generator was late, the lower end of the interval is that of the shares with its delays, and the upper
+    /// end that of the shares without them.
     fn crossing(&self, guess: f64) -> Option<fit::Crossing> {
+        let found = self.crossing_of(guess, |count| count.beyond)?;
+        let late =
+            self.told().flat_map(|m| m.counts.iter().flatten()).any(|count| count.least < count.beyond);
+        if !late {
+            return Some(found);
+        }
+        let least = self.crossing_of(guess, |count| count.least).and_then(|least| least.interval);
+        let interval = found.interval.zip(least).map(|(most, least)| Interval {
+            low: most.low.min(least.low),
+            high: most.high.max(least.high),
+            ..most
+        });
+        Some(fit::Crossing { interval, ..found })
+    }
+
+    fn crossing_of(&self, guess: f64, beyond: fn(&Count) -> f64) -> Option<fit::Crossing> {
         let found = (0..self.allowed.len()).filter_map(|limit| {
             let target = self.target(limit);
-            self.is_smooth(limit).then(|| fit::crossing(&self.measurements, limit, target, guess))?
+            self.is_smooth(limit).then(|| fit::crossing(&self.measurements, limit, beyond, target, guess))?
         });
         let lowest = found.min_by(|a, b| a.rate.total_cmp(&b.rate))?;
         // Where the server falls behind before it reaches the limit, the limit does not determine the rate.
@@ -324,7 +353,8 @@ impl Knee {
             self.falls_behind(rate)
                 || (0..self.allowed.len()).any(|limit| {
                     let near = |r: f64| r <= rate && r > rate / NEAR;
-                    self.share(limit, near).is_some_and(|(low, _)| low > self.target(limit))
+                    self.share(limit, near, |count| count.least)
+                        .is_some_and(|(low, _)| low > self.target(limit))
                 })
         };
         let is_good = |rate: f64| {
@@ -333,8 +363,10 @@ impl Knee {
                 self.told().filter(|m| near(m.rate)).partition(|m| m.kept_up);
             !self.falls_behind(rate)
                 && up.len() > behind.len()
-                && (0..self.allowed.len())
-                    .all(|limit| self.share(limit, near).is_some_and(|(_, high)| high < self.target(limit)))
+                && (0..self.allowed.len()).all(|limit| {
+                    self.share(limit, near, |count| count.beyond)
+                        .is_some_and(|(_, high)| high < self.target(limit))
+                })
         };
         let bad = rates.iter().copied().find(|rate| is_bad(*rate));
         let good = rates
@@ -348,9 +380,15 @@ impl Knee {
 
     /// The bounds of the share beyond a limit, over the measurements of the selected rates; `None` where there are
     /// none.
-    fn share(&self, limit: usize, rates: impl Fn(f64) -> bool) -> Option<(f64, f64)> {
+    fn share(
+        &self,
+        limit: usize,
+        rates: impl Fn(f64) -> bool,
+        beyond: fn(&Count) -> f64,
+    ) -> Option<(f64, f64)> {
+        let of = |count: &Count| Count::of(count.requests, beyond(count));
         let counts: Vec<Count> =
-            self.told().filter(|m| rates(m.rate)).flat_map(|m| m.counts[limit].iter().copied()).collect();
+            self.told().filter(|m| rates(m.rate)).flat_map(|m| m.counts[limit].iter().map(of)).collect();
         let all = sum(&counts);
         if all.requests <= 0.0 {
             return None;
@@ -404,6 +442,7 @@ fn sum(counts: &[Count]) -> Count {
     counts.iter().fold(Count::default(), |sum, count| Count {
         requests: sum.requests + count.requests,
         beyond: sum.beyond + count.beyond,
+        least: sum.least + count.least,
     })
 }
 

@@ -8,7 +8,7 @@
 //! Zeger 1986), and that of counts times their overdispersion. The result is where the line crosses the target; its
 //! interval follows from Fieller (1954).
 
-use super::{LEVEL, Measurement, Outcome};
+use super::{Count, LEVEL, Measurement, Outcome};
 use crate::stats::{Interval, normal};
 
 /// The distance from the estimate at which a rate has weight zero, as a difference of logarithms. The second value is
@@ -45,28 +45,25 @@ struct LogLine {
     inverse: [f64; 3],
 }
 
-/// The rate near `guess` at which the share of `limit` reaches `target`; `None` where the share does not grow.
+/// The rate near `guess` at which the share of `limit` reaches `target`, where `beyond` says what counts; `None` where the share does not grow.
 pub(super) fn crossing(
     measurements: &[Measurement],
     limit: usize,
+    beyond: fn(&Count) -> f64,
     target: f64,
     guess: f64,
 ) -> Option<Crossing> {
-    let [near, far] = REACH.map(|reach| within(measurements, limit, target, guess, reach));
+    let [near, far] = REACH.map(|reach| {
+        within(&|centre| stretches(measurements, limit, beyond, centre, reach), target, guess, reach)
+    });
     near.filter(|near| near.interval.is_some()).or(far.filter(|far| far.interval.is_some())).or(near).or(far)
 }
 
-fn within(
-    measurements: &[Measurement],
-    limit: usize,
-    target: f64,
-    guess: f64,
-    reach: f64,
-) -> Option<Crossing> {
+fn within(stretches: &dyn Fn(f64) -> Vec<Stretch>, target: f64, guess: f64, reach: f64) -> Option<Crossing> {
     let mut centre = guess;
     let mut found = None;
     for _ in 0..6 {
-        let stretches = stretches(measurements, limit, centre, reach);
+        let stretches = stretches(centre);
         let line = line(&stretches, target)?;
         let step = (target.ln() - line.at) / line.slope;
         let interval = interval(&stretches, &line, target).map(|(low, high)| Interval {
@@ -83,7 +80,13 @@ fn within(
     found
 }
 
-fn stretches(measurements: &[Measurement], limit: usize, centre: f64, reach: f64) -> Vec<Stretch> {
+fn stretches(
+    measurements: &[Measurement],
+    limit: usize,
+    beyond: fn(&Count) -> f64,
+    centre: f64,
+    reach: f64,
+) -> Vec<Stretch> {
     let mut found = Vec::new();
     for (index, measurement) in measurements.iter().enumerate() {
         let x = (measurement.rate / centre).ln();
@@ -93,7 +96,7 @@ fn stretches(measurements: &[Measurement], limit: usize, centre: f64, reach: f64
             continue;
         }
         for count in measurement.counts.get(limit).into_iter().flatten() {
-            let (requests, beyond) = (count.requests, count.beyond);
+            let (requests, beyond) = (count.requests, beyond(count));
             found.push(Stretch { measurement: index, x, weight, requests, beyond });
         }
     }

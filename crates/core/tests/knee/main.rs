@@ -33,11 +33,16 @@ fn wished(name: &str, otherwise: u64) -> u64 {
 fn covered(name: &str, server: &Server, truth: f64) {
     let slo = Slo::parse("p99<50ms").expect("valid");
     let (first, searches) = (wished("KNEE_FIRST_SEED", 5000), wished("KNEE_SEARCHES", 40));
-    let (mut missed, mut widths) = (Vec::new(), Vec::new());
+    let (mut missed, mut widths, mut taken, mut settled) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let precision = 1.0 + wished("KNEE_PERCENT", 25) as f64 / 100.0;
     for seed in first..first + searches {
         let from = [100.0, 37.0, 1000.0][seed as usize % 3];
-        let (found, steps) = search(server, &slo, Search { from, ..Search::default() }, seed);
-        assert!(steps <= 60, "{name}: {steps} steps");
+        let steps = wished("KNEE_STEPS", 100) as u32;
+        let search_for = Search { from, precision, steps, ..Search::default() };
+        let (found, steps) = search(server, &slo, search_for, seed);
+        assert!(steps as u32 <= search_for.steps, "{name}: {steps} steps");
+        settled += u64::from(found.settled);
+        taken.push(steps);
         let (low, high) = (found.low.unwrap_or(0.0), found.high.unwrap_or(f64::INFINITY));
         widths.push(high / low);
         if !(low..=high).contains(&truth) {
@@ -45,13 +50,20 @@ fn covered(name: &str, server: &Server, truth: f64) {
         }
     }
     widths.sort_by(f64::total_cmp);
+    taken.sort_unstable();
     let width = |share: f64| widths[(widths.len() as f64 * share) as usize];
-    println!("{name}: {} of {searches} missed, widths {:.2} and {:.2}", missed.len(), width(0.5), width(0.9));
+    println!(
+        "{name}: {} of {searches} missed, {settled} settled in {} steps, widths {:.2} and {:.2}",
+        missed.len(),
+        taken[taken.len() / 2],
+        width(0.5),
+        width(0.9)
+    );
     assert!(missed.len() as u64 * 20 <= searches, "{name}: {truth} was missed by {missed:?}");
-    assert!(width(0.8) <= 2.0, "{name}: too many searches tell next to nothing: {widths:?}");
+    assert!(settled * 4 >= searches * 3, "{name}: too few searches settle: {settled}, {widths:?}");
 }
 
-const ONE: Server = Server { workers: 1, service: 0.005, exponential: true, pause: None };
+const ONE: Server = Server { workers: 1, service: 0.005, exponential: true, pause: None, absence: None };
 
 #[test]
 fn the_interval_covers_the_highest_rate_of_one_worker_with_exponential_times() {
@@ -78,6 +90,12 @@ fn the_interval_covers_the_highest_rate_of_a_server_with_pauses() {
 }
 
 #[test]
+fn the_interval_covers_the_highest_rate_though_the_generator_is_often_late() {
+    // It has no core four times in a second for 6 ms on average, where the limit is 50 ms.
+    covered("late", &Server { absence: Some((0.006, 4.0)), ..ONE }, 200.0 - 100_f64.ln() / 0.05);
+}
+
+#[test]
 fn the_truths_of_the_other_tests_are_those_of_the_simulated_queues() {
     let near = |server: Server, truth: f64| {
         let share = server.beyond(truth, 0.05, 400_000);
@@ -93,7 +111,7 @@ fn the_truths_of_the_other_tests_are_those_of_the_simulated_queues() {
 fn sharp(rate: f64, capacity: f64) -> Measurement {
     let kept_up = rate <= capacity;
     let outcome = if kept_up { Outcome::Good } else { Outcome::Bad };
-    Measurement { rate, outcome, kept_up, counts: vec![vec![Count { requests: 250.0, beyond: 0.0 }; 8]] }
+    Measurement { rate, outcome, kept_up, counts: vec![vec![Count::of(250.0, 0.0); 8]] }
 }
 
 fn find(search: Search, mut server: impl FnMut(f64) -> Measurement) -> (KneeInterval, usize) {
@@ -111,7 +129,8 @@ fn find(search: Search, mut server: impl FnMut(f64) -> Measurement) -> (KneeInte
 #[test]
 fn a_server_that_gives_in_at_once_is_found_by_halving() {
     for capacity in [0.02, 3.0, 99.0, 100.0, 777.0, 10_383.0, 123_456.0] {
-        let (found, steps) = find(Search::default(), |rate| sharp(rate, capacity));
+        let (found, steps) =
+            find(Search { precision: 1.1, ..Search::default() }, |rate| sharp(rate, capacity));
         let (low, high) = (found.low.expect("an end"), found.high.expect("an end"));
         assert!(low <= capacity && capacity < high, "{capacity}: {found:?}");
         assert!(found.settled && high / low <= 1.11 && steps <= 30, "{capacity}: {found:?} after {steps}");

@@ -13,18 +13,33 @@ pub struct Server {
     pub exponential: bool,
     /// The length of a pause in service and the time between the beginnings of pauses, in seconds.
     pub pause: Option<(f64, f64)>,
+    /// The generator has no core for so many seconds on average, so many times in a second.
+    pub absence: Option<(f64, f64)>,
 }
 
 impl Server {
-    /// The response times in seconds of requests with Poisson arrivals.
-    pub fn responses(&self, rate: f64, requests: usize, random: &mut Pcg) -> Vec<f64> {
+    /// The response times in seconds of requests with Poisson arrivals, each with how much of it may be due to the lateness
+    /// of the generator.
+    pub fn responses(&self, rate: f64, requests: usize, random: &mut Pcg) -> Vec<(f64, f64)> {
         let exponential = |random: &mut Pcg, mean: f64| -(1.0 - random.unit()).ln() * mean;
         let mut free = vec![0.0_f64; self.workers];
-        let mut arrived = random.unit();
+        let mut due = random.unit();
+        let (mut absent, mut carried) = ((0.0, 0.0), 0.0_f64);
         let mut responses = Vec::with_capacity(requests);
         for _ in 0..requests {
-            arrived += exponential(random, 1.0 / rate);
+            due += exponential(random, 1.0 / rate);
+            let mut arrived = due;
+            if let Some((length, often)) = self.absence {
+                while absent.1 <= due {
+                    let from = absent.1 + exponential(random, 1.0 / often);
+                    absent = (from, from + exponential(random, length));
+                }
+                arrived = if due < absent.0 { due } else { absent.1 };
+            }
             let takes = if self.exponential { exponential(random, self.service) } else { self.service };
+            // A request waits for those that were late before it, until the server has been idle.
+            let idle = free.iter().all(|done| *done <= arrived);
+            carried = if idle { arrived - due } else { carried.max(arrived - due) };
             let first = free.iter_mut().min_by(|a, b| a.total_cmp(b)).expect("a worker");
             let mut done = first.max(arrived) + takes;
             if let Some((length, every)) = self.pause {
@@ -37,7 +52,7 @@ impl Server {
                 done += length * ((done / every).floor() - (began / every).floor());
             }
             *first = done;
-            responses.push(done - arrived);
+            responses.push((done - due, carried));
         }
         responses
     }
@@ -45,8 +60,9 @@ impl Server {
     /// Measures `requests` requests at `rate` requests per second.
     pub fn measure(&self, slo: &Slo, rate: f64, requests: usize, random: &mut Pcg) -> Measurement {
         const STRETCHES: usize = 8;
-        let responses: Vec<f64> =
-            self.responses(rate, requests, random).iter().map(|seconds| seconds * 1e9).collect();
+        let found = self.responses(rate, requests, random);
+        let least: Vec<f64> = found.iter().map(|(response, late)| (response - late).max(0.0) * 1e9).collect();
+        let responses: Vec<f64> = found.iter().map(|(response, _)| response * 1e9).collect();
         let mut sorted = responses.clone();
         sorted.sort_by(f64::total_cmp);
         let quantile =
@@ -54,17 +70,20 @@ impl Server {
         let span = requests as f64 / rate * 1e9;
         // The fastest response of the first and of the last quarter tell how long requests waited there.
         let quarter = responses.len() / 4;
-        let least = |part: &[f64]| part.iter().copied().fold(f64::INFINITY, f64::min);
-        let behind = (least(&responses[3 * quarter..]) - least(&responses[..quarter])).max(0.0) / span;
+        let shortest = |part: &[f64]| part.iter().copied().fold(f64::INFINITY, f64::min);
+        let behind = (shortest(&responses[3 * quarter..]) - shortest(&responses[..quarter])).max(0.0) / span;
         let mean = responses.iter().sum::<f64>() / responses.len() as f64;
         let seen = Seen { quantile: &quantile, mean: Some(mean), errors: 0.0, behind };
         let counts = slo.limits.iter().map(|limit| {
-            let parts = responses.chunks(requests.div_ceil(STRETCHES));
-            let count = |part: &[f64]| Count {
-                requests: part.len() as f64,
-                beyond: part.iter().filter(|response| **response >= limit.below).count() as f64,
+            let length = requests.div_ceil(STRETCHES);
+            let beyond =
+                |part: &[f64]| part.iter().filter(|response| **response >= limit.below).count() as f64;
+            let count = |(most, least): (&[f64], &[f64])| Count {
+                requests: most.len() as f64,
+                beyond: beyond(most),
+                least: beyond(least),
             };
-            parts.map(count).collect()
+            responses.chunks(length).zip(least.chunks(length)).map(count).collect()
         });
         let outcome = slo.outcome(&seen, false);
         Measurement { rate, outcome, kept_up: seen.kept_up(), counts: counts.collect() }
@@ -73,6 +92,6 @@ impl Server {
     /// The share of requests that take at least `seconds`, from a simulation of `requests` requests.
     pub fn beyond(&self, rate: f64, seconds: f64, requests: usize) -> f64 {
         let responses = self.responses(rate, requests, &mut Pcg::new(77));
-        responses.iter().filter(|response| **response >= seconds).count() as f64 / requests as f64
+        responses.iter().filter(|(response, _)| *response >= seconds).count() as f64 / requests as f64
     }
 }

@@ -1,7 +1,8 @@
 //! Finds the highest rate at which a server keeps its limits, with the search of `scruple_core::knee`.
 
 use super::{
-    Arrivals, LATE, LoadError, LoadResult, Moment, Pace, Part, Plan, Progress, Session, Target, WarmUp,
+    Arrivals, Buckets, LATE, LoadError, LoadResult, Moment, Pace, Part, Plan, Progress, Session, Target,
+    WarmUp,
 };
 use scruple_core::knee::{
     Count, Knee, KneeInterval, Limit, Measure, Measurement, Next, Outcome, Search, Seen, Slo, Tally,
@@ -47,8 +48,9 @@ pub const LONGEST_MEASUREMENT: f64 = 30.0;
 /// slow requests.
 const STRETCHES: usize = 8;
 
-/// The generator's lateness does not matter below this share of the shortest limit.
-const PART: f64 = 0.1;
+/// A measurement is void where the generator was late by more than this share of the shortest limit. Smaller delays are
+/// told apart from responses, request by request.
+const PART: f64 = 0.5;
 
 /// The time that the kernel takes to wake a thread, which limits the generator's precision.
 const PUNCTUAL: Duration = Duration::from_micros(200);
@@ -72,9 +74,8 @@ pub fn capacity(
     };
     // The limit is fixed before the search, so that measurements that keep and that break the limits become void
     // alike.
-    let lateness = slo
-        .shortest()
-        .map_or(LATE, |limit| Duration::from_nanos((limit * PART) as u64).clamp(PUNCTUAL, LATE));
+    let lateness =
+        slo.shortest().map_or(LATE, |limit| Duration::from_nanos((limit * PART) as u64).max(PUNCTUAL));
     let mut knee = Knee::new(search, slo);
     let mut session = Session::new(target, plan)?;
     let mut points: Vec<Point> = Vec::new();
@@ -136,15 +137,21 @@ fn count(limit: &Limit, parts: &[Part]) -> Count {
     let of = |part: &Part| match limit.of {
         Measure::Errors => {
             let failed = part.failures.total();
-            ((part.answered + failed) as f64, failed as f64)
+            Count::of((part.answered + failed) as f64, failed as f64)
         }
-        Measure::Mean => (part.response.count() as f64, part.response.sum() / limit.below),
+        Measure::Mean => of_responses(part, &|responses| responses.sum() / limit.below),
         Measure::Quantile(_) | Measure::Max => {
-            (part.response.count() as f64, part.response.from(limit.below as u64) as f64)
+            of_responses(part, &|responses| responses.from(limit.below as u64) as f64)
         }
     };
-    parts.iter().map(of).fold(Count::default(), |sum, (requests, beyond)| Count {
-        requests: sum.requests + requests,
-        beyond: sum.beyond + beyond,
+    parts.iter().map(of).fold(Count::default(), |sum, count| Count {
+        requests: sum.requests + count.requests,
+        beyond: sum.beyond + count.beyond,
+        least: sum.least + count.least,
     })
+}
+
+fn of_responses(part: &Part, beyond: &dyn Fn(&Buckets) -> f64) -> Count {
+    let requests = part.response.count() as f64;
+    Count { requests, beyond: beyond(&part.response), least: beyond(&part.carried.least_of(&part.response)) }
 }

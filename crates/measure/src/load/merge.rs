@@ -133,7 +133,7 @@ fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
         ..Part::default()
     };
     let [mut response, mut service, mut lag, mut lateness] = [(); 4].map(|()| Latencies::new());
-    let mut delayed = DelayedRecord::default();
+    let (mut delayed, mut carried) = (DelayedRecord::default(), DelayedRecord::default());
     for record in records {
         part.due += record.due;
         part.answered += record.answered;
@@ -143,6 +143,7 @@ fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
         part.bytes += record.bytes;
         response.add_slice(&record.response);
         delayed.add(&record.delayed);
+        carried.add(&record.carried);
         service.add_slice(&record.service);
         if let Some(open) = &record.open {
             lag.add_slice(&open.lag);
@@ -150,7 +151,7 @@ fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
         }
     }
     part.rows = rows(index, recorders);
-    part.delayed = delayed.buckets();
+    (part.delayed, part.carried) = (delayed.buckets(), carried.buckets());
     [part.response, part.service, part.lag, part.lateness] =
         [response, service, lag, lateness].map(|latencies| latencies.buckets());
     part

@@ -21,6 +21,9 @@ pub(crate) struct Exchange {
     pub(crate) sent: u64,
     /// How much of the time from due to sent the generator itself was late.
     pub(crate) late: u64,
+    /// How much of the response may be due to lateness: its own, or that of requests in flight at the same time, for
+    /// which it may have to wait.
+    pub(crate) carried: u64,
     /// The index of the user who sent it, or [`NOBODY`].
     pub(crate) user: u32,
 }
@@ -51,6 +54,7 @@ pub(crate) struct PartRecord {
     pub(crate) response: Histogram<u32>,
     pub(crate) service: Histogram<u32>,
     pub(crate) delayed: DelayedRecord,
+    pub(crate) carried: DelayedRecord,
     pub(crate) open: Option<OpenRecord>,
     pub(crate) due: u64,
     pub(crate) answered: u64,
@@ -174,6 +178,7 @@ impl Recorder {
             response: histogram(),
             service: histogram(),
             delayed: DelayedRecord::default(),
+            carried: DelayedRecord::default(),
             open: open.then(|| OpenRecord { lag: histogram(), lateness: histogram() }),
             due: 0,
             answered: 0,
@@ -294,6 +299,7 @@ impl Recorder {
         let response = done.saturating_sub(exchange.intended);
         record.response.saturating_record(response);
         record.delayed.note(response, late);
+        record.carried.note(response, (late - exchange.late) + exchange.carried.max(exchange.late));
         if let Some(live) = &mut self.live {
             live.response[LIVE_BOUNDS.partition_point(|bound| *bound < response)] += 1;
             live.sum += response;
@@ -333,7 +339,8 @@ mod tests {
     #[test]
     fn giving_up_counts_as_slow_and_failing_at_once_does_not_count_as_fast() {
         let mut recorder = Recorder::with(1, 4, true);
-        let exchange = Exchange { request: 0, part: 1, intended: 1_000, sent: 2_000, late: 0, user: NOBODY };
+        let exchange =
+            Exchange { request: 0, part: 1, intended: 1_000, sent: 2_000, late: 0, carried: 0, user: NOBODY };
         recorder.failed(&exchange, 5_001_000, Failure::TimedOut);
         recorder.failed(&exchange, 3_000, Failure::Reset);
         let slice = &recorder.parts[1];
@@ -347,7 +354,8 @@ mod tests {
     fn the_slowest_are_kept() {
         let mut recorder = Recorder::with(1, 4, false);
         for i in 0..5_000_u64 {
-            let exchange = Exchange { request: 0, part: 1, intended: 10, sent: 10, late: 0, user: NOBODY };
+            let exchange =
+                Exchange { request: 0, part: 1, intended: 10, sent: 10, late: 0, carried: 0, user: NOBODY };
             recorder.answered(&exchange, Reading::at(10 + (i * 7919) % 5_000), Some(1), 1);
         }
         let fastest = recorder.slowest.iter().map(|Reverse(slow)| slow.response).min();

@@ -94,6 +94,8 @@ pub struct Part {
     pub lateness: Buckets,
     /// The responses that contain a delay of the generator.
     pub delayed: Delayed,
+    /// Those that may be longer because of one, their own or that of requests in flight at the same time.
+    pub carried: Delayed,
     /// The figures of each row of the plan; empty if there is only one row, or more than 64.
     pub rows: Vec<PartRow>,
 }
@@ -162,6 +164,7 @@ impl Part {
             sum.lag.add(&part.lag);
             sum.lateness.add(&part.lateness);
             sum.delayed.add(&part.delayed);
+            sum.carried.add(&part.carried);
             sum.rows.iter_mut().zip(&part.rows).for_each(|(sum, more)| sum.add(more));
         }
         whole.unwrap_or_default()

@@ -4,7 +4,9 @@ use super::target::Address;
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
+use std::net::TcpStream;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// Starts to connect a non-blocking socket. When the socket becomes writable, [`outcome`] returns the result.
@@ -38,6 +40,24 @@ pub(crate) fn connect(address: &Address) -> io::Result<Connecting> {
         _ => {
             let notes_arrivals = domain != Domain::UNIX && note_arrivals(&socket);
             Ok(Connecting { socket: socket.into(), notes_arrivals })
+        }
+    }
+}
+
+/// Whether a server accepts connections at an address.
+///
+/// # Errors
+/// Why it does not. A port on which nothing listens may be the one that the kernel gives the client, which is then
+/// connected to itself; this counts as refused.
+pub(crate) fn accepts(address: &Address, patience: Duration) -> io::Result<()> {
+    match address {
+        Address::Unix(path) => UnixStream::connect(path).map(drop),
+        Address::Tcp(address) => {
+            let stream = TcpStream::connect_timeout(address, patience)?;
+            match stream.local_addr()? == stream.peer_addr()? {
+                true => Err(io::ErrorKind::ConnectionRefused.into()),
+                false => Ok(()),
+            }
         }
     }
 }

@@ -273,7 +273,7 @@ pub struct JudgingArgs {
     pub slo: Option<String>,
     /// Treat differences within this margin as the same (default: 5%).
     ///
-    /// With --slo it is how wide the interval of the highest rate may be (default: 10%).
+    /// With --slo it is how wide the interval of the highest rate may be (default: 25%).
     #[arg(long, value_name = "PERCENT")]
     pub margin: Option<String>,
     /// Exit with code 1 when a metric exceeds this, such as ‘load.p99<20ms’.

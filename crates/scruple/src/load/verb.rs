@@ -136,7 +136,7 @@ pub fn take(args: &LoadArgs) -> Result<Taken, Fault> {
 const MARGIN: &str = "5%";
 
 /// The default width of the interval of the highest rate.
-const PRECISION: &str = "10%";
+const PRECISION: &str = "25%";
 
 /// The default range in which the highest rate is searched.
 const SEARCHED: &str = "100..1M";

@@ -1,10 +1,8 @@
 //! Starts and ends a server for a measurement.
 
-use crate::load::{Address, Target};
+use crate::load::{Address, Target, socket};
 use crate::own_environment::withhold;
 use std::ffi::OsString;
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -227,10 +225,7 @@ impl Drop for Server {
 }
 
 fn accepts(address: &Address) -> bool {
-    match address {
-        Address::Tcp(address) => TcpStream::connect_timeout(address, Duration::from_secs(1)).is_ok(),
-        Address::Unix(path) => UnixStream::connect(path).is_ok(),
-    }
+    socket::accepts(address, Duration::from_secs(1)).is_ok()
 }
 
 fn how(status: ExitStatus) -> String {

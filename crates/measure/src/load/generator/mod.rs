@@ -69,6 +69,8 @@ pub(crate) struct Generator {
     sink: Option<RequestSink>,
     time: TurnTime,
     in_flight: usize,
+    /// The greatest lateness of a request since none was in flight.
+    carried: u64,
     /// Whether more requests timed out than the plan allows.
     pub(crate) gave_up: bool,
     memory: Memory,
@@ -98,6 +100,7 @@ impl Generator {
             sink: None,
             time: TurnTime::of(plan, thread),
             in_flight: 0,
+            carried: 0,
             gave_up: false,
             memory: Memory { received: vec![0; 64 * 1024], plain: Vec::new(), done: Vec::new() },
             arrivals: ArrivalClock::new(),
@@ -419,8 +422,15 @@ impl Generator {
         }
         while let Some(due) = self.queue.pop().filter(|_| ended != Ended::Interrupted) {
             let (request, part) = (self.request_of(due), self.time.part(due.at));
-            let exchange =
-                Exchange { request, part, intended: due.at, sent: now, late: due.late, user: due.user };
+            let exchange = Exchange {
+                request,
+                part,
+                intended: due.at,
+                sent: now,
+                late: due.late,
+                carried: due.late,
+                user: due.user,
+            };
             self.recorder.failed(&exchange, now, Failure::Unsent);
             self.tell(&exchange, now, None, Err(Failure::Unsent));
         }

@@ -32,12 +32,22 @@ impl Generator {
     }
 
     pub(super) fn start(&mut self, index: usize, due: Due, now: u64, part: u16) {
+        // Lateness is absorbed once nothing is in flight.
+        self.carried = if self.in_flight == 0 { due.late } else { self.carried.max(due.late) };
         self.in_flight += 1;
         if due.user != NOBODY {
             return self.start_of_user(index, due, now, part);
         }
         let request = self.choice.next(&self.shared.cumulated);
-        let exchange = Exchange { request, part, intended: due.at, sent: now, late: due.late, user: NOBODY };
+        let exchange = Exchange {
+            request,
+            part,
+            intended: due.at,
+            sent: now,
+            late: due.late,
+            carried: self.carried,
+            user: NOBODY,
+        };
         self.recorder.sent(&exchange);
         let sent = self.send_prepared(index, exchange);
         self.sent(index, exchange, now, sent);

@@ -15,8 +15,15 @@ fn damaged_answers_are_survived_in_portions_of_any_size() {
         for step in [1, 7, bytes.len().max(1)] {
             let mut connection = Http2::new(3);
             for (number, encoded) in encoded.iter().enumerate() {
-                let exchange =
-                    Exchange { request: number as u32, part: 1, intended: 0, sent: 0, late: 0, user: NOBODY };
+                let exchange = Exchange {
+                    request: number as u32,
+                    part: 1,
+                    intended: 0,
+                    sent: 0,
+                    late: 0,
+                    carried: 0,
+                    user: NOBODY,
+                };
                 connection.start(encoded, exchange).expect("it is free");
             }
             let mut done = Vec::new();

@@ -203,13 +203,7 @@ fn unreachable(address: &Address, error: &std::io::Error) -> LoadError {
 fn reachable(target: &Target) -> Result<Address, LoadError> {
     let mut refused = None;
     for address in &target.addresses {
-        let attempt = match address {
-            Address::Tcp(address) => {
-                std::net::TcpStream::connect_timeout(address, Duration::from_secs(5)).map(drop)
-            }
-            Address::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
-        };
-        match attempt {
+        match super::socket::accepts(address, Duration::from_secs(5)) {
             Ok(()) => return Ok(address.clone()),
             Err(error) => {
                 refused = Some(unreachable(address, &error));

@@ -145,6 +145,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         lag: lag.buckets(),
         lateness: lateness.buckets(),
         delayed: delayed.clone(),
+        carried: delayed.clone(),
         rows: Vec::new(),
     };
     Ok(LoadResult {
