@@ -144,7 +144,7 @@ fn a_refused_port_is_an_error_at_once() {
     }
     assert!(began.elapsed() < plan.timeout);
     let nobody = Target::unix(std::path::Path::new("/nonexistent/socket"));
-    assert!(matches!(load(&nobody, &small()), Err(LoadError::Unreachable { class: Failure::Refused, .. })));
+    assert!(matches!(load(&nobody, &small()), Err(LoadError::NoSocket { .. })));
 }
 
 #[test]
