@@ -5,7 +5,7 @@ use crate::unit::Unit;
 use serde::{Deserialize, Serialize};
 
 /// One number that an instrument read, or the reason why there is none.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     /// The key of the metric.
     pub key: String,

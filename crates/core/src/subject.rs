@@ -119,6 +119,33 @@ pub struct LoadCourse {
     pub answer: Option<String>,
 }
 
+impl LoadCourse {
+    /// The courses of loads that several nodes generated, each against a server of its own, one after the other. The
+    /// rate is the mean rate of a server.
+    pub fn together(courses: Vec<LoadCourse>) -> LoadCourse {
+        let rates: Vec<f64> = courses.iter().map(|course| course.rate).collect();
+        let mut whole = LoadCourse::default();
+        let mut responses: BTreeMap<u64, u64> = BTreeMap::new();
+        for course in courses {
+            let shift = whole.slices.last().map_or(0, |slice| slice.to);
+            whole.due += course.due;
+            whole.answered += course.answered;
+            whole.failed += course.failed;
+            whole.windows = (whole.windows.0 + course.windows.0, whole.windows.1 + course.windows.1);
+            whole.offered = whole.offered.or(course.offered);
+            course.response.iter().for_each(|(time, count)| *responses.entry(*time).or_default() += count);
+            whole.stalls.extend(course.stalls.iter().map(|(from, to)| (from + shift, to + shift)));
+            let shifted =
+                |slice: LoadSlice| LoadSlice { from: slice.from + shift, to: slice.to + shift, ..slice };
+            whole.slices.extend(course.slices.into_iter().map(shifted));
+            whole.answer = whole.answer.or(course.answer);
+        }
+        whole.response = responses.into_iter().collect();
+        whole.rate = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+        whole
+    }
+}
+
 /// A part of the course of a load; times are in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadSlice {
@@ -239,6 +266,28 @@ mod tests {
             let value = response as f64;
             assert!(low <= value * 1.000_001 && value < high, "{response}: {low} {high}");
         }
+    }
+
+    #[test]
+    fn courses_of_several_nodes_follow_each_other_and_their_counts_add_up() {
+        let slice = |from, to| LoadSlice { from, to, ..LoadSlice::default() };
+        let one = LoadCourse {
+            due: 10,
+            answered: 9,
+            failed: 1,
+            windows: (2, 1),
+            rate: 100.0,
+            response: vec![(5, 4), (7, 5)],
+            slices: vec![slice(0, 50), slice(50, 100)],
+            stalls: vec![(10, 20)],
+            ..LoadCourse::default()
+        };
+        let other = LoadCourse { rate: 300.0, response: vec![(6, 1), (7, 8)], ..one.clone() };
+        let whole = LoadCourse::together(vec![one.clone(), other]);
+        assert_eq!((whole.due, whole.answered, whole.failed, whole.windows), (20, 18, 2, (4, 2)));
+        assert_eq!((whole.rate, whole.response), (200.0, vec![(5, 4), (6, 1), (7, 13)]));
+        assert_eq!((whole.slices[2].from, whole.slices[3].to, whole.stalls[1]), (100, 200, (110, 120)));
+        assert_eq!(LoadCourse::together(vec![one.clone()]), one);
     }
 
     #[test]

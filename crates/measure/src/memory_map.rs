@@ -9,12 +9,13 @@ mod course;
 pub use course::{Extent, look, watch, watch_process};
 
 use scruple_core::memory_map::{Amount, Class, MapRow, mapped_and_anonymous};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
 /// One mapping of a process's address space.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping {
     /// The permissions as the kernel writes them, such as `rw-p`.
     pub permissions: String,
@@ -27,7 +28,7 @@ pub struct Mapping {
 }
 
 /// All mappings of a process at one moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryMap {
     /// The mappings, by address.
     pub mappings: Vec<Mapping>,

@@ -28,7 +28,8 @@ impl<'a> Nodes<'a> {
         Nodes { reference: &run.provenance.nodes, arm: &run.provenance.nodes }
     }
 
-    fn are_several(&self) -> bool {
+    /// Whether several nodes took the readings.
+    pub(super) fn are_several(&self) -> bool {
         self.reference.len() > 1 || self.arm.len() > 1
     }
 }

@@ -13,13 +13,28 @@
 use super::{Estimate, POOLED, Pair, cases};
 use crate::evidence::Evidence;
 use crate::metric::metric;
+use crate::sample::Sample;
 use crate::stats::paired::{Effect, Why};
 use crate::stats::pooled::Pooled;
+use crate::stats::quantile::median;
 use crate::stats::{Interval, normal};
 use crate::subject::Arm;
 
 /// One load has a single longest response; order statistics need six to bound the next.
 const LONGEST: Why = Why::TooFew { have: 1, need: 6 };
+
+/// The source of a figure that several nodes have pooled, each its own requests.
+pub const OF_NODES: &str = "load generators of several nodes";
+
+/// The figure of several nodes, from that of each: the median of their values. Its interval reaches from the lowest end
+/// on any node to the highest, so that a limit is kept or exceeded where it is on all of them.
+pub fn of_nodes(each: &[Pooled]) -> Option<Pooled> {
+    let values: Vec<f64> = each.iter().map(|one| one.value).collect();
+    let low = each.iter().map(|one| one.low).min_by(f64::total_cmp)?;
+    let highs: Option<Vec<f64>> = each.iter().map(|one| one.high).collect();
+    let high = highs.and_then(|highs| highs.into_iter().max_by(f64::total_cmp));
+    Some(Pooled { value: median(&values), low, high })
+}
 
 /// The key of the pooled figure of a metric.
 pub fn key(metric: &str) -> String {
@@ -28,7 +43,12 @@ pub fn key(metric: &str) -> String {
 
 /// The pooled figure of a metric; `None` where the arm has none.
 pub fn of(arm: &Arm, metric: &str) -> Option<Pooled> {
-    let readings = &arm.sample(&key(metric))?.readings;
+    figure(arm.sample(&key(metric))?)
+}
+
+/// The figure that a pooled sample holds; `None` where it lacks an end that every figure has.
+pub fn figure(sample: &Sample) -> Option<Pooled> {
+    let readings = &sample.readings;
     Some(Pooled { value: *readings.first()?, low: *readings.get(1)?, high: readings.get(2).copied() })
 }
 
@@ -36,7 +56,9 @@ pub fn of(arm: &Arm, metric: &str) -> Option<Pooled> {
 pub fn estimate(arm: &Arm, key: &str, level: f64) -> Option<Estimate> {
     let Pooled { value, low, high } = of(arm, key)?;
     let interval = high.filter(|high| low < *high).map(|high| Interval { low, high, level });
-    Some(Estimate { value, interval, range: (low, high.unwrap_or(value)), method: "all requests together" })
+    let of_nodes = arm.sample(&self::key(key)).is_some_and(|sample| sample.source == OF_NODES);
+    let method = if of_nodes { "median of nodes, ends of all of them" } else { "all requests together" };
+    Some(Estimate { value, interval, range: (low, high.unwrap_or(value)), method })
 }
 
 /// The pooled figures of both arms of a pair.
@@ -184,6 +206,15 @@ mod tests {
         let (reference, arm) = (arm("a", left), arm("b", right));
         let pair = Pair::new(&reference, &arm, true);
         Comparison::of(Figures::of("load.p90", &pair, 0.95).expect("both").evidence(0.95), true, 0.05)
+    }
+
+    #[test]
+    fn the_interval_of_several_nodes_holds_that_of_each() {
+        let one = |value: f64, high| Pooled { value, low: value - 1.0, high };
+        let figure = of_nodes(&[one(5.0, Some(9.0)), one(7.0, Some(8.0)), one(6.0, Some(7.0))]);
+        assert_eq!(figure, Some(Pooled { value: 6.0, low: 4.0, high: Some(9.0) }));
+        assert_eq!(of_nodes(&[one(5.0, Some(9.0)), one(7.0, None)]).and_then(|figure| figure.high), None);
+        assert_eq!(of_nodes(&[]), None);
     }
 
     #[test]

@@ -143,7 +143,10 @@ fn compared<'a>(
     terms: &Terms,
     level: f64,
 ) -> Compared<'a> {
-    if let Some(figures) = pooled::Figures::of(key, pair, terms.level) {
+    // Requests of several nodes together do not show how far nodes differ.
+    if !pair.nodes.are_several()
+        && let Some(figures) = pooled::Figures::of(key, pair, terms.level)
+    {
         return Compared::Pooled(figures);
     }
     let worst = reference.quality.max(arm.quality);

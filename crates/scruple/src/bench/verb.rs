@@ -7,7 +7,8 @@ use super::suite::{Alike, Selection, Side, Stop, Suite, SuiteEffort};
 use crate::cli::values;
 use crate::command::verb::Asked;
 use crate::config::Config;
-use crate::farm::{Farm, send_command_line};
+use crate::farm::Farm;
+use crate::farm::send_command_line::{By, hand_out};
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -106,7 +107,7 @@ fn taken(
     if let Some(mut farm) = farm {
         let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
         let measured =
-            send_command_line::hand_out(&mut farm, config, &suite.run, &progress, suite.interrupted())?;
+            hand_out(&mut farm, config, (&suite.run, By::EachNode), &progress, suite.interrupted())?;
         suite.adopt(measured, store)?;
         return Ok(Taken { suite, result: Ok(()), budgets, baseline });
     }

@@ -63,7 +63,7 @@ fn suites(mut of: OfSuites) -> Result<Code, Fault> {
 
 fn servers(of: OfServers) -> Result<Code, Fault> {
     before(&of.load.results, &of.gate.gate)?;
-    let taken = load::verb::take(&of.load)?;
+    let taken = load::verb::take(&of.load, None)?;
     let fault = taken.stop.or(taken.loading.writer.fault.as_ref().map(Fault::not_stored));
     let weighed = Weighed { run: taken.loading.run, budgets: taken.budgets, fault };
     conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.load.store), &of.load.results)

@@ -8,7 +8,8 @@ use super::shell::Shell;
 use crate::cli::ResultArgs;
 use crate::cli::values;
 use crate::config::Config;
-use crate::farm::{Farm, send_command_line};
+use crate::farm::Farm;
+use crate::farm::send_command_line::{By, hand_out};
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -96,7 +97,7 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, F
     let interrupted = new_run::interruption_flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     if let Some(mut farm) = farm {
-        let measured = send_command_line::hand_out(&mut farm, config, &run, &progress, &interrupted)?;
+        let measured = hand_out(&mut farm, config, (&run, By::EachNode), &progress, &interrupted)?;
         let (run, writer) = measured.store_in(store)?;
         return Ok(Taken { run, writer, result: Ok(()), budgets });
     }

@@ -11,4 +11,13 @@ pub struct UnitArgs {
     /// The name of this machine in the farm (default: its host name).
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
+    /// A word of the command that starts a process on the node of the servers of a load; once for each word.
+    #[arg(long, value_name = "WORD", hide = true, allow_hyphen_values = true, requires = "reach")]
+    pub beside: Vec<String>,
+    /// The address of that node.
+    #[arg(long, value_name = "ADDRESS", hide = true)]
+    pub reach: Option<String>,
+    /// Be that process: start the servers, and read their accounts.
+    #[arg(long, hide = true)]
+    pub serve: bool,
 }

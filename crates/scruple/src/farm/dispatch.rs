@@ -40,6 +40,8 @@ pub struct Order<'a> {
     pub folder: &'a Folder,
     /// The names of the units in each stage.
     pub stages: &'a [Vec<String>],
+    /// Whether each unit needs two nodes, one of which has the servers of a load.
+    pub pairs: bool,
     /// The environment in which the units are done.
     pub environment: &'a BTreeMap<String, String>,
     /// The progress display.
@@ -52,6 +54,10 @@ pub struct Order<'a> {
 trait Dispatch {
     /// Returns how many units can be under way at the same time.
     fn places(&mut self) -> Result<usize, Fault>;
+    /// Returns how many units that need two nodes each can be under way at the same time; 0 if none can.
+    fn pairs(&mut self) -> Result<usize, Fault> {
+        Ok(0)
+    }
     /// Returns when each unit has a result. Also returns if a unit cannot be done or the user interrupts; no work of
     /// this order continues then.
     fn run(&mut self, order: &Order<'_>) -> Result<(), Fault>;
@@ -102,6 +108,14 @@ impl Farm {
         match self.entry.nodes {
             Some(nodes) => Ok(nodes.max(1) as usize),
             None => self.dispatcher.places(),
+        }
+    }
+
+    /// Returns how many units that need two nodes each can be under way at the same time; 0 if none can.
+    pub fn pairs(&mut self) -> Result<usize, Fault> {
+        match self.entry.nodes {
+            Some(nodes) if self.dispatcher.pairs()? > 0 => Ok(nodes as usize / 2),
+            _ => self.dispatcher.pairs(),
         }
     }
 

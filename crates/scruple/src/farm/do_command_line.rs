@@ -2,22 +2,99 @@
 
 use super::folder::Folder;
 use super::send_command_line::configuration;
-use super::unit::{CommandLine, UnitOutcome};
+use super::unit::{CommandLine, UnitOutcome, UnitResult};
+use super::work::{result, this_machine};
 use crate::bench;
 use crate::cli::{Cli, Verb};
 use crate::command;
 use crate::config::Config;
-use crate::fault::Fault;
+use crate::fault::{Code, Fault};
+use crate::load;
+use crate::load::apart::Beside;
 use crate::lock::Lock;
+use crate::new_run;
 use crate::paths;
+use crate::show::export::ExportArgs;
 use clap::Parser;
-use scruple_core::run::Run;
+use scruple_core::provenance::Provenance;
+use scruple_core::run::Terms;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-/// Runs the command line. Returns its readings, or `None` if a result exists in the meantime.
-pub fn weighed(line: &CommandLine, folder: &Folder, name: &str) -> Result<Option<UnitOutcome>, Fault> {
+/// Runs the command line. Returns its readings, or `None` if a result exists in the meantime. The servers of a load are
+/// on the node of `beside`, if there is one.
+pub fn weighed(
+    line: &CommandLine,
+    folder: &Folder,
+    (name, node): (&str, &str),
+    beside: Option<&Beside>,
+) -> Result<Option<UnitResult>, Fault> {
     // Another unit may still measure on this node, for example one whose node was considered lost.
     let lock = paths::nodes_folder()?.join("unit.lock");
     let Some(_alone) = Lock::wait(&lock, || Ok(folder.result(name)?.is_some()))? else { return Ok(None) };
+    let (run, failures, sections, server) = match parsed(line)? {
+        Verb::Run(mut args) => {
+            (args.store.no_store, args.sampling.seed, args.results.json) = (true, Some(line.seed), true);
+            let taken = command::verb::take(&args)?;
+            taken.result?;
+            (taken.run, Vec::new(), Vec::new(), None)
+        }
+        Verb::Bench(mut args) => {
+            (args.store.no_store, args.seed, args.results.json) = (true, Some(line.seed), true);
+            // The comparison with a stored run is made later, for the runs of all nodes together.
+            args.baseline = None;
+            let taken = bench::verb::take(&args)?;
+            taken.result?;
+            let failures = taken.suite.failures().into_iter();
+            let failures = failures.map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
+            (taken.suite.run, failures, Vec::new(), None)
+        }
+        Verb::Load(mut args) => {
+            (args.store.no_store, args.amount.seed, args.results.json) = (true, Some(line.seed), true);
+            // Files are written from the runs of all nodes together.
+            args.results.export = ExportArgs::default();
+            let done = load::on_farm::done_on_a_node(&args, beside)?;
+            (done.run, done.failures, done.sections, done.server)
+        }
+        _ => return Err(Fault::internal("a unit holds a command line that no farm does".to_owned())),
+    };
+    check_programs(line, &run.provenance.programs)?;
+    let result = result(node, UnitOutcome::Weighed { run: Box::new(run), failures, sections });
+    Ok(Some(match server {
+        None => result,
+        Some((server, machine)) => by_two_nodes(result, &server, machine),
+    }))
+}
+
+/// Starts the servers of a load, and reads their accounts, for the node that loads them.
+pub fn serve(line: &CommandLine, node: &str) -> Result<Code, Fault> {
+    let lock = paths::nodes_folder()?.join("unit.lock");
+    let _alone = Lock::wait(&lock, || Ok(false))?;
+    let Verb::Load(args) = parsed(line)? else {
+        return Err(Fault::internal("only a load has servers".to_owned()));
+    };
+    let programs = load::verb::programs(&load::windows::sides(&args)?);
+    let programs: Vec<&Path> = programs.iter().map(PathBuf::as_path).collect();
+    let here = new_run::empty_run(None, None, Terms::default(), &programs).provenance.programs;
+    check_programs(line, &here)?;
+    load::apart::serve(&args, node, this_machine())
+}
+
+/// Names both nodes in a result. What was measured is the machine of the servers; where the clients are on a machine of
+/// another class, the class names both.
+fn by_two_nodes(mut result: UnitResult, server: &str, machine: Provenance) -> UnitResult {
+    let class = if result.machine.machine_class == machine.machine_class {
+        machine.machine_class.clone()
+    } else {
+        format!("{} → {}", result.machine.machine_class, machine.machine_class)
+    };
+    result.node = format!("{} → {server}", result.node);
+    result.machine = Provenance { machine_class: class, ..machine };
+    result
+}
+
+/// Enters the folder of the command line, and parses its words.
+fn parsed(line: &CommandLine) -> Result<Verb, Fault> {
     std::env::set_current_dir(&line.folder).map_err(|error| {
         Fault::usage(format!(
             "cannot enter ‘{}’: {error}; all nodes must see the folder in which the command was typed",
@@ -32,32 +109,11 @@ pub fn weighed(line: &CommandLine, folder: &Folder, name: &str) -> Result<Option
     let words = ["scruple"].into_iter().chain(line.words.iter().map(String::as_str));
     let cli = Cli::try_parse_from(words)
         .map_err(|error| Fault::usage(format!("{error}; use one Scruple on all machines")))?;
-    let (run, failures) = match cli.verb {
-        Verb::Run(mut args) => {
-            (args.store.no_store, args.sampling.seed, args.results.json) = (true, Some(line.seed), true);
-            let taken = command::verb::take(&args)?;
-            taken.result?;
-            (taken.run, Vec::new())
-        }
-        Verb::Bench(mut args) => {
-            (args.store.no_store, args.seed, args.results.json) = (true, Some(line.seed), true);
-            // The comparison with a stored run is made later, for the runs of all nodes together.
-            args.baseline = None;
-            let taken = bench::verb::take(&args)?;
-            taken.result?;
-            let failures = taken.suite.failures().into_iter();
-            let failures = failures.map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
-            (taken.suite.run, failures)
-        }
-        _ => return Err(Fault::internal("a unit holds a command line that no farm does".to_owned())),
-    };
-    check_programs(line, &run)?;
-    Ok(Some(UnitOutcome::Weighed { run: Box::new(run), failures }))
+    Ok(cli.verb)
 }
 
 /// Checks that the programs on this node are those that existed when the user typed the command.
-fn check_programs(line: &CommandLine, run: &Run) -> Result<(), Fault> {
-    let here = &run.provenance.programs;
+fn check_programs(line: &CommandLine, here: &BTreeMap<String, String>) -> Result<(), Fault> {
     let other = |(path, digest): &(&String, &String)| here.get(*path).is_none_or(|own| own != *digest);
     match line.programs.iter().find(other) {
         None => Ok(()),

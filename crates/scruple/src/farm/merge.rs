@@ -1,14 +1,18 @@
 //! Merges the readings of several nodes into one run.
 
+use scruple_core::judge::{POOLED, pooled};
 use scruple_core::provenance::{Node, Provenance};
 use scruple_core::run::{Run, State};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Sample};
-use scruple_core::subject::Arm;
+use scruple_core::stats::pooled::Pooled;
+use scruple_core::subject::{Arm, LoadCourse};
+use std::collections::BTreeMap;
 
 /// Merges the runs of units, given in the order of their nodes, into one run with this head. The block numbers of each
 /// unit start at another multiple of the number of blocks of a process.
 pub fn merged(head: Run, told: impl Iterator<Item = (String, Provenance, Run)>) -> Run {
     let mut whole = Run { state: State::Complete, ..head };
+    let mut loads = Loads::default();
     let mut first: u32 = 0;
     for (node, machine, run) in told {
         use_provenance_of_node(&mut whole.provenance, &machine);
@@ -27,11 +31,62 @@ pub fn merged(head: Run, told: impl Iterator<Item = (String, Provenance, Run)>) 
             whole.warn(&warning.code, format!("{node}: {}", warning.text));
         }
         for arm in run.arms {
-            add(&mut whole, arm, &node, first);
+            add(&mut whole, loads.take(arm), &node, first);
         }
         first = first.saturating_add(room);
     }
+    loads.put_into(&mut whole);
     whole
+}
+
+/// What the loads of several units say of each arm besides their windows.
+#[derive(Default)]
+struct Loads {
+    courses: BTreeMap<String, Vec<LoadCourse>>,
+    /// The pooled figures, by the arm and the key.
+    pooled: BTreeMap<(String, String), Vec<Sample>>,
+}
+
+impl Loads {
+    /// Takes the course and the pooled figures out of an arm.
+    fn take(&mut self, mut arm: Arm) -> Arm {
+        if let Some(course) = arm.course.take() {
+            self.courses.entry(arm.name.clone()).or_default().push(course);
+        }
+        let keys: Vec<String> = arm.figures.keys().filter(|key| key.ends_with(POOLED)).cloned().collect();
+        for key in keys {
+            if let Some(Figure::Sample(sample)) = arm.figures.remove(&key) {
+                self.pooled.entry((arm.name.clone(), key)).or_default().push(sample);
+            }
+        }
+        arm
+    }
+
+    /// Adds what the units say together.
+    fn put_into(self, whole: &mut Run) {
+        for arm in &mut whole.arms {
+            arm.course = self.courses.get(&arm.name).map(|courses| LoadCourse::together(courses.clone()));
+        }
+        for ((name, key), samples) in self.pooled {
+            let Some(arm) = whole.arms.iter_mut().find(|arm| arm.name == name) else { continue };
+            if let Some(sample) = together(samples) {
+                arm.figures.insert(key, Figure::Sample(sample));
+            }
+        }
+    }
+}
+
+/// Returns the pooled figure of several units.
+fn together(mut samples: Vec<Sample>) -> Option<Sample> {
+    if samples.len() < 2 {
+        return samples.pop();
+    }
+    let figures: Option<Vec<Pooled>> = samples.iter().map(pooled::figure).collect();
+    let figure = pooled::of_nodes(&figures?)?;
+    let readings: Vec<f64> =
+        [Some(figure.value), Some(figure.low), figure.high].into_iter().flatten().collect();
+    let blocks = (0..readings.len() as u32).collect();
+    Some(Sample { readings, blocks, source: pooled::OF_NODES.to_owned(), ..samples.pop()? })
 }
 
 /// Adds the readings of one unit to the corresponding arm. Creates the arm if it is new.
@@ -48,7 +103,6 @@ fn add(whole: &mut Run, arm: Arm, node: &str, first: u32) {
     });
     let mut absent = Vec::new();
     let known = &mut whole.arms[place];
-    known.course = known.course.take().or(arm.course);
     known.memory = known.memory.take().or(arm.memory);
     for (key, figure) in arm.figures {
         let here = match figure {

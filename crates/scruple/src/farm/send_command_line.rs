@@ -1,4 +1,4 @@
-//! Runs command lines of `scruple run` and `scruple bench` on a farm. Each node runs the whole line, so that both sides
+//! Runs command lines of `scruple run`, `bench` and `load` on a farm. Each node runs the whole line, so that both sides
 //! of every comparison are on one node, and the readings of the nodes are merged into one run.
 
 use super::classes::{OfNode, check_classes};
@@ -13,6 +13,7 @@ use crate::history::environment;
 use crate::lock::Lock;
 use crate::paths;
 use crate::progress::Progress;
+use crate::show::page::Section;
 use crate::store::{RunWriter, Store};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
@@ -32,8 +33,10 @@ const MOMENT: Duration = Duration::from_secs(1);
 pub struct MeasuredByNodes {
     /// The merged run, which is complete.
     pub run: Run,
-    /// The cases that failed on some node, each with the node and the reason.
+    /// The cases or servers that failed on some node, each with the node and the reason.
     pub failed: Vec<(String, String)>,
+    /// The sections of the run's page from each node.
+    sections: Vec<Section>,
     folder: Folder,
     lock: Lock,
 }
@@ -43,6 +46,9 @@ impl MeasuredByNodes {
     /// results stay, so that the same command line tries again.
     pub fn store_in(self, store: Option<Store>) -> Result<(Run, RunWriter), Fault> {
         let mut writer = RunWriter::begin(store, &self.run)?;
+        if !self.sections.is_empty() {
+            writer.keep_sections(&self.run, &self.sections);
+        }
         writer.finish(&self.run);
         if writer.fault.is_none() {
             self.folder.remove();
@@ -55,12 +61,23 @@ impl MeasuredByNodes {
     }
 }
 
-/// Has every node of a farm run the command line of this process. `head` is the run without arms. If the same line was
-/// sent before and its run is not in the store yet, that run is continued.
+/// Which nodes run a command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Every node runs it.
+    EachNode,
+    /// One node runs it.
+    OneNode,
+    /// Every two nodes run it, one of which has the servers of a load; where that cannot be, every node.
+    Pairs,
+}
+
+/// Has nodes of a farm run the command line of this process. `head` is the run without arms. If the same line was sent
+/// before and its run is not in the store yet, that run is continued.
 pub fn hand_out(
     farm: &mut Farm,
     config: &Config,
-    head: &Run,
+    (head, by): (&Run, By),
     progress: &Progress,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<MeasuredByNodes, Fault> {
@@ -91,7 +108,12 @@ pub fn hand_out(
     };
     let folder = Folder::make(path)?;
     let head = taken_up(&folder, head)?;
-    let places = farm.places()?.max(1);
+    let pairs = if by == By::Pairs { farm.pairs()? } else { 0 };
+    let places = match by {
+        By::OneNode => 1,
+        By::Pairs if pairs > 0 => pairs,
+        By::EachNode | By::Pairs => farm.places()?.max(1),
+    };
     let units = (0..places as u32)
         .map(|number| {
             let line = CommandLine {
@@ -107,24 +129,31 @@ pub fn hand_out(
         })
         .collect::<Result<Vec<String>, Fault>>()?;
     folder.forgive(&units);
-    progress.say(&format!(
-        "{places} nodes measure, each all commands; the same command line goes on where this one ends early"
-    ));
+    let measure = match (pairs, places) {
+        (1.., 1) => "1 node has the servers, and another loads them".to_owned(),
+        (1.., _) => format!("{places} nodes have servers, each of them loaded by another node"),
+        (0, 1) => "1 node measures everything".to_owned(),
+        (0, _) => format!("{places} nodes measure, each everything"),
+    };
+    progress.say(&format!("{measure}; the same command line goes on where this one ends early"));
     farm.run(&Order {
         folder: &folder,
         stages: std::slice::from_ref(&units),
+        pairs: pairs > 0,
         environment: &environment,
         progress,
         interrupted,
     })?;
-    let (mut told, mut failed) = (Vec::new(), Vec::new());
+    let (mut told, mut failed, mut sections) = (Vec::new(), Vec::new(), Vec::new());
     for name in &units {
         let path = folder.path().join("results").join(name);
         let UnitResult { node, machine, found } = parse(&folder.result(name)?.unwrap_or_default(), &path)?;
-        let UnitOutcome::Weighed { run, failures } = found else {
+        let UnitOutcome::Weighed { run, failures, sections: theirs } = found else {
             return Err(Fault::internal(format!("the unit ‘{name}’ has weighed nothing")));
         };
         failed.extend(failures.into_iter().map(|(case, why)| (case, format!("{node}: {why}"))));
+        let title = |title: String| if places > 1 { format!("{title}, on {node}") } else { title };
+        sections.extend(theirs.into_iter().map(|one| Section { title: title(one.title), ..one }));
         told.push((node, machine, *run, path));
     }
     if !farm.entry.mixed {
@@ -138,7 +167,7 @@ pub fn hand_out(
     // The blocks of one node are consecutive, whichever units it did.
     told.sort_by(|left, right| left.0.cmp(&right.0));
     let run = merged(head, told.into_iter().map(|(node, machine, run, _)| (node, machine, run)));
-    Ok(MeasuredByNodes { run, failed, folder, lock })
+    Ok(MeasuredByNodes { run, failed, sections, folder, lock })
 }
 
 /// Returns the words of this process after the name of the program, without the options of the store, which nodes do

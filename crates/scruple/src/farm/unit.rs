@@ -5,6 +5,7 @@ use crate::history::Template;
 use crate::history::artefacts::Artefacts;
 use crate::history::build::Origin;
 use crate::history::recipe::Resolved;
+use crate::show::page::Section;
 use crate::store::Entry;
 use scruple_core::history::State;
 use scruple_core::provenance::Provenance;
@@ -21,7 +22,7 @@ use std::time::Duration;
 pub enum Written {
     /// The work of one unit of a history.
     Version(Box<WorkUnit>),
-    /// The command line of `scruple run` or `scruple bench` that a node runs.
+    /// The command line of `scruple run`, `bench` or `load` that a node runs.
     CommandLine(Box<CommandLine>),
 }
 
@@ -161,8 +162,10 @@ pub enum UnitOutcome {
     Weighed {
         /// The run with its readings.
         run: Box<Run>,
-        /// The cases that failed, each with the reason.
+        /// The cases or servers that failed, each with the reason.
         failures: Vec<(String, String)>,
+        /// The sections of the run's page that do not follow from its readings.
+        sections: Vec<Section>,
     },
 }
 

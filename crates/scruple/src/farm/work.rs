@@ -12,13 +12,15 @@ use crate::history::cache::Cache;
 use crate::history::campaign::Campaign;
 use crate::history::verb::start_launcher;
 use crate::history::{self, Aim, Definition, HistoryEffort, Request, Selection, Weighing};
+use crate::load::apart::Beside;
 use crate::new_run;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
 use crate::show::output;
 use crate::store::{Store, StoredHistory};
 use scruple_core::history::State;
-use scruple_core::run::Run;
+use scruple_core::provenance::Provenance;
+use scruple_core::run::{Run, Terms};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +33,7 @@ const LOG: usize = 64 << 10;
 /// Does the unit, unless it has a result. If a second copy of the unit runs at the same time, the first result stands.
 pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
     let (folder, name) = Folder::of(&args.file)?;
-    if folder.result(&name)?.is_some() {
+    if folder.result(&name)?.is_some() && !args.serve {
         return Ok(Code::Fine);
     }
     let content = std::fs::read_to_string(&args.file)
@@ -45,8 +47,12 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
     let node = args.node.clone().unwrap_or_else(host_name);
     match parse(&content, &args.file)? {
         Written::Version(unit) => version(&unit, &folder, (&name, &node)),
+        Written::CommandLine(line) if args.serve => super::do_command_line::serve(&line, &node),
         Written::CommandLine(line) => {
-            publish(&folder, (&name, &node), || super::do_command_line::weighed(&line, &folder, &name))
+            let beside = args.reach.clone().map(|address| Beside { words: args.beside.clone(), address });
+            publish(&folder, (&name, &node), || {
+                super::do_command_line::weighed(&line, &folder, (&name, &node), beside.as_ref())
+            })
         }
     }
 }
@@ -74,9 +80,10 @@ fn version(unit: &WorkUnit, folder: &Folder, (name, node): (&str, &str)) -> Resu
         let hands = Hands::new(builds, flag.clone());
         let builder = Builder::new(cache, hands, unit.recipe.clone(), unit.origin.clone());
         match &unit.work {
-            Work::Build { commit, tree } => build(builder, &unit.shared, commit, tree).map(Some),
-            Work::Measure(measure) => self::measure(builder, source, unit, measure, folder, &flag).map(Some),
+            Work::Build { commit, tree } => build(builder, &unit.shared, commit, tree),
+            Work::Measure(measure) => self::measure(builder, source, unit, measure, folder, &flag),
         }
+        .map(|found| Some(result(node, found)))
     })
 }
 
@@ -85,13 +92,11 @@ fn version(unit: &WorkUnit, folder: &Folder, (name, node): (&str, &str)) -> Resu
 fn publish(
     folder: &Folder,
     (name, node): (&str, &str),
-    work: impl FnOnce() -> Result<Option<UnitOutcome>, Fault>,
+    work: impl FnOnce() -> Result<Option<UnitResult>, Fault>,
 ) -> Result<Code, Fault> {
     match work() {
         Ok(None) => Ok(Code::Fine),
-        Ok(Some(found)) => {
-            let machine = new_run::empty_run(None, None, scruple_core::run::Terms::default(), &[]).provenance;
-            let told = UnitResult { node: node.to_owned(), machine, found };
+        Ok(Some(told)) => {
             if !folder.publish(name, &text(&told)?)? {
                 output::warn("another copy of this unit was done first, and its result stands");
             }
@@ -110,6 +115,16 @@ fn publish(
             Err(fault)
         }
     }
+}
+
+/// Returns the result of a unit that this node has done.
+pub fn result(node: &str, found: UnitOutcome) -> UnitResult {
+    UnitResult { node: node.to_owned(), machine: this_machine(), found }
+}
+
+/// Returns the provenance of this node.
+pub fn this_machine() -> Provenance {
+    new_run::empty_run(None, None, Terms::default(), &[]).provenance
 }
 
 fn host_name() -> String {

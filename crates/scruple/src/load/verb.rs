@@ -1,7 +1,10 @@
 //! `scruple load`: loads servers, and weighs the cost of their requests.
 
+use super::apart::Link;
 use super::args::{Instrument, LoadArgs};
 use super::limits::with_limits_of;
+use super::on_farm;
+use super::remarks::{note, remark};
 use super::report::export::requests;
 use super::report::{export, page};
 use super::watchers::Watchers;
@@ -12,6 +15,8 @@ use super::windows::{
 };
 use super::windows::{add_yardstick, plan, rates, sides};
 use crate::cli::values;
+use crate::config::Config;
+use crate::farm::Farm;
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -30,7 +35,7 @@ use scruple_core::sample::Reading;
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::{Unit, grouped, parse_quantity, quantity};
 use scruple_measure::load::cost::start::ServerCommand;
-use scruple_measure::load::{Doubt, Failure, LONGEST_MEASUREMENT, LoadResult, Pace, Plan, capacity};
+use scruple_measure::load::{LONGEST_MEASUREMENT, LoadResult, Pace, Plan, capacity};
 use scruple_measure::program::Program;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +45,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     let formats = [names(&FORMATS), names(&export::FORMATS), names(&requests::FORMATS)].concat();
     let exports = args.results.export.checked(&formats)?;
-    let Taken { loading, loads, stop, budgets } = take(args)?;
+    // A script plays the same windows on every machine.
+    let config = Config::find()?;
+    if args.scripted.is_none()
+        && let Some(farm) = Farm::of(&config)?
+    {
+        return on_farm::load(args, &config, farm);
+    }
+    let Taken { loading, loads, stop, budgets } = take(args, None)?;
     let mut report = Report::of(&loading.run, &args.judging.metrics, &budgets);
     report.loads = Some(&loads);
     let footer = loading.stored_at().map(|place| terminal::stored(&loading.run.id, &place));
@@ -75,8 +87,8 @@ pub struct Taken {
     pub budgets: Vec<Budget>,
 }
 
-/// Loads the servers and stores the run.
-pub fn take(args: &LoadArgs) -> Result<Taken, Fault> {
+/// Loads the servers and stores the run. The servers are on the node of `link`, if there is one.
+pub fn take(args: &LoadArgs, link: Option<Link>) -> Result<Taken, Fault> {
     output::check_metrics(&args.judging.metrics)?;
     let budgets = output::budgets(&args.judging.limit, &[])?;
     if args.cost.instructions().is_some() && args.server.is_empty() {
@@ -85,8 +97,7 @@ pub fn take(args: &LoadArgs) -> Result<Taken, Fault> {
         ));
     }
     let mut sides = sides(args)?;
-    let margin = args.judging.margin.as_deref();
-    let terms = Terms { margin: values::margin(margin.unwrap_or(MARGIN))?, ..Terms::default() };
+    let terms = terms(args)?;
     let run = match args.scripted {
         Some(_) => new_run::scripted_run(args.amount.seed, args.store.label.as_deref(), terms),
         None => {
@@ -109,16 +120,12 @@ pub fn take(args: &LoadArgs) -> Result<Taken, Fault> {
     let budgets = with_limits_of(&sides, budgets)?;
     output::check_limits(&budgets, arms.iter())?;
     let interrupted = new_run::interruption_flag()?;
-    let looking = Looking {
-        cost: !args.cost.no_cost,
-        pid: args.cost.pid,
-        patience: values::duration(&args.cost.patience)?,
-    };
+    let looking = Looking::of(args)?;
     let watchers = Watchers::of(args, &args.results.export.all(), &sides)?;
     let mut work = Work { args, sides, plan, looking, interrupted, folder, watchers };
     let (mut loading, loads, stop) = match args.slo() {
         Some(limits) => work.search(limits, run)?,
-        None => work.weigh(arms, run)?,
+        None => work.weigh(arms, run, link)?,
     };
     if let Some(trouble) = work.watchers.end()? {
         loading.run.warn("live", trouble);
@@ -141,9 +148,15 @@ const PRECISION: &str = "25%";
 /// The default range in which the highest rate is searched.
 const SEARCHED: &str = "100..1M";
 
+/// Returns the terms by which a load is judged.
+pub fn terms(args: &LoadArgs) -> Result<Terms, Fault> {
+    let margin = args.judging.margin.as_deref().unwrap_or(MARGIN);
+    Ok(Terms { margin: values::margin(margin)?, ..Terms::default() })
+}
+
 /// Returns the paths of the programs that start servers. A program that is not found is left out, because starting it
 /// reports the error.
-fn programs(sides: &[Side]) -> Vec<PathBuf> {
+pub fn programs(sides: &[Side]) -> Vec<PathBuf> {
     let here = std::env::current_dir().unwrap_or_default();
     let words = sides
         .iter()
@@ -171,11 +184,20 @@ impl Work<'_> {
 
     /// Runs the windows of every server, and the passes after them. Returns a fault as the third value if there are
     /// still results to show.
-    fn weigh(&self, arms: Vec<Arm>, run: Run) -> Result<(Loading, Loads, Option<Fault>), Fault> {
+    fn weigh(
+        &self,
+        arms: Vec<Arm>,
+        run: Run,
+        link: Option<Link>,
+    ) -> Result<(Loading, Loads, Option<Fault>), Fault> {
         let (loader, knows): (Box<dyn Loader>, bool) = match &self.args.scripted {
             Some(path) => (Box::new(Played::of(script(path)?, self.names())), true),
             None => {
-                let engine = Engine::start(&self.sides, self.looking, self.interrupted.clone())?;
+                let interrupted = self.interrupted.clone();
+                let engine = match link {
+                    Some(link) => Engine::apart(&self.sides, self.looking, link, interrupted)?,
+                    None => Engine::start(&self.sides, self.looking, interrupted)?,
+                };
                 let knows = engine.knows_a_server();
                 (Box::new(engine), knows)
             }
@@ -409,57 +431,11 @@ fn script(path: &Path) -> Result<Script, Fault> {
     serde_json::from_str(&text).map_err(|error| unread(error.to_string()))
 }
 
-/// Adds remarks on how the requests were read.
-fn note(run: &mut Run, sides: &[Side]) {
-    // The remarks of one server suffice, because all servers receive the same requests.
-    for text in sides.iter().take(1).flat_map(|side| &side.notes) {
-        run.warn("recording", text.clone());
-    }
-}
-
-/// Adds the remarks that a reader needs in order not to be misled.
-fn remark(run: &mut Run, loads: &Loads) {
-    let several = loads.servers.len() > 1;
-    let division = loads.division;
-    if several && division.turns < division.windows {
-        let turn = quantity(division.turn(&loads.plan).as_nanos() as f64, &Unit::Nanoseconds);
-        let text = format!(
-            "each server is loaded in turns of {turn}: what happens between its turns is not seen, a stall that goes on \
-             at the end of a turn is seen in part, and a queue has no longer than a turn to grow. Load a server by \
-             itself, and for longer, to see these"
-        );
-        run.warn("turns", text);
-    }
-    for server in &loads.servers {
-        let of = if several { format!("‘{}’: ", server.name) } else { String::new() };
-        let all = server.pool.windows;
-        // A turn may end during a pause for which later answers would have compensated. Therefore this doubt is ignored
-        // if the server kept up on the whole.
-        let kept_up = !server.pool.fell_behind() && server.pool.failures.of(Failure::Unsent) == 0;
-        let told = |(doubt, _): &&(Doubt, usize)| !(kept_up && doubt.code == "rate-not-met");
-        let turns = loads.division.turns;
-        for (doubt, times) in server.pool.doubts.iter().filter(told) {
-            let often = if turns > 1 { format!(" ({times} of {turns} turns)") } else { String::new() };
-            run.warn(&doubt.code, format!("{of}{}{often}", doubt.text));
-        }
-        if server.pool.unfinished > 0 {
-            let text = "sessions were under way at the end: their requests count, they themselves do not";
-            run.warn("unfinished", format!("{of}{} {text}", grouped(server.pool.unfinished as f64)));
-        }
-        if server.void > 0 {
-            run.warn(
-                "void",
-                format!("{of}{} of {all} windows are void, because the generator itself was late or starved: they are set apart", server.void),
-            );
-        }
-        if server.sheet.iter().flat_map(|sheet| &sheet.growth).any(|growth| growth.is_leak()) {
-            let text = "the server’s memory grows with the requests and does not stop: a leak, or a heap that still fills";
-            run.warn("leak", format!("{of}{text}"));
-        }
-    }
-}
-
-fn concluded(args: &LoadArgs, loads: &Loads, errors_limited: bool, code: Code) -> Result<Code, Fault> {
+/// Returns the exit code of a load.
+///
+/// # Errors
+/// A server went away, requests failed, or nothing is known of a server.
+pub fn concluded(args: &LoadArgs, loads: &Loads, errors_limited: bool, code: Code) -> Result<Code, Fault> {
     for server in &loads.servers {
         if server.pool.gone && !args.judging.ignore_failure {
             return Err(Fault::program(format!(

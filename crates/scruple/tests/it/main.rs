@@ -43,6 +43,7 @@ mod bench_live;
 mod costs;
 mod farm;
 mod farm_lines;
+mod farm_load;
 mod farm_slurm;
 mod farm_ssh;
 mod gate;

@@ -1,5 +1,6 @@
 //! The cost sheet: the growth of counters around windows of load, per request.
 
+use super::account::Account;
 use super::memory_growth::{Growth, growth};
 use super::threads::LivingThreads;
 use super::tree::{Accounts, Memory, Tree};
@@ -10,6 +11,7 @@ use scruple_core::metric::Quality;
 use scruple_core::per_request::{self, Bounds, PerRequest};
 use scruple_core::sample::Reading;
 use scruple_core::unit::Unit;
+use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,7 +29,7 @@ pub struct Sheet {
 }
 
 /// One window of load.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     /// The number of requests that the server answered or failed; 0 if the window is not counted by itself, because
     /// the next one continues from its start.
@@ -67,7 +69,7 @@ pub type Drive<'a> = dyn FnMut(&Plan, &(dyn Fn() + Sync)) -> Result<LoadResult, 
 
 /// Metrics whose counts are lost when threads end. They are absent if threads that were never seen used too much
 /// time.
-const OF_THREADS: [&str; 3] = ["time.wait", "switches.voluntary", "switches.involuntary"];
+pub(super) const OF_THREADS: [&str; 3] = ["time.wait", "switches.voluntary", "switches.involuntary"];
 
 /// How long to wait for a server to become idle before its counters are read.
 const REST: Duration = Duration::from_millis(500);
@@ -275,18 +277,17 @@ impl Watch {
         self.windows.iter().skip(first).map(of).collect()
     }
 
-    /// The sheet of all windows.
-    pub fn finish(self) -> Sheet {
+    /// What the counters showed in all windows.
+    pub fn account(self) -> Account {
         let untold = self.unseen.too_much();
         let map_after = self.tree.memory_map();
         let maps = (self.map_before.unwrap_or_else(|| map_after.clone()), map_after);
-        let mut sheet = Sheet::of(&self.known, self.windows, &self.idle, maps);
-        if let Some(why) = untold {
-            for row in sheet.rows.iter_mut().filter(|row| OF_THREADS.contains(&row.key.as_str())) {
-                row.cost = Err(why.clone());
-            }
-        }
-        sheet
+        Account { known: self.known, windows: self.windows, idle: self.idle, maps, untold }
+    }
+
+    /// The sheet of all windows.
+    pub fn finish(self) -> Sheet {
+        self.account().sheet()
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Accounts {
 }
 
 /// The memory of a tree in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Memory {
     /// Resident memory; a page that several processes share counts for each of them.
     pub resident: u64,

@@ -26,9 +26,15 @@ impl Here {
         let failed = |error| Fault::usage(format!("cannot start a unit, see ‘{}’: {error}", log.display()));
         let file = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
         let text = self.script.text(order.environment);
-        let mut child = Command::new("sh")
-            .args(["-c", &format!("node=here unit=$1\n{text}"), "sh"])
-            .arg(order.folder.unit(name))
+        let unit = order.folder.unit(name);
+        let mut child = Command::new("sh");
+        child.args(["-c", &format!("node=here unit=$1\nshift\n{text}"), "sh"]).arg(&unit);
+        if order.pairs {
+            let words = self.script.words_beside(order.environment, "servers");
+            child.args(words.map(|word| format!("--beside={word}")));
+            child.arg(format!("--beside={}", unit.display())).args(["--reach", "127.0.0.1"]);
+        }
+        let mut child = child
             .stdin(Stdio::null())
             .stdout(file.try_clone().map_err(failed)?)
             .stderr(file)
@@ -51,6 +57,10 @@ impl Here {
 
 impl Dispatch for Here {
     fn places(&mut self) -> Result<usize, Fault> {
+        Ok(1)
+    }
+
+    fn pairs(&mut self) -> Result<usize, Fault> {
         Ok(1)
     }
 

@@ -24,12 +24,24 @@ impl Script {
     /// Returns the commands that do a unit. The variable `unit` names its file, and `node` names the node. The folders
     /// of all nodes have names of the same length, because the allocations of a program may depend on the length.
     pub fn text(&self, environment: &BTreeMap<String, String>) -> String {
+        self.doing(environment, "\"$@\"")
+    }
+
+    /// Returns the words that do the part of a unit that is on the node of its servers. The first argument of the words
+    /// is the unit's file. `node` is what a shell makes the name of the node of.
+    pub fn words_beside(&self, environment: &BTreeMap<String, String>, node: &str) -> [String; 4] {
+        let text = format!("node={node}\nunit=$1\n{}", self.doing(environment, "--serve"));
+        ["sh", "-c", &text, "sh"].map(str::to_owned)
+    }
+
+    /// Returns the commands that do a unit with these words.
+    fn doing(&self, environment: &BTreeMap<String, String>, more: &str) -> String {
         let quoted = |text: &str| shell_words::quote(text).into_owned();
         let kept = environment.iter().filter(|(name, _)| !name.starts_with("XDG_"));
         let pairs: Vec<String> = kept.map(|(name, value)| quoted(&format!("{name}={value}"))).collect();
         format!(
             "key=$(printf %s \"$node\" | cksum) && key=$(printf %010d \"${{key%% *}}\")\n\
-             exec env -i {} XDG_CACHE_HOME={}/\"$key\" {} unit --node \"$node\" \"$unit\"\n",
+             exec env -i {} XDG_CACHE_HOME={}/\"$key\" {} unit --node \"$node\" {more} \"$unit\"\n",
             pairs.join(" "),
             quoted(&self.scratch.display().to_string()),
             quoted(&self.program.display().to_string()),

@@ -85,12 +85,16 @@ impl Slurm {
             command.arg(format!("--array=0-{}", part.len() - 1));
             command.arg(format!("--job-name={}-{number}", Slurm::prefix(order)));
             command.arg("--output=logs/%x.%a").arg("--chdir").arg(order.folder.path());
+            if order.pairs {
+                command.args(["--nodes=2", "--ntasks-per-node=1"]);
+            }
             if !after.is_empty() {
                 command.arg(format!("--dependency=afterok:{}", after.join(":")));
                 command.arg("--kill-on-invalid-dep=yes");
             }
+            let beside = if order.pairs { self.beside(order) } else { String::new() };
             let text = format!(
-                "#!/bin/sh\ntrue >begun/$SLURM_JOB_ID\nnode=$SLURMD_NODENAME\nunit=$PWD/units/$(sed -n \"$((SLURM_ARRAY_TASK_ID + 1))p\" lists/{number})\n{}",
+                "#!/bin/sh\ntrue >begun/$SLURM_JOB_ID\nnode=$SLURMD_NODENAME\nunit=$PWD/units/$(sed -n \"$((SLURM_ARRAY_TASK_ID + 1))p\" lists/{number})\n{beside}{}",
                 self.script.text(order.environment)
             );
             match ask(command.args(&self.words), Some(&text)) {
@@ -101,6 +105,26 @@ impl Slurm {
             }
         }
         Ok(ids)
+    }
+
+    /// Returns the commands that set the arguments of a unit with two nodes: how a process is started on the second one,
+    /// and its address. The unit itself has no variables of Slurm, which srun needs.
+    fn beside(&self, order: &Order<'_>) -> String {
+        let words = self.script.words_beside(order.environment, "$SLURMD_NODENAME");
+        let words: Vec<String> =
+            words.iter().map(|word| shell_words::quote(&format!("--beside={word}")).into_owned()).collect();
+        let configuration = std::env::var("SLURM_CONF")
+            .map_or(String::new(), |path| format!("export SLURM_CONF={}\n", shell_words::quote(&path)));
+        format!(
+            "{configuration}other=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | sed -n 2p)\n\
+             address=$(scontrol show node -o \"$other\" | sed -n 's/.* NodeAddr=\\([^ ]*\\).*/\\1/p')\n\
+             set -- --reach \"$address\" --beside=env\n\
+             for name in $(env | sed -n 's/^\\(SLURM[A-Z0-9_]*\\)=.*/\\1/p'); do\n\
+             eval \"value=\\$$name\"\nset -- \"$@\" \"--beside=$name=$value\"\ndone\n\
+             set -- \"$@\" --beside=srun --beside=--nodes=1 --beside=--ntasks=1 --beside=--relative=1 \
+             --beside=--export=ALL {} \"--beside=$unit\"\n",
+            words.join(" ")
+        )
     }
 
     /// Returns the jobs of this folder that are in the queue, by unit. A unit has several jobs if it was sent again too
@@ -282,6 +306,10 @@ impl Dispatch for Slurm {
             })
             .collect();
         Ok(nodes.len().max(1))
+    }
+
+    fn pairs(&mut self) -> Result<usize, Fault> {
+        Ok(self.places()? / 2)
     }
 
     fn run(&mut self, order: &Order<'_>) -> Result<(), Fault> {

@@ -110,6 +110,7 @@ impl Campaign {
         farm.run(&Order {
             folder: &folder,
             stages: &stages,
+            pairs: false,
             environment: &environment,
             progress: &self.progress,
             interrupted: &self.interrupted,

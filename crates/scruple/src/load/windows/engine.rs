@@ -1,7 +1,11 @@
 //! Loads real servers, on this machine or others.
 
+use super::accounts::Accounts;
 use super::{Loader, Side, Turn};
+use crate::cli::values;
 use crate::fault::{Code, Fault};
+use crate::load::apart::{Distant, Link};
+use crate::load::args::LoadArgs;
 use scruple_measure::load::cost::sheet::{Sheet, Watch};
 use scruple_measure::load::cost::start::{Server, ServerError};
 use scruple_measure::load::cost::tree::Tree;
@@ -9,6 +13,9 @@ use scruple_measure::load::listener::{listening_on_port, listening_on_socket};
 use scruple_measure::load::{
     self, Address, LoadError, Moment, Order, Plan, Request, Session, Target, WarmUp, run,
 };
+use std::cell::RefCell;
+use std::net::ToSocketAddrs;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -16,6 +23,8 @@ use std::time::Duration;
 /// The servers of a run. Those that were started here are ended when the value is dropped.
 pub struct Engine {
     servers: Vec<Running>,
+    /// The process on the node of the servers, if that is another one.
+    link: Option<Rc<RefCell<Link>>>,
     interrupted: Arc<AtomicBool>,
 }
 
@@ -23,7 +32,7 @@ struct Running {
     side: Side,
     /// The started server. The field is needed because dropping it ends the server.
     started: Option<Server>,
-    watch: Option<Watch>,
+    accounts: Option<Box<dyn Accounts>>,
     /// The connections, which stay open from the first turn on.
     session: Option<Session>,
     loaded: bool,
@@ -40,7 +49,58 @@ pub struct Looking {
     pub patience: Duration,
 }
 
+impl Looking {
+    /// Returns what the command line asks for.
+    pub fn of(args: &LoadArgs) -> Result<Looking, Fault> {
+        Ok(Looking {
+            cost: !args.cost.no_cost,
+            pid: args.cost.pid,
+            patience: values::duration(&args.cost.patience)?,
+        })
+    }
+}
+
+/// Returns a server whose clients reach it at another host, with the same port.
+///
+/// # Errors
+/// The host is not known, or the server listens on a Unix socket.
+pub fn reached_at(side: &Side, host: &str) -> Result<Side, Fault> {
+    let mut addresses = Vec::new();
+    for address in &side.target.addresses {
+        let Address::Tcp(address) = address else {
+            return Err(Fault::usage(format!("‘{}’ is a socket, which other nodes cannot reach", side.url)));
+        };
+        let found = (host, address.port()).to_socket_addrs().map_err(|error| {
+            Fault::usage(format!("the node of the servers, ‘{host}’, is not known: {error}"))
+        })?;
+        addresses.extend(found.map(Address::Tcp));
+    }
+    Ok(Side { target: Target { addresses, ..side.target.clone() }, ..side.clone() })
+}
+
 impl Engine {
+    /// Has the servers started on another node, and reads their accounts there.
+    ///
+    /// # Errors
+    /// A server does not start, or cannot be reached from here.
+    pub fn apart(
+        sides: &[Side],
+        looking: Looking,
+        link: Link,
+        interrupted: Arc<AtomicBool>,
+    ) -> Result<Engine, Fault> {
+        let link = Rc::new(RefCell::new(link));
+        let mut servers = Vec::new();
+        for (index, side) in sides.iter().enumerate() {
+            let side = reached_at(side, link.borrow().address())?;
+            let known = link.borrow_mut().start_server(index)?;
+            let distant = || Box::new(Distant::new(link.clone(), index)) as Box<dyn Accounts>;
+            let accounts = (known && looking.cost).then(distant);
+            servers.push(Running { side, started: None, accounts, session: None, loaded: false });
+        }
+        Ok(Engine { servers, link: Some(link), interrupted })
+    }
+
     /// Starts servers if necessary, and finds the processes of the others.
     ///
     /// # Errors
@@ -65,14 +125,15 @@ impl Engine {
                 (true, None, None) => listener(&side.target).and_then(|pid| Tree::of(pid).ok()),
             };
             let watch = tree.and_then(|tree| Watch::of(&tree, &mut Vec::new).ok());
-            servers.push(Running { side: side.clone(), started, watch, session: None, loaded: false });
+            let accounts = watch.map(|watch| Box::new(watch) as Box<dyn Accounts>);
+            servers.push(Running { side: side.clone(), started, accounts, session: None, loaded: false });
         }
-        Ok(Engine { servers, interrupted })
+        Ok(Engine { servers, link: None, interrupted })
     }
 
     /// Whether the processes of any server are known.
     pub fn knows_a_server(&self) -> bool {
-        self.servers.iter().any(|server| server.watch.is_some())
+        self.servers.iter().any(|server| server.accounts.is_some())
     }
 }
 
@@ -133,7 +194,10 @@ impl Loader for Engine {
         let server = &mut self.servers[arm];
         let plan = Plan { requests: server.side.requests.clone(), ..plan.clone() };
         let turn = server.turn(&plan, &self.interrupted, progress);
-        let turn = turn.map_err(|error| fault(&error, server))?;
+        let turn = turn.map_err(|error| {
+            let there = self.link.as_ref().and_then(|link| link.borrow_mut().status(arm));
+            fault(&error, server, there)
+        })?;
         server.loaded = true;
         Ok(turn)
     }
@@ -141,7 +205,11 @@ impl Loader for Engine {
     fn sheets(&mut self) -> Vec<Option<Sheet>> {
         // The accounts are read before the connections are closed, because threads that end with their connection would
         // be missing.
-        let sheets = self.servers.iter_mut().map(|server| server.watch.take().map(Watch::finish)).collect();
+        let sheets = self
+            .servers
+            .iter_mut()
+            .map(|server| server.accounts.take().and_then(|accounts| accounts.sheet()));
+        let sheets = sheets.collect();
         self.servers.iter_mut().for_each(|server| server.session = None);
         sheets
     }
@@ -158,7 +226,7 @@ impl Running {
             Some(session) => session,
             None => self.session.insert(Session::new(&self.side.target, plan)?),
         };
-        let Some(watch) = &mut self.watch else {
+        let Some(accounts) = &mut self.accounts else {
             let mut tell = |moment: Moment<'_>| {
                 if let Moment::Progress(seen) = moment {
                     progress(seen);
@@ -167,34 +235,35 @@ impl Running {
             let load = session.turn(plan, interrupted, &mut tell)?;
             return Ok(Turn { load, costs: Vec::new() });
         };
-        let first = watch.windows();
+        let first = accounts.windows();
         // A plan without marks has one window, from the first request to the last answer.
         let inner = plan.marks.len();
-        let (mut gone, mut more) = (None, Vec::new);
+        let mut gone = None;
         if inner == 0 {
-            watch.begin(&|| 0, &mut more)?;
+            accounts.begin(&|| 0).map_err(LoadError::Plan)?;
         }
         let mut tell = |moment: Moment<'_>| match moment {
             Moment::Progress(seen) => progress(seen),
-            Moment::Mark(0, handled) => gone = watch.begin(&|| handled.now(), &mut more).err(),
+            Moment::Mark(0, handled) => gone = accounts.begin(&|| handled.now()).err(),
             Moment::Mark(index, handled) if index <= inner => {
-                gone = watch.mark(&|| handled.now(), &mut more).err();
+                gone = accounts.mark(&|| handled.now()).err();
             }
-            Moment::Mark(_, handled) => watch.end(&|| handled.now(), None, &mut more),
+            Moment::Mark(_, handled) => accounts.end(&|| handled.now()),
         };
         let load = session.turn(plan, interrupted, &mut tell)?;
         if inner == 0 {
-            watch.end(&|| load.generator.requests, None, &mut more);
+            accounts.end(&|| load.generator.requests);
         }
         // A server that is gone is visible in the results of the load.
         drop(gone);
-        Ok(Turn { load, costs: watch.costs_from(first) })
+        Ok(Turn { load, costs: accounts.costs_from(first) })
     }
 }
 
 /// Creates the error for the user. A started server that ended has failed; any other server is not available.
-fn fault(error: &LoadError, server: &mut Running) -> Fault {
-    let ended = server.started.as_mut().and_then(Server::status);
+/// `there` says how a server on another node has ended.
+fn fault(error: &LoadError, server: &mut Running, there: Option<String>) -> Fault {
+    let ended = server.started.as_mut().and_then(Server::status).map(|status| status.to_string()).or(there);
     let name = &server.side.name;
     let message = match ended {
         Some(status) => format!("the server ‘{name}’ ended ({status}) while it was loaded: {error}"),

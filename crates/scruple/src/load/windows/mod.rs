@@ -1,5 +1,6 @@
 //! A load under way: windows of one server after the other, and their results.
 
+pub mod accounts;
 pub mod engine;
 pub mod passes;
 pub mod pool;
@@ -7,7 +8,8 @@ pub mod readings;
 pub mod script;
 pub mod setup;
 
-pub use engine::{Engine, Looking};
+pub use accounts::Accounts;
+pub use engine::{Engine, Looking, reached_at};
 pub use pool::{Aside, Pool, Slice};
 pub use script::{Played, Script};
 pub use setup::{Side, add_yardstick, part_name, plan, rates, sides};

@@ -1,0 +1,193 @@
+//! The end of the process that loads.
+
+use super::{Answer, Ask};
+use crate::fault::{Code, Fault};
+use crate::load::windows::Accounts;
+use scruple_core::provenance::Provenance;
+use scruple_measure::load::cost::sheet::Sheet;
+use std::cell::RefCell;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::rc::Rc;
+
+/// How the process beside the servers is started, and how its node is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// The words that start it.
+    pub words: Vec<String>,
+    /// The host name or address of its node.
+    pub address: String,
+}
+
+/// The process beside the servers. Dropping the value ends it, and the servers with it.
+pub struct Link {
+    child: Child,
+    /// `None` once the stream is closed, which ends the process.
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    address: String,
+    /// The name of the node.
+    pub node: String,
+    /// The provenance of the node.
+    pub machine: Provenance,
+}
+
+impl Link {
+    /// Starts the process beside the servers.
+    ///
+    /// # Errors
+    /// The process cannot be started, or it refuses to start servers.
+    pub fn start(beside: &Beside) -> Result<Link, Fault> {
+        let failed =
+            |error| Fault::usage(format!("cannot start a process on the node of the servers: {error}"));
+        let (program, arguments) = beside.words.split_first().ok_or_else(|| Fault::internal("no words"))?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(Fault::internal("a process without streams"));
+        };
+        let machine = Provenance::default();
+        let (from, address) = (BufReader::new(from), beside.address.clone());
+        let mut link = Link { child, to: Some(to), from, address, node: String::new(), machine };
+        match link.read()? {
+            Answer::Ready(node, machine) => (link.node, link.machine) = (node, *machine),
+            other => return Err(link.unexpected(&other)),
+        }
+        Ok(link)
+    }
+
+    /// Starts a server there. Returns whether its processes are known.
+    ///
+    /// # Errors
+    /// The server does not start, or cannot be reached from here.
+    pub fn start_server(&mut self, side: usize) -> Result<bool, Fault> {
+        match self.ask(&Ask::Start(side, self.address.clone()), &|| 0)? {
+            Answer::Started(known) => Ok(known),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Returns the host name or address of the node.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Returns how a server ended, if it did.
+    pub fn status(&mut self, side: usize) -> Option<String> {
+        match self.ask(&Ask::Status(side), &|| 0) {
+            Ok(Answer::Status(status)) => status,
+            _ => None,
+        }
+    }
+
+    fn ask(&mut self, ask: &Ask, handled: &dyn Fn() -> u64) -> Result<Answer, Fault> {
+        self.say(ask)?;
+        loop {
+            match self.read()? {
+                Answer::HowMany => self.say(&Ask::Handled(handled()))?,
+                answer => return Ok(answer),
+            }
+        }
+    }
+
+    fn say(&mut self, ask: &Ask) -> Result<(), Fault> {
+        let line = serde_json::to_string(ask).map_err(Fault::internal)?;
+        let Some(to) = &mut self.to else { return Err(gone(&self.node)) };
+        let written = writeln!(to, "{line}").and_then(|()| to.flush());
+        written.map_err(|_| gone(&self.node))
+    }
+
+    fn read(&mut self) -> Result<Answer, Fault> {
+        let mut line = String::new();
+        match self.from.read_line(&mut line) {
+            Ok(0) | Err(_) => Err(gone(&self.node)),
+            Ok(_) => serde_json::from_str(&line).map_err(|error| {
+                Fault::internal(format!("the node of the servers says ‘{}’: {error}", line.trim()))
+            }),
+        }
+    }
+
+    fn unexpected(&self, answer: &Answer) -> Fault {
+        match answer {
+            Answer::Failed(why) => Fault::program(why),
+            other => Fault::internal(format!("the node of the servers says {other:?}")),
+        }
+    }
+}
+
+/// Such an end is no error of the unit: it may be done again.
+fn gone(node: &str) -> Fault {
+    Fault {
+        code: Code::Interrupted,
+        message: format!("the process beside the servers has ended, on the node ‘{node}’"),
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        drop(self.to.take());
+        // It ends by itself when its input ends; how it ended says nothing.
+        let _ = self.child.wait();
+    }
+}
+
+/// The accounts of a server on the other node. Accounts are lost if the process there has ended.
+pub struct Distant {
+    link: Rc<RefCell<Link>>,
+    side: usize,
+}
+
+impl Distant {
+    /// Creates the accounts of a server that the other process has started.
+    pub fn new(link: Rc<RefCell<Link>>, side: usize) -> Distant {
+        Distant { link, side }
+    }
+
+    fn ask(&self, ask: Ask, handled: &dyn Fn() -> u64) -> Result<Answer, String> {
+        match self.link.borrow_mut().ask(&ask, handled) {
+            Ok(Answer::Failed(why)) => Err(why),
+            Ok(answer) => Ok(answer),
+            Err(fault) => Err(fault.message),
+        }
+    }
+}
+
+impl Accounts for Distant {
+    fn begin(&mut self, handled: &dyn Fn() -> u64) -> Result<(), String> {
+        self.ask(Ask::Begin(self.side), handled).map(|_| ())
+    }
+
+    fn mark(&mut self, handled: &dyn Fn() -> u64) -> Result<(), String> {
+        self.ask(Ask::Mark(self.side), handled).map(|_| ())
+    }
+
+    fn end(&mut self, handled: &dyn Fn() -> u64) {
+        // A window that did not end is left out.
+        let _ = self.ask(Ask::End(self.side), handled);
+    }
+
+    fn windows(&mut self) -> usize {
+        match self.ask(Ask::Windows(self.side), &|| 0) {
+            Ok(Answer::Windows(windows)) => windows,
+            _ => 0,
+        }
+    }
+
+    fn costs_from(&mut self, first: usize) -> Vec<Vec<(String, f64)>> {
+        match self.ask(Ask::Costs(self.side, first), &|| 0) {
+            Ok(Answer::Costs(costs)) => costs,
+            _ => Vec::new(),
+        }
+    }
+
+    fn sheet(self: Box<Self>) -> Option<Sheet> {
+        match self.ask(Ask::Account(self.side), &|| 0) {
+            Ok(Answer::Account(account)) => account.map(|account| account.sheet()),
+            _ => None,
+        }
+    }
+}

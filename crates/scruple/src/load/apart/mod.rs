@@ -1,0 +1,57 @@
+//! Servers on another node than the one that loads them.
+//!
+//! The process that loads starts a second one on the other node, by words such as those of `srun`. The second one
+//! starts the servers there and reads their accounts. Both talk by lines of JSON over its standard input and output.
+//! Where one of them ends, the other sees the end of the stream and ends, too, with everything that it has started.
+
+mod client;
+mod server;
+
+pub use client::{Beside, Distant, Link};
+pub use server::serve;
+
+use scruple_core::provenance::Provenance;
+use scruple_measure::load::cost::account::Account;
+use serde::{Deserialize, Serialize};
+
+/// What the process that loads says. Servers are numbered in the order of the arms.
+#[derive(Debug, Serialize, Deserialize)]
+enum Ask {
+    /// Start this server, which clients reach at this host.
+    Start(usize, String),
+    /// Start a window.
+    Begin(usize),
+    /// End a window and start the next.
+    Mark(usize),
+    /// End a window.
+    End(usize),
+    /// So many requests have been handled.
+    Handled(u64),
+    /// Tell the number of windows.
+    Windows(usize),
+    /// Tell the costs of a request in each window from this one on.
+    Costs(usize, usize),
+    /// Tell what the counters showed.
+    Account(usize),
+    /// Tell how the server ended, if it did.
+    Status(usize),
+}
+
+/// What the process beside the servers answers.
+#[derive(Debug, Serialize, Deserialize)]
+enum Answer {
+    /// It is ready, on this node.
+    Ready(String, Box<Provenance>),
+    /// It is done.
+    Done,
+    /// How many requests have been handled? Another answer follows.
+    HowMany,
+    /// The server runs. The flag says whether its processes are known.
+    Started(bool),
+    Windows(usize),
+    Costs(Vec<Vec<(String, f64)>>),
+    Account(Option<Box<Account>>),
+    Status(Option<String>),
+    /// It could not be done.
+    Failed(String),
+}

@@ -1,0 +1,56 @@
+//! The remarks on a load.
+
+use super::windows::{Loads, Side};
+use scruple_core::run::Run;
+use scruple_core::unit::{Unit, grouped, quantity};
+use scruple_measure::load::{Doubt, Failure};
+
+/// Adds remarks on how the requests were read.
+pub fn note(run: &mut Run, sides: &[Side]) {
+    // The remarks of one server suffice, because all servers receive the same requests.
+    for text in sides.iter().take(1).flat_map(|side| &side.notes) {
+        run.warn("recording", text.clone());
+    }
+}
+
+/// Adds the remarks that a reader needs in order not to be misled.
+pub fn remark(run: &mut Run, loads: &Loads) {
+    let several = loads.servers.len() > 1;
+    let division = loads.division;
+    if several && division.turns < division.windows {
+        let turn = quantity(division.turn(&loads.plan).as_nanos() as f64, &Unit::Nanoseconds);
+        let text = format!(
+            "each server is loaded in turns of {turn}: what happens between its turns is not seen, a stall that goes on \
+             at the end of a turn is seen in part, and a queue has no longer than a turn to grow. Load a server by \
+             itself, and for longer, to see these"
+        );
+        run.warn("turns", text);
+    }
+    for server in &loads.servers {
+        let of = if several { format!("‘{}’: ", server.name) } else { String::new() };
+        let all = server.pool.windows;
+        // A turn may end during a pause for which later answers would have compensated. Therefore this doubt is ignored
+        // if the server kept up on the whole.
+        let kept_up = !server.pool.fell_behind() && server.pool.failures.of(Failure::Unsent) == 0;
+        let told = |(doubt, _): &&(Doubt, usize)| !(kept_up && doubt.code == "rate-not-met");
+        let turns = loads.division.turns;
+        for (doubt, times) in server.pool.doubts.iter().filter(told) {
+            let often = if turns > 1 { format!(" ({times} of {turns} turns)") } else { String::new() };
+            run.warn(&doubt.code, format!("{of}{}{often}", doubt.text));
+        }
+        if server.pool.unfinished > 0 {
+            let text = "sessions were under way at the end: their requests count, they themselves do not";
+            run.warn("unfinished", format!("{of}{} {text}", grouped(server.pool.unfinished as f64)));
+        }
+        if server.void > 0 {
+            run.warn(
+                "void",
+                format!("{of}{} of {all} windows are void, because the generator itself was late or starved: they are set apart", server.void),
+            );
+        }
+        if server.sheet.iter().flat_map(|sheet| &sheet.growth).any(|growth| growth.is_leak()) {
+            let text = "the server’s memory grows with the requests and does not stop: a leak, or a heap that still fills";
+            run.warn("leak", format!("{of}{text}"));
+        }
+    }
+}

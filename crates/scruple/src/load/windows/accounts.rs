@@ -1,0 +1,56 @@
+//! The accounts of a server around windows of load: what its processes have used.
+
+use scruple_measure::load::cost::sheet::{Sheet, Watch};
+
+/// Reads the accounts of a server, on this machine or on another.
+pub trait Accounts {
+    /// Starts a window. `handled` returns the number of requests of the load that have been handled so far.
+    ///
+    /// # Errors
+    /// The server is gone.
+    fn begin(&mut self, handled: &dyn Fn() -> u64) -> Result<(), String>;
+
+    /// Ends a window and starts the next.
+    ///
+    /// # Errors
+    /// The server is gone.
+    fn mark(&mut self, handled: &dyn Fn() -> u64) -> Result<(), String>;
+
+    /// Ends a window.
+    fn end(&mut self, handled: &dyn Fn() -> u64);
+
+    /// Returns the number of windows so far.
+    fn windows(&mut self) -> usize;
+
+    /// Returns the cost of a request in each window from `first` on, by the key of the counter's metric.
+    fn costs_from(&mut self, first: usize) -> Vec<Vec<(String, f64)>>;
+
+    /// Returns the sheet of all windows, or `None` if the accounts are lost.
+    fn sheet(self: Box<Self>) -> Option<Sheet>;
+}
+
+impl Accounts for Watch {
+    fn begin(&mut self, handled: &dyn Fn() -> u64) -> Result<(), String> {
+        Watch::begin(self, handled, &mut Vec::new).map_err(|error| error.to_string())
+    }
+
+    fn mark(&mut self, handled: &dyn Fn() -> u64) -> Result<(), String> {
+        Watch::mark(self, handled, &mut Vec::new).map_err(|error| error.to_string())
+    }
+
+    fn end(&mut self, handled: &dyn Fn() -> u64) {
+        Watch::end(self, handled, None, &mut Vec::new);
+    }
+
+    fn windows(&mut self) -> usize {
+        Watch::windows(self)
+    }
+
+    fn costs_from(&mut self, first: usize) -> Vec<Vec<(String, f64)>> {
+        Watch::costs_from(self, first)
+    }
+
+    fn sheet(self: Box<Self>) -> Option<Sheet> {
+        Some(self.finish())
+    }
+}
