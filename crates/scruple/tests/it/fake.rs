@@ -26,8 +26,13 @@ pub fn bench(place: &Place, options: &[&str], words: &[&str]) -> Answer {
 
 /// Like [`bench`], without the fixed options.
 pub fn bench_freely(place: &Place, options: &[&str], words: &[&str]) -> Answer {
+    place.run(bench_words(place, options, words))
+}
+
+/// The words of `scruple bench` with `options` on the fake bench program with the arguments `words`.
+pub fn bench_words(place: &Place, options: &[&str], words: &[&str]) -> Vec<String> {
     let mut all: Vec<String> = ["bench"].iter().chain(options).map(|word| (*word).to_owned()).collect();
     all.push("--".to_owned());
     all.extend(fake(place, words));
-    place.run(all)
+    all
 }

@@ -1,7 +1,7 @@
 //! `scruple run` and `scruple bench` on a farm: each node runs the whole command line, and Scruple merges their
 //! readings into one run.
 
-use crate::fake::bench;
+use crate::fake::{bench, bench_words};
 use crate::programs::skip;
 use crate::repository::blocks;
 use crate::slurm_cluster::Cluster;
@@ -245,4 +245,42 @@ fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_kille
     }
     assert_eq!(place.run(["store", "list", "--json"]).stdout.matches("\"complete\"").count(), 2);
     assert_eq!(cluster.ask(&["squeue", "-h"]), "");
+}
+
+#[test]
+fn slurm_weighs_cases_on_its_nodes_and_two_such_runs_are_compared_on_the_nodes_of_both() {
+    let cluster = match Cluster::start() {
+        Ok(cluster) => cluster,
+        Err(why) => return skip(&why),
+    };
+    let place = Place::new();
+    place.write("scruple.toml", "[farm]\nkind = \"slurm\"\n");
+    let cases = [r#"{"name":"zoo/ant","cost":5,"bytes":16}"#, r#"{"name":"zoo/bee","cost":10}"#];
+    let fixed = ["--json", "--processes", "3", "--blocks", "12", "--seed"];
+    let nodes_of = |seed: &str| -> Vec<String> {
+        let words = bench_words(&place, &[&fixed[..], &[seed]].concat(), &cases);
+        let answer = place.finish(cluster.tell(&mut place.command(words)));
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        let told = answer.json();
+        for name in ["zoo/ant", "zoo/bee"] {
+            assert_eq!(readings(&told, name, "time.wall").len(), 4 * 3 * 12, "{name}: each unit once");
+        }
+        let nodes = at(&told, "/provenance/nodes").as_array().expect("nodes").clone();
+        nodes.iter().filter_map(|node| node["name"].as_str().map(str::to_owned)).collect()
+    };
+    let (first, second) = (nodes_of("7"), nodes_of("8"));
+    let answer = place.run(["compare", "last~1", "last", "--json"]);
+    let told = answer.json();
+    let times = told["comparisons"].as_array().expect("comparisons").iter();
+    let times: Vec<&Value> = times.filter(|one| one["metric"] == "time.wall").collect();
+    assert_eq!(times.len(), 2, "{}", answer.exchange());
+    for one in times {
+        let effects = one.pointer("/nodes/effects").and_then(Value::as_object);
+        let mut named: Vec<&String> = effects.into_iter().flat_map(|all| all.keys()).collect();
+        named.sort();
+        let mut common: Vec<&String> = first.iter().filter(|node| second.contains(node)).collect();
+        common.sort();
+        // One node says nothing of others.
+        assert_eq!(named, if common.len() > 1 { common } else { Vec::new() }, "{one}");
+    }
 }

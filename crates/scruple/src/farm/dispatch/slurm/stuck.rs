@@ -2,7 +2,7 @@
 //! Slurm notices minutes later that the job was never launched or has ended.
 
 use super::super::Order;
-use super::{ENDING, Job, ask};
+use super::{ENDING, GRACE, Job, ask};
 use std::collections::{BTreeSet, HashMap};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -64,8 +64,9 @@ impl Stuck {
                 Wrong::Delayed | Wrong::Held => Duration::ZERO,
                 Wrong::NotLaunched => LAUNCH,
                 Wrong::Waiting => ENDING,
-                // Slurm also cancels the jobs that wait for this one. By this time none of them waits for it any more.
-                Wrong::Ended => 3 * ENDING,
+                // Slurm also cancels the jobs that wait for this one. By this time none of them waits for it any more, and
+                // its node is needed.
+                Wrong::Ended => ENDING + GRACE,
             };
             if now - since < patience || (it != Wrong::Delayed && !self.helped.insert(key)) {
                 continue;
