@@ -119,11 +119,16 @@ fn a_change_of_a_history_is_one_where_the_nodes_settle_it() {
     // A Student interval with three degrees of freedom over nodes whose standard deviation is 0.16 %.
     assert!((interval.high - interval.low - 0.0052).abs() < 0.002, "{interval:?}");
     assert!(agreed.by_nodes[0].stands);
+    let whole = agreed.whole.expect("both ends were weighed");
+    assert!(whole.surely && whole.interval.is_some_and(|whole| whole.contains(1.03)), "{whole:?}");
     // All readings together show 2.5 %, but the nodes disagree: a fifth node may be slower or faster.
     let apart = on_four_nodes([0.06, 0.05, -0.01, 0.0]);
     assert!(apart.changes.is_empty() && apart.borders.is_empty(), "{:?}", apart.changes);
     assert_eq!(apart.levels.len(), 1);
     assert!(!apart.by_nodes.is_empty() && apart.by_nodes.iter().all(|one| !one.stands));
+    // Nor does the range as a whole take longer for certain.
+    let whole = apart.whole.expect("both ends were weighed");
+    assert!(!whole.surely && whole.interval.is_some_and(|whole| whole.contains(1.0)), "{whole:?}");
 }
 
 /// Two arms that nodes have timed side by side, in `blocks` blocks each. On each node, the second arm takes longer by

@@ -3,7 +3,7 @@
 
 use crate::history::{ByNodes, History, Series, over_nodes};
 
-/// Replaces the effects of noisy changes by their effects over the nodes. A change is removed, and the levels around it
+/// Replaces the effects of noisy changes, and those between the ends, by their effects over the nodes. A change is removed, and the levels around it
 /// are joined, if its interval over the nodes contains a ratio of 1 or is not known.
 pub(super) fn settle(history: &History, all: &mut [Series]) {
     if history.run.provenance.nodes.len() < 2 {
@@ -36,7 +36,27 @@ pub(super) fn settle(history: &History, all: &mut [Series]) {
                 }
             }
         }
+        settle_ends(history, series);
     }
+}
+
+/// Replaces the effect between the first and the last version by that over the nodes. Where they are on different levels,
+/// it is the effect between these levels.
+fn settle_ends(history: &History, series: &mut Series) {
+    let Some(whole) = &mut series.whole else { return };
+    let level = |version: usize| {
+        let level = series.levels.iter().find(|(first, last, _)| (*first..=*last).contains(&version));
+        level.map_or(version..=version, |(first, last, _)| *first..=*last)
+    };
+    let (from, to) = match (level(whole.from), level(whole.to)) {
+        (from, to) if from == to => (whole.from..=whole.from, whole.to..=whole.to),
+        levels => levels,
+    };
+    let Some(found) = over_nodes(history, (&series.subject, &series.metric), from, to) else { return };
+    let effect = found.joined.map(|joined| joined.effect).ok();
+    whole.ratio = effect.map_or(whole.ratio, |effect| effect.ratio);
+    whole.interval = effect.map(|effect| effect.interval);
+    whole.surely = effect.is_some_and(|effect| !effect.interval.contains(1.0));
 }
 
 /// Joins the level that begins at version `at` with the level before it.
