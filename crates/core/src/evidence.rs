@@ -2,6 +2,10 @@
 //!
 //! Verdicts, gates, sentences, tables and JSON read only [`Evidence`], so that they all rest on the same knowledge.
 
+mod readings;
+
+pub use readings::Readings;
+
 use crate::stats::paired::{self, Effect, Why};
 use crate::stats::processes;
 use crate::stats::quantile::{Interval, median};

@@ -54,6 +54,8 @@ pub struct Finding {
     pub comparison: Option<Comparison>,
     /// Whether the finding decides the gate; else it only informs.
     pub gates: bool,
+    /// The smallest and the largest reading of the reference, where they keep a count from deciding.
+    pub varies: Option<[f64; 2]>,
     /// The outcome of the comparison.
     pub outcome: Outcome,
     /// Why a change is accepted, or why the outcome is unknown.
@@ -83,6 +85,7 @@ fn finding(run: &Run, judged: &Judged, rules: &Rules) -> Option<Finding> {
     let metric = declaration(&judged.metric, arm.sample(&judged.metric)?);
     let name = without_version(arm).to_owned();
     let said = outcome(&judged.comparison, &metric);
+    let weight = weight(&metric, sample, run.terms.margin, rules);
     let accepted = (said == Outcome::Regression).then(|| accepted(rules, &name, &metric)).flatten();
     Some(Finding {
         subject: name,
@@ -90,7 +93,8 @@ fn finding(run: &Run, judged: &Judged, rules: &Rules) -> Option<Finding> {
         arm: judged.arm.clone(),
         metric: judged.metric.clone(),
         comparison: Some(judged.comparison.clone()),
-        gates: decides(&metric, sample, run.terms.margin, rules),
+        gates: weight.gates,
+        varies: weight.varies,
         outcome: if accepted.is_some() { Outcome::Accepted } else { said },
         why: accepted.or(judged.comparison.evidence.why().map(|why| why.to_string())),
     })
@@ -107,7 +111,8 @@ fn lost(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
         let (Some(reference), Some(arm)) = (subject(run, reference), subject(run, arm)) else { continue };
         for key in reference.figures.keys() {
             let Some(sample) = reference.sample(key).filter(|_| arm.sample(key).is_none()) else { continue };
-            if !decides(&declaration(key, sample), sample, run.terms.margin, rules) {
+            let weight = weight(&declaration(key, sample), sample, run.terms.margin, rules);
+            if !weight.gates {
                 continue;
             }
             found.push(Finding {
@@ -117,6 +122,7 @@ fn lost(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
                 metric: key.clone(),
                 comparison: None,
                 gates: true,
+                varies: None,
                 outcome: Outcome::CantTell,
                 why: Some(arm.absent(key).unwrap_or("it could not be read any more").to_owned()),
             });
@@ -136,23 +142,27 @@ pub fn without_version(arm: &Arm) -> &str {
     cut.map_or(arm.name.as_str(), |(name, _)| name)
 }
 
-/// Whether a metric decides: because the rules name it, or because it is counted, is shown in tables, and repeated at
-/// the reference in this run.
-fn decides(metric: &Metric, reference: &Sample, margin: f64, rules: &Rules) -> bool {
+/// Whether a metric decides, and what keeps one that would from it.
+struct Weight {
+    gates: bool,
+    varies: Option<[f64; 2]>,
+}
+
+/// A metric decides because the rules name it, or because it is counted, is shown in tables, and repeated at the
+/// reference in this run.
+fn weight(metric: &Metric, reference: &Sample, margin: f64, rules: &Rules) -> Weight {
     if !rules.metrics.is_empty() {
-        return rules.metrics.iter().any(|pattern| metric.matches(pattern));
+        return Weight { gates: rules.metrics.iter().any(|pattern| metric.matches(pattern)), varies: None };
     }
     let counted =
         metric.pass == Pass::Counting && metric.quality <= Quality::Near && metric.unit != Unit::Nanoseconds;
     let shown = DEFAULT_METRICS.contains(&metric.key.as_ref()) || metric.key == "instructions";
     let own = self::metric(&metric.key).is_none() && !metric.key.ends_with(crate::judge::RESOLUTION);
-    counted && (shown || own) && repeats(reference, margin)
-}
-
-fn repeats(sample: &Sample, margin: f64) -> bool {
-    let low = sample.readings.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = sample.readings.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    high - low <= low.abs() * margin * REPEATS
+    let would = counted && (shown || own);
+    let low = reference.readings.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = reference.readings.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let repeats = high - low <= low.abs() * margin * REPEATS;
+    Weight { gates: would && repeats, varies: (would && !repeats).then_some([low, high]) }
 }
 
 fn outcome(comparison: &Comparison, metric: &Metric) -> Outcome {
@@ -285,6 +295,8 @@ mod tests {
     fn what_varies_at_the_reference_decides_only_where_it_is_named() {
         let vary = run(&[("malloc.bytes", &[4096.0, 5000.0, 4800.0])], &[("malloc.bytes", &[9000.0; 3])]);
         assert!(said(&vary, &Rules::default()).1.iter().all(|(_, gates, _)| !gates));
+        let found = findings(&vary, &compare_pairs(&pairs(&vary), &vary.terms), &Rules::default());
+        assert_eq!(found[0].varies, Some([4096.0, 5000.0]));
         let named = Rules { metrics: vec!["malloc".to_owned()], ..Rules::default() };
         assert!(said(&vary, &named).1.iter().all(|(_, gates, _)| *gates));
     }

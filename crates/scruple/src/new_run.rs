@@ -1,4 +1,4 @@
-//! What every run needs at its start: an id, the provenance, and an interruption flag.
+//! What every run needs at its start: an id, the provenance, its passes, and an interruption flag.
 
 use crate::address::without_password;
 use crate::fault::Fault;
@@ -13,6 +13,38 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Which passes of a run are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passes {
+    /// Those for time, and all others.
+    All,
+    /// The timing pass only.
+    TimeOnly,
+    /// All but the timing pass.
+    CountOnly,
+}
+
+impl Passes {
+    /// The passes that the options `--time-only` and `--count-only`, which exclude each other, ask for.
+    pub fn asked(time_only: bool, count_only: bool) -> Passes {
+        match (time_only, count_only) {
+            (true, _) => Passes::TimeOnly,
+            (false, true) => Passes::CountOnly,
+            (false, false) => Passes::All,
+        }
+    }
+
+    /// Whether time is measured.
+    pub fn time(self) -> bool {
+        self != Passes::CountOnly
+    }
+
+    /// Whether anything besides time is measured.
+    pub fn count(self) -> bool {
+        self != Passes::TimeOnly
+    }
+}
 
 /// Creates a run without arms. Its provenance contains the digests of the programs at these paths.
 pub fn empty_run(seed: Option<u64>, label: Option<&str>, terms: Terms, programs: &[&Path]) -> Run {

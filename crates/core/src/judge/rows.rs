@@ -3,14 +3,14 @@
 use super::{
     Judged, POOLED, Pair, between_runs, cases, declaration, floor_of, on_nodes, pooled, waiting_share,
 };
-use crate::evidence::{Evidence, Replicate};
+use crate::evidence::{Evidence, Readings, Replicate};
 use crate::metric::{Better, Pass, Quality};
 use crate::run::Terms;
 use crate::sample::Sample;
 use crate::stats::quantile::median;
 use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
-use crate::verdict::{self, Comparison, Entry};
+use crate::verdict::{self, Comparison};
 
 /// Compares these pairs in every metric that both arms of a pair have, metric by metric.
 ///
@@ -182,7 +182,7 @@ fn compared<'a>(
     match between_runs::reach(key, pair, level) {
         Ok(machine) => {
             let resolution = resolution.max(machine);
-            Compared::Noisy(Readings { left, right, paired, replicate, resolution })
+            Compared::Noisy(Readings { reference: left, arm: right, paired, replicate, resolution })
         }
         Err(why) => Compared::Counted(Evidence::without(why, &left, &right)),
     }
@@ -203,29 +203,5 @@ pub(super) fn replicates_of(pair: &Pair<'_>, reference: &Sample, arm: &Sample) -
         (Subject::Request { .. }, true) => cases::by_turn(reference, arm, pair.paired),
         (_, true) => (left, right, Replicate::Block),
         (_, false) => (left, right, Replicate::Launch),
-    }
-}
-
-struct Readings {
-    left: Vec<f64>,
-    right: Vec<f64>,
-    paired: bool,
-    replicate: Replicate,
-    resolution: f64,
-}
-
-impl Readings {
-    fn evidence(&self, level: f64) -> Evidence {
-        let entry = Entry {
-            reference: &self.left,
-            arm: &self.right,
-            paired: self.paired,
-            replicate: self.replicate,
-            resolution: self.resolution,
-            // Only the evidence is used here, so direction and margin do not matter.
-            lower_is_better: true,
-            margin: 0.0,
-        };
-        entry.evidence(level)
     }
 }

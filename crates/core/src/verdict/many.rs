@@ -1,61 +1,25 @@
 //! Several comparisons at once, with a bound on the probability that any of them is wrong.
 
 use super::{Comparison, Verdict};
-use crate::evidence::{Evidence, Replicate};
+use crate::evidence::Readings;
 use crate::stats::holm::holm;
 
 /// One row of a table of comparisons of noisy metrics.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
-    /// The readings of the reference.
-    pub reference: &'a [f64],
-    /// The readings of the arm.
-    pub arm: &'a [f64],
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// What was read of both arms.
+    pub readings: Readings,
     /// Whether less of the metric is better.
     pub lower_is_better: bool,
     /// The margin, as a ratio less 1.
     pub margin: f64,
-    /// Whether the i-th readings of both arms were taken in one block.
-    pub paired: bool,
-    /// What one reading stands for.
-    pub replicate: Replicate,
-    /// How much identical programs may differ, as a ratio less 1.
-    pub resolution: f64,
-}
-
-impl Entry<'_> {
-    /// The evidence of the entry at this confidence level.
-    pub fn evidence(&self, level: f64) -> Evidence {
-        let of_blocks = || match self.paired {
-            true => Evidence::of_blocks(self.reference, self.arm, level),
-            false => Evidence::of_samples(self.reference, self.arm, level),
-        };
-        let found = match self.replicate {
-            Replicate::Block => of_blocks(),
-            Replicate::Process => Evidence::of_processes(self.reference, self.arm, self.paired, level),
-            Replicate::Turn => Evidence::of_turns(self.reference, self.arm, self.paired, level),
-            Replicate::Nodes { nodes, of_class } => {
-                Evidence::of_nodes(self.reference, self.arm, (nodes, of_class), level)
-            }
-            Replicate::Launch => match of_blocks() {
-                Evidence::Absent { .. } => Evidence::of_handful(self.reference, self.arm, level),
-                found => found,
-            },
-        };
-        match found {
-            Evidence::Interval { effect, of, .. } => {
-                Evidence::Interval { effect, of, resolution: self.resolution }
-            }
-            found => found,
-        }
-    }
 }
 
 /// Compares all entries, in the order given, so that all verdicts together hold at `level`.
-pub fn compare_many(entries: &[Entry<'_>], level: f64) -> Vec<Comparison> {
+pub fn compare_many(entries: &[Entry], level: f64) -> Vec<Comparison> {
     hold_together(entries.len(), level, |i, level| {
         let entry = &entries[i];
-        Comparison::of(entry.evidence(level), entry.lower_is_better, entry.margin)
+        Comparison::of(entry.readings.evidence(level), entry.lower_is_better, entry.margin)
     })
 }
 

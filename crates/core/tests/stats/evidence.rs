@@ -1,7 +1,7 @@
 //! Error rates of verdicts and limits on two arms that do not differ, for every kind of evidence.
 
 use crate::noise::processes;
-use scruple_core::evidence::{Evidence, Replicate};
+use scruple_core::evidence::{Evidence, Readings, Replicate};
 use scruple_core::stats::quantile::median;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::verdict::{Comparison, Entry, Verdict, compare_many};
@@ -33,8 +33,17 @@ fn rarely(what: &str, found: &Wrong) {
 }
 
 fn entry<'a>(reference: &'a [f64], arm: &'a [f64], paired: bool, replicate: Replicate) -> Comparison {
-    let entry =
-        Entry { reference, arm, lower_is_better: true, margin: 0.02, paired, replicate, resolution: 0.0 };
+    let entry = Entry {
+        readings: Readings {
+            reference: reference.to_vec(),
+            arm: arm.to_vec(),
+            paired,
+            replicate,
+            resolution: 0.0,
+        },
+        lower_is_better: true,
+        margin: 0.02,
+    };
     compare_many(&[entry], 0.95).remove(0)
 }
 
@@ -117,13 +126,15 @@ fn a_limit_on_peak_memory_is_never_exceeded_by_pages_alone() {
         let (a, b) = (pages(), pages());
         let resolution = 300_000.0 / median(&a);
         let entry = Entry {
-            reference: &a,
-            arm: &b,
+            readings: Readings {
+                reference: a.to_vec(),
+                arm: b.to_vec(),
+                paired: true,
+                replicate: Replicate::Launch,
+                resolution,
+            },
             lower_is_better: true,
             margin: 0.02,
-            paired: true,
-            replicate: Replicate::Launch,
-            resolution,
         };
         compare_many(&[entry], 0.95).remove(0)
     });

@@ -1,6 +1,6 @@
 //! Verdicts, margins, and the reasons for which no verdict is given.
 
-use scruple_core::evidence::Replicate;
+use scruple_core::evidence::{Readings, Replicate};
 use scruple_core::judge::{Judged, headline};
 use scruple_core::stats::paired::{self, Why};
 use scruple_core::stats::rng::Pcg;
@@ -149,13 +149,15 @@ fn what_identical_programs_may_differ_by_is_no_small_difference() {
     let (reference, arm) = pairs(0.05, &spread(20, 0.04));
     let found = |resolution: f64| {
         let entry = Entry {
-            reference: &reference,
-            arm: &arm,
+            readings: Readings {
+                reference: reference.to_vec(),
+                arm: arm.to_vec(),
+                paired: true,
+                replicate: Replicate::Block,
+                resolution,
+            },
             lower_is_better: true,
             margin: 0.02,
-            paired: true,
-            replicate: Replicate::Block,
-            resolution,
         };
         let found = compare_many(&[entry], 0.95).remove(0);
         let bounds = found.evidence.ratio_bounds().expect("twenty blocks suffice");
@@ -169,14 +171,16 @@ fn what_identical_programs_may_differ_by_is_no_small_difference() {
 fn a_table_is_read_at_stricter_levels_until_others_are_decided() {
     let (reference, clear) = pairs(0.5, &spread(40, 0.01));
     let (_, unsure) = pairs(0.0, &spread(40, 0.5));
-    let entry = |arm| Entry {
-        reference: &reference,
-        arm,
+    let entry = |arm: &[f64]| Entry {
+        readings: Readings {
+            reference: reference.to_vec(),
+            arm: arm.to_vec(),
+            paired: true,
+            replicate: Replicate::Block,
+            resolution: 0.0,
+        },
         lower_is_better: true,
         margin: 0.02,
-        paired: true,
-        replicate: Replicate::Block,
-        resolution: 0.0,
     };
     let table = [entry(clear.as_slice()), entry(&unsure), entry(&clear), entry(&clear)];
     let found = compare_many(&table, 0.95);
@@ -363,13 +367,15 @@ fn fewer_processes_than_show_their_spread_have_no_verdict() {
         let reference = vec![100.0; processes];
         let arm: Vec<f64> = (0..processes).map(|i| 105.0 + 0.01 * i as f64).collect();
         let entry = Entry {
-            reference: &reference,
-            arm: &arm,
+            readings: Readings {
+                reference: reference.to_vec(),
+                arm: arm.to_vec(),
+                paired: false,
+                replicate: Replicate::Process,
+                resolution: 0.0,
+            },
             lower_is_better: true,
             margin: 0.01,
-            paired: false,
-            replicate: Replicate::Process,
-            resolution: 0.0,
         };
         let found = compare_many(&[entry], 0.95).remove(0);
         (found.verdict, found.evidence.why())

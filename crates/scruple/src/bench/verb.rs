@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::farm::Farm;
 use crate::farm::send_command_line::{By, hand_out};
 use crate::fault::{Code, Fault};
-use crate::new_run;
+use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
@@ -277,8 +277,7 @@ fn effort(args: &BenchArgs) -> Result<SuiteEffort, Fault> {
         exact_blocks: unhurried && args.blocks.is_some(),
         budget: args.budget.as_deref().map_or(Ok(budget), values::duration)?,
         case_limit: values::duration(&args.case_limit)?,
-        time_only: args.time_only,
-        count_only: args.count_only,
+        passes: Passes::asked(args.time_only, args.count_only),
         list_only: args.list,
     })
 }

@@ -21,7 +21,7 @@ use crate::history::resolve::{RequestedSubjects, put_here};
 use crate::history::two_revisions::{self, Revisions};
 use crate::history::verb::start_launcher;
 use crate::history::{Starter, Template};
-use crate::new_run;
+use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
@@ -181,8 +181,7 @@ fn suite(
         exact_blocks: false,
         budget: values::duration(&args.budget)?,
         case_limit: CASE_LIMIT,
-        time_only: false,
-        count_only: false,
+        passes: Passes::All,
         list_only: false,
     };
     let mut suite = Suite::open(sides, run, &Selection::default(), effort, interrupted, work.path())?;

@@ -11,7 +11,7 @@ use scruple_core::metric::Quality;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::Sample;
 use scruple_core::subject::Role;
-use scruple_core::unit::{exact, quantity};
+use scruple_core::unit::{Unit, exact, quantity};
 use std::collections::BTreeSet;
 
 /// A run that the gate judges.
@@ -38,6 +38,8 @@ pub struct Row {
     pub change: String,
     /// The verdict in words.
     pub verdict: String,
+    /// The unit of the metric.
+    pub unit: Unit,
 }
 
 /// The result for a limit of one arm.
@@ -62,6 +64,8 @@ pub struct Summary {
     pub labels: Option<[String; 2]>,
     /// The results for the metrics, the worst first.
     pub rows: Vec<Row>,
+    /// Which counts do not decide because they vary at the reference; empty if none.
+    pub varying: String,
     /// The results for the limits.
     pub limits: Vec<Limit>,
     /// The functions that regressions come from.
@@ -126,6 +130,7 @@ impl Summary {
         Ok(Summary {
             kept,
             labels: context.labels,
+            varying: varying(&rows),
             rows,
             limits,
             origins: context.origins,
@@ -181,7 +186,7 @@ impl Summary {
 /// Writes the texts of a finding. Returns `None` if the finding neither decides nor is shown.
 fn row(report: &Report<'_>, finding: Finding) -> Option<Row> {
     let key = &finding.metric;
-    if !finding.gates && !report.shown.contains(key) {
+    if !finding.gates && finding.varies.is_none() && !report.shown.contains(key) {
         return None;
     }
     let value = |name: &str| {
@@ -189,6 +194,7 @@ fn row(report: &Report<'_>, finding: Finding) -> Option<Row> {
         let known = arm.and_then(|arm| Some((arm.sample(key)?, report.estimate(arm, key)?)));
         known.map_or_else(|| "–".to_owned(), |(sample, estimate)| value_text(sample, &estimate))
     };
+    let unit = report.run.arms.iter().find_map(|arm| Some(arm.sample(key)?.unit.clone()))?;
     let (before, after) = (value(&finding.reference), value(&finding.arm));
     let comparison = finding.comparison.as_ref();
     Some(Row {
@@ -200,6 +206,7 @@ fn row(report: &Report<'_>, finding: Finding) -> Option<Row> {
             || "can’t tell".to_owned(),
             |comparison| verdict_words(key, comparison).into_owned(),
         ),
+        unit,
         finding,
     })
 }
@@ -218,6 +225,20 @@ fn what_decides(findings: &[Finding]) -> String {
     match titles.is_empty() {
         true => "No metric decides here.".to_owned(),
         false => format!("What decides here: {}. Everything else informs.", titles.join(", ")),
+    }
+}
+
+fn varying(rows: &[Row]) -> String {
+    let told: Vec<String> = rows
+        .iter()
+        .filter_map(|row| {
+            let [low, high] = row.finding.varies?.map(|reading| exact(reading, &row.unit));
+            Some(format!("{} of ‘{}’ ({low} to {high} at the reference)", row.title, row.finding.subject))
+        })
+        .collect();
+    match told.is_empty() {
+        true => String::new(),
+        false => format!("Not deciding, since not the same in each run: {}.", told.join(", ")),
     }
 }
 

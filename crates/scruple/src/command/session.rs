@@ -6,6 +6,7 @@ mod remarks;
 
 use super::arms::{Hooks, Prepared};
 use crate::fault::{Code, Fault};
+use crate::new_run::Passes;
 use crate::progress::Progress;
 use crate::store::{RunWriter, Store};
 use scruple_core::judge;
@@ -39,10 +40,8 @@ pub struct Effort {
     pub at_most: u32,
     /// The measuring time after which the timing pass ends.
     pub budget: Duration,
-    /// Whether only the timing pass is run.
-    pub time_only: bool,
-    /// Whether the timing pass is omitted.
-    pub count_only: bool,
+    /// The passes to run.
+    pub passes: Passes,
     /// Whether each subject is launched once more to watch its memory.
     pub memory_map: bool,
 }
@@ -170,13 +169,13 @@ impl CommandPasses {
     /// Runs the passes one after the other. The budget applies to their total time.
     fn take_measuring_passes(&mut self, effort: &Effort) -> Result<(), Stop> {
         let mut block_time = None;
-        if !effort.time_only {
+        if effort.passes.count() {
             block_time = Some(self.memory_pass(effort)?);
         }
-        if !effort.count_only {
+        if effort.passes.time() {
             self.timing_pass(effort, block_time)?;
         }
-        if !effort.time_only {
+        if effort.passes.count() {
             self.counting_pass(effort, block_time.unwrap_or_default())?;
         }
         if effort.memory_map {

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::farm::Farm;
 use crate::farm::send_command_line::{By, hand_out};
 use crate::fault::{Code, Fault};
-use crate::new_run;
+use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
@@ -156,8 +156,7 @@ pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
         at_least: args.min_runs,
         at_most,
         budget: values::duration(&args.budget)?,
-        time_only: args.time_only,
-        count_only: args.count_only,
+        passes: Passes::asked(args.time_only, args.count_only),
         memory_map: args.memory_map,
     })
 }

@@ -4,6 +4,7 @@ use super::recipe::Effective;
 use super::subjects::Template;
 use crate::bench::suite::{Alike, OfCase, Selection, Side, Stop, Suite, SuiteEffort};
 use crate::fault::Fault;
+use crate::new_run::Passes;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
 use std::collections::HashMap;
@@ -105,8 +106,7 @@ impl Benches {
             exact_blocks: false,
             budget: VISIT,
             case_limit: self.time_limit.unwrap_or(Duration::from_secs(60)),
-            time_only: false,
-            count_only: false,
+            passes: Passes::All,
             list_only: false,
         };
         let run = Run {

@@ -97,6 +97,29 @@ fn one_byte_more_is_told_where_launches_are_slow() {
 }
 
 #[test]
+fn a_count_that_varies_at_the_base_does_not_decide_and_is_named() {
+    let place = Place::new();
+    let vary = arm(1.0, 1)
+        .launches("counting", 3)
+        .with("counting", "malloc.bytes", |block| [4096.0, 5000.0, 4800.0][block % 3]);
+    let answer = scripted(
+        &place,
+        vary,
+        bytes(arm(1.0, 2), 9000.0),
+        &["--export", "check.md", "--export", "check.json"],
+    );
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let said = "Not deciding, since not the same in each run: malloc bytes of ‘new’ (4,096 B to 5,000 B at the reference).";
+    let stdout = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(stdout.contains(said), "{}", answer.exchange());
+    assert!(place.read("check.md").contains(said), "{}", place.read("check.md"));
+    let json: serde_json::Value = serde_json::from_str(&place.read("check.json")).expect("JSON");
+    let findings = at(&json, "/check/findings").as_array().cloned().unwrap_or_default();
+    let bytes = findings.iter().find(|one| one["metric"] == "malloc.bytes").expect("the finding");
+    assert_eq!((&bytes["decides"], &bytes["varies"]), (&false.into(), &serde_json::json!([4096.0, 5000.0])));
+}
+
+#[test]
 fn a_time_that_is_named_decides() {
     let place = Place::new();
     let gate = |factor: f64| scripted(&place, arm(1.0, 1), arm(factor, 2), &["--gate", "time.cpu"]);

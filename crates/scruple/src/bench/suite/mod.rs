@@ -20,6 +20,7 @@ pub use crate::command::session::Stop;
 
 use crate::address::Address;
 use crate::fault::{Code, Fault};
+use crate::new_run::Passes;
 use crate::paths;
 use crate::progress::Progress;
 use crate::store::{RunWriter, Store, add_readings};
@@ -55,10 +56,8 @@ pub struct SuiteEffort {
     pub budget: Duration,
     /// The time limit of one batch.
     pub case_limit: Duration,
-    /// Whether the counting pass is omitted.
-    pub time_only: bool,
-    /// Whether the timing pass is omitted.
-    pub count_only: bool,
+    /// The passes to run.
+    pub passes: Passes,
     /// Whether cases are only listed.
     pub list_only: bool,
 }
@@ -336,7 +335,7 @@ impl Suite {
     pub fn take(&mut self) -> Result<(), Stop> {
         let mut result = self.take_passes();
         self.screen.progress.clear();
-        if matches!(result, Err(Stop::Interrupted)) && !self.effort.count_only {
+        if matches!(result, Err(Stop::Interrupted)) && self.effort.passes.time() {
             self.leave_out_unweighed();
         }
         // The writer may not exist yet if the suite was stopped early.
@@ -375,11 +374,11 @@ impl Suite {
     }
 
     fn take_passes(&mut self) -> Result<(), Stop> {
-        match self.effort.count_only {
-            true => self.calibrate_only()?,
-            false => self.timing_pass()?,
+        match self.effort.passes.time() {
+            true => self.timing_pass()?,
+            false => self.calibrate_only()?,
         }
-        if !self.effort.time_only {
+        if self.effort.passes.count() {
             self.counting_pass()?;
         }
         self.instruction_pass()

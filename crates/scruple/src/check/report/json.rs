@@ -32,6 +32,8 @@ struct FindingView<'a> {
     reference: &'a str,
     arm: &'a str,
     decides: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    varies: Option<[f64; 2]>,
     outcome: Outcome,
     verdict: Option<Verdict>,
     effect: Option<f64>,
@@ -76,6 +78,7 @@ pub fn text(summary: &Summary) -> String {
             reference: &finding.reference,
             arm: &finding.arm,
             decides: finding.gates,
+            varies: finding.varies,
             outcome: finding.outcome,
             verdict: finding.comparison.as_ref().map(|comparison| comparison.verdict),
             effect: evidence.and_then(|evidence| evidence.effect()),

@@ -31,6 +31,9 @@ pub fn text(summary: &Summary) -> String {
     let first = |row: &&Row| row.finding.gates && row.finding.outcome < Outcome::Improvement;
     let (shown, rest): (Vec<&Row>, Vec<&Row>) = summary.rows.iter().partition(first);
     table(&shown, SHOWN, &mut out);
+    if !summary.varying.is_empty() {
+        let _ = writeln!(out, "\n{}\n", prose(&summary.varying));
+    }
     for limit in summary.limits.iter().filter(|limit| limit.kept != Kept::Yes || limit.accepted.is_some()) {
         let accepted =
             limit.accepted.as_ref().map_or_else(String::new, |why| format!("; accepted: {}", prose(why)));

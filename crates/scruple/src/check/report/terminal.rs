@@ -29,6 +29,9 @@ pub fn text(summary: &Summary, width: usize) -> String {
     }
     let _ = writeln!(out, "{style}{}{style:#}", wrap(&summary.headline(), width));
     table(summary, width, &mut out);
+    if !summary.varying.is_empty() {
+        let _ = writeln!(out, "\n{OPEN}{}{OPEN:#}", wrap(&summary.varying, width));
+    }
     for limit in &summary.limits {
         let style = self::style(limit.kept);
         let accepted = limit.accepted.as_ref().map_or_else(String::new, |why| format!("; accepted: {why}"));

@@ -73,9 +73,9 @@ impl CommandPasses {
 
     /// Returns the time to reserve for the counting pass.
     pub fn counting_reserve(&self, effort: &Effort, time: Duration) -> Duration {
-        match effort.time_only {
-            true => Duration::ZERO,
-            false => time * self.weigher.counting_launches() * COUNTING,
+        match effort.passes.count() {
+            false => Duration::ZERO,
+            true => time * self.weigher.counting_launches() * COUNTING,
         }
     }
 
