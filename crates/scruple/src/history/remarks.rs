@@ -4,7 +4,7 @@ use super::campaign::ERROR;
 use super::source::Source;
 use super::{across_nodes, view};
 use crate::store::{Entry, StoredHistory};
-use scruple_core::history::{SLOPE, State, comparable};
+use scruple_core::history::{Graph, SLOPE, State, Version, comparable};
 use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Figure;
 use scruple_core::subject::{Arm, Role, Subject};
@@ -70,22 +70,22 @@ pub fn end(history: &mut StoredHistory) {
             ),
         );
     }
-    let mut changed: Vec<String> = Vec::new();
-    let built: Vec<&Entry> = history.entries.iter().filter(|entry| !entry.outputs.is_empty()).collect();
     let params = |entry: &Entry, name: &String| {
         let is = |arm: &&Arm| arm.name == *name && arm.version.as_ref() == Some(&entry.version.commit);
         history.run.arms.iter().find(is).map(|arm| &arm.params)
     };
-    for pair in built.windows(2) {
+    let differ = |one: &Entry, other: &Entry| {
         // Output may differ between different parameters, because the work differs.
-        let differs = |(name, output): (&String, &String)| {
-            pair[0].outputs.get(name).is_some_and(|other| other != output)
-                && params(pair[0], name) == params(pair[1], name)
-        };
-        if pair[1].outputs.iter().any(differs) {
-            changed.push(pair[1].version.short().to_owned());
-        }
-    }
+        one.outputs.iter().any(|(name, output)| {
+            other.outputs.get(name).is_some_and(|other| other != output)
+                && params(other, name) == params(one, name)
+        })
+    };
+    let changed: Vec<&str> = followed(&history.entries, |entry| !entry.outputs.is_empty())
+        .into_iter()
+        .filter(|one| one.before.iter().all(|before| differ(one.weighed, before)))
+        .map(|one| one.version.short())
+        .collect();
     if let Some(first) = changed.first() {
         let more = changed.len() - 1;
         let more = if more > 0 { format!(", and at {more} more") } else { String::new() };
@@ -107,31 +107,52 @@ fn came_and_went(history: &StoredHistory) -> Vec<String> {
             cases.entry(version).or_default().insert(&arm.name);
         }
     }
+    let known = |entry: &Entry| cases.contains_key(entry.version.commit.as_str());
+    let of = |entry: &Entry| &cases[entry.version.commit.as_str()];
     let mut told = Vec::new();
-    let mut before: Option<&BTreeSet<&str>> = None;
-    for entry in history.entries.iter().filter(|entry| entry.version.state == State::Built) {
-        let Some(now) = cases.get(entry.version.commit.as_str()) else { continue };
-        if let Some(before) = before {
-            let changes = [(now, before, "new"), (before, now, "gone")];
-            for (these, those, what) in changes {
-                let names: Vec<&str> = these.difference(those).copied().collect();
-                if !names.is_empty() {
-                    let more = names.len().saturating_sub(NAMED);
-                    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                    let listed = names
-                        .iter()
-                        .take(NAMED)
-                        .map(|name| format!("‘{name}’"))
-                        .collect::<Vec<_>>()
-                        .join(", ");
-                    let verb = if names.len() == 1 { "is" } else { "are" };
-                    told.push(format!("{listed}{more} {verb} {what} at {}", entry.version.short()));
-                }
-            }
+    for one in followed(&history.entries, known) {
+        let now = of(one.weighed);
+        let anywhere: BTreeSet<&str> = one.before.iter().flat_map(|before| of(before)).copied().collect();
+        let everywhere = |name: &&str| one.before.iter().all(|before| of(before).contains(name));
+        let new: Vec<&str> = now.difference(&anywhere).copied().collect();
+        let gone: Vec<&str> = anywhere.difference(now).copied().filter(everywhere).collect();
+        for (names, what) in [(new, "new"), (gone, "gone")].into_iter().filter(|(names, _)| !names.is_empty())
+        {
+            let more = names.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let listed: Vec<String> = names.iter().take(NAMED).map(|name| format!("‘{name}’")).collect();
+            let verb = if names.len() == 1 { "is" } else { "are" };
+            told.push(format!("{}{more} {verb} {what} at {}", listed.join(", "), one.version.short()));
         }
-        before = Some(now);
     }
     told
+}
+
+/// A version, the entry that was weighed for it, and those that were weighed for the versions that it follows.
+struct Followed<'a> {
+    version: &'a Version,
+    weighed: &'a Entry,
+    before: Vec<&'a Entry>,
+}
+
+/// The versions of which something is known, each with the nearest ones before it in descent of which it is known as well.
+/// The first ones are left out. What is known of a version is also known of those with the same artefacts.
+fn followed<'a>(entries: &'a [Entry], known: impl Fn(&Entry) -> bool) -> Vec<Followed<'a>> {
+    let versions: Vec<Version> = entries.iter().map(|entry| entry.version.clone()).collect();
+    let graph = Graph::of(&versions);
+    let weighed = |place: usize| {
+        let same = entries[place].version.same_as.as_ref();
+        same.and_then(|commit| entries.iter().find(|other| other.version.commit == *commit))
+            .unwrap_or(&entries[place])
+    };
+    let known = |place: usize| known(weighed(place));
+    let places = (0..entries.len()).filter(|&place| known(place));
+    let found = places.map(|place| Followed {
+        version: &entries[place].version,
+        weighed: weighed(place),
+        before: graph.nearest(place, known).0.into_iter().map(weighed).collect(),
+    });
+    found.filter(|one| !one.before.is_empty()).collect()
 }
 
 /// Names the counts of a version that changed when it was counted again.

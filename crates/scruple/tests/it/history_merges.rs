@@ -175,3 +175,27 @@ fn a_slower_commit_on_a_branch_is_found_among_ten_merged_ones_by_looking_closer(
         );
     }
 }
+
+#[test]
+fn what_is_printed_changes_at_the_commit_that_changes_it_and_not_beside_it() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_program("the beginning", 10, 100, "puts(\"a\");");
+    repository.git(&["checkout", "--quiet", "-b", "side"]);
+    repository.write("notes", "of a branch\n");
+    repository.commit("a branch");
+    repository.git(&["checkout", "--quiet", "main"]);
+    repository.commit_program("prints more", 10, 100, "puts(\"b\");");
+    repository.git(&["merge", "--quiet", "--no-ff", "--no-edit", "-m", "the merge", "side"]);
+    repository.write("notes", "of the end\n");
+    repository.commit("the end");
+    let answer = place.history(&["--rounds", "1", "--all", "--json"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let commit = &place.recorded().version("prints more")["commit"];
+    let commit = commit.as_str().and_then(|commit| commit.get(..10)).expect("an id").to_owned();
+    let json = answer.json();
+    let told =
+        json["warnings"].as_array().expect("warnings").iter().find(|one| one["code"] == "outputs-differ");
+    let told = told.and_then(|one| one["text"].as_str()).expect("a remark");
+    assert!(told.starts_with(&format!("what is printed changes at {commit}: ")), "{told}");
+}
