@@ -7,8 +7,7 @@ logarithms, 6 ln n): one table in Markdown.
 The first rows are planted series (series.py), then real ones (real.py), which are cloned, or read from the clones
 `treeherder` and `TCPD` in DIR; where they cannot be had, their rows are left out, with the reason. One draw of slow series
 differs from the next by more than detectors do, so whether Scruple meets the aims for them is told by a second table, of
-eight draws and Scruple alone. E-divisive and PELT, which take seconds for a long series, have the first fifth of the
-planted series of each row, and their cells say so. Scruple names steps of 1 % and more in real series, half the margin of
+eight draws and Scruple alone. Scruple names steps of 1 % and more in real series, half the margin of
 commands, and all that it sees in planted ones. The exit code is 1 where Scruple misses an aim.
 """
 
@@ -26,9 +25,6 @@ from score import Score
 from series import SLOW, planted, slow
 
 SEEDS = range(1, 9)
-
-# The shares of the planted series that slow detectors have, at least: one in so many.
-SHARES = {"E-divisive": 5, "PELT": 5}
 
 # The F1 that slow series with steps must reach, and how many changes each without a step may be given.
 AIMS = {"trend": (0.85, 0.05), "wave": (0.60, 0.05), "walk": (0.70, 0.35)}
@@ -57,13 +53,12 @@ def row(name, commands, cell):
     return found
 
 
-def planted_row(name, commands, drawn, share, text):
-    """A row of planted series, of which slow detectors have the first ones only."""
+def planted_row(name, commands, drawn, text):
+    """A row of planted series."""
 
     def cell(title, command):
-        first = drawn[: len(drawn) * share // SHARES[title]] if title in SHARES else drawn
-        score = scored(command, first)
-        return score, text(score) + (f" (of {len(first)})" if len(first) < len(drawn) else "")
+        score = scored(command, drawn)
+        return score, text(score)
 
     row(f"{len(drawn)} of {name}", commands, cell)
 
@@ -73,12 +68,12 @@ def planted_rows(commands, seed, share):
     for n, smallest, largest, count in [(1000, 0.01, 0.2, 50), (60, 0.02, 0.4, 120)]:
         drawn = [planted(seed, number, n, smallest, largest) for number in range(count // share)]
         text = lambda score: f"{score.f1:.3f}, {score.quiet} false, {score.ms / score.series:.1f} ms"
-        planted_row(f"{n} values, steps of {smallest:.0%} to {largest:.0%}", commands, drawn, share, text)
+        planted_row(f"{n} values, steps of {smallest:.0%} to {largest:.0%}", commands, drawn, text)
     for kind in SLOW:
         drawn = [slow(seed, number, 400, kind) for number in range(60 // share)]
-        planted_row(f"400 values, steps upon a {kind}", commands, drawn, share, lambda score: f"{score.f1:.3f}")
+        planted_row(f"400 values, steps upon a {kind}", commands, drawn, lambda score: f"{score.f1:.3f}")
         drawn = [slow(seed, number, 400, kind, steps=False) for number in range(180 // share)]
-        planted_row(f"400 values, a {kind} alone", commands, drawn, share, lambda score: f"{score.found} false")
+        planted_row(f"400 values, a {kind} alone", commands, drawn, lambda score: f"{score.found} false")
 
 
 def slow_table(command, share):

@@ -6,7 +6,7 @@ use super::agent_records::{self, Answer, Left, Record};
 use super::elf::Elf;
 use super::figures::{self, COMMON, RuntimeReport};
 use super::stderr_report::Cut;
-use super::{ghc, go, ocaml, recognise, sbcl};
+use super::{ghc, go, ocaml, recognise, sbcl, wrappers};
 use crate::instrument::Instrument;
 use crate::launch::{Launch, Outcome};
 use crate::program::{FileKind, Program};
@@ -115,7 +115,10 @@ impl Instrument for Runtimes {
             .and_then(|()| place.mark(Mark::FullCollections, self.collect_fully))
             .map_err(|error| format!("the runtimes' folder cannot be written: {error}"))?;
         let program = Program { path: launch.path.clone() }.resolved();
-        self.nothing = recognise::nothing(&program);
+        let wrapped =
+            wrappers::behind(&launch.argv, &launch.folder, |one| !recognise::recognise(one).is_empty());
+        let wrapped = wrapped.and_then(|at| Program::find(&launch.argv[at], &launch.folder).ok());
+        self.nothing = recognise::nothing(wrapped.as_ref().unwrap_or(&program));
         self.cut = None;
         self.expects_exit = false;
         launch.options.read_counters = launch.options.runs_go;

@@ -32,6 +32,7 @@ pub mod ruby;
 pub mod sbcl;
 mod stderr_report;
 mod table;
+mod wrappers;
 
 pub use figures::{COMMON, Figure, LIVE, Merge, RuntimeReport};
 pub use instrument::Runtimes;

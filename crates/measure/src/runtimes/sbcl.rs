@@ -4,7 +4,7 @@ use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
 use super::figures::Figure;
 use super::table::{Adapter, Recognition};
-use crate::program::Program;
+use super::wrappers;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -46,19 +46,12 @@ fn tell(_record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     Ok(figures)
 }
 
-/// Programs that execute the rest of their command line.
-const WRAPPERS: [&str; 10] =
-    ["chrt", "env", "ionice", "nice", "nohup", "setsid", "stdbuf", "taskset", "time", "timeout"];
-
 /// The index of SBCL in the command line of a wrapper; `None` if this is not such a command line.
 pub(super) fn behind(argv: &[OsString], folder: &Path) -> Option<usize> {
-    let name = |word: &OsString| Some(Path::new(word).file_name()?.to_str()?.to_owned());
-    if !WRAPPERS.contains(&name(argv.first()?)?.as_str()) {
-        return None;
-    }
-    let at = argv.iter().skip(1).position(|word| name(word).as_deref() == Some("sbcl"))? + 1;
-    let program = Program::find(&argv[at], folder).ok()?;
-    Elf::read(&program.path).as_ref().and_then(find).map(|_| at)
+    wrappers::behind(argv, folder, |program| {
+        program.path.file_name().is_some_and(|name| name == "sbcl")
+            && Elf::read(&program.path).as_ref().and_then(find).is_some()
+    })
 }
 
 /// The command line with our file loaded first; `None` if that would change what the program does.

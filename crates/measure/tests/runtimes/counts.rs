@@ -103,7 +103,11 @@ fn ghc_without_options(scales: &mut Scales) -> Done {
         let run = scales.same(words![stripped, "500000"], &[]);
         match options {
             "none" => assert!(run.absent("alloc.bytes").contains("-rtsopts=some")),
-            "ignoreAll" => assert!(run.absent("alloc.bytes").contains("-rtsopts=ignoreAll")),
+            "ignoreAll" => {
+                assert!(run.absent("alloc.bytes").contains("-rtsopts=ignoreAll"));
+                let wrapped = scales.weigh(words!["env", "-i", stripped, "500000"], &[]);
+                assert_eq!(wrapped.absent("alloc.bytes"), run.absent("alloc.bytes"));
+            }
             _ => assert_eq!(run.value("alloc.bytes"), plain.value("alloc.bytes")),
         }
     }

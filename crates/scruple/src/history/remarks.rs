@@ -81,7 +81,9 @@ pub fn end(history: &mut StoredHistory) {
                 && params(other, name) == params(one, name)
         })
     };
-    let changed: Vec<&str> = followed(&history.entries, |entry| !entry.outputs.is_empty())
+    // A version that failed the check of its output is shown as such.
+    let known = |entry: &Entry| !entry.version.state.failed() && !entry.outputs.is_empty();
+    let changed: Vec<&str> = followed(&history.entries, known)
         .into_iter()
         .filter(|one| one.before.iter().all(|before| differ(one.weighed, before)))
         .map(|one| one.version.short())

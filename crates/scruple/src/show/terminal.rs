@@ -9,12 +9,14 @@ use crate::inspect::report::memory;
 use crate::load::report::terminal;
 use anstyle::{AnsiColor, Style};
 use scruple_core::budget::Kept;
+use scruple_core::gate::without_version;
 use scruple_core::judge::{Estimate, declaration};
 use scruple_core::metric::Quality;
 use scruple_core::sample::Sample;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Scale, Unit, exact};
 use scruple_core::verdict::{Direction, Verdict};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -145,11 +147,13 @@ pub fn fault(fault: &Fault) -> String {
 }
 
 fn header(report: &Report<'_>) -> String {
-    let arms = report.run.arms_of(Role::Subject).count();
-    // A comparison of two stored runs contains each subject twice, named after the runs.
+    // A comparison of two stored runs contains each subject twice, and a series as often as it has values.
     let of_two_runs =
         !report.side_by_side && report.run.arms_of(Role::Subject).all(|arm| arm.version.is_some());
-    let subjects = if of_two_runs { arms / 2 } else { arms };
+    let subjects = match of_two_runs {
+        true => report.run.arms_of(Role::Subject).map(without_version).collect::<BTreeSet<_>>().len(),
+        false => report.run.arms_of(Role::Subject).count(),
+    };
     let requests = is_of_requests(report.run);
     let (what, clock) = if requests { ("server", "load.rate") } else { ("command", "time.wall") };
     let blocks = report

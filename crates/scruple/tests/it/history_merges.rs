@@ -191,11 +191,14 @@ fn what_is_printed_changes_at_the_commit_that_changes_it_and_not_beside_it() {
     repository.commit("the end");
     let answer = place.history(&["--rounds", "1", "--all", "--json"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let commit = &place.recorded().version("prints more")["commit"];
-    let commit = commit.as_str().and_then(|commit| commit.get(..10)).expect("an id").to_owned();
+    let recorded = place.recorded();
+    let commit = recorded.version("prints more")["commit"].as_str();
+    let commit = commit.and_then(|commit| commit.get(..10)).expect("an id").to_owned();
     let json = answer.json();
     let told =
         json["warnings"].as_array().expect("warnings").iter().find(|one| one["code"] == "outputs-differ");
     let told = told.and_then(|one| one["text"].as_str()).expect("a remark");
     assert!(told.starts_with(&format!("what is printed changes at {commit}: ")), "{told}");
+    let apart = place.history(&["--rounds", "1", "--all", "--json", "--same-output"]);
+    assert!(!apart.stdout.contains("outputs-differ"), "{}", apart.exchange());
 }
