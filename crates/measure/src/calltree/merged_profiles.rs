@@ -33,6 +33,8 @@ pub struct Side {
     pub cut: u64,
     /// The functions' machine code if it was stored with the profile; `None` if it has to be read from the files.
     pub code: Option<MachineCode>,
+    /// A digest of each function's code, where a language's runtime gave it: these functions have no machine code.
+    pub digests: Option<Vec<u64>>,
 }
 
 impl Side {

@@ -1,5 +1,6 @@
 //! Runs both sides under the call tree, and a few times without it.
 
+use super::script;
 use crate::fault::Fault;
 use crate::inspect::calls::tree_of;
 use crate::inspect::launch::{ended, failure};
@@ -23,6 +24,8 @@ pub struct Gathered {
     pub remarks: Vec<String>,
     /// The meaning of the counts.
     pub kind: Kind,
+    /// The same programs by functions of their own language, where the interpreter could count these.
+    pub script: Option<Box<Gathered>>,
 }
 
 /// How much to run.
@@ -94,7 +97,16 @@ pub fn gather(
             wanted = effort.runs as usize;
         }
     }
-    Ok(Gathered { sides, times, remarks, kind: Kind::counted(OWN) })
+    let first_runs = [&sides[0][0], &sides[1][0]];
+    let script = match script::gather(jobs, first_runs, &mut left, work, effort)? {
+        Some(Ok(script)) => Some(Box::new(script)),
+        Some(Err(why)) => {
+            remarks.push(why);
+            None
+        }
+        None => None,
+    };
+    Ok(Gathered { sides, times, remarks, kind: Kind::counted(OWN), script })
 }
 
 /// Runs one program until it is known whether its counts repeat. If they do not, runs it as often as the effort says.

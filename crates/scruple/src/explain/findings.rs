@@ -40,6 +40,8 @@ pub struct Findings {
     pub code: Option<CodeView>,
     /// Sentences that the user should read.
     pub remarks: Vec<String>,
+    /// The conclusions about functions of the script, where the interpreter could count these.
+    pub script: Option<Box<Findings>>,
 }
 
 /// The processor times of both sides.
@@ -71,6 +73,8 @@ impl Findings {
         let repeat = repeats(first) && repeats(second);
         let pairings = Pairings::of([first, second], repeat, &binaries);
         let kind = gathered.kind.clone();
+        let script = gathered.script.as_deref();
+        let remarks = remarks(&first[0], &second[0], script.is_some());
         let explain = |count| {
             let mut explanation = pairings.explained(count);
             if kind.is_sampled {
@@ -87,7 +91,7 @@ impl Findings {
             }
         }
         let mut found = Findings {
-            names,
+            names: names.clone(),
             explanations,
             repeats: repeat,
             runs: first.len().min(second.len()),
@@ -99,7 +103,8 @@ impl Findings {
             hunks: Vec::new(),
             hunks_of_allocations: Vec::new(),
             code: None,
-            remarks: gathered.remarks.iter().cloned().chain(remarks(&first[0], &second[0])).collect(),
+            remarks: gathered.remarks.iter().cloned().chain(remarks).collect(),
+            script: script.map(|script| Box::new(Findings::of(names, script))),
         };
         let row = found.telling(found.main()).next();
         let same = row.and_then(|row| same_source::remark(row, [&first[0], &second[0]]));
@@ -147,9 +152,9 @@ impl Findings {
 }
 
 /// Returns the remarks that a reader of either profile needs.
-fn remarks(first: &Side, second: &Side) -> Vec<String> {
+fn remarks(first: &Side, second: &Side, script: bool) -> Vec<String> {
     let mut all: Vec<String> =
-        [first, second].into_iter().find_map(interpreters::remark).into_iter().collect();
+        [first, second].into_iter().find_map(|side| interpreters::remark(side, script)).into_iter().collect();
     if first.is_haskell() || second.is_haskell() {
         all.push(
             "procedures of Haskell jump to each other: instructions of each are exact; a caller is known only where it is \

@@ -1,6 +1,7 @@
 //! Recognizes interpreters, which run programs in their own languages. The functions that are counted are not those of
 //! the script.
 
+use super::script::WORD;
 use scruple_measure::calltree::Side;
 use std::collections::HashMap;
 
@@ -19,8 +20,25 @@ const INTERPRETERS: [(&str, &str); 8] = [
 /// The share of the counts from which a program counts as running in an interpreter.
 const SHARE: f64 = 0.5;
 
-/// Returns the remark about functions if an interpreter executed most of the instructions.
-pub fn remark(side: &Side) -> Option<String> {
+/// Returns the remark about functions if an interpreter executed most of the instructions. `counted` says that the
+/// functions of the script were counted as well.
+pub fn remark(side: &Side, counted: bool) -> Option<String> {
+    let word = of(side)?;
+    let (_, tool) = INTERPRETERS.iter().find(|(known, _)| *known == word)?;
+    Some(match counted {
+        true => format!(
+            "{word} runs programs in its own language: the functions in the first table are the interpreter’s own; those \
+             of the script are in the table of {WORD}"
+        ),
+        false => format!(
+            "{word} runs programs in its own language: functions here are the interpreter’s own, counted exactly; which \
+             functions of the script they ran for, they do not tell, but {tool} does"
+        ),
+    })
+}
+
+/// Returns the interpreter that executed most of the instructions, by the beginning of its file's name.
+pub fn of(side: &Side) -> Option<&'static str> {
     let mut sums: HashMap<&str, u64> = HashMap::new();
     let mut all = 0_u64;
     for context in &side.tree.contexts {
@@ -30,14 +48,11 @@ pub fn remark(side: &Side) -> Option<String> {
         let sum = sums.entry(object.rsplit('/').next().unwrap_or_default()).or_default();
         *sum = sum.saturating_add(own);
     }
-    let (word, tool) = INTERPRETERS.iter().find(|(word, _)| {
+    let found = INTERPRETERS.iter().find(|(word, _)| {
         let of = sums.iter().filter(|(file, _)| is_of(file, word)).map(|(_, sum)| *sum).sum::<u64>();
         of as f64 > SHARE * all as f64
-    })?;
-    Some(format!(
-        "{word} runs programs in its own language: functions here are the interpreter’s own, counted exactly; which functions \
-         of the script they ran for, they do not tell, but {tool} does"
-    ))
+    });
+    found.map(|(word, _)| *word)
 }
 
 /// Whether a file belongs to an interpreter, such as `python3.11` or `libpython3.11.so.1.0`.

@@ -13,6 +13,7 @@ mod pairing;
 pub mod profiles;
 pub mod report;
 mod same_source;
+mod script;
 pub mod sides;
 pub mod stored;
 pub mod verb;

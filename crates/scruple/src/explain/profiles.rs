@@ -15,6 +15,7 @@ pub fn explained(paths: [&str; 2]) -> Result<(Findings, Gathered), Fault> {
         times: [Vec::new(), Vec::new()],
         remarks: Vec::new(),
         kind,
+        script: None,
     };
     let name = |title: Option<String>, path: &str| match title {
         Some(title) => format!("{path} ({title})"),

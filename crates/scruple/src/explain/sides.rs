@@ -106,6 +106,7 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, G
         times: [Vec::new(), Vec::new()],
         remarks,
         kind: Kind::counted(OWN),
+        script: None,
     };
     Ok((Findings::of(names, &gathered), gathered))
 }

@@ -376,3 +376,26 @@ fn every_change_of_a_history_is_explained_where_that_is_asked_for() {
     assert_eq!(unknown.code, 2, "{}", unknown.exchange());
     assert!(unknown.stderr.contains("no call tree of the version ‘0123’ is kept"), "{}", unknown.exchange());
 }
+
+#[test]
+fn a_difference_over_many_functions_alike_is_said_to_be_spread() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let source = |rounds: u32| {
+        let functions = (0..8).map(|number| {
+            format!(
+                "__attribute__((noinline)) static void part{number}(void) {{\n\
+                   for (unsigned i = 0; i < {rounds}; i++) __asm__ volatile(\"\" : : \"r\"(i + {number}));\n}}\n"
+            )
+        });
+        let calls = (0..8).map(|number| format!("part{number}();")).collect::<String>();
+        format!("{}int main(void) {{ {calls} return 0; }}\n", functions.collect::<String>())
+    };
+    pair(&place, &source(100_000), &source(110_000));
+    let answer = explain(&place, &["./old", "./new"]);
+    let sentences = at(&answer.json(), "/explain/sentences").to_string();
+    assert!(sentences.contains("It is spread over 8 functions and the largest "), "{sentences}");
+    assert!(sentences.contains(" make half of it; first among them is part"), "{sentences}");
+}

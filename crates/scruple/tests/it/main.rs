@@ -17,6 +17,7 @@ mod calls;
 mod documents;
 mod explain;
 mod explain_haskell;
+mod explain_python;
 mod explain_sources;
 mod formats;
 mod limits;

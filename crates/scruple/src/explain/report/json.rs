@@ -27,7 +27,20 @@ struct Explained<'a> {
     time: Option<TimedDifference>,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<&'a CodeView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    script: Option<ScriptDifference<'a>>,
     remarks: Vec<String>,
+}
+
+/// The functions of a script, counted by its interpreter.
+#[derive(Serialize)]
+struct ScriptDifference<'a> {
+    counts: &'a str,
+    sentences: Vec<String>,
+    repeats: bool,
+    runs: usize,
+    #[serde(flatten)]
+    difference: CountedDifference<'a>,
 }
 
 #[derive(Serialize)]
@@ -80,6 +93,13 @@ pub fn text(found: &Findings) -> String {
             interval: time.effect.as_ref().map(|effect| [effect.interval.low, effect.interval.high]),
         }),
         code: found.code.as_ref(),
+        script: found.script.as_deref().map(|script| ScriptDifference {
+            counts: script.word(script.main().count),
+            sentences: words::answer(script),
+            repeats: script.repeats,
+            runs: script.runs,
+            difference: count(script, script.main()),
+        }),
         remarks: words::remarks(found),
     };
     json::document(&Document { explain })

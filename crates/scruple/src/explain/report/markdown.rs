@@ -9,6 +9,19 @@ use std::fmt::Write as _;
 /// Writes the sentences and a table with this many rows.
 pub fn text(found: &Findings, rows: usize) -> String {
     let mut out = format!("A: `{}`  \nB: `{}`\n\n", bare(&found.names[0]), bare(&found.names[1]));
+    part(found, rows, &mut out);
+    if let Some(script) = &found.script {
+        out.push('\n');
+        part(script, rows, &mut out);
+    }
+    for remark in words::remarks(found) {
+        let _ = writeln!(out, "\n{}", escaped(&remark));
+    }
+    out
+}
+
+/// Writes the sentences about the first count, and its rows.
+fn part(found: &Findings, rows: usize, out: &mut String) {
     for line in words::answer(found) {
         let _ = writeln!(out, "{}\n", escaped(&line));
     }
@@ -23,10 +36,6 @@ pub fn text(found: &Findings, rows: usize) -> String {
         let cells = [words::signed(row.delta), part, words::code(row).to_owned(), words::function(row), what];
         let _ = writeln!(out, "| {} |", cells.map(|cell| escaped(&cell)).join(" | "));
     }
-    for remark in words::remarks(found) {
-        let _ = writeln!(out, "\n{}", escaped(&remark));
-    }
-    out
 }
 
 /// Removes backticks and line ends from a text, so that it can be written between backticks.

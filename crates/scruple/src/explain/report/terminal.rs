@@ -32,6 +32,13 @@ pub fn text(found: &Findings, rows: usize, width: usize) -> String {
             let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(lacking, width));
         }
     }
+    if let Some(script) = &found.script {
+        out.push('\n');
+        for line in words::answer(script) {
+            let _ = writeln!(out, "{}", wrap(&line, width));
+        }
+        table(script, script.main(), rows, width, &mut out);
+    }
     for explanation in &found.explanations[1..] {
         let _ = writeln!(out, "\n{}", wrap(&words::whole(found, explanation), width));
         if let Some(cause) =

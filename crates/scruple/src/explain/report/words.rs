@@ -122,7 +122,7 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         () if delta.round() == 0.0 => "What one function has more another has less; the largest is",
         () if part >= CAUSE => "It comes from",
         () if part >= PART => "A part of it comes from",
-        () => "No single function explains it; the largest part comes from",
+        () => &spread_over(found, explanation),
     };
     let told = row.parts.first().map_or(String::new(), |part| format!(": {}", tell(row, part)));
     let code = match (row.only_in, row.same_code) {
@@ -139,6 +139,25 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         false => String::new(),
     };
     Some(format!("{surely} {}{told} ({how_much}); {code}{besides}{hunk}.", function(row)))
+}
+
+/// Begins the sentence about a difference that no single function explains: over how many functions it is spread.
+fn spread_over(found: &Findings, explanation: &Explanation) -> String {
+    let delta = explanation.delta();
+    let mut parts: Vec<f64> = found.telling(explanation).map(|row| row.delta / delta).collect();
+    parts.retain(|part| *part > 0.0);
+    parts.sort_by(|a, b| b.total_cmp(a));
+    let mut sum = 0.0;
+    let half = parts.iter().position(|part| {
+        sum += part;
+        sum >= CAUSE
+    });
+    let together =
+        half.map_or(String::new(), |half| format!(" and the largest {} make half of it", half + 1));
+    match parts.len() {
+        0 | 1 => "No single function explains it; the largest part comes from".to_owned(),
+        many => format!("It is spread over {many} functions{together}; first among them is"),
+    }
 }
 
 /// Writes which causes other than the input are possible if the code is the same.
@@ -231,6 +250,7 @@ pub fn tell(row: &FunctionDifference, part: &Part) -> String {
 /// Writes further remarks on an explanation.
 pub fn remarks(found: &Findings) -> Vec<String> {
     let mut lines = found.remarks.clone();
+    lines.extend(found.script.iter().flat_map(|script| script.remarks.clone()));
     if !found.kind.has_contexts {
         lines.push(format!(
             "profiles of {} hold no calling contexts, so that a difference stands at the function that shows it, which need \

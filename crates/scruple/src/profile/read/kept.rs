@@ -110,6 +110,7 @@ fn side(document: &Document) -> Option<Side> {
         counts.extend(places.iter().map(|(address, count)| ((file.clone(), *address), *count)));
     }
     Some(Side {
+        digests: None,
         tree: Tree { functions: document.names.clone(), contexts },
         functions: document.functions.clone(),
         executed: document.executed.clone(),

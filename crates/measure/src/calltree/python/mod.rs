@@ -1,0 +1,205 @@
+//! Programs in Python by functions of their own: bytecode instructions and calls, counted inside the interpreter.
+//!
+//! `sitecustomize.py` is imported by every Python process in whose `PYTHONPATH` its folder is. It counts by
+//! `sys.monitoring` from Python 3.12 on, and by `sys.settrace` from 3.7 on.
+
+use super::merged_profiles::Side;
+use super::profile::Function;
+use scruple_core::explain::{self, Context, Cost};
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+const MODULE: &str = include_str!("sitecustomize.py");
+
+/// The first line of a file of counts, up to the word that says whether the program replaced the counter.
+const HEAD: &str = "scruple-python 1 ";
+
+/// The most bytes of counts that are read of one process.
+const LARGEST: u64 = 1 << 30;
+
+/// The module of the program itself, whatever its file is called.
+const MAIN: &str = "__main__";
+
+/// A launch of a program in Python that counts itself.
+#[derive(Debug)]
+pub struct PythonSession {
+    folder: PathBuf,
+}
+
+/// What the Python processes of a launch counted.
+#[derive(Debug, Default)]
+pub struct PythonCounts {
+    /// The tree of all processes: bytecode instructions stand where instructions are.
+    pub side: Side,
+    /// Processes that counted.
+    pub processes: usize,
+    /// Processes that ended without writing their counts: killed, replaced by `exec`, or left by `os._exit`.
+    pub lost: usize,
+    /// Processes in which the program took the interpreter's hook for itself.
+    pub replaced: usize,
+}
+
+impl PythonSession {
+    /// Makes a folder below this one.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn start(below: &Path, number: usize) -> io::Result<PythonSession> {
+        let folder = below.join(format!("python-{number}"));
+        fs::create_dir(&folder)?;
+        fs::write(folder.join("sitecustomize.py"), MODULE)?;
+        Ok(PythonSession { folder })
+    }
+
+    /// The variables that make Python count. `given` finds those that the program would have anyway.
+    pub fn env(&self, given: impl Fn(&str) -> Option<OsString>) -> Vec<(OsString, OsString)> {
+        let mut path = self.folder.clone().into_os_string();
+        if let Some(others) = given("PYTHONPATH").filter(|others| !others.is_empty()) {
+            path.push(":");
+            path.push(others);
+        }
+        let seed = given("PYTHONHASHSEED").unwrap_or_else(|| "0".into());
+        // Python executes less where a compiled module is beside its source, so none is looked for, and none is written.
+        let nowhere = self.folder.join("compiled").into_os_string();
+        let set = [
+            ("PYTHONPATH", path),
+            ("PYTHONHASHSEED", seed),
+            ("PYTHONPYCACHEPREFIX", nowhere),
+            ("PYTHONDONTWRITEBYTECODE", "1".into()),
+        ];
+        set.into_iter().map(|(name, value)| (name.into(), value)).collect()
+    }
+
+    /// Reads what was counted.
+    ///
+    /// # Errors
+    /// A clause that says what is damaged.
+    pub fn read(&self) -> Result<PythonCounts, String> {
+        let mut counts = PythonCounts::default();
+        let mut files: Vec<PathBuf> = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(|error| error.to_string())?.flatten() {
+            match entry.path().extension().and_then(OsStr::to_str) {
+                Some("calls") => files.push(entry.path()),
+                Some("running") => counts.lost += 1,
+                _ => {}
+            }
+        }
+        files.sort();
+        let mut builder = Builder::new();
+        for file in files {
+            let size = fs::metadata(&file).map_err(|error| error.to_string())?.len();
+            if size > LARGEST {
+                return Err(format!("a process wrote {size} bytes of counts, which is more than is read"));
+            }
+            let text = fs::read_to_string(&file).map_err(|error| error.to_string())?;
+            counts.replaced += usize::from(builder.add(&text)?);
+            counts.processes += 1;
+        }
+        counts.side = builder.side;
+        Ok(counts)
+    }
+}
+
+struct Builder {
+    side: Side,
+    known: HashMap<(String, String, u64), usize>,
+}
+
+impl Builder {
+    fn new() -> Builder {
+        let mut side = Side { digests: Some(vec![0]), ..Side::default() };
+        let root = side.add_function(Function::default(), explain::Function::default());
+        side.tree.contexts.push(Context { function: root, calls: 1, ..Context::default() });
+        Builder { side, known: HashMap::new() }
+    }
+
+    /// Adds a process; says whether the program replaced the counter.
+    fn add(&mut self, text: &str) -> Result<bool, String> {
+        let damaged = |number: usize| format!("line {} of a process’s counts is damaged", number + 1);
+        let mut lines = text.lines().enumerate();
+        let replaced = lines.next().and_then(|(_, line)| line.strip_prefix(HEAD)).ok_or(damaged(0))? != "0";
+        let begin = self.side.tree.contexts.len();
+        let mut functions = Vec::new();
+        let mut ended = false;
+        for (number, line) in lines {
+            let words: Vec<&str> = line.split('\t').collect();
+            match words.as_slice() {
+                ["f", digest, module, name] => {
+                    let digest = u64::from_str_radix(digest, 16).map_err(|_| damaged(number))?;
+                    functions.push(self.function(module, name, digest));
+                }
+                ["c", numbers @ ..] => {
+                    let numbers: Vec<u64> = numbers.iter().filter_map(|word| word.parse().ok()).collect();
+                    let &[parent, function, calls, recursive, own] = numbers.as_slice() else {
+                        return Err(damaged(number));
+                    };
+                    let inside = self.side.tree.contexts.len() - begin;
+                    let parent = usize::try_from(parent).ok().filter(|parent| *parent <= inside);
+                    let function = usize::try_from(function).ok().and_then(|at| functions.get(at).copied());
+                    let (Some(parent), Some(function)) = (parent, function) else {
+                        return Err(damaged(number));
+                    };
+                    self.side.named.0 = self.side.named.0.saturating_add(own);
+                    self.side.tree.contexts.push(Context {
+                        // The process's first context follows the root and what other processes have.
+                        parent: Some(if parent == 0 { 0 } else { begin + parent - 1 }),
+                        function,
+                        calls,
+                        recursive,
+                        cost: Cost { instructions: own, ..Cost::default() },
+                    });
+                }
+                ["end"] => ended = true,
+                _ => return Err(damaged(number)),
+            }
+        }
+        if ended { Ok(replaced) } else { Err("a process’s counts are cut off".to_owned()) }
+    }
+
+    fn function(&mut self, module: &str, name: &str, digest: u64) -> usize {
+        let key = (module.to_owned(), name.to_owned(), digest);
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let named = explain::Function {
+            module: if module == MAIN { "program".to_owned() } else { format!("module {module}") },
+            name: name.to_owned(),
+            shown: name.to_owned(),
+            library: false,
+            trampoline: false,
+        };
+        let own = Function { name: Some(name.to_owned()), object: None, offset: 0 };
+        let place = self.side.add_function(own, named);
+        self.side.digests.get_or_insert_default().push(digest);
+        self.known.insert(key, place);
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_or_cut_file_of_counts_is_refused() {
+        let whole = "scruple-python 1 0\nf\tff\t__main__\tmain\nc\t0\t0\t1\t0\t7\nc\t1\t0\t2\t0\t5\nend\n";
+        let mut builder = Builder::new();
+        assert_eq!(builder.add(whole), Ok(false));
+        assert_eq!(builder.add(whole), Ok(false));
+        let parents: Vec<_> = builder.side.tree.contexts.iter().map(|context| context.parent).collect();
+        assert_eq!(parents, [None, Some(0), Some(1), Some(0), Some(3)]);
+        assert_eq!(builder.side.digests, Some(vec![0, 255]));
+        for (from, to) in [
+            ("end\n", ""),
+            ("c\t1\t0", "c\t3\t0"),
+            ("\tff\t", "\tfg\t"),
+            ("c\t0\t0", "c\t0\t9"),
+            ("5\n", "\n"),
+        ] {
+            assert!(Builder::new().add(&whole.replace(from, to)).is_err(), "{to}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+"""Counts the bytecode instructions that a Python program executes, by calling context, and the calls.
+
+Python imports this module before the program, because its folder is the first of PYTHONPATH. Each process writes one
+file into that folder at its end. Nothing is imported that a program might notice as imported already.
+"""
+
+import sys
+
+
+def start():
+    import _thread
+    import atexit
+    import os
+
+    folder = os.path.dirname(os.path.abspath(__file__))
+    functions, names = {}, []
+    # A context: instructions, calls, recursive calls, function, children by code, parent, code.
+    INSTRUCTIONS, CALLS, RECURSIVE, FUNCTION, CHILDREN, PARENT, CODE = range(7)
+    root = [0, 1, 0, None, {}, None, None]
+    contexts, stacks = [], {}
+    get_ident = _thread.get_ident
+
+    def digest(code):
+        """A number of what the code does: without its name, its place, and functions that are defined in it."""
+        constants = []
+        for constant in code.co_consts:
+            if isinstance(constant, frozenset):
+                constants.append(sorted(map(repr, constant)))
+            elif not isinstance(constant, type(code)):
+                constants.append(repr(constant))
+        words = (constants, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount,
+                 code.co_kwonlyargcount, code.co_flags)
+        value = 0xCBF29CE484222325
+        for byte in code.co_code + repr(words).encode(errors="replace"):
+            value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+        return value
+
+    def number_of(code, module):
+        number = functions.get(code)
+        if number is None:
+            number = functions[code] = len(names)
+            name = getattr(code, "co_qualname", code.co_name)
+            names.append((module if isinstance(module, str) else "", name, digest(code)))
+        return number
+
+    def new_context(parent, code, module):
+        above = parent
+        function = number_of(code, module)
+        while above is not root:
+            if above[FUNCTION] == function:
+                return above
+            above = above[PARENT]
+        context = [0, 0, 0, function, {}, parent, code]
+        contexts.append(context)
+        return context
+
+    def child(parent, code, module):
+        context = parent[CHILDREN].get(code)
+        if context is None:
+            context = parent[CHILDREN][code] = new_context(parent, code, module)
+        return context
+
+    def enter(stack, frame, code, module):
+        parent = stack[-1][1] if stack else root
+        context = child(parent, code, module)
+        context[CALLS if context[PARENT] is parent else RECURSIVE] += 1
+        stack.append((frame, context))
+        return context
+
+    def leave(frame):
+        stack = stacks.get(get_ident(), ())
+        # A frame that was running before the counting began was never entered.
+        for at in range(len(stack) - 1, -1, -1):
+            if stack[at][0] is frame:
+                del stack[at:]
+                return
+
+    def on_call(frame, event, argument):
+        context = enter(stacks.setdefault(get_ident(), []), frame, frame.f_code, frame.f_globals.get("__name__"))
+        frame.f_trace_lines = False
+        frame.f_trace_opcodes = True
+
+        def trace(frame, event, argument):
+            if event == "opcode":
+                context[INSTRUCTIONS] += 1
+            elif event == "return":
+                leave(frame)
+            return trace
+
+        return trace
+
+    def begun(code, offset, error=None):
+        module = sys._getframe(1).f_globals.get("__name__")
+        enter(stacks.setdefault(get_ident(), []), code, code, module)
+
+    def executed(code, offset):
+        stack = stacks.get(get_ident())
+        context = stack[-1][1] if stack else root
+        if context[CODE] is not code:
+            # A few instructions precede the event that a function begins.
+            context = child(context, code, sys._getframe(1).f_globals.get("__name__"))
+        context[INSTRUCTIONS] += 1
+
+    def trace_calls():
+        def counted(start_thread):
+            def start_counted(function, *arguments, **options):
+                def run(*words, **named):
+                    sys.settrace(on_call)
+                    return function(*words, **named)
+                return start_thread(run, *arguments, **options)
+            return start_counted
+
+        # threading is not imported here; where the program imports it, it takes the function from there.
+        for name in ("start_new_thread", "start_new"):
+            setattr(_thread, name, counted(getattr(_thread, name)))
+        if "threading" in sys.modules:
+            sys.modules["threading"].settrace(on_call)
+        sys.settrace(on_call)
+        return lambda: sys.gettrace() is not on_call
+
+    def monitor():
+        monitoring = sys.monitoring
+        tool = next(one for one in (monitoring.PROFILER_ID, 3, 4) if monitoring.get_tool(one) is None)
+        monitoring.use_tool_id(tool, "scruple")
+        events = monitoring.events
+        begins = (events.PY_START, events.PY_RESUME, events.PY_THROW)
+        ends = (events.PY_RETURN, events.PY_YIELD, events.PY_UNWIND)
+        callbacks = {event: begun for event in begins}
+        callbacks.update({event: lambda code, *rest: leave(code) for event in ends})
+        callbacks[events.INSTRUCTION] = executed
+        for event, callback in callbacks.items():
+            monitoring.register_callback(tool, event, callback)
+        monitoring.set_events(tool, sum(callbacks))
+
+        def stop():
+            replaced = monitoring.get_tool(tool) != "scruple"
+            if not replaced:
+                monitoring.set_events(tool, 0)
+            return replaced
+        return stop
+
+    def running():
+        return os.path.join(folder, "%d.running" % os.getpid())
+
+    def mark():
+        with open(running(), "w"):
+            pass
+
+    def forked():
+        for context in contexts:
+            context[INSTRUCTIONS] = context[CALLS] = context[RECURSIVE] = 0
+        mark()
+
+    def text(word):
+        return word.encode("unicode_escape").decode("ascii")
+
+    def write():
+        replaced = stop()
+        sys.settrace(None)
+        numbers = {id(context): number for number, context in enumerate(contexts, 1)}
+        path = os.path.join(folder, "%d.calls" % os.getpid())
+        with open(path + ".new", "w") as file:
+            file.write("scruple-python 1 %d\n" % replaced)
+            for module, name, code in names:
+                file.write("f\t%x\t%s\t%s\n" % (code, text(module), text(name)))
+            for context in contexts:
+                parent = numbers.get(id(context[PARENT]), 0)
+                file.write("c\t%d\t%d\t%d\t%d\t%d\n" % (parent, context[FUNCTION], context[CALLS], context[RECURSIVE],
+                                                       context[INSTRUCTIONS]))
+            file.write("end\n")
+        os.replace(path + ".new", path)
+        os.remove(running())
+
+    mark()
+    atexit.register(write)
+    os.register_at_fork(after_in_child=forked)
+    stop = monitor() if hasattr(sys, "monitoring") else trace_calls()
+
+
+def go_on():
+    """Imports the module that this one stands in front of, if there is one."""
+    import os
+
+    folder = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != folder]
+    this = sys.modules.pop("sitecustomize")
+    try:
+        import sitecustomize
+    except ImportError:
+        sys.modules["sitecustomize"] = this
+
+
+go_on()
+if sys.version_info >= (3, 7) and sys.implementation.name == "cpython":
+    start()

@@ -1,0 +1,96 @@
+//! Counts what programs in Python execute by their own functions, where both sides run in Python.
+
+use super::counted_runs::{Effort, Gathered, repeats};
+use super::interpreters;
+use crate::fault::Fault;
+use crate::inspect::launch::{ended, failure};
+use crate::profile::read::Kind;
+use scruple_core::metric::Pass;
+use scruple_measure::calltree::{PythonCounts, PythonSession, Side};
+use scruple_measure::command::{Commands, Job, Weigher};
+use scruple_measure::launch::Ending;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The name of what is counted.
+pub const WORD: &str = "bytecode instructions of Python";
+
+/// Counts both sides by functions of Python. Returns `None` if one is no program in Python, or a sentence that says why
+/// nothing was counted.
+pub fn gather(
+    jobs: [&Job; 2],
+    under_call_tree: [&Side; 2],
+    commands: &mut Commands,
+    work: &Path,
+    effort: &Effort,
+) -> Result<Option<Result<Gathered, String>>, Fault> {
+    if !under_call_tree.into_iter().all(|side| interpreters::of(side) == Some("python")) {
+        return Ok(None);
+    }
+    let mut remarks = BTreeSet::new();
+    let mut sides = [Vec::new(), Vec::new()];
+    let mut wanted = 2;
+    while sides[1].len() < wanted {
+        for (which, job) in jobs.into_iter().enumerate() {
+            let number = 2 * sides[which].len() + which;
+            let counts = match counted(job, commands, work, number, effort.strict)? {
+                Ok(counts) => counts,
+                Err(why) => return Ok(Some(Err(why))),
+            };
+            if counts.processes == 0 {
+                return Ok(Some(Err(format!(
+                    "the functions of the script cannot be counted: ‘{}’ did not import the module that counts, for which \
+                     Python 3.7 or later has to read PYTHONPATH and import `site` (without -E, -I and -S)",
+                    job.name
+                ))));
+            }
+            if counts.lost > 0 {
+                remarks.insert(format!(
+                    "{} processes of Python ended without their counts in ‘{}’: killed, or left by os._exit, as those of \
+                     multiprocessing are",
+                    counts.lost, job.name
+                ));
+            }
+            if counts.replaced > 0 {
+                remarks.insert(format!(
+                    "‘{}’ sets a trace function of its own, from which on the functions of the script are not counted",
+                    job.name
+                ));
+            }
+            sides[which].push(counts.side);
+        }
+        if sides.iter().any(|runs| !repeats(runs)) {
+            wanted = effort.runs as usize;
+        }
+    }
+    let kind = Kind { word: Some(WORD.to_owned()), has_heap: false, ..Kind::counted("Python") };
+    let remarks = remarks.into_iter().collect();
+    Ok(Some(Ok(Gathered { sides, times: [Vec::new(), Vec::new()], remarks, kind, script: None })))
+}
+
+/// Runs a program once, counting itself.
+fn counted(
+    job: &Job,
+    commands: &mut Commands,
+    work: &Path,
+    number: usize,
+    strict: bool,
+) -> Result<Result<PythonCounts, String>, Fault> {
+    let session = PythonSession::start(work, number)
+        .map_err(|error| Fault::internal(format!("cannot write to ‘{}’: {error}", work.display())))?;
+    let set = |name: &str| job.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+    let given = |name: &str| -> Option<OsString> { set(name).or_else(|| std::env::var_os(name)) };
+    let mut job = job.clone();
+    job.env.extend(session.env(given));
+    let weighed = commands.weigh(&job, Pass::Timing, 0, 0);
+    let unknown = |why: String| Ok(Err(format!("the functions of the script are not known: {why}")));
+    if weighed.as_ref().is_ok_and(|weighing| weighing.ending == Ending::TimedOut) {
+        return unknown(format!("‘{}’ exceeded its time limit while Python counted", job.name));
+    }
+    let weighing = ended(&job, weighed)?;
+    if let Some(fault) = failure(&job, &weighing).filter(|_| strict) {
+        return unknown(format!("{} while Python counted", fault.message));
+    }
+    Ok(session.read().map_err(|why| format!("the functions of the script are not known: {why}")))
+}

@@ -1,0 +1,63 @@
+//! `scruple explain` of programs in Python: by the functions of the script, which the interpreter counts.
+
+use crate::explain::explain;
+use crate::programs::has_valgrind;
+use crate::support::{Place, at};
+use std::path::Path;
+
+/// A script that calls `function` so many times for each word, and in it goes so many rounds.
+fn script(place: &Place, name: &str, function: &str, rounds: u32, times: u32) {
+    let text = format!(
+        "def {function}(word):\n    for _ in range({rounds}): word = (word * 31 + 7) % 16777619\n    return word\n\
+         def parse(word):\n    for _ in range({times}): word = {function}(word)\n    return word\n\
+         for number in range(50): parse(number)\n"
+    );
+    place.write(name, &text);
+}
+
+/// The interpreter itself: a shim of a version manager would run a shell as well.
+fn python() -> Option<&'static str> {
+    ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|path| Path::new(path).exists())
+}
+
+#[test]
+fn what_a_script_executes_more_is_put_down_to_its_own_function() {
+    let Some(python) = python().filter(|_| has_valgrind()) else { return };
+    let place = Place::new();
+    script(&place, "same.py", "hashed", 10, 2);
+    script(&place, "dear.py", "hashed", 11, 2);
+    script(&place, "more.py", "hashed", 10, 6);
+    script(&place, "name.py", "digest", 10, 2);
+    let with = |other: &str| {
+        let answer = explain(&place, &[&format!("{python} same.py"), &format!("{python} {other}")]);
+        at(&answer.json(), "/explain/script").clone()
+    };
+    let first = |page: &serde_json::Value| {
+        let text = |path: &str| at(page, path).as_str().unwrap_or_default().to_owned();
+        (text("/rows/0/function"), text("/rows/0/code"), text("/rows/0/parts/0/kind"))
+    };
+    let of = |words: [&str; 3]| (words[0].to_owned(), words[1].to_owned(), words[2].to_owned());
+    let dearer = with("dear.py");
+    assert_eq!(first(&dearer), of(["hashed", "changed", "own"]), "{dearer:#}");
+    let each = at(&dearer, "/difference").as_f64().expect("a number") / 100.0;
+    assert!(each >= 5.0 && each.fract() == 0.0, "a round more in each of 100 calls: {each}");
+    let more = with("more.py");
+    assert_eq!(first(&more), of(["parse", "changed", "calls"]), "{more:#}");
+    assert_eq!(at(&more, "/rows/0/parts/0/calls"), &serde_json::json!([100, 300]));
+    let renamed = with("name.py");
+    assert_eq!(at(&renamed, "/difference"), 0.0, "{renamed:#}");
+    assert_eq!(at(&renamed, "/repeats"), true);
+}
+
+#[test]
+fn a_script_that_does_not_let_itself_be_counted_is_named() {
+    let Some(python) = python().filter(|_| has_valgrind()) else { return };
+    let place = Place::new();
+    script(&place, "app.py", "hashed", 10, 2);
+    let words = format!("{python} -S app.py");
+    let answer = explain(&place, &[&words, &words]);
+    let page = answer.json();
+    assert!(page.pointer("/explain/script").is_none(), "{page:#}");
+    let remarks = at(&page, "/explain/remarks").to_string();
+    assert!(remarks.contains("cannot be counted") && remarks.contains("without -E, -I and -S"), "{remarks}");
+}
