@@ -114,10 +114,7 @@ impl Budget {
         };
         let own = brought.iter().find(|metric| metric.key == key);
         let declared = metric::metric(key).or(own).ok_or_else(|| {
-            format!(
-                "there is no metric ‘{key}’ in the limit ‘{text}’: did you mean ‘{}’?",
-                metric::nearest(key)
-            )
+            format!("there is no metric ‘{key}’ in the limit ‘{text}’: {}", metric::suggestion(key, brought))
         })?;
         let limit = parse_limit(value, declared).map_err(|why| format!("in the limit ‘{text}’: {why}"))?;
         Ok(Budget {

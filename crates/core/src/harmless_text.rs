@@ -23,6 +23,33 @@ pub fn plain_lines(text: &str) -> String {
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
 
+/// The most names that an error message lists, and the most characters of each.
+const LISTED: usize = 12;
+const LENGTH: usize = 60;
+
+/// Lists names for an error message, in quotes and harmless. A long name is cut, and of many names only the first are
+/// listed, with the number of the others.
+///
+/// ```
+/// use scruple_core::harmless_text::list_names;
+/// assert_eq!(list_names(["one", "two"]), "‘one’, ‘two’");
+/// ```
+pub fn list_names<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
+    let mut names = names.into_iter();
+    let quoted = |name: S| {
+        let name = plain(name.as_ref());
+        match name.char_indices().nth(LENGTH) {
+            Some((end, _)) => format!("‘{}…’", &name[..end]),
+            None => format!("‘{name}’"),
+        }
+    };
+    let listed: Vec<String> = names.by_ref().take(LISTED).map(quoted).collect();
+    match names.count() {
+        0 => listed.join(", "),
+        more => format!("{} and {more} more", listed.join(", ")),
+    }
+}
+
 /// A report made harmless for a terminal: line ends, tabs and colours (SGR sequences, ECMA-48 §8.3.117) stay, and all
 /// other controlling characters are replaced by U+FFFD.
 pub fn for_terminal(text: &str) -> String {
@@ -56,6 +83,14 @@ mod tests {
         assert_eq!(for_terminal("a\u{1b}[1;31mb\u{1b}[0m\n\tc"), "a\u{1b}[1;31mb\u{1b}[0m\n\tc");
         assert_eq!(for_terminal("\u{1b}]0;title\u{7}x\u{1b}[2Jy\u{1b}"), "�]0;title�x�[2Jy�");
         assert_eq!(for_terminal("one\u{202e}owt\u{9b}31m"), "one�owt�31m");
+    }
+
+    #[test]
+    fn of_many_or_long_names_the_message_stays_short() {
+        let names = (0..100).map(|number| format!("{number}{}", "x".repeat(10_000)));
+        let text = list_names(names);
+        assert!(text.chars().count() < 1000 && text.ends_with("and 88 more"), "{text}");
+        assert_eq!(list_names(["a\u{1b}[31m"]), "‘a\u{fffd}[31m’");
     }
 
     #[test]

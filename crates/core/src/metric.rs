@@ -13,7 +13,7 @@ mod served;
 pub use declaration::Metric;
 pub use defaults::DEFAULT_METRICS;
 pub use kinds::{Better, Pass, Quality};
-pub use nearest::{edit_distance, nearest};
+pub use nearest::{edit_distance, nearest, suggestion};
 
 use crate::unit::Unit;
 use std::borrow::Cow;

@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::history::config::{BuildEntry, HistoryEntry};
 use scruple_core::budget::Budget;
 use scruple_core::metric::Metric;
-use scruple_core::metric::edit_distance;
+use scruple_core::metric::nearest;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -252,7 +252,7 @@ fn split_key(key: &str) -> Option<(&str, &str)> {
 /// Returns the known key that is most similar to the unknown one, which the message of the parser quotes.
 fn unknown_key(message: &str) -> Option<&'static str> {
     let name = message.strip_prefix("unknown field `")?.split('`').next()?;
-    KEYS.into_iter().min_by_key(|key| edit_distance(name, key))
+    nearest(name, KEYS)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ fn a_family_names_its_members_only() {
 
 #[test]
 fn a_typing_mistake_finds_its_neighbour() {
-    assert_eq!(nearest("time.cpuu"), "time.cpu");
-    assert_eq!(nearest("maloc.bytes"), "malloc.bytes");
+    assert!(suggestion("time.cpuu", &[]).contains("‘time.cpu’"));
+    assert!(suggestion("maloc.bytes", &[]).contains("‘malloc.bytes’"));
     assert_eq!(edit_distance("kitten", "sitting"), 3);
 }

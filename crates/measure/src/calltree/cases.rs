@@ -5,6 +5,7 @@ use super::profile::Profiles;
 use super::session::{CalltreeSession, Settings};
 use crate::bench::{BenchError, BenchProgram, Start};
 use crate::instructions::{END, launch, steady};
+use scruple_core::harmless_text::list_names;
 use scruple_core::protocol::{Batch, LoopKind, Reply, Request};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -78,8 +79,7 @@ impl CountedCase<'_> {
             reply = program.next_reply("cases", PATIENCE, interrupted)?;
         }
         found.ok_or_else(|| {
-            let names = names.join("’, ‘");
-            BenchError::NotCounted(format!("it has no case ‘{}’, but ‘{}’", self.name, names.escape_debug()))
+            BenchError::NotCounted(format!("it has no case ‘{}’, but {}", self.name, list_names(&names)))
         })
     }
 }

@@ -6,6 +6,7 @@ use crate::fault::Fault;
 use crate::inspect::launch;
 use crate::profile::read;
 use crate::store::Store;
+use scruple_core::harmless_text::list_names;
 use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_measure::calltree::Side;
@@ -70,7 +71,7 @@ fn version(args: &ExplainArgs, store: &Store, (run, commit): (&str, &str)) -> Re
         ))),
         several => {
             let names: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
-            Err(Fault::usage(format!("‘{commit}’ may be ‘{}’: name one with --name", names.join("’, ‘"))))
+            Err(Fault::usage(format!("‘{commit}’ may be {}: name one with --name", list_names(&names))))
         }
     }
 }
@@ -104,7 +105,7 @@ fn arms<'a>(args: &ExplainArgs, runs: &'a [Run; 2]) -> Result<[&'a Arm; 2], Faul
         }
         _ => {
             let names: Vec<&str> = both.iter().map(|pair| pair[0].name.as_str()).collect();
-            Err(Fault::usage(format!("both runs have ‘{}’: name one with --name", names.join("’, ‘"))))
+            Err(Fault::usage(format!("both runs have {}: name one with --name", list_names(&names))))
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::cli::ResultArgs;
 use crate::fault::{Code, Fault};
 use scruple_core::budget::Budget;
 use scruple_core::harmless_text::{for_terminal, plain_lines};
-use scruple_core::metric::{METRICS, Metric, Pass, nearest};
+use scruple_core::metric::{METRICS, Metric, Pass, suggestion};
 use scruple_core::subject::Arm;
 use scruple_measure::runtimes::Runtime;
 use std::fs::OpenOptions;
@@ -20,8 +20,8 @@ pub fn check_metrics(asked: &[String]) -> Result<(), Fault> {
         let family = pattern.split('.').next().unwrap_or_default();
         if !METRICS.iter().any(|metric| metric.matches(pattern)) && Runtime::from_word(family).is_none() {
             return Err(Fault::usage(format!(
-                "there is no metric ‘{pattern}’: did you mean ‘{}’? `scruple inspect metrics` lists them all",
-                nearest(pattern)
+                "there is no metric ‘{pattern}’: {}",
+                suggestion(pattern, &[])
             )));
         }
     }

@@ -7,6 +7,7 @@ use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::show::output;
 use crate::store::Point;
+use scruple_core::harmless_text::list_names;
 use std::collections::BTreeMap;
 
 /// The word that combines the machines of all classes into one series.
@@ -31,13 +32,12 @@ pub fn trend(args: &TrendArgs) -> Result<Code, Fault> {
     let points = store.points(&args.subject)?;
     if points.is_empty() {
         let known = store.subjects()?;
-        let known: Vec<String> = known.iter().take(20).map(|name| format!("‘{name}’")).collect();
         return Err(Fault::usage(match known.is_empty() {
             true => "no run is stored yet: `scruple run` stores the first".to_owned(),
             false => format!(
                 "no stored run has ‘{}’: there are {}; `scruple store list` shows the runs",
                 args.subject,
-                known.join(", ")
+                list_names(&known)
             ),
         }));
     }
@@ -74,7 +74,7 @@ fn chosen(args: &TrendArgs, points: Vec<Point>) -> Result<Chosen, Fault> {
         let known: Vec<String> = left_out.keys().map(|class| format!("‘{class}’")).collect();
         return Err(Fault::usage(format!(
             "no run of ‘{subject}’ was taken on a machine of the class ‘{machine}’: there are {}",
-            known.join(", ")
+            list_names(&known)
         )));
     }
     Ok(Chosen { subject, machine: Some(machine), points: own, left_out })

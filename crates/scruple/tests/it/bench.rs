@@ -321,7 +321,7 @@ fn a_limit_may_be_on_a_metric_that_the_program_brings() {
     assert_snapshot!(answer.exchange(), @r"
     exit 2
     --- stderr
-    error: there is no metric ‘zoo.vists’ in the limit ‘zoo.vists<4’: did you mean ‘io.write’?
+    error: there is no metric ‘zoo.vists’ in the limit ‘zoo.vists<4’: did you mean ‘zoo.visits’?
     ");
     let answer = bench(&place, &["--no-store", "--limit", "visitor:time.wall<4ns"], &[visited]);
     assert_eq!(answer.code, 2, "{}", answer.exchange());

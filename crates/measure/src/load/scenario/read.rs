@@ -6,6 +6,7 @@ use super::capture::Source;
 use super::{Abort, Capture, Model, Rows, Scenario, Session, Stage, Step, Template, placeholders};
 use entries::{AbortEntry, CaptureEntry, DataEntry, Entry, File, Level, SessionEntry, StageEntry, Think};
 use regex::bytes::Regex;
+use scruple_core::harmless_text::list_names;
 use scruple_core::unit::{Unit, parse_quantity};
 use std::path::Path;
 use std::time::Duration;
@@ -335,8 +336,8 @@ impl Reading<'_> {
         for (name, texts) in &file.limits {
             if name != "*" && !known.contains(&name.as_str()) {
                 let why = format!(
-                    "[limits] is about ‘{name}’, which is no request, session or group: there are ‘{}’, and ‘*’ for all",
-                    known.join("’, ‘")
+                    "[limits] is about ‘{name}’, which is no request, session or group: there are {}, and ‘*’ for all",
+                    list_names(&known)
                 );
                 return Err(self.at(texts, why));
             }

@@ -4,6 +4,7 @@ use crate::command::arms;
 use crate::config::{Config, ConfiguredCommand};
 use crate::fault::Fault;
 use crate::history::{Recipe, Template, smaller_size};
+use scruple_core::harmless_text::list_names;
 use std::collections::BTreeMap;
 
 /// The subjects on the command line.
@@ -47,7 +48,7 @@ impl RequestedSubjects<'_> {
         if let Some(unknown) = self.names.iter().find(|name| !all.contains(&name.as_str())) {
             let known = match all.is_empty() {
                 true => "it names none".to_owned(),
-                false => format!("it has ‘{}’", all.join("’, ‘")),
+                false => format!("it has {}", list_names(&all)),
             };
             return Err(Fault::usage(format!("scruple.toml names nothing ‘{unknown}’: {known}")));
         }
@@ -175,8 +176,8 @@ pub fn named(subjects: Vec<Template>, names: &[String]) -> Result<Vec<Template>,
     let known: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(Fault::usage(format!(
-            "the history has no subject ‘{unknown}’: it has ‘{}’",
-            known.join("’, ‘")
+            "the history has no subject ‘{unknown}’: it has {}",
+            list_names(&known)
         )));
     }
     let wanted = |subject: &Template| names.is_empty() || subject.yardstick || names.contains(&subject.name);

@@ -5,6 +5,7 @@ use crate::history::args::PageArgs;
 use crate::history::report::{ExplainedChange, FORMATS, Page};
 use crate::show::export::{names, writer};
 use crate::show::output;
+use scruple_core::harmless_text::list_names;
 use scruple_core::history::{History, find_changes};
 use std::path::Path;
 
@@ -92,7 +93,7 @@ fn check_subject(page: &Page<'_>, args: &PageArgs) -> Result<(), Fault> {
         Some(name) if !subjects.contains(&name.as_str()) => Err(Fault::usage(match subjects.is_empty() {
             true => format!("there is no subject ‘{name}’: no version of this history was weighed"),
             false => {
-                format!("there is no subject ‘{name}’: this history has ‘{}’", subjects.join("’, ‘"))
+                format!("there is no subject ‘{name}’: this history has {}", list_names(&subjects))
             }
         })),
         _ => Ok(()),
