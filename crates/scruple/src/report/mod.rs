@@ -185,7 +185,8 @@ fn limits(report: &Report<'_>) -> Vec<Part> {
 
 /// Makes the section with the ranking, the tare and the other sentences of the report.
 fn said(report: &Report<'_>) -> Option<Section> {
-    let mut lines: Vec<String> = crate::show::ranking::line(report).into_iter().collect();
+    let mut lines: Vec<String> = crate::show::few_readings::lines(report);
+    lines.extend(crate::show::ranking::line(report));
     lines.extend(words::growth_lines(report));
     lines.extend(words::tare_lines(report).iter().map(|line| line.trim().to_owned()));
     let lines: Vec<String> = lines.iter().map(|line| sentence(line)).collect();

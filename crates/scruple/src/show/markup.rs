@@ -1,6 +1,6 @@
 //! Tables for documents in Markdown, AsciiDoc and Org.
 
-use super::{Report, effect_text, sentence, title, verdict_words};
+use super::{Report, effect_text, few_readings, sentence, title, verdict_words};
 use scruple_core::judge::headline;
 use scruple_core::metric::Quality;
 use scruple_core::subject::{Arm, Role};
@@ -25,7 +25,8 @@ pub fn text(report: &Report<'_>, markup: Markup) -> String {
     let rows: Vec<Vec<String>> = report.rows().map(|arm| row(report, arm, markup)).collect();
     let mut out: String = report.preface().iter().map(|line| prose(line, markup) + "\n\n").collect();
     out += &table(&head, &rows, markup);
-    let sentences = sentence::verdicts(report);
+    let mut sentences = sentence::verdicts(report);
+    sentences.extend(few_readings::lines(report));
     if !sentences.is_empty() {
         out.push('\n');
         out.push_str(&sentences.join("\n\n"));

@@ -7,6 +7,7 @@ pub mod block_characters;
 pub mod chart;
 pub mod csv;
 pub mod export;
+pub mod few_readings;
 pub mod flame;
 pub mod hyperfine;
 pub mod json;

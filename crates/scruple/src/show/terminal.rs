@@ -1,7 +1,10 @@
 //! The report for a terminal: a section for each metric, a row for each arm, verdicts, remarks.
 
 use super::align::{fit, right, wrap};
-use super::{Report, block_characters, effect_text, is_of_requests, ranking, sentence, title, verdict_words};
+use super::{
+    Report, block_characters, effect_text, few_readings, is_of_requests, ranking, sentence, title,
+    verdict_words,
+};
 use crate::address::Address;
 use crate::bench::report::table;
 use crate::fault::Fault;
@@ -100,6 +103,7 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
     out.push('\n');
     let paragraphs = [
         sentence::verdicts(report),
+        few_readings::lines(report),
         ranking::line(report).into_iter().collect(),
         sentence::growth_lines(report),
         sentence::tare_lines(report),

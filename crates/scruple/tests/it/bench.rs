@@ -242,7 +242,7 @@ fn an_exceeded_budget_is_exit_code_1_unless_budgets_are_only_reported() {
       fat   5.00 ns  0.4 %  7.00 ns  2.00 ns       17 B
 
     Limit alloc.bytes<16: kept by ‘fine’, which has 16 B
-    Limit time.wall<1 µs: kept by ‘fine’, which has 7.00 ns [7.00 ns, 7.00 ns]
+    Limit time.wall<1 µs: kept by ‘fine’, which has 7.00 ns
     Limit alloc.bytes<16: EXCEEDED by ‘fat’, which has 17 B
     ");
     assert_snapshot!(place.read("report.xml"), @r#"

@@ -69,7 +69,7 @@ fn most_within(elapsed: Duration) -> Duration {
 
 /// The number of iterations that takes a measurable time on any clock, even if each takes a fraction of a cycle. A
 /// smaller number counts as measurable too, if the host waited at least the given time for it.
-const NOT_NOTHING: u64 = 100_000_000;
+const NOT_NOTHING: u64 = 10_000_000;
 const HARDLY_NOTHING: (u64, Duration) = (1_000_000, Duration::from_millis(100));
 
 /// Describes which time of a batch is impossible, given that the host waited only for `elapsed`.

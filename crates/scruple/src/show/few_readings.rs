@@ -1,0 +1,42 @@
+//! Says which metrics cannot be judged because they were read too few times.
+
+use super::{Report, declared, sentence};
+use scruple_core::metric::Pass;
+use scruple_core::stats::paired::Why;
+use scruple_core::verdict::Verdict;
+use std::collections::BTreeMap;
+
+/// Writes one line for the shown metrics of commands that a short memory or counting pass leaves open. Without it, a
+/// reader would look in vain for a difference between two counts that are far apart. The sentence of the verdict says
+/// the same about times.
+pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
+    let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());
+    if report.of_cases() || of_load || !report.side_by_side {
+        return Vec::new();
+    }
+    let mut open: BTreeMap<(usize, usize), Vec<&str>> = BTreeMap::new();
+    for key in &report.shown {
+        let few = report.judged.iter().filter(|judged| judged.metric == *key).find_map(|judged| {
+            let why = judged.comparison.evidence.why();
+            match why.filter(|_| judged.comparison.verdict == Verdict::CantTell)? {
+                Why::TooFew { have, need } => Some((need, have)),
+                _ => None,
+            }
+        });
+        if let Some(few) = few.filter(|_| matches!(declared(key).pass, Pass::Memory | Pass::Counting)) {
+            open.entry(few).or_default().push(sentence::measure(key));
+        }
+    }
+    let line = |((need, have), names): ((usize, usize), Vec<&str>)| {
+        let why = Why::TooFew { have, need };
+        format!("Can’t tell about {}: {why} (-r {need}, or a larger --budget).", listed(&names))
+    };
+    open.into_iter().map(line).collect()
+}
+
+fn listed(names: &[&str]) -> String {
+    match names {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        names => names.concat(),
+    }
+}
