@@ -10,7 +10,7 @@ use crate::command;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::load;
-use crate::load::apart::Beside;
+use crate::load::remote_server::RemoteHelper;
 use crate::lock::Lock;
 use crate::new_run;
 use crate::paths;
@@ -27,7 +27,7 @@ pub fn weighed(
     line: &CommandLine,
     folder: &Folder,
     (name, node): (&str, &str),
-    beside: Option<&Beside>,
+    beside: Option<&RemoteHelper>,
 ) -> Result<Option<UnitResult>, Fault> {
     // Another unit may still measure on this node, for example one whose node was considered lost.
     let lock = paths::nodes_folder()?.join("unit.lock");
@@ -77,7 +77,7 @@ pub fn serve(line: &CommandLine, node: &str) -> Result<Code, Fault> {
     let programs: Vec<&Path> = programs.iter().map(PathBuf::as_path).collect();
     let here = new_run::empty_run(None, None, Terms::default(), &programs).provenance.programs;
     check_programs(line, &here)?;
-    load::apart::serve(&args, node, this_machine())
+    load::remote_server::serve(&args, node, this_machine())
 }
 
 /// Names both nodes in a result. What was measured is the machine of the servers; where the clients are on a machine of

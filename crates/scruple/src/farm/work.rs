@@ -12,7 +12,7 @@ use crate::history::cache::Cache;
 use crate::history::campaign::Campaign;
 use crate::history::verb::start_launcher;
 use crate::history::{self, Aim, Definition, HistoryEffort, Request, Selection, Weighing};
-use crate::load::apart::Beside;
+use crate::load::remote_server::RemoteHelper;
 use crate::new_run;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
@@ -49,7 +49,8 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
         Written::Version(unit) => version(&unit, &folder, (&name, &node)),
         Written::CommandLine(line) if args.serve => super::do_command_line::serve(&line, &node),
         Written::CommandLine(line) => {
-            let beside = args.reach.clone().map(|address| Beside { words: args.beside.clone(), address });
+            let beside =
+                args.reach.clone().map(|address| RemoteHelper { words: args.beside.clone(), address });
             publish(&folder, (&name, &node), || {
                 super::do_command_line::weighed(&line, &folder, (&name, &node), beside.as_ref())
             })

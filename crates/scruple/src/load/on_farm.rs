@@ -1,8 +1,8 @@
 //! `scruple load` on the nodes of a farm. Each of them starts the servers and loads them, and their readings are one run.
 
-use super::apart::{Beside, Link};
 use super::args::LoadArgs;
 use super::limits::with_limits_of;
+use super::remote_server::{Link, RemoteHelper};
 use super::report::page;
 use super::verb;
 use super::windows::{Side, plan, sides};
@@ -103,7 +103,7 @@ pub struct OfNode {
 }
 
 /// Loads the servers from this node. They are on the node that `beside` reaches, or else on this one.
-pub fn done_on_a_node(args: &LoadArgs, beside: Option<&Beside>) -> Result<OfNode, Fault> {
+pub fn done_on_a_node(args: &LoadArgs, beside: Option<&RemoteHelper>) -> Result<OfNode, Fault> {
     let link = beside.map(Link::start).transpose()?;
     let server = link.as_ref().map(|link| (link.node.clone(), link.machine.clone()));
     let verb::Taken { mut loading, loads, stop, budgets } = verb::take(args, link)?;

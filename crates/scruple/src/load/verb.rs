@@ -1,10 +1,10 @@
 //! `scruple load`: loads servers, and weighs the cost of their requests.
 
-use super::apart::Link;
 use super::args::{Instrument, LoadArgs};
 use super::limits::with_limits_of;
 use super::on_farm;
 use super::remarks::{note, remark};
+use super::remote_server::Link;
 use super::report::export::requests;
 use super::report::{export, page};
 use super::watchers::Watchers;

@@ -4,8 +4,8 @@ use super::accounts::Accounts;
 use super::{Loader, Side, Turn};
 use crate::cli::values;
 use crate::fault::{Code, Fault};
-use crate::load::apart::{Distant, Link};
 use crate::load::args::LoadArgs;
+use crate::load::remote_server::{Link, RemoteAccounts};
 use scruple_measure::load::cost::sheet::{Sheet, Watch};
 use scruple_measure::load::cost::start::{Server, ServerError};
 use scruple_measure::load::cost::tree::Tree;
@@ -94,7 +94,7 @@ impl Engine {
         for (index, side) in sides.iter().enumerate() {
             let side = reached_at(side, link.borrow().address())?;
             let known = link.borrow_mut().start_server(index)?;
-            let distant = || Box::new(Distant::new(link.clone(), index)) as Box<dyn Accounts>;
+            let distant = || Box::new(RemoteAccounts::new(link.clone(), index)) as Box<dyn Accounts>;
             let accounts = (known && looking.cost).then(distant);
             servers.push(Running { side, started: None, accounts, session: None, loaded: false });
         }

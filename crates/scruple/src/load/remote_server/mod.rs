@@ -7,7 +7,7 @@
 mod client;
 mod server;
 
-pub use client::{Beside, Distant, Link};
+pub use client::{Link, RemoteAccounts, RemoteHelper};
 pub use server::serve;
 
 use scruple_core::provenance::Provenance;

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// How the process beside the servers is started, and how its node is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beside {
+pub struct RemoteHelper {
     /// The words that start it.
     pub words: Vec<String>,
     /// The host name or address of its node.
@@ -37,7 +37,7 @@ impl Link {
     ///
     /// # Errors
     /// The process cannot be started, or it refuses to start servers.
-    pub fn start(beside: &Beside) -> Result<Link, Fault> {
+    pub fn start(beside: &RemoteHelper) -> Result<Link, Fault> {
         let failed =
             |error| Fault::usage(format!("cannot start a process on the node of the servers: {error}"));
         let (program, arguments) = beside.words.split_first().ok_or_else(|| Fault::internal("no words"))?;
@@ -136,15 +136,15 @@ impl Drop for Link {
 }
 
 /// The accounts of a server on the other node. Accounts are lost if the process there has ended.
-pub struct Distant {
+pub struct RemoteAccounts {
     link: Rc<RefCell<Link>>,
     side: usize,
 }
 
-impl Distant {
+impl RemoteAccounts {
     /// Creates the accounts of a server that the other process has started.
-    pub fn new(link: Rc<RefCell<Link>>, side: usize) -> Distant {
-        Distant { link, side }
+    pub fn new(link: Rc<RefCell<Link>>, side: usize) -> RemoteAccounts {
+        RemoteAccounts { link, side }
     }
 
     fn ask(&self, ask: Ask, handled: &dyn Fn() -> u64) -> Result<Answer, String> {
@@ -156,7 +156,7 @@ impl Distant {
     }
 }
 
-impl Accounts for Distant {
+impl Accounts for RemoteAccounts {
     fn begin(&mut self, handled: &dyn Fn() -> u64) -> Result<(), String> {
         self.ask(Ask::Begin(self.side), handled).map(|_| ())
     }
