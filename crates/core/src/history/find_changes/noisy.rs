@@ -139,10 +139,10 @@ fn one_after_another(gathered: &Gathered) -> String {
 }
 
 fn too_few(most: usize, gathered: &Gathered) -> String {
-    let readings = if most == 1 { "1 reading".to_owned() } else { format!("{most} readings") };
+    let (readings, are) = if most == 1 { ("reading", "is") } else { ("readings", "are") };
     let option = if gathered.metric.pass == Pass::Build { "--builds" } else { "--runs" };
     format!(
-        "{readings} of a version beside others are too few: at least {READINGS} are needed, which {option} {READINGS} takes"
+        "{most} {readings} of a version beside others {are} too few: at least {READINGS} are needed, which {option} {READINGS} takes"
     )
 }
 

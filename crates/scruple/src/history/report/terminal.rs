@@ -195,14 +195,13 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
         let before = |event: &Event<'_>| event.set.contains(index) || event.at == *index;
         !page.events.iter().any(before)
     });
-    let _ = writeln!(
-        out,
-        "{DIM}{}{DIM:#}",
-        wrap(
-            &format!("No change was found at the other {}.", words::number(quiet.count(), "weighed version")),
-            width
-        )
-    );
+    let others = match quiet.count() {
+        0 => return,
+        1 => "weighed version".to_owned(),
+        count => format!("{count} weighed versions"),
+    };
+    let text = format!("No change was found at the other {others}.");
+    let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&text, width));
 }
 
 /// Names the version of an event, with its title if it is known. The text is one line if it fits into `room` columns.
