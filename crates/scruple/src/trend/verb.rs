@@ -71,10 +71,9 @@ fn chosen(args: &TrendArgs, points: Vec<Point>) -> Result<Chosen, Fault> {
         *left_out.entry(other.provenance.machine_class).or_default() += 1;
     }
     if own.is_empty() {
-        let known: Vec<String> = left_out.keys().map(|class| format!("‘{class}’")).collect();
         return Err(Fault::usage(format!(
             "no run of ‘{subject}’ was taken on a machine of the class ‘{machine}’: there are {}",
-            list_names(&known)
+            list_names(left_out.keys())
         )));
     }
     Ok(Chosen { subject, machine: Some(machine), points: own, left_out })

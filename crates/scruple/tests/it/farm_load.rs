@@ -25,6 +25,10 @@ fn check(told: &Value, nodes: &[&str]) {
     let named: Vec<&str> = named.iter().filter_map(|node| node["name"].as_str()).collect();
     assert_eq!(named, nodes);
     let metrics = at(told, "/arms/0/metrics");
+    // On a busy machine the generator may have been late in every turn. Such turns say nothing about the server.
+    if metrics["load.p99"]["absent"].as_str().is_some_and(|why| why.contains("void")) {
+        return;
+    }
     for metric in ["request.cpu", "request.malloc.count"] {
         let readings = at(metrics, &format!("/{metric}/readings")).as_array().map_or(0, Vec::len);
         assert!(readings >= nodes.len(), "{metric}: {metrics}");
