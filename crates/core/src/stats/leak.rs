@@ -103,7 +103,8 @@ pub fn judge_growth(readings: &[(f64, f64)], smallest: f64) -> Retained {
     }
     let Some(slope) = sizes.slope(EXISTS) else { return Retained::Unknown(Doubt::TooFewSizes) };
     let shape = sizes.shape();
-    let exists = grown >= few && (slope.low > 0.0 || shape.explains);
+    let negligible = slope.high <= smallest / 10.0;
+    let exists = grown >= few && !negligible && (slope.low > 0.0 || shape.explains);
     let power = shape.power;
     if exists && slope.low > 0.0 && power.low > ROOT && power.high >= NEARLY_ONE && sizes.goes_on() {
         let interval = sizes.slope(SHOWN).unwrap_or(slope);
@@ -115,7 +116,7 @@ pub fn judge_growth(readings: &[(f64, f64)], smallest: f64) -> Retained {
     if let (true, Some(after)) = (grown >= few && slope.high > smallest, sizes.level_from(smallest)) {
         return Retained::Stops { after };
     }
-    let level = grown < few || (slope.low <= 0.0 && !shape.explains) || slope.high <= smallest / 10.0;
+    let level = grown < few || (slope.low <= 0.0 && !shape.explains) || negligible;
     match level && slope.high <= smallest {
         true => Retained::Constant { interval: slope },
         false if exists => Retained::Unknown(Doubt::Form { power }),

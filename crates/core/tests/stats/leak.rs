@@ -117,3 +117,12 @@ fn no_form_is_taken_for_another_under_noise() {
     }
     assert!(told > 1200, "{told} of 2400 told");
 }
+
+#[test]
+fn growth_far_below_the_smallest_that_matters_is_none() {
+    let live = [1_322_336.0, 1_322_360.0, 1_322_552.0, 1_322_832.0, 1_323_376.0];
+    let readings: Vec<(f64, f64)> =
+        live.iter().zip(0..).map(|(bytes, power)| (10_000.0 * f64::powi(2.0, power), *bytes)).collect();
+    assert!(matches!(judge_growth(&readings, 1.0), Retained::Constant { .. }));
+    assert!(matches!(judge_growth(&readings, 0.001), Retained::Grows { .. }));
+}
