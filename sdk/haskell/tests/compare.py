@@ -79,7 +79,8 @@ def tares(ours):
     with Program([ours]) as program:
         wrong = 0
         for case in program.cases()[0]:
-            more = min(1000 if "concurrency" in case else 10, case.get("max_iterations", 10))
+            most = 1000 if "concurrency" in case else 10
+            more = min(most, case.get("max_iterations", most))
             entry = program.ask(f"block {case['id']}:t:1 {case['id']}:t:{more}")
             found = [batch["alloc.bytes"] for batch in entry.get("block", [])]
             # A queue's threads start, wait for each other and end in the batch, which allocates a little: how much
