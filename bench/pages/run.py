@@ -110,7 +110,7 @@ def main():
     parser.add_argument("--commits", type=int, default=200)
     parser.add_argument("--subjects", type=int, default=50)
     parser.add_argument("--metrics", type=int, default=6)
-    parser.add_argument("--times", type=int, default=7)
+    parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--keep", type=pathlib.Path, help="copy the page there")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="scruple-pages-") as text:
