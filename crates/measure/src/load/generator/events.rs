@@ -308,15 +308,7 @@ impl Generator {
         match due {
             Some((due, part)) => {
                 let request = self.request_of(due);
-                let exchange = Exchange {
-                    request,
-                    part,
-                    intended: due.at,
-                    sent: now,
-                    late: due.late,
-                    carried: due.late,
-                    user: due.user,
-                };
+                let exchange = due.exchange(request, part, now);
                 self.failed(&exchange, now, class);
             }
             None => self.recorder.idle_failures.count(class),

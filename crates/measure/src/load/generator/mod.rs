@@ -55,6 +55,14 @@ struct Due {
     late: u64,
 }
 
+impl Due {
+    /// Returns the exchange in which this request is sent at `now`. It carries its own lateness only.
+    fn exchange(&self, request: u32, part: u16, now: u64) -> Exchange {
+        let Due { at, user, late } = *self;
+        Exchange { request, part, intended: at, sent: now, late, carried: late, user }
+    }
+}
+
 pub(crate) struct Generator {
     shared: Arc<Shared>,
     plan: Arc<Plan>,
@@ -422,15 +430,7 @@ impl Generator {
         }
         while let Some(due) = self.queue.pop().filter(|_| ended != Ended::Interrupted) {
             let (request, part) = (self.request_of(due), self.time.part(due.at));
-            let exchange = Exchange {
-                request,
-                part,
-                intended: due.at,
-                sent: now,
-                late: due.late,
-                carried: due.late,
-                user: due.user,
-            };
+            let exchange = due.exchange(request, part, now);
             self.recorder.failed(&exchange, now, Failure::Unsent);
             self.tell(&exchange, now, None, Err(Failure::Unsent));
         }

@@ -39,15 +39,7 @@ impl Generator {
             return self.start_of_user(index, due, now, part);
         }
         let request = self.choice.next(&self.shared.cumulated);
-        let exchange = Exchange {
-            request,
-            part,
-            intended: due.at,
-            sent: now,
-            late: due.late,
-            carried: self.carried,
-            user: NOBODY,
-        };
+        let exchange = Exchange { carried: self.carried, ..due.exchange(request, part, now) };
         self.recorder.sent(&exchange);
         let sent = self.send_prepared(index, exchange);
         self.sent(index, exchange, now, sent);

@@ -8,7 +8,6 @@ use scruple_core::provenance::Provenance;
 use scruple_measure::load::cost::sheet::Watch;
 use scruple_measure::load::cost::start::Server;
 use scruple_measure::load::cost::tree::Tree;
-use std::cell::RefCell;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,48 +58,42 @@ fn say(answer: &Answer) -> Result<(), Fault> {
 
 impl Servers {
     fn answer(&mut self, ask: &Ask) -> Result<Answer, Fault> {
-        let mut more = Vec::new;
-        // Both closures need the stream of questions, one after the other.
-        let asks = RefCell::new(&self.asks);
-        let handled = || how_many(&asks.borrow());
-        let watch = |running: &'_ mut Vec<Option<(Server, Option<Watch>)>>, side: usize| {
-            let one = running.get_mut(side).and_then(Option::as_mut);
-            one.and_then(|(_, watch)| watch.take())
-        };
-        Ok(match ask {
+        let side = match ask {
             Ask::Start(side, host) => return self.start(*side, host),
-            Ask::Status(side) => {
-                let one = self.running.get_mut(*side).and_then(Option::as_mut);
-                Answer::Status(one.and_then(|(server, _)| server.status()).map(|status| status.to_string()))
-            }
-            Ask::Account(side) => {
-                Answer::Account(watch(&mut self.running, *side).map(|watch| Box::new(watch.account())))
-            }
             Ask::Handled(_) => return Err(Fault::internal("a number that was not asked for")),
             Ask::Begin(side)
             | Ask::Mark(side)
             | Ask::End(side)
             | Ask::Windows(side)
-            | Ask::Costs(side, _) => {
-                let Some(mut watched) = watch(&mut self.running, *side) else {
-                    return Err(Fault::internal("the processes of that server are not known"));
-                };
-                let answer = match ask {
-                    Ask::Begin(_) => watched.begin(&handled, &mut more).map(|()| Answer::Done),
-                    Ask::Mark(_) => watched.mark(&handled, &mut more).map(|()| Answer::Done),
-                    Ask::Windows(_) => Ok(Answer::Windows(watched.windows())),
-                    Ask::Costs(_, first) => Ok(Answer::Costs(watched.costs_from(*first))),
-                    _ => {
-                        watched.end(&handled, None, &mut more);
-                        Ok(Answer::Done)
-                    }
-                };
-                if let Some(Some((_, place))) = self.running.get_mut(*side) {
-                    *place = Some(watched);
-                }
-                answer.map_err(Fault::program)?
+            | Ask::Costs(side, _)
+            | Ask::Account(side)
+            | Ask::Status(side) => *side,
+        };
+        let running = self.running.get_mut(side).and_then(Option::as_mut);
+        let (server, watch) = running.map(|(server, watch)| (server, watch)).unzip();
+        match ask {
+            Ask::Status(_) => {
+                let status = server.and_then(Server::status);
+                return Ok(Answer::Status(status.map(|status| status.to_string())));
             }
-        })
+            Ask::Account(_) => {
+                let watch = watch.and_then(Option::take);
+                return Ok(Answer::Account(watch.map(|watch| Box::new(watch.account()))));
+            }
+            _ => {}
+        }
+        let Some(watch) = watch.and_then(Option::as_mut) else {
+            return Err(Fault::internal("the processes of that server are not known"));
+        };
+        let (handled, mut more) = (|| how_many(&self.asks), Vec::new);
+        match ask {
+            Ask::Begin(_) => watch.begin(&handled, &mut more).map_err(Fault::program)?,
+            Ask::Mark(_) => watch.mark(&handled, &mut more).map_err(Fault::program)?,
+            Ask::Windows(_) => return Ok(Answer::Windows(watch.windows())),
+            Ask::Costs(_, first) => return Ok(Answer::Costs(watch.costs_from(*first))),
+            _ => watch.end(&handled, None, &mut more),
+        }
+        Ok(Answer::Done)
     }
 
     fn start(&mut self, side: usize, host: &str) -> Result<Answer, Fault> {

@@ -113,15 +113,7 @@ impl Generator {
     pub(in super::super) fn start_of_user(&mut self, index: usize, due: Due, now: u64, part: u16) {
         let Some(users) = &mut self.users else { return };
         let request = users.request(due.user);
-        let mut exchange = Exchange {
-            request,
-            part,
-            intended: due.at,
-            sent: now,
-            late: due.late,
-            carried: self.carried,
-            user: due.user,
-        };
+        let mut exchange = Exchange { carried: self.carried, ..due.exchange(request, part, now) };
         match users.sent_before(due.user) {
             Some(sent) => exchange.sent = sent,
             None => self.recorder.sent(&exchange),
