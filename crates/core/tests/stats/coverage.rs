@@ -4,7 +4,7 @@
 //! the figures.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
-use scruple_core::evidence::{Readings, Replicate};
+use crate::entries::entry;
 use scruple_core::judge::cases;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
@@ -169,7 +169,7 @@ fn tables(tries: u64) {
     for margin in [0.0, 0.005] {
         let wrong = share(tries, 80, |pcg| {
             let arms: Vec<_> = (0..10).map(|_| blocks(pcg, Noise::Quiet, 20, 1.0)).collect();
-            let table: Vec<Entry> = arms.iter().map(|(r, a)| row(r, a, margin)).collect();
+            let table: Vec<Entry> = arms.iter().map(|(r, a)| entry(r, a, margin)).collect();
             compare_many(&table, 0.95).iter().any(|said| said.verdict == Verdict::Different)
         });
         println!(
@@ -177,20 +177,6 @@ fn tables(tries: u64) {
             100.0 * wrong
         );
         assert!(wrong <= 0.06, "{wrong}");
-    }
-}
-
-fn row<'a>(reference: &'a [f64], arm: &'a [f64], margin: f64) -> Entry {
-    Entry {
-        readings: Readings {
-            reference: reference.to_vec(),
-            arm: arm.to_vec(),
-            paired: true,
-            replicate: Replicate::Block,
-            resolution: 0.0,
-        },
-        lower_is_better: true,
-        margin,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Error rates of verdicts and limits on two arms that do not differ, for every kind of evidence.
 
+use crate::entries::entry;
 use crate::noise::processes;
-use scruple_core::evidence::{Evidence, Readings, Replicate};
+use scruple_core::evidence::{Evidence, Replicate};
 use scruple_core::stats::quantile::median;
 use scruple_core::stats::rng::Pcg;
-use scruple_core::verdict::{Comparison, Entry, Verdict, compare_many};
+use scruple_core::verdict::{Comparison, Verdict, compare_many};
 
 const TRIES: usize = 2000;
 
@@ -32,18 +33,9 @@ fn rarely(what: &str, found: &Wrong) {
     assert!(found.limit <= 0.065, "{what}: {} of the limits are wrong", found.limit);
 }
 
-fn entry<'a>(reference: &'a [f64], arm: &'a [f64], paired: bool, replicate: Replicate) -> Comparison {
-    let entry = Entry {
-        readings: Readings {
-            reference: reference.to_vec(),
-            arm: arm.to_vec(),
-            paired,
-            replicate,
-            resolution: 0.0,
-        },
-        lower_is_better: true,
-        margin: 0.02,
-    };
+fn compared(reference: &[f64], arm: &[f64], paired: bool, replicate: Replicate) -> Comparison {
+    let mut entry = entry(reference, arm, 0.02);
+    (entry.readings.paired, entry.readings.replicate) = (paired, replicate);
     compare_many(&[entry], 0.95).remove(0)
 }
 
@@ -65,7 +57,7 @@ fn handfuls_of_a_noisy_metric_are_seldom_called_different() {
         for (spread, tail) in [(0.01, false), (0.2, false), (0.2, true)] {
             let found = wrong(|| {
                 let (a, b) = (amounts(&mut pcg, n, spread, tail), amounts(&mut pcg, n, spread, tail));
-                entry(&a, &b, true, Replicate::Launch)
+                compared(&a, &b, true, Replicate::Launch)
             });
             rarely(&format!("{n} readings, spread {spread}, tail {tail}"), &found);
         }
@@ -77,7 +69,7 @@ fn two_readings_of_a_noisy_metric_never_have_a_verdict() {
     let mut pcg = Pcg::new(12);
     let found = wrong(|| {
         let (a, b) = (amounts(&mut pcg, 2, 0.2, false), amounts(&mut pcg, 2, 0.2, false));
-        entry(&a, &b, true, Replicate::Launch)
+        compared(&a, &b, true, Replicate::Launch)
     });
     assert_eq!((found.verdict, found.limit), (0.0, 0.0));
 }
@@ -106,7 +98,7 @@ fn processes_that_differ_are_seldom_called_different_however_few_they_are() {
                         groups.iter().map(|group| median(group)).collect()
                     };
                     let (a, b) = (medians(), medians());
-                    entry(&a, &b, paired, Replicate::Process)
+                    compared(&a, &b, paired, Replicate::Process)
                 });
                 rarely(&format!("{count} processes, between {between}, within {within}"), &found);
                 if count < 3 {
@@ -125,17 +117,8 @@ fn a_limit_on_peak_memory_is_never_exceeded_by_pages_alone() {
             || -> Vec<f64> { (0..3).map(|_| 1.6e6 + 4096.0 * (30.0 * pcg.unit()).floor()).collect() };
         let (a, b) = (pages(), pages());
         let resolution = 300_000.0 / median(&a);
-        let entry = Entry {
-            readings: Readings {
-                reference: a.to_vec(),
-                arm: b.to_vec(),
-                paired: true,
-                replicate: Replicate::Launch,
-                resolution,
-            },
-            lower_is_better: true,
-            margin: 0.02,
-        };
+        let mut entry = entry(&a, &b, 0.02);
+        (entry.readings.replicate, entry.readings.resolution) = (Replicate::Launch, resolution);
         compare_many(&[entry], 0.95).remove(0)
     });
     assert_eq!((found.verdict, found.limit), (0.0, 0.0));
@@ -150,7 +133,7 @@ fn a_limit_is_never_surer_than_the_verdict() {
         let a = amounts(&mut pcg, n, 0.02, true);
         let b: Vec<f64> = amounts(&mut pcg, n, 0.02, true).iter().map(|reading| reading * shift).collect();
         for replicate in [Replicate::Block, Replicate::Process, Replicate::Turn, Replicate::Launch] {
-            let found = entry(&a, &b, true, replicate);
+            let found = compared(&a, &b, true, replicate);
             // A limit at the margin may be exceeded only if the verdict is "different", and kept only if the arm is not
             // called worse.
             let bounds = found.evidence.ratio_bounds();

@@ -1,12 +1,13 @@
 //! Verdicts, margins, and the reasons for which no verdict is given.
 
-use scruple_core::evidence::{Readings, Replicate};
+use crate::entries::entry;
+use scruple_core::evidence::Replicate;
 use scruple_core::judge::{Judged, headline};
 use scruple_core::stats::paired::{self, Why};
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::{power, tare};
 use scruple_core::verdict::{
-    Comparison, Direction, Entry, Verdict, compare_exact, compare_many, compare_noisy, compare_unpaired,
+    Comparison, Direction, Verdict, compare_exact, compare_many, compare_noisy, compare_unpaired,
     honest_margin,
 };
 
@@ -148,17 +149,8 @@ fn an_aa_arm_widens_the_margin_to_what_it_showed() {
 fn what_identical_programs_may_differ_by_is_no_small_difference() {
     let (reference, arm) = pairs(0.05, &spread(20, 0.04));
     let found = |resolution: f64| {
-        let entry = Entry {
-            readings: Readings {
-                reference: reference.to_vec(),
-                arm: arm.to_vec(),
-                paired: true,
-                replicate: Replicate::Block,
-                resolution,
-            },
-            lower_is_better: true,
-            margin: 0.02,
-        };
+        let mut entry = entry(&reference, &arm, 0.02);
+        entry.readings.resolution = resolution;
         let found = compare_many(&[entry], 0.95).remove(0);
         let bounds = found.evidence.ratio_bounds().expect("twenty blocks suffice");
         (found.verdict, bounds.0 > 1.0)
@@ -171,17 +163,7 @@ fn what_identical_programs_may_differ_by_is_no_small_difference() {
 fn a_table_is_read_at_stricter_levels_until_others_are_decided() {
     let (reference, clear) = pairs(0.5, &spread(40, 0.01));
     let (_, unsure) = pairs(0.0, &spread(40, 0.5));
-    let entry = |arm: &[f64]| Entry {
-        readings: Readings {
-            reference: reference.to_vec(),
-            arm: arm.to_vec(),
-            paired: true,
-            replicate: Replicate::Block,
-            resolution: 0.0,
-        },
-        lower_is_better: true,
-        margin: 0.02,
-    };
+    let entry = |arm: &[f64]| entry(&reference, arm, 0.02);
     let table = [entry(clear.as_slice()), entry(&unsure), entry(&clear), entry(&clear)];
     let found = compare_many(&table, 0.95);
     let levels: Vec<f64> = found.iter().filter_map(|c| c.interval().map(|i| i.level)).collect();
@@ -363,24 +345,15 @@ fn a_margin_beyond_which_same_says_nothing_leaves_the_question_open() {
 
 #[test]
 fn fewer_processes_than_show_their_spread_have_no_verdict() {
-    let entry = |processes: usize| {
+    let found = |processes: usize| {
         let reference = vec![100.0; processes];
         let arm: Vec<f64> = (0..processes).map(|i| 105.0 + 0.01 * i as f64).collect();
-        let entry = Entry {
-            readings: Readings {
-                reference: reference.to_vec(),
-                arm: arm.to_vec(),
-                paired: false,
-                replicate: Replicate::Process,
-                resolution: 0.0,
-            },
-            lower_is_better: true,
-            margin: 0.01,
-        };
+        let mut entry = entry(&reference, &arm, 0.01);
+        (entry.readings.paired, entry.readings.replicate) = (false, Replicate::Process);
         let found = compare_many(&[entry], 0.95).remove(0);
         (found.verdict, found.evidence.why())
     };
-    assert_eq!(entry(1), (Verdict::CantTell, Some(Why::FewProcesses { have: 1, need: 3 })));
-    assert_eq!(entry(2), (Verdict::CantTell, Some(Why::FewProcesses { have: 2, need: 3 })));
-    assert_eq!(entry(3).0, Verdict::Different);
+    assert_eq!(found(1), (Verdict::CantTell, Some(Why::FewProcesses { have: 1, need: 3 })));
+    assert_eq!(found(2), (Verdict::CantTell, Some(Why::FewProcesses { have: 2, need: 3 })));
+    assert_eq!(found(3).0, Verdict::Different);
 }
