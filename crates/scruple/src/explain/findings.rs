@@ -10,7 +10,7 @@ use super::same_source;
 use crate::profile::read::Kind;
 use scruple_core::explain::{Count, Explanation, FunctionDifference, PartKind};
 use scruple_core::stats::paired::{self, Effect};
-use scruple_measure::calltree::{Binaries, Side};
+use scruple_measure::calltree::{Binaries, Side, SourceText};
 
 /// The conclusions about two programs.
 pub struct Findings {
@@ -66,8 +66,8 @@ const UNNAMED: f64 = 0.05;
 const LEVEL: f64 = 0.95;
 
 impl Findings {
-    /// Explains the measurements.
-    pub fn of(names: [String; 2], gathered: &Gathered) -> Findings {
+    /// Explains the measurements. `sources` return the texts of source files as each side was built from them.
+    pub fn of(names: [String; 2], gathered: &Gathered, sources: [&SourceText<'_>; 2]) -> Findings {
         let [first, second] = &gathered.sides;
         let binaries = Binaries::new();
         let repeat = repeats(first) && repeats(second);
@@ -104,10 +104,10 @@ impl Findings {
             hunks_of_allocations: Vec::new(),
             code: None,
             remarks: gathered.remarks.iter().cloned().chain(remarks).collect(),
-            script: script.map(|script| Box::new(Findings::of(names, script))),
+            script: script.map(|script| Box::new(Findings::of(names, script, sources))),
         };
         let row = found.telling(found.main()).next();
-        let same = row.and_then(|row| same_source::remark(row, [&first[0], &second[0]]));
+        let same = row.and_then(|row| same_source::remark(row, [&first[0], &second[0]], sources));
         found.remarks.extend(same);
         found
     }

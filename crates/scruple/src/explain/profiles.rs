@@ -4,6 +4,7 @@ use super::counted_runs::Gathered;
 use super::findings::Findings;
 use crate::fault::Fault;
 use crate::profile::read::{self, Imported, Kind};
+use scruple_measure::calltree::as_built;
 use std::path::Path;
 
 /// Reads both profiles, and explains where their difference comes from.
@@ -22,7 +23,7 @@ pub fn explained(paths: [&str; 2]) -> Result<(Findings, Gathered), Fault> {
         None => path.to_owned(),
     };
     let names = [name(first.title, paths[0]), name(second.title, paths[1])];
-    Ok((Findings::of(names, &gathered), gathered))
+    Ok((Findings::of(names, &gathered, [&as_built, &as_built]), gathered))
 }
 
 /// Returns the properties that both profiles have in common, or an error if they count different things.

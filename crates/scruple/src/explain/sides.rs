@@ -90,7 +90,7 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, G
         let counter = needed(means.counter)?;
         let (jobs, sources): ([&Job; 2], [&SourceText<'_>; 2]) = ([first, second], [&as_built, &as_built]);
         let gathered = counted_runs::gather(jobs, launchers, counter, means.work, &means.effort, sources)?;
-        return Ok((Findings::of(names, &gathered), gathered));
+        return Ok((Findings::of(names, &gathered, sources), gathered));
     }
     let mut remarks = Vec::new();
     let mut iterations = None;
@@ -108,7 +108,7 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, G
         kind: Kind::counted(OWN),
         script: None,
     };
-    Ok((Findings::of(names, &gathered), gathered))
+    Ok((Findings::of(names, &gathered, [&as_built, &as_built]), gathered))
 }
 
 fn needed(counter: Option<&Counter>) -> Result<&Counter, Fault> {

@@ -159,7 +159,7 @@ pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(
     let old = |_: &Path, source: &Path| at_commit(0, source.to_str()?);
     let new = |_: &Path, source: &Path| at_commit(1, source.to_str()?);
     let gathered = counted_runs::gather(jobs, launchers, counter, work.path(), effort, [&old, &new])?;
-    let mut found = Findings::of([jobs[0].name.clone(), jobs[1].name.clone()], &gathered);
+    let mut found = Findings::of([jobs[0].name.clone(), jobs[1].name.clone()], &gathered, [&old, &new]);
     found.remarks.extend(built.remarks.iter().map(|(_, text)| text.clone()));
     let [first, second] = &built.commits;
     let all = hunks::between(&Repository::at(&built.objects), first, second);

@@ -282,6 +282,8 @@ fn revisions_are_built_and_the_change_in_the_source_is_named() {
     let text = place.run(&words);
     assert!(text.stdout.contains("| changed | hash |"), "{}", text.exchange());
     assert!(text.stderr.contains("the change at app.c:5 touches it"), "{}", text.exchange());
+    // The folder of builds has the sources of one revision only, which must not pass for those of both.
+    assert!(!text.stderr.contains("is the same in both"), "{}", text.exchange());
     let page = place.read("page.html");
     assert!(page.contains("hash (+") && page.contains("<svg") && page.ends_with("</html>\n"), "{page}");
 }
