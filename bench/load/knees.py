@@ -11,7 +11,8 @@ less 5 ms. The truths are those of the queues: M/M/1 and M/M/4 by formula, M/D/1
 eight million requests at each rate (crates/core/tests/knee). An interval that does not hold the truth has missed it.
 Measurements last up to 20 s, so that each holds 2000 requests. A search takes up to twenty minutes and hardly any
 processor time, so that many can run at the same time (`--jobs`). With the right to do so (root), generators and servers
-get a real-time priority. Prints Markdown; the exit code is 1 when more than one interval in twenty has missed.
+get a real-time priority. Prints each search when it ends, and Markdown; the exit code is 1 when more than one interval in
+twenty has missed.
 """
 
 import argparse
@@ -58,7 +59,11 @@ def search(scruple, program, words, truth, number, margin):
     except (json.JSONDecodeError, KeyError):
         raise ValueError(f"exit code {done.returncode}: {done.stderr.strip()[-300:]}") from None
     void = sum(one["outcome"] == "void" for one in found["measurements"])
-    return found["low"], found["high"], found["settled"], len(found["measurements"]), more, void
+    result = found["low"], found["high"], found["settled"], len(found["measurements"]), more, void
+    word = "settled" if result[2] else "not settled"
+    missed = "" if (result[0] or 0) <= truth <= (result[1] or math.inf) else ", MISSED"
+    print(f"{words}, try {number}: {result[0]} to {result[1]}, {word}, {result[3]} measurements, {void} void{missed}", file=sys.stderr, flush=True)
+    return result
 
 
 def main():
@@ -84,10 +89,6 @@ def main():
             more = statistics.median(one[4] for one in found)
             settled = sum(one[2] for one in found)
             print(f"| {name} | {truth:.1f}/s | {more * 1e3:.2f} ms | {len(missed)} of {len(found)} | {settled} | {width(0.5)} | {width(0.9)} |", flush=True)
-            for one in missed:
-                print(f"{name}: missed by {one}", file=sys.stderr, flush=True)
-            for one in found:
-                print(f"{name}: {one}", file=sys.stderr, flush=True)
             wrong |= len(missed) * 20 > len(found)
     return 1 if wrong else 0
 

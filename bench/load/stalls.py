@@ -49,7 +49,7 @@ def kinds(offsets):
     at = [round(SECONDS * 1000 * (i + 0.3) / offsets) for i in range(offsets)]
     seeds = range(1, offsets + 1)
     return {
-        "periodic, 100 ms in each second": [f"{BASE} stall=100 every=1000 at={a % 1000}" for a in at],
+        "periodic, 100 ms in each second": [f"{BASE} stall=100 every=1000 at={a // SECONDS}" for a in at],
         "one of 0.1 s": [f"{BASE} stall=100 at={a}" for a in at],
         "one of 0.5 s": [f"{BASE} stall=500 at={a}" for a in at],
         "one of 1 s": [f"{BASE} stall=1000 at={a}" for a in at],

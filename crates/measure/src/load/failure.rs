@@ -1,6 +1,7 @@
 //! The classes of failed requests.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// How a request can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -92,18 +93,27 @@ impl Failure {
 }
 
 /// Failed requests by class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Failures([u64; Failure::ALL.len()]);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failures {
+    classes: [u64; Failure::ALL.len()],
+    /// The numbers of answers with a bad status, by status.
+    statuses: BTreeMap<u16, u64>,
+}
 
 impl Failures {
     /// The number of failed requests of one class.
     pub fn of(&self, class: Failure) -> u64 {
-        self.0[class as usize]
+        self.classes[class as usize]
     }
 
     /// The number of failed requests.
     pub fn total(&self) -> u64 {
-        self.0.iter().sum()
+        self.classes.iter().sum()
+    }
+
+    /// The bad statuses that occurred, each with its number of answers.
+    pub fn statuses(&self) -> &BTreeMap<u16, u64> {
+        &self.statuses
     }
 
     /// The classes that occurred, each with its number of requests.
@@ -113,15 +123,20 @@ impl Failures {
 
     /// Adds the counts of other requests.
     pub fn add(&mut self, other: &Failures) {
-        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+        self.classes.iter_mut().zip(other.classes).for_each(|(sum, more)| *sum += more);
+        other.statuses.iter().for_each(|(status, more)| *self.statuses.entry(*status).or_default() += more);
     }
 
     /// Adds `requests` failed requests of one class.
     pub fn record(&mut self, class: Failure, requests: u64) {
-        self.0[class as usize] += requests;
+        self.classes[class as usize] += requests;
     }
 
-    pub(super) fn count(&mut self, class: Failure) {
+    /// Counts a failed request; `status` is that of its answer, if one came.
+    pub(super) fn count(&mut self, class: Failure, status: Option<u16>) {
         self.record(class, 1);
+        if let Some(status) = status.filter(|_| class == Failure::BadStatus) {
+            *self.statuses.entry(status).or_default() += 1;
+        }
     }
 }

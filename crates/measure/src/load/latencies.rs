@@ -1,12 +1,12 @@
 //! Distributions of latencies, and their exchange formats.
 
-use hdrhistogram::{Counter, Histogram};
+use hdrhistogram::Histogram;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// The largest latency in nanoseconds that is distinguished from larger ones: an hour.
-const LONGEST: u64 = 3_600_000_000_000;
+pub(super) const LONGEST: u64 = 3_600_000_000_000;
 
 /// A distribution of durations in nanoseconds, to three significant digits.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,16 +20,12 @@ impl Default for Latencies {
     }
 }
 
-/// An empty histogram; slices of a run use narrow counters, whole runs wide ones.
-pub(crate) fn histogram<C: Counter>() -> Histogram<C> {
-    // The bounds and the precision are constants within what the format allows.
-    Histogram::new_with_bounds(1, LONGEST, 3).unwrap_or_else(|error| unreachable!("{error}"))
-}
-
 impl Latencies {
     /// An empty distribution.
     pub fn new() -> Latencies {
-        Latencies { counts: histogram() }
+        // The bounds and the precision are constants within what the format allows.
+        let counts = Histogram::new_with_bounds(1, LONGEST, 3);
+        Latencies { counts: counts.unwrap_or_else(|error| unreachable!("{error}")) }
     }
 
     pub(super) fn counts(&self) -> &Histogram<u64> {
@@ -51,15 +47,6 @@ impl Latencies {
     /// The occupied buckets.
     pub fn buckets(&self) -> Buckets {
         Buckets(self.sparse())
-    }
-
-    pub(crate) fn add_slice(&mut self, slice: &Histogram<u32>) {
-        if slice.is_empty() {
-            return;
-        }
-        for bucket in slice.iter_recorded() {
-            self.counts.saturating_record_n(bucket.value_iterated_to(), u64::from(bucket.count_at_value()));
-        }
     }
 
     /// Adds the latencies of another distribution.

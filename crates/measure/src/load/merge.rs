@@ -77,7 +77,7 @@ pub(crate) fn merge(
         parts,
     };
     for recorder in &recorders {
-        result.connect.add_slice(&recorder.connect);
+        result.connect.add_buckets(&recorder.connect.buckets());
         result.idle_failures.add(&recorder.idle_failures);
     }
     if plan.rate().is_some() {
@@ -132,7 +132,6 @@ fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
         to: spans.iter().map(|(_, last)| relative(*last)).max().unwrap_or(0),
         ..Part::default()
     };
-    let [mut response, mut service, mut lag, mut lateness] = [(); 4].map(|()| Latencies::new());
     let (mut delayed, mut carried) = (DelayedRecord::default(), DelayedRecord::default());
     for record in records {
         part.due += record.due;
@@ -141,19 +140,17 @@ fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
         part.backlog += record.backlog;
         part.failures.add(&record.failures);
         part.bytes += record.bytes;
-        response.add_slice(&record.response);
+        part.response.add(&record.response.buckets());
         delayed.add(&record.delayed);
         carried.add(&record.carried);
-        service.add_slice(&record.service);
+        part.service.add(&record.service.buckets());
         if let Some(open) = &record.open {
-            lag.add_slice(&open.lag);
-            lateness.add_slice(&open.lateness);
+            part.lag.add(&open.lag.buckets());
+            part.lateness.add(&open.lateness.buckets());
         }
     }
     part.rows = rows(index, recorders);
     (part.delayed, part.carried) = (delayed.buckets(), carried.buckets());
-    [part.response, part.service, part.lag, part.lateness] =
-        [response, service, lag, lateness].map(|latencies| latencies.buckets());
     part
 }
 
@@ -229,7 +226,7 @@ fn kinds(plan: &Plan, records: &[&[KindRecord]]) -> Vec<Kind> {
             kind.answered += record.answered;
             kind.failures.add(&record.failures);
             if let Some(service) = &record.service {
-                kind.service.get_or_insert_default().add_slice(service);
+                kind.service.get_or_insert_default().add_buckets(&service.buckets());
             }
         }
         kind

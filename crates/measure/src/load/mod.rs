@@ -26,6 +26,7 @@ mod hdr_log;
 mod http1;
 mod http2;
 mod latencies;
+mod latency_counts;
 pub mod listener;
 mod merge;
 mod nginx;

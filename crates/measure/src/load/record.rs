@@ -2,12 +2,12 @@
 
 use super::delayed::DelayedRecord;
 use super::failure::{Failure, Failures};
-use super::latencies::{Sparse, histogram};
+use super::latencies::Sparse;
+use super::latency_counts::LatencyCounts;
 use super::plan::{Plan, RowOf};
 use super::request::Request;
 use super::shared::LIVE_BOUNDS;
 use super::stalls::{Listener, Reading};
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -51,8 +51,8 @@ const SLOWEST: usize = 1024;
 pub(crate) const NAMED: usize = 64;
 
 pub(crate) struct PartRecord {
-    pub(crate) response: Histogram<u32>,
-    pub(crate) service: Histogram<u32>,
+    pub(crate) response: LatencyCounts,
+    pub(crate) service: LatencyCounts,
     pub(crate) delayed: DelayedRecord,
     pub(crate) carried: DelayedRecord,
     pub(crate) open: Option<OpenRecord>,
@@ -70,16 +70,16 @@ pub(crate) struct PartRecord {
 /// Distributions that only an open loop has.
 pub(crate) struct OpenRecord {
     /// The time from due to sent.
-    pub(crate) lag: Histogram<u32>,
+    pub(crate) lag: LatencyCounts,
     /// The time from due to noticed by the generator: its own lateness, without the wait for a free connection.
-    pub(crate) lateness: Histogram<u32>,
+    pub(crate) lateness: LatencyCounts,
 }
 
 /// The record of one row of the report.
 pub(crate) struct KindRecord {
     pub(crate) answered: u64,
     pub(crate) failures: Failures,
-    pub(crate) service: Option<Histogram<u32>>,
+    pub(crate) service: Option<LatencyCounts>,
     /// The record of each part, by when requests were due.
     pub(crate) parts: Vec<KindPart>,
 }
@@ -97,7 +97,7 @@ impl KindRecord {
     fn answered(&mut self, part: u16, response: u64, late: u64, service: u64) {
         self.answered += 1;
         if let Some(own) = &mut self.service {
-            own.saturating_record(service);
+            own.record(service);
         }
         if let Some(part) = self.parts.get_mut(usize::from(part)) {
             part.answered += 1;
@@ -106,10 +106,10 @@ impl KindRecord {
         }
     }
 
-    fn failed(&mut self, part: u16, response: Option<(u64, u64)>, class: Failure) {
-        self.failures.count(class);
+    fn failed(&mut self, part: u16, response: Option<(u64, u64)>, (class, status): (Failure, Option<u16>)) {
+        self.failures.count(class, status);
         if let Some(part) = self.parts.get_mut(usize::from(part)) {
-            part.failures.count(class);
+            part.failures.count(class, status);
             if let Some((response, late)) = response {
                 part.response.record(response);
                 part.delayed.note(response, late);
@@ -143,7 +143,7 @@ pub(crate) struct Recorder {
     pub(crate) slowest: BinaryHeap<Reverse<Slow>>,
     /// The detector of stalls.
     pub(crate) listener: Listener,
-    pub(crate) connect: Histogram<u32>,
+    pub(crate) connect: LatencyCounts,
     pub(crate) reconnects: u64,
     /// When the last measured request was answered or given up.
     pub(crate) last_done: u64,
@@ -175,11 +175,11 @@ impl Recorder {
 
     fn with(kinds: usize, parts: u32, open: bool) -> Recorder {
         let part = || PartRecord {
-            response: histogram(),
-            service: histogram(),
+            response: LatencyCounts::new(),
+            service: LatencyCounts::new(),
             delayed: DelayedRecord::default(),
             carried: DelayedRecord::default(),
-            open: open.then(|| OpenRecord { lag: histogram(), lateness: histogram() }),
+            open: open.then(|| OpenRecord { lag: LatencyCounts::new(), lateness: LatencyCounts::new() }),
             due: 0,
             answered: 0,
             came: 0,
@@ -192,7 +192,7 @@ impl Recorder {
         let kind = || KindRecord {
             answered: 0,
             failures: Failures::default(),
-            service: own.then(histogram),
+            service: own.then(LatencyCounts::new),
             parts: if own { vec![KindPart::default(); parts as usize + 1] } else { Vec::new() },
         };
         Recorder {
@@ -204,7 +204,7 @@ impl Recorder {
             totals: (0, 0),
             live: None,
             slowest: BinaryHeap::with_capacity(SLOWEST + 1),
-            connect: histogram(),
+            connect: LatencyCounts::new(),
             reconnects: 0,
             last_done: 0,
             idle_failures: Failures::default(),
@@ -220,14 +220,14 @@ impl Recorder {
         let first = record.span.map_or(intended, |(first, _)| first);
         record.span = Some((first, intended));
         if let Some(open) = &mut record.open {
-            open.lateness.saturating_record(noticed.saturating_sub(intended));
+            open.lateness.record(noticed.saturating_sub(intended));
         }
     }
 
     /// Records that a request was sent.
     pub(crate) fn sent(&mut self, exchange: &Exchange) {
         if let Some(open) = &mut self.parts[usize::from(exchange.part)].open {
-            open.lag.saturating_record(exchange.sent.saturating_sub(exchange.intended));
+            open.lag.record(exchange.sent.saturating_sub(exchange.intended));
         }
     }
 
@@ -265,27 +265,28 @@ impl Recorder {
         let length = done.saturating_sub(began);
         match outcome {
             Ok(()) => row.answered(part, length, 0, length),
-            Err(class) => row.failed(part, None, class),
+            Err(class) => row.failed(part, None, (class, None)),
         }
     }
 
     /// Records that a request has failed. Requests that timed out count in the latencies with the time that was
     /// waited, so that giving up does not make a server look fast. Requests that failed at once do not count there.
-    pub(crate) fn failed(&mut self, exchange: &Exchange, done: u64, class: Failure) {
+    /// `status` is that of the answer, if one came.
+    pub(crate) fn failed(&mut self, exchange: &Exchange, done: u64, class: Failure, status: Option<u16>) {
         match class {
             Failure::TimedOut | Failure::Unsent => self.listener.give_up(done),
             _ => self.listener.answer(self.listener.reading(done, None)),
         }
-        self.parts[usize::from(exchange.part)].failures.count(class);
+        self.parts[usize::from(exchange.part)].failures.count(class, status);
         let waited = matches!(class, Failure::TimedOut | Failure::Unsent);
         let response = waited.then(|| (done.saturating_sub(exchange.intended), exchange.late));
-        self.kinds[exchange.request as usize].failed(exchange.part, response, class);
+        self.kinds[exchange.request as usize].failed(exchange.part, response, (class, status));
         if let Some(group) = self.groups.get(exchange.request as usize).copied().flatten() {
-            self.kinds[group as usize].failed(exchange.part, response, class);
+            self.kinds[group as usize].failed(exchange.part, response, (class, status));
         }
         self.totals.1 += 1;
         if let Some(live) = &mut self.live {
-            live.failures.count(class);
+            live.failures.count(class, status);
         }
         match class {
             Failure::TimedOut => self.latency(exchange, done, exchange.late, true),
@@ -297,7 +298,7 @@ impl Recorder {
     fn latency(&mut self, exchange: &Exchange, done: u64, late: u64, was_sent: bool) {
         let record = &mut self.parts[usize::from(exchange.part)];
         let response = done.saturating_sub(exchange.intended);
-        record.response.saturating_record(response);
+        record.response.record(response);
         record.delayed.note(response, late);
         record.carried.note(response, (late - exchange.late) + exchange.carried.max(exchange.late));
         if let Some(live) = &mut self.live {
@@ -305,7 +306,7 @@ impl Recorder {
             live.sum += response;
         }
         if was_sent {
-            record.service.saturating_record(done.saturating_sub(exchange.sent));
+            record.service.record(done.saturating_sub(exchange.sent));
         }
         if exchange.part == 0 {
             return;
@@ -341,13 +342,15 @@ mod tests {
         let mut recorder = Recorder::with(1, 4, true);
         let exchange =
             Exchange { request: 0, part: 1, intended: 1_000, sent: 2_000, late: 0, carried: 0, user: NOBODY };
-        recorder.failed(&exchange, 5_001_000, Failure::TimedOut);
-        recorder.failed(&exchange, 3_000, Failure::Reset);
+        recorder.failed(&exchange, 5_001_000, Failure::TimedOut, None);
+        recorder.failed(&exchange, 3_000, Failure::Reset, None);
         let slice = &recorder.parts[1];
-        assert_eq!((slice.response.len(), slice.service.len(), slice.failures.total()), (1, 1, 2));
-        assert!(slice.response.max() >= 4_990_000);
-        recorder.failed(&exchange, 9_000, Failure::Unsent);
-        assert_eq!((recorder.parts[1].response.len(), recorder.parts[1].service.len()), (2, 1));
+        let (response, service) = (slice.response.buckets(), slice.service.buckets());
+        assert_eq!((response.count(), service.count(), slice.failures.total()), (1, 1, 2));
+        assert!(response.max() >= Some(4_990_000));
+        recorder.failed(&exchange, 9_000, Failure::Unsent, None);
+        let slice = &recorder.parts[1];
+        assert_eq!((slice.response.buckets().count(), slice.service.buckets().count()), (2, 1));
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl Live {
 }
 
 /// The progress of a load, for a line on the screen.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
     /// The time since the start of the turn, in seconds.
     pub elapsed: f64,

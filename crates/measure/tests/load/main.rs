@@ -182,6 +182,8 @@ fn a_server_that_dies_ends_the_run_and_keeps_the_figures() {
 fn statuses_and_checks_are_told_apart() {
     let half = load(&target(servers::fails_after(50)), &small()).expect("a run");
     assert_eq!((half.answered, half.failures.of(Failure::BadStatus)), (50, 50));
+    let status = half.failures.statuses().iter().map(|(status, count)| (*status, *count));
+    assert_eq!(status.collect::<Vec<_>>(), [(500, 50)]);
     let mut plan = small();
     plan.requests[0].check = Check { contains: Some("Hello".into()), ..Check::default() };
     let address = servers::answers(HELLO);

@@ -30,7 +30,7 @@ use scruple_core::budget::Budget;
 use scruple_core::evidence::APART;
 use scruple_core::knee::{Search, Slo};
 use scruple_core::metric::metric;
-use scruple_core::run::{Run, Terms};
+use scruple_core::run::{Run, State, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::{Unit, grouped, parse_quantity, quantity};
@@ -392,7 +392,7 @@ impl Work<'_> {
             .iter()
             .map(|(_, arm, loads)| Loaded::of(&arm.name, Pool::of(loads.iter().map(|load| (*load, true)))))
             .collect();
-        run.state = scruple_core::run::State::Complete;
+        run.state = if found.interrupted { State::Interrupted } else { State::Complete };
         let store = paths::open_store(&self.args.store)?;
         let arms = arms.into_iter().map(|(_, arm, _)| arm).collect();
         let loading = Loading::taken(arms, run, store)?;

@@ -1,9 +1,11 @@
 //! Interruptions: Scruple prints and keeps what it measured, and leaves no process and no folder behind.
 
 use crate::fake::fake;
+use crate::load_servers::{HELLO, request, serve};
 use crate::programs::{eventually, send};
 use crate::support::{Answer, Place};
 use insta::assert_snapshot;
+use std::io::Write as _;
 use std::process::Stdio;
 
 /// Starts `scruple run`, waits until the file `log` has `after` bytes, sends the signal, and returns the answer.
@@ -94,6 +96,26 @@ fn a_program_that_ignores_the_interruption_is_killed() {
     let place = Place::new();
     place.shell_script("stubborn", "trap '' TERM INT; printf x >> log; while :; do sleep 1000; done");
     assert_eq!(interrupted(&place, "INT", 1, &["./stubborn"]).code, 130);
+}
+
+#[test]
+fn a_search_for_the_highest_rate_is_ended_by_an_interruption() {
+    let place = Place::new();
+    let log = place.path().join("log");
+    let address = serve(move |mut stream| {
+        while request(&mut stream).is_some() && stream.write_all(HELLO).is_ok() {
+            let _ = std::fs::write(&log, "x");
+        }
+    });
+    let url = format!("http://{address}/");
+    let words = ["load", &url, "--slo", "p99<10s", "--rate", "10..20", "-d", "1000s", "--no-cost"];
+    let answer = interrupted_command(&place, "TERM", 1, &words);
+    assert_eq!(answer.code, 130, "{}", answer.exchange());
+    let said = "Nothing was found: the search was interrupted in its first measurement.";
+    assert!(answer.stdout.contains(said), "{}", answer.exchange());
+    assert_eq!(answer.stderr, "error: interrupted; what had been found is shown above\n");
+    let list = place.run(["store", "list"]);
+    assert!(list.stdout.contains("(interrupted)"), "{}", list.exchange());
 }
 
 #[test]

@@ -113,6 +113,30 @@ fn each_fault_of_a_server_has_its_class() {
 }
 
 #[test]
+fn bad_statuses_are_named_with_their_numbers() {
+    let place = Place::new();
+    let count = AtomicU64::new(0);
+    let address = serve(move |mut stream| {
+        while request(&mut stream).is_some() {
+            let status = match count.fetch_add(1, Ordering::Relaxed) {
+                0..12 => "500 Internal Server Error",
+                12..15 => "404 Not Found",
+                15 => "503 Service Unavailable",
+                _ => "200 OK",
+            };
+            if write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").is_err() {
+                break;
+            }
+        }
+    });
+    let url = format!("http://{address}/");
+    let shown =
+        place.run(["load", &url, "--no-cost", "--no-store", "--warm-up", "off", "-n", "40", "-c", "1"]);
+    let said = "16 an answer with a bad status: 500 12 times, 404 3 times, 503 once (bad-status)";
+    assert!(shown.stdout.contains(said), "{}", shown.exchange());
+}
+
+#[test]
 fn a_server_that_never_answers_costs_one_time_out() {
     let place = Place::new();
     let silent = serve(|mut stream| {

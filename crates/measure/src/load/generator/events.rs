@@ -82,7 +82,7 @@ impl Generator {
                 return self.unconnected(index, class);
             }
         }
-        self.recorder.connect.saturating_record(self.connections.opened(index, now));
+        self.recorder.connect.record(self.connections.opened(index, now));
         self.ready(index, now, 0);
     }
 
@@ -266,7 +266,7 @@ impl Generator {
             self.failed(exchange, now, class);
         }
         if lost.is_empty() && class == Failure::Garbage {
-            self.recorder.idle_failures.count(class);
+            self.recorder.idle_failures.count(class, None);
         }
         self.reconnect(index);
     }
@@ -311,7 +311,7 @@ impl Generator {
                 let exchange = due.exchange(request, part, now);
                 self.failed(&exchange, now, class);
             }
-            None => self.recorder.idle_failures.count(class),
+            None => self.recorder.idle_failures.count(class, None),
         }
     }
 

@@ -26,10 +26,10 @@ impl Generator {
                 .for_each(|(class, count)| live.failures[class as usize].store(count, Ordering::Relaxed));
         }
         let part = usize::from(self.time.part(now));
-        let latest = self.recorder.parts[..=part].iter().rev().find(|part| !part.response.is_empty());
-        if let Some(part) = latest {
-            live.p50.store(part.response.value_at_quantile(0.5), Ordering::Relaxed);
-            live.p99.store(part.response.value_at_quantile(0.99), Ordering::Relaxed);
+        let mut latest_first = self.recorder.parts[..=part].iter().rev().map(|part| part.response.buckets());
+        if let Some(latest) = latest_first.find(|responses| !responses.each().is_empty()) {
+            live.p50.store(latest.quantile(0.5).unwrap_or(0), Ordering::Relaxed);
+            live.p99.store(latest.quantile(0.99).unwrap_or(0), Ordering::Relaxed);
         }
     }
 }

@@ -424,14 +424,14 @@ impl Generator {
             self.connections.close(index, now);
             self.in_flight -= busy.len();
             for exchange in busy.iter().filter(|_| ended != Ended::Interrupted) {
-                self.recorder.failed(exchange, now, Failure::TimedOut);
+                self.recorder.failed(exchange, now, Failure::TimedOut, None);
                 self.tell(exchange, now, None, Err(Failure::TimedOut));
             }
         }
         while let Some(due) = self.queue.pop().filter(|_| ended != Ended::Interrupted) {
             let (request, part) = (self.request_of(due), self.time.part(due.at));
             let exchange = due.exchange(request, part, now);
-            self.recorder.failed(&exchange, now, Failure::Unsent);
+            self.recorder.failed(&exchange, now, Failure::Unsent, None);
             self.tell(&exchange, now, None, Err(Failure::Unsent));
         }
         if let Some(sink) = &mut self.sink {

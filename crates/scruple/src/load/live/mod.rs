@@ -42,7 +42,7 @@ pub(super) struct ServerFigures {
 }
 
 /// Counts that never decrease.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) answered: u64,
     pub(super) failures: Failures,
@@ -65,13 +65,13 @@ impl Counts {
 impl ServerFigures {
     /// Returns the counts since the load started.
     pub(super) fn counts(&self) -> Counts {
-        self.before.add(&self.now)
+        self.before.clone().add(&self.now)
     }
 
     fn tell(&mut self, seen: &Progress) {
         let now = Counts {
             answered: seen.answered,
-            failures: seen.failures,
+            failures: seen.failures.clone(),
             response: seen.response,
             sum: seen.sum,
         };

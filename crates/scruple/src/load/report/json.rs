@@ -40,6 +40,8 @@ struct Server<'a> {
     due: u64,
     answered: u64,
     failed: BTreeMap<&'static str, u64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    bad_statuses: &'a BTreeMap<u16, u64>,
     bytes: u64,
     backlog: u64,
     reconnects: u64,
@@ -259,6 +261,7 @@ fn server(server: &Loaded) -> Server<'_> {
         due: pool.due,
         answered: pool.answered,
         failed: pool.failures.each().map(|(class, count)| (class.name(), count)).collect(),
+        bad_statuses: pool.failures.statuses(),
         bytes: pool.bytes,
         backlog: pool.backlog,
         reconnects: pool.reconnects,

@@ -8,7 +8,9 @@ use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::show::{Report, block_characters};
 use scruple_core::knee::Outcome;
 use scruple_core::unit::{Unit, grouped, quantity, share};
-use scruple_measure::load::{Arrivals, Buckets, Pace, Plan, Point, RowOf, Scenario, Stage, Stall};
+use scruple_measure::load::{
+    Arrivals, Buckets, Failure, Failures, Pace, Plan, Point, RowOf, Scenario, Stage, Stall,
+};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -64,6 +66,26 @@ pub(crate) fn row_name(name: &str, of: RowOf) -> String {
         RowOf::Group => format!("group {name}"),
         RowOf::Session => format!("session {name}"),
     }
+}
+
+/// The largest number of bad statuses that are named.
+const STATUSES: usize = 5;
+
+/// Returns what a class of failures means. Of bad statuses it names the most frequent.
+pub(crate) fn meaning(class: Failure, failures: &Failures) -> String {
+    let mut statuses: Vec<(u16, u64)> = failures.statuses().iter().map(|(s, count)| (*s, *count)).collect();
+    if class != Failure::BadStatus || statuses.is_empty() {
+        return class.meaning().to_owned();
+    }
+    statuses.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let times = |(status, count): &(u16, u64)| match count {
+        1 => format!("{status} once"),
+        _ => format!("{status} {} times", grouped(*count as f64)),
+    };
+    let mut named: Vec<String> = statuses.iter().take(STATUSES).map(times).collect();
+    let others: u64 = statuses.iter().skip(STATUSES).map(|(_, count)| count).sum();
+    named.extend((others > 0).then(|| format!("others {} times", grouped(others as f64))));
+    format!("{}: {}", class.meaning(), named.join(", "))
 }
 
 /// Returns the name of the row for parts that are set apart.
@@ -244,8 +266,13 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
         if void { format!(" · {BAD}VOID{BAD:#}") } else { String::new() }
     );
     for (class, count) in pool.failures.each() {
-        let _ =
-            writeln!(out, "    {BAD}{}{BAD:#} {} ({})", grouped(count as f64), class.meaning(), class.name());
+        let _ = writeln!(
+            out,
+            "    {BAD}{}{BAD:#} {} ({})",
+            grouped(count as f64),
+            meaning(class, &pool.failures),
+            class.name()
+        );
     }
     for kind in pool.kinds.iter().filter(|_| pool.kinds.len() > 1) {
         let p99 = kind.service.as_ref().and_then(|service| service.quantile(0.99));
@@ -365,7 +392,7 @@ fn search(report: &Report<'_>, loads: &Loads, sought: &Sought, width: usize) -> 
         let text = "one measurement after the other was void, because the generator was late: give it a core of its own";
         let _ =
             writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
-    } else if !found.settled {
+    } else if !found.settled && (found.low.is_some() || found.high.is_some()) {
         let text = "the search ended before the interval was as narrow as --margin asks; it holds the highest rate all the same";
         let _ =
             writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
@@ -432,6 +459,9 @@ pub(crate) fn answer(sought: &Sought) -> String {
         }
         (None, Some(high)) => {
             format!("{limits} is broken already at {}, the lowest rate that was tried.", rate(high))
+        }
+        (None, None) if sought.found.points.is_empty() => {
+            "Nothing was found: the search was interrupted in its first measurement.".to_owned()
         }
         (None, None) => "Nothing was found: no measurement counts, or none is clear.".to_owned(),
     }

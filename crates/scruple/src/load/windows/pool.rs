@@ -274,6 +274,6 @@ fn slice(part: &Part, shift: i64, started: u64) -> Slice {
         max: part.response.max(),
         began: started.saturating_add_signed(part.from),
         response: part.response.clone(),
-        failures: part.failures,
+        failures: part.failures.clone(),
     }
 }

@@ -137,7 +137,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         // If the answers were behind at the end of the window, only a part of them arrived within it.
         came: (answered as f64 * span as f64 / (span + entry.behind * 1_000_000).max(1) as f64).round()
             as u64,
-        failures,
+        failures: failures.clone(),
         bytes: answered * 13,
         backlog: 0,
         response: response.buckets(),

@@ -184,7 +184,7 @@ impl Generator {
     }
 
     fn failed_with(&mut self, exchange: &Exchange, now: u64, status: Option<u16>, class: Failure) {
-        self.recorder.failed(exchange, now, class);
+        self.recorder.failed(exchange, now, class, status);
         self.tell(exchange, now, status, Err(class));
         if exchange.user != NOBODY {
             self.end_session(exchange.user, now, Err(class));

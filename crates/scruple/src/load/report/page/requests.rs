@@ -1,7 +1,7 @@
 //! Details about requests other than their distribution: kinds, parts that are set apart, stalls, the generator. The
 //! measurements of a search are here as well.
 
-use super::super::terminal::row_name;
+use super::super::terminal::{meaning, row_name};
 use super::of_server;
 use crate::load::windows::{Loaded, Loads, Sought};
 use crate::show::page::{Cell, Head, Order, Part, Section, Table, Tone, name, sentence};
@@ -115,7 +115,7 @@ fn failures(server: &Loaded, label: String) -> Option<Table> {
             Cell::text(class.name()),
             count(failed, true),
             Cell::text(share(failed as f64 / due)),
-            Cell::text(class.meaning()),
+            Cell::text(meaning(class, &server.pool.failures)),
         ]
     };
     let rows: Vec<Vec<Cell>> = server.pool.failures.each().map(row).collect();
