@@ -10,7 +10,7 @@ use crate::command;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::load;
-use crate::load::remote_server::RemoteHelper;
+use crate::load::remote_server::{RemoteHelper, Requests};
 use crate::lock::Lock;
 use crate::new_run;
 use crate::paths;
@@ -66,10 +66,12 @@ pub fn weighed(
     }))
 }
 
-/// Starts the servers of a load, and reads their accounts, for the node that loads them.
+/// Starts the servers of a load, and reads their accounts, for the node that loads them. Ends when the process there
+/// ends, also while another unit measures on this node.
 pub fn serve(line: &CommandLine, node: &str) -> Result<Code, Fault> {
+    let requests = Requests::listen();
     let lock = paths::nodes_folder()?.join("unit.lock");
-    let _alone = Lock::wait(&lock, || Ok(false))?;
+    let Some(_alone) = Lock::wait(&lock, || Ok(requests.have_ended()))? else { return Ok(Code::Fine) };
     let Verb::Load(args) = parsed(line)? else {
         return Err(Fault::internal("only a load has servers".to_owned()));
     };
@@ -77,7 +79,7 @@ pub fn serve(line: &CommandLine, node: &str) -> Result<Code, Fault> {
     let programs: Vec<&Path> = programs.iter().map(PathBuf::as_path).collect();
     let here = new_run::empty_run(None, None, Terms::default(), &programs).provenance.programs;
     check_programs(line, &here)?;
-    load::remote_server::serve(&args, node, this_machine())
+    load::remote_server::serve(&args, node, this_machine(), requests)
 }
 
 /// Names both nodes in a result. What was measured is the machine of the servers; where the clients are on a machine of

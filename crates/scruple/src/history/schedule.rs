@@ -192,7 +192,8 @@ pub fn ahead(
 }
 
 /// Returns additional versions that a farm with free places builds. Before anything is known, they are spread evenly
-/// over the range. Later, they are the middles of the stretches whose ends differ, and then of the widest ones.
+/// over the range. Later, they are the middles of the stretches whose ends differ, and then of the widest ones. Of
+/// equally good choices, the older version comes first.
 fn also(
     seen: &[Seen],
     graph: &Graph,
@@ -275,7 +276,7 @@ pub fn neighbours(seen: &[Seen], graph: &Graph, first: u32) -> Vec<(usize, usize
 }
 
 /// Returns the version to build next: an end of the range, the middle of a stretch whose ends differ, or the middle of
-/// the widest stretch.
+/// the widest stretch. Of equally good choices, the older version comes first.
 fn wanted(
     seen: &[Seen],
     graph: &Graph,
@@ -309,7 +310,8 @@ fn wanted(
     if !effort.fill || waits {
         return None;
     }
-    open.iter().max_by_key(|(_, missing)| missing.len()).and_then(|(_, missing)| middle(missing, graph))
+    // Of equally wide stretches, the oldest one comes first. `max_by_key` returns the last of equal elements.
+    open.iter().rev().max_by_key(|(_, missing)| missing.len()).and_then(|(_, missing)| middle(missing, graph))
 }
 
 /// Whether the end of a stretch differs from all of its starts. If it equals one of them, it has inherited that one's
@@ -318,13 +320,28 @@ fn differs(stretch: &Stretch, differ: &impl Fn(usize, usize) -> bool) -> bool {
     stretch.from.iter().all(|from| differ(*from, stretch.to))
 }
 
-/// Returns the version that divides the others most evenly.
+/// Returns the version that divides the others most evenly. `versions` is in ascending order.
 fn middle(versions: &[usize], graph: &Graph) -> Option<usize> {
+    let (first, last) = (*versions.first()?, *versions.last()?);
     let half = versions.len() / 2;
-    let before = |version: usize| {
-        let has = graph.ancestry(version);
-        versions.iter().filter(|other| **other != version && has[**other]).count()
-    };
+    if graph.is_line() {
+        return Some(versions[half]);
+    }
+    // For each version from the first to the last one, a bit for each of `versions` that it is or descends from.
+    let words = versions.len().div_ceil(64);
+    let mut has: Vec<Vec<u64>> = Vec::with_capacity(last - first + 1);
+    for version in first..=last {
+        let mut own = vec![0; words];
+        for &parent in graph.before(version).iter().filter(|parent| **parent >= first) {
+            own.iter_mut().zip(&has[parent - first]).for_each(|(own, theirs)| *own |= theirs);
+        }
+        if let Ok(place) = versions.binary_search(&version) {
+            own[place / 64] |= 1 << (place % 64);
+        }
+        has.push(own);
+    }
+    let before =
+        |version: usize| has[version - first].iter().map(|word| word.count_ones()).sum::<u32>() as usize - 1;
     versions.iter().copied().min_by_key(|version| before(*version).abs_diff(half))
 }
 

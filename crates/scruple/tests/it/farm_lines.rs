@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Compiles the programs `one` and `two`. `two` does twice the work and uses twice the memory.
-fn programs(place: &Place) {
+pub fn programs(place: &Place) {
     program(place, "one", 1);
     program(place, "two", 2);
 }
@@ -26,7 +26,8 @@ fn program(place: &Place, name: &str, times: u32) {
     place.compile(name, &text, &[]);
 }
 
-const WORDS: [&str; 8] = ["run", "--seed", "7", "-r", "6", "--json", "./one", "./two"];
+/// The words of a run of both programs.
+pub const WORDS: [&str; 8] = ["run", "--seed", "7", "-r", "6", "--json", "./one", "./two"];
 
 /// Configures a farm of four units on this machine. Its program does nothing until the file `go` exists.
 fn four_units(place: &Place) {
@@ -60,12 +61,14 @@ fn unit(place: &Place, name: &str, node: &str) -> Answer {
     place.finish(&mut command)
 }
 
-fn arm<'a>(told: &'a Value, name: &str) -> &'a Value {
+/// The arm with this name in the JSON of a run.
+pub fn arm<'a>(told: &'a Value, name: &str) -> &'a Value {
     let all = told["arms"].as_array().expect("arms");
     all.iter().find(|arm| arm["name"] == name).expect("an arm")
 }
 
-fn readings(told: &Value, name: &str, metric: &str) -> Vec<f64> {
+/// The readings of a metric of an arm in the JSON of a run.
+pub fn readings(told: &Value, name: &str, metric: &str) -> Vec<f64> {
     let all = arm(told, name)["metrics"][metric]["readings"].as_array().cloned().unwrap_or_default();
     all.iter().filter_map(Value::as_f64).collect()
 }
@@ -245,6 +248,31 @@ fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_kille
     }
     assert_eq!(place.run(["store", "list", "--json"]).stdout.matches("\"complete\"").count(), 2);
     assert_eq!(cluster.ask(&["squeue", "-h"]), "");
+}
+
+#[test]
+fn slurm_gets_the_partition_and_the_options_of_the_configuration() {
+    let cluster = match Cluster::start() {
+        Ok(cluster) => cluster,
+        Err(why) => return skip(&why),
+    };
+    let place = Place::new();
+    programs(&place);
+    // The partition has two nodes, one of which the options exclude.
+    place.write(
+        "scruple.toml",
+        "[farm]\nkind = \"slurm\"\npartition = \"aside\"\noptions = [\"--exclude=n3\", \"--comment=x y\"]\n",
+    );
+    let answer = place.finish(cluster.tell(&mut place.command(WORDS)));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert_eq!(readings(&answer.json(), "./two", "time.cpu").len(), 12, "two units of six blocks");
+    assert_eq!(cluster.used(), ["apart"]);
+    place.write("scruple.toml", "[farm]\nkind = \"slurm\"\npartition = \"none\"\n");
+    let answer = place.finish(cluster.tell(&mut place.command(WORDS)));
+    assert!(answer.code == 2 && answer.stderr.contains("partition"), "{}", answer.exchange());
+    place.write("scruple.toml", "[farm]\nkind = \"slurm\"\nnodes = 1\noptions = [\"--no-such-option\"]\n");
+    let answer = place.finish(cluster.tell(&mut place.command(WORDS)));
+    assert!(answer.code == 2 && answer.stderr.contains("no-such-option"), "{}", answer.exchange());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 const REQUESTS: u64 = 300;
 
 /// The words of a load of one server, which comes up wherever the command line is done.
-fn words(place: &Place) -> Vec<String> {
+pub fn words(place: &Place) -> Vec<String> {
     place.compile("server", SERVER, &[]);
     let (port, requests) = (free_port(), REQUESTS.to_string());
     let url = format!("http://127.0.0.1:{port}/");
@@ -20,7 +20,7 @@ fn words(place: &Place) -> Vec<String> {
 }
 
 /// What Slurm and `here` told of one load, in which each request was counted.
-fn check(told: &Value, nodes: &[&str]) {
+pub fn check(told: &Value, nodes: &[&str]) {
     let named = at(told, "/provenance/nodes").as_array().expect("nodes");
     let named: Vec<&str> = named.iter().filter_map(|node| node["name"].as_str()).collect();
     assert_eq!(named, nodes);
@@ -88,6 +88,32 @@ fn servers_on_another_node_are_started_and_read_there_also_where_the_process_bes
     check(&answer.json(), &["here → servers"]);
     assert!(beside(&place).is_none());
     place.assert_no_processes();
+}
+
+#[test]
+fn a_process_beside_servers_that_waits_for_its_node_ends_when_the_one_that_loads_has_ended() {
+    let place = Place::new();
+    place.write("scruple.toml", "[farm]\nkind = \"here\"\nprogram = \"/bin/true\"\n");
+    assert_eq!(place.run(words(&place)).code, 2, "units are written and not done");
+    let lines = std::fs::read_dir(place.file("cache/scruple/farm/lines")).expect("a folder").flatten();
+    let folder = lines.map(|entry| entry.path()).find(|path| path.is_dir()).expect("a command line");
+    let unit =
+        std::fs::read_dir(folder.join("units")).expect("units").flatten().next().expect("a unit").path();
+    // Another unit measures on this node for as long as the test lasts.
+    std::fs::create_dir_all(place.file("node/scruple/nodes")).expect("a folder");
+    let lock = std::fs::File::create(place.file("node/scruple/nodes/unit.lock")).expect("a file");
+    lock.lock().expect("a lock");
+    let mut command = place.command(["unit", "--serve", "--node", "node"]);
+    command.arg(unit).env("XDG_CACHE_HOME", place.file("node"));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("scruple runs");
+    drop(child.stdin.take());
+    let mut ended = None;
+    assert!(eventually(|| {
+        ended = child.try_wait().expect("a status");
+        ended.is_some()
+    }));
+    assert!(ended.is_some_and(|status| status.success()));
+    drop(lock);
 }
 
 #[test]

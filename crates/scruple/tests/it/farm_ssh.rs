@@ -1,7 +1,12 @@
-//! A history over ssh on two hosts, which are two names of this machine.
+//! Histories, runs, benches and loads over ssh on two hosts, which are two names of this machine.
 
+use crate::fake::{bench, bench_words};
+use crate::farm_lines::{WORDS, programs, readings};
+use crate::farm_load;
+use crate::programs::skip;
 use crate::repository::{BUILD, Repository, blocks};
-use crate::support::{Place, free_port};
+use crate::support::{Place, at, free_port};
+use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -68,6 +73,26 @@ impl Hosts {
     }
 }
 
+impl Hosts {
+    /// Configures a farm of both hosts, with more lines of `[farm]`.
+    fn configure(&self, place: &Place, more: &str) {
+        let ssh = self.place.file("ssh.conf");
+        place.write(
+            "scruple.toml",
+            format!(
+                "[farm]\nkind = \"ssh\"\nhosts = [\"m1\", \"m2\"]\noptions = [\"-F\", \"{}\"]\nscratch = \"scratch\"\n{more}",
+                ssh.display()
+            ),
+        );
+    }
+}
+
+/// The names of the nodes in the JSON of a run.
+fn nodes(told: &Value) -> Vec<&str> {
+    let nodes = at(told, "/provenance/nodes").as_array().expect("nodes");
+    nodes.iter().filter_map(|node| node["name"].as_str()).collect()
+}
+
 impl Drop for Hosts {
     fn drop(&mut self) {
         if let Ok(pid) = std::fs::read_to_string(self.place.file("sshd.pid")) {
@@ -81,16 +106,11 @@ impl Drop for Hosts {
 fn a_history_over_ssh_has_each_round_on_one_host_and_goes_on_where_units_vanish() {
     let hosts = match Hosts::start() {
         Ok(hosts) => hosts,
-        Err(why) => {
-            use std::io::Write;
-            let _ = writeln!(std::io::stderr(), "skipped: {why}");
-            return;
-        }
+        Err(why) => return skip(&why),
     };
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.commit_allocations([1000, 1000, 2000]);
-    let ssh = hosts.place.file("ssh.conf").display().to_string();
     // On each host, the first start of scruple ends without a result.
     let program = place.write(
         "scruple",
@@ -101,14 +121,7 @@ fn a_history_over_ssh_has_each_round_on_one_host_and_goes_on_where_units_vanish(
     );
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
     std::fs::create_dir_all(place.file("scratch")).expect("a folder");
-    place.write(
-        "scruple.toml",
-        format!(
-            "[farm]\nkind = \"ssh\"\nhosts = [\"m1\", \"m2\"]\noptions = [\"-F\", \"{ssh}\"]\nscratch = \"scratch\"\n\
-             program = \"{}\"\n",
-            program.display()
-        ),
-    );
+    hosts.configure(&place, &format!("program = \"{}\"\n", program.display()));
     let words = ["history", "--repo", "repo", "--all", "--rounds", "6", "--seed", "7"];
     let words: Vec<&str> = words.iter().chain(&BUILD).chain(&["--", "./app"]).copied().collect();
     let answer = place.run(&words);
@@ -122,7 +135,63 @@ fn a_history_over_ssh_has_each_round_on_one_host_and_goes_on_where_units_vanish(
         assert!(blocks(arm).windows(2).all(|pair| pair[0] < pair[1]));
     }
     let report = place.run(["history", "report", "--repo", "repo", "--json"]).json();
-    let nodes = report["provenance"]["nodes"].as_array().expect("nodes");
-    let names: Vec<&str> = nodes.iter().filter_map(|node| node["name"].as_str()).collect();
+    let names = nodes(&report);
     assert!(!names.is_empty() && names.iter().all(|name| ["m1", "m2"].contains(name)), "{names:?}");
+}
+
+#[test]
+fn hosts_that_ssh_reaches_run_commands_and_cases_and_their_readings_are_one_run() {
+    let hosts = match Hosts::start() {
+        Ok(hosts) => hosts,
+        Err(why) => return skip(&why),
+    };
+    let place = Place::new();
+    programs(&place);
+    let cases = [r#"{"name":"zoo/ant","cost":5,"bytes":16}"#, r#"{"name":"zoo/bee","cost":10}"#];
+    let (run_here, bench_here) = (place.run(WORDS).json(), bench(&place, &["--json"], &cases).json());
+    hosts.configure(&place, "");
+    let answer = place.run(WORDS);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let told = answer.json();
+    assert_eq!(nodes(&told), ["m1", "m2"]);
+    for name in ["./one", "./two"] {
+        assert_eq!(readings(&told, name, "time.cpu").len(), 12, "six blocks of each host");
+        for metric in ["malloc.count", "malloc.bytes"] {
+            let (mut ours, mut theirs) = (readings(&run_here, name, metric), readings(&told, name, metric));
+            ours.dedup();
+            theirs.dedup();
+            assert!(ours.len() == 1 && ours == theirs, "{name}, {metric}: {ours:?} and {theirs:?}");
+        }
+    }
+    let fixed = ["--json", "--processes", "3", "--blocks", "12", "--seed", "7"];
+    let answer = place.run(bench_words(&place, &fixed, &cases));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let told = answer.json();
+    assert_eq!(nodes(&told), ["m1", "m2"]);
+    for name in ["zoo/ant", "zoo/bee"] {
+        let here = readings(&bench_here, name, "time.wall").len();
+        assert_eq!(readings(&told, name, "time.wall").len(), 2 * here, "{name}");
+    }
+}
+
+#[test]
+fn over_ssh_one_host_has_the_servers_of_a_load_and_another_one_loads_them() {
+    let hosts = match Hosts::start() {
+        Ok(hosts) => hosts,
+        Err(why) => return skip(&why),
+    };
+    let place = Place::new();
+    let words = farm_load::words(&place);
+    hosts.configure(&place, "");
+    let answer = place.run(&words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    farm_load::check(&answer.json(), &["m1 → m2"]);
+    // A single host has both.
+    hosts.configure(&place, "nodes = 1\n");
+    let answer = place.run(&words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let told = answer.json();
+    assert_eq!(nodes(&told).len(), 1);
+    farm_load::check(&told, &nodes(&told));
+    place.assert_no_processes();
 }

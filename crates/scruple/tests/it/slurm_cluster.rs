@@ -12,7 +12,8 @@ PATH=$PATH:/usr/sbin:/sbin
 trap '' INT TERM HUP
 mkdir -p "$D/spool" "$D/state" "$D/log"
 (umask 077; head -c 128 /dev/urandom > "$D/munge.key")
-munged --key-file="$D/munge.key" --socket="$D/munge.sock" --pid-file="$D/munged.pid" \
+# Without --force munged refuses folders below a /tmp that belongs to neither root nor this user.
+munged --force --key-file="$D/munge.key" --socket="$D/munge.sock" --pid-file="$D/munged.pid" \
   --log-file="$D/log/munged.log" --seed-file="$D/munge.seed" || exit 1
 slurmctld || exit 1
 for node in $NODES; do slurmd -N "$node" || exit 1; done
@@ -27,9 +28,12 @@ rm -rf "$D"
 "#;
 
 /// The names of the nodes, each with its feature.
-const NODES: [(&str, &str); 4] = [("n1", "m1"), ("n2", "m1"), ("n3", "m1"), ("other", "m2")];
+const NODES: [(&str, &str); 5] = [("n1", "m1"), ("n2", "m1"), ("n3", "m1"), ("other", "m2"), ("apart", "m1")];
 
-/// A running cluster of three nodes with the feature m1 and one with m2.
+/// The nodes of each partition. The first partition is the default.
+const PARTITIONS: [(&str, &str); 2] = [("bench", "n[1-3],other"), ("aside", "n3,apart")];
+
+/// A running cluster. Its default partition has three nodes with the feature m1 and one with m2.
 pub struct Cluster {
     folder: PathBuf,
     keeper: Child,
@@ -110,7 +114,8 @@ impl Cluster {
     }
 
     fn idle(&self) -> usize {
-        self.ask(&["sinfo", "-h", "-N", "-t", "idle", "-o", "%N"]).lines().count()
+        let said = self.ask(&["sinfo", "-h", "-N", "-t", "idle", "-o", "%N"]);
+        NODES.iter().filter(|(name, _)| said.lines().any(|line| line == *name)).count()
     }
 
     /// Polls `holds` until it returns true. Returns false after two minutes.
@@ -174,9 +179,11 @@ fn configuration(folder: &Path) -> String {
              CoresPerSocket=1 ThreadsPerCore=1 RealMemory=100 Feature={feature}\n"
         );
     }
-    let names: Vec<&str> = NODES.iter().map(|(name, _)| *name).collect();
-    text + &format!(
-        "PartitionName=bench Nodes={} Default=YES OverSubscribe=EXCLUSIVE MaxTime=INFINITE State=UP\n",
-        names.join(",")
-    )
+    for (name, nodes) in PARTITIONS {
+        let default = if name == PARTITIONS[0].0 { "YES" } else { "NO" };
+        text += &format!(
+            "PartitionName={name} Nodes={nodes} Default={default} OverSubscribe=EXCLUSIVE MaxTime=INFINITE State=UP\n"
+        );
+    }
+    text
 }

@@ -31,6 +31,9 @@ const ENDING: Duration = Duration::from_secs(10);
 /// The largest size of an array if the controller does not report one.
 const ARRAY: usize = 1000;
 
+/// The number of lines of a Slurm program's error message that are shown.
+const SAID: usize = 3;
+
 /// A farm that is a Slurm cluster.
 pub struct Slurm {
     script: Script,
@@ -286,7 +289,7 @@ impl Slurm {
 impl Dispatch for Slurm {
     fn places(&mut self) -> Result<usize, Fault> {
         let mut command = Command::new("sinfo");
-        command.args(["-h", "-N", "-o", "%N|%T|%f"]);
+        command.args(["-h", "-N", "-o", "%N|%T|%f|%P"]);
         if let Some(partition) = &self.asked {
             command.args(["-p", partition]);
         }
@@ -294,15 +297,21 @@ impl Dispatch for Slurm {
             Fault::usage(format!("Slurm does not answer: {why}; is this a machine from which jobs are sent?"))
         })?;
         let wanted = self.words.iter().find_map(|word| word.strip_prefix("--constraint="));
+        let named = self.words.iter().any(|word| word.starts_with("-p") || word.starts_with("--partition"));
+        let default = !named && said.lines().any(|line| line.ends_with('*'));
         let nodes: BTreeSet<&str> = said
             .lines()
             .filter_map(|line| {
-                let [name, state, features] = line.split('|').collect::<Vec<_>>()[..] else { return None };
+                let [name, state, features, partition] = line.split('|').collect::<Vec<_>>()[..] else {
+                    return None;
+                };
+                // An asterisk marks the default partition.
+                let reached = !default || partition.ends_with('*');
                 let up = !["down", "drain", "fail"].iter().any(|bad| state.starts_with(bad));
                 let fits = wanted.is_none_or(|class| {
                     features.split(',').any(|feature| feature == class) || class.contains(['&', '|', '['])
                 });
-                (up && fits).then_some(name)
+                (up && fits && reached).then_some(name)
             })
             .collect();
         Ok(nodes.len().max(1))
@@ -355,7 +364,10 @@ fn ask(command: &mut Command, input: Option<&str>) -> Result<String, String> {
         let _ = pipe.write_all(input.unwrap_or_default().as_bytes());
     }
     let output = child.wait_with_output().map_err(|error| format!("{name}: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr).trim().lines().last().unwrap_or_default().to_owned();
+    let said = String::from_utf8_lossy(&output.stderr);
+    // The last lines may only say where the help is.
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let said = lines[lines.len().saturating_sub(SAID)..].join("; ");
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(format!("{name}: {said}")),

@@ -45,12 +45,17 @@ impl Ssh {
         let failed = |error| Fault::usage(format!("cannot start GNU parallel: {error}; is it installed?"));
         let folder = order.folder.path().display().to_string();
         let folder = shell_words::quote(&folder);
+        let beside = if order.pairs { self.beside(order) } else { String::new() };
         let text = format!(
             "cd {folder} && node=$PARALLEL_SSHHOST && unit=$PWD/units/{{}} && printf %s $$ > pids/\"$node\" && \
-             exec 2>>logs/{{}} && {}",
+             exec 2>>logs/{{}} && {beside}{}",
             self.script.text(order.environment).trim_end().replace('\n', "; ")
         );
-        let hosts: Vec<String> = self.hosts.iter().map(|host| format!("1/{host}")).collect();
+        // Of each pair of hosts, the first one loads the servers on the second one.
+        let every = if order.pairs { 2 } else { 1 };
+        let paired = if order.pairs { self.hosts.len() / 2 * 2 } else { self.hosts.len() };
+        let hosts: Vec<String> =
+            self.hosts[..paired].iter().step_by(every).map(|host| format!("1/{host}")).collect();
         let said = fs::File::create(log.with_extension("said")).map_err(failed)?;
         Command::new("parallel")
             .args([
@@ -72,6 +77,31 @@ impl Ssh {
             .stderr(said)
             .spawn()
             .map_err(failed)
+    }
+
+    /// Returns the commands that set the arguments of a unit with two hosts: how a process is started on the second one,
+    /// and its address. The first host reaches it as this machine does, by the same options of ssh. The unit itself has
+    /// only the variables of the order, so that the user's ssh agent is named to ssh alone.
+    fn beside(&self, order: &Order<'_>) -> String {
+        let quoted = |word: &str| shell_words::quote(word).into_owned();
+        let units = quoted(&order.folder.path().join("units").display().to_string());
+        let ssh = self.ssh();
+        let begin: Vec<String> = ssh.iter().map(|word| quoted(&format!("--beside={word}"))).collect();
+        let case = |pair: &[String]| {
+            let [host, other] = [quoted(&pair[0]), quoted(&pair[1])];
+            let words = self.script.words_beside(order.environment, &other);
+            // ssh gives its words to a shell of the other host.
+            let words = format!("{} {units}/{{}}", shell_words::join(&words)).replace('\n', "; ");
+            format!(
+                "{host}) address=$({} -G {other} | sed -n 's/^hostname //p') && set -- --reach \"$address\" --beside=env \
+                 \"--beside=SSH_AUTH_SOCK=$SSH_AUTH_SOCK\" {} --beside={other} {};; ",
+                shell_words::join(&ssh),
+                begin.join(" "),
+                quoted(&format!("--beside={words}")),
+            )
+        };
+        let cases: String = self.hosts.chunks_exact(2).map(case).collect();
+        format!("case $node in {cases}esac && ")
     }
 
     /// Ends the processes that parallel has started, on this machine and on the hosts.
@@ -110,6 +140,10 @@ impl Ssh {
 impl Dispatch for Ssh {
     fn places(&mut self) -> Result<usize, Fault> {
         Ok(self.hosts.len())
+    }
+
+    fn pairs(&mut self) -> Result<usize, Fault> {
+        Ok(self.hosts.len() / 2)
     }
 
     fn run(&mut self, order: &Order<'_>) -> Result<(), Fault> {

@@ -161,3 +161,36 @@ fn versions_that_are_added_are_weighed_beside_their_neighbours() {
         Step::Block(vec![0, 3, 4, 5])
     );
 }
+
+#[test]
+fn of_equally_good_choices_the_older_version_comes_first() {
+    let mut seen = queued(13);
+    for index in [0, 4, 8, 12] {
+        (seen[index].state, seen[index].counted, seen[index].rounds) = (State::Built, true, 10);
+    }
+    let fill = HistoryEffort { fill: true, ..EFFORT };
+    let first = |differ: fn(usize, usize) -> bool| next_step(&seen, &line(13), &fill, Duration::ZERO, differ);
+    assert_eq!(first(|_, _| false), Step::Build(2), "equally wide stretches without a difference");
+    assert_eq!(first(|_, _| true), Step::Build(2), "equally wide stretches with a difference");
+    assert_eq!(first(|a, _| a == 8), Step::Build(10), "a difference matters more than age");
+    let two = ahead(&seen, &line(13), &fill, Duration::ZERO, (2, u32::MAX), |_, _| false);
+    assert_eq!(two.builds, [2, 6], "a farm with two free places");
+}
+
+#[test]
+fn the_middle_of_versions_is_the_one_that_divides_them_most_evenly_on_branches_too() {
+    assert_eq!(middle(&[], &line(5)), None);
+    assert_eq!(middle(&[3], &line(5)), Some(3));
+    assert_eq!(middle(&[1, 2, 3, 4], &line(6)), Some(3));
+    // Version 4 failed: it is on the way from 3 to 5, and no choice.
+    assert_eq!(middle(&[1, 2, 3, 5, 6], &line(8)), Some(3));
+    // From 0, a branch of 1 to 6 and one of 7 and 8, merged at 9: of 1 to 9, the version 5 has four before it.
+    let before = |version: usize| match version {
+        0 => Vec::new(),
+        7 => vec![0],
+        9 => vec![6, 8],
+        _ => vec![version - 1],
+    };
+    let graph = graph(&(0..10).map(before).collect::<Vec<_>>());
+    assert_eq!(middle(&[1, 2, 3, 4, 5, 6, 7, 8, 9], &graph), Some(5));
+}

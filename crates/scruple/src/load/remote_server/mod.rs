@@ -1,6 +1,6 @@
 //! Servers on another node than the one that loads them.
 //!
-//! The process that loads starts a second one on the other node, by words such as those of `srun`. The second one
+//! The process that loads starts a second one on the other node, by words such as those of `srun` or `ssh`. The second one
 //! starts the servers there and reads their accounts. Both talk by lines of JSON over its standard input and output.
 //! Where one of them ends, the other sees the end of the stream and ends, too, with everything that it has started.
 
@@ -8,7 +8,7 @@ mod client;
 mod server;
 
 pub use client::{Link, RemoteAccounts, RemoteHelper};
-pub use server::serve;
+pub use server::{Requests, serve};
 
 use scruple_core::provenance::Provenance;
 use scruple_measure::load::cost::account::Account;

@@ -22,26 +22,49 @@ struct Servers {
     asks: Receiver<Ask>,
 }
 
+/// What the process that loads asks for, from standard input.
+pub struct Requests {
+    asks: Receiver<Ask>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Requests {
+    /// Starts to read standard input.
+    pub fn listen() -> Requests {
+        let (sender, asks) = channel();
+        let ended = Arc::new(AtomicBool::new(false));
+        let flag = ended.clone();
+        std::thread::spawn(move || {
+            for line in std::io::stdin().lock().lines() {
+                let ask = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+                if ask.is_none_or(|ask: Ask| sender.send(ask).is_err()) {
+                    break;
+                }
+            }
+            flag.store(true, Ordering::Relaxed);
+        });
+        Requests { asks, ended }
+    }
+
+    /// Whether standard input has ended, because the process that loads has.
+    pub fn have_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+}
+
 /// Starts the servers of this command line when the process that loads asks for them, and reads their accounts, until
 /// that process ends.
-pub fn serve(args: &LoadArgs, node: &str, machine: Provenance) -> Result<Code, Fault> {
+pub fn serve(
+    args: &LoadArgs,
+    node: &str,
+    machine: Provenance,
+    Requests { asks, ended }: Requests,
+) -> Result<Code, Fault> {
     let sides = sides(args)?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let (sender, asks) = channel();
-    let ended = interrupted.clone();
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
-            let ask = line.ok().and_then(|line| serde_json::from_str(&line).ok());
-            if ask.is_none_or(|ask: Ask| sender.send(ask).is_err()) {
-                break;
-            }
-        }
-        ended.store(true, Ordering::Relaxed);
-    });
     say(&Answer::Ready(node.to_owned(), Box::new(machine)))?;
     let running = sides.iter().map(|_| None).collect();
     let looking = Looking::of(args)?;
-    let mut servers = Servers { sides, running, looking, interrupted, asks };
+    let mut servers = Servers { sides, running, looking, interrupted: ended, asks };
     while let Ok(ask) = servers.asks.recv() {
         let answer = servers.answer(&ask).unwrap_or_else(|fault| Answer::Failed(fault.message));
         say(&answer)?;
