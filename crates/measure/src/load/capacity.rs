@@ -119,7 +119,10 @@ fn judge(slo: &Slo, rate: f64, load: &LoadResult) -> (Measurement, Vec<String>) 
     let seen = Seen { quantile: &quantile, mean: load.response.mean(), errors: load.failed_share(), behind };
     let broken: Vec<String> = slo.broken(&seen).into_iter().map(|limit| limit.text.clone()).collect();
     // Only faults of the generator make a measurement void. That a server breaks down is a result.
-    let ours = load.doubts.iter().any(|doubt| doubt.voids && doubt.code.starts_with("generator-"));
+    let ours = load
+        .doubts
+        .iter()
+        .any(|doubt| doubt.code == "generator-late" || doubt.voids && doubt.code.starts_with("generator-"));
     let counts = slo.limits.iter().map(|limit| {
         let stretches = load.counted().chunks(load.counted().len().div_ceil(STRETCHES).max(1));
         stretches.map(|parts| count(limit, parts)).collect()

@@ -76,26 +76,45 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
     Some(Doubt::new("rate-not-met", false, text))
 }
 
-/// The doubt about a generator that was later than the plan allows, which makes the figures void.
+/// The doubt about a generator that was later than the plan allows. The figures are then known between bounds, unless it
+/// was late with most requests: the load was then another one than was asked for, and the figures are void.
 fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
-    let late = result.lateness.quantile(0.99)? as f64;
-    let limit = plan.lateness.as_nanos() as f64;
-    (late > limit).then(|| {
+    let limit = plan.lateness.as_nanos() as u64;
+    let [middle, most] = [0.5, 0.99].map(|q| result.lateness.quantile(q).unwrap_or(0));
+    (most > limit).then(|| {
+        let (void, by, at) = match middle > limit {
+            true => (true, middle, "with most requests"),
+            false => (false, most, "at the 99th percentile"),
+        };
+        let known = match (void, between(result)) {
+            (false, Some(bounds)) => format!("What is known of the responses: {bounds}. "),
+            _ => String::new(),
+        };
         let text = format!(
-            "the generator itself was late: by {} at the 99th percentile, where {} are allowed. Give it a core of its own \
+            "the generator itself was late: by {} {at}, where {} are allowed. {known}Give it a core of its own \
              (--threads 1@CORE) or a real-time priority (--priority), lower the rate, or add threads (--threads)",
-            time(late),
-            time(limit)
+            time(by as f64),
+            time(limit as f64)
         );
-        Doubt::new("generator-late", true, text)
+        Doubt::new("generator-late", void, text)
     })
 }
 
-/// A generator that was late by less makes the server look slower than it is: says which figures that concerns, and what
-/// they are at the least.
+/// The doubt about a generator that was late by less, which makes the server look slower than it is.
 fn delayed(result: &LoadResult) -> Option<Doubt> {
-    let count = result.delayed.count();
-    if count == 0 {
+    between(result).map(|bounds| {
+        let text = format!(
+            "other work on the machine delayed the generator, and {} of {} responses contain its delay: {bounds}",
+            grouped(result.delayed.count() as f64),
+            grouped(result.response.count() as f64),
+        );
+        Doubt::new("generator-unpunctual", false, text)
+    })
+}
+
+/// The figures that contain a noticeable delay of the generator, each with its bounds; `None` if there are none.
+fn between(result: &LoadResult) -> Option<String> {
+    if result.delayed.count() == 0 {
         return None;
     }
     let least = result.least();
@@ -108,15 +127,7 @@ fn delayed(result: &LoadResult) -> Option<Doubt> {
                 apart.then(|| format!("{name} is between {} and {}", time(low), time(high)))
             })
             .collect();
-    (!spans.is_empty()).then(|| {
-        let text = format!(
-            "other work on the machine delayed the generator, and {} of {} responses contain its delay: {}",
-            grouped(count as f64),
-            grouped(result.response.count() as f64),
-            spans.join(", ")
-        );
-        Doubt::new("generator-unpunctual", false, text)
-    })
+    (!spans.is_empty()).then(|| spans.join(", "))
 }
 
 fn time(nanoseconds: f64) -> String {

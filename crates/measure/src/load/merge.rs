@@ -39,7 +39,8 @@ pub(crate) fn merge(
     let ended = threads.iter().map(|thread| thread.ended).max().unwrap_or(Ended::Planned);
     let ended = if aborted.is_some() { Ended::Aborted } else { ended };
     let used_up = threads.iter().any(|thread| thread.used_up);
-    let parts = parts(plan, &recorders, started.0, ended == Ended::Planned && !used_up);
+    let often_late = often_late(plan, &recorders);
+    let parts = parts(plan, &recorders, started.0, ended == Ended::Planned && !used_up, often_late);
     let listeners: Vec<_> = recorders.iter().map(|recorder| &recorder.listener).collect();
     let stalls = stalls::stalls(&listeners, started.0);
     let cut = warm_up_of(plan, &parts, &stalls);
@@ -95,12 +96,22 @@ pub(crate) fn merge(
     result
 }
 
+/// Whether the generator was late by more than the plan allows. Then even a request that was sent on time may have waited
+/// for several that were not.
+fn often_late(plan: &Plan, recorders: &[&Recorder]) -> bool {
+    let mut lateness = Latencies::new();
+    let parts = recorders.iter().flat_map(|recorder| &recorder.parts);
+    parts.filter_map(|part| part.open.as_ref()).for_each(|o| lateness.add_buckets(&o.lateness.buckets()));
+    lateness.quantile(0.99).is_some_and(|late| u128::from(late) > plan.lateness.as_nanos())
+}
+
 /// The parts in order of time. Their limits are those of the plan; but if only the number of requests ends the run, a
 /// part is the time in which its share of them was sent.
-fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, whole: bool) -> Vec<Part> {
+fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, whole: bool, often_late: bool) -> Vec<Part> {
     // Users may have sent everything before the end.
     let by_clock = plan.rate().is_some() && plan.scenario.is_none() || plan.max_requests.is_none();
-    let mut parts: Vec<Part> = (0..=plan.parts as usize).map(|index| part(index, recorders, start)).collect();
+    let indices = 0..=plan.parts as usize;
+    let mut parts: Vec<Part> = indices.map(|index| part(index, recorders, start, often_late)).collect();
     let (span, of) = (plan.span() as i64, i64::from(plan.parts));
     if by_clock {
         for (index, part) in (0..).zip(parts.iter_mut().skip(1)) {
@@ -123,7 +134,7 @@ fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, whole: bool) -> Vec<P
     parts
 }
 
-fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
+fn part(index: usize, recorders: &[&Recorder], start: u64, often_late: bool) -> Part {
     let records: Vec<&PartRecord> = recorders.iter().map(|recorder| &recorder.parts[index]).collect();
     let relative = |time: u64| time as i64 - start as i64;
     let spans: Vec<_> = records.iter().filter_map(|record| record.span).collect();
@@ -149,13 +160,14 @@ fn part(index: usize, recorders: &[&Recorder], start: u64) -> Part {
             part.lateness.add(&open.lateness.buckets());
         }
     }
-    part.rows = rows(index, recorders);
-    (part.delayed, part.carried) = (delayed.buckets(), carried.buckets());
+    part.rows = rows(index, recorders, often_late);
+    part.carried = carried.buckets();
+    part.delayed = if often_late { part.carried.clone() } else { delayed.buckets() };
     part
 }
 
 /// What each row of the plan contributes to a part.
-fn rows(index: usize, recorders: &[&Recorder]) -> Vec<PartRow> {
+fn rows(index: usize, recorders: &[&Recorder], often_late: bool) -> Vec<PartRow> {
     let all = recorders.first().map_or(0, |recorder| recorder.kinds.len());
     let row = |row: usize| {
         let mut sum = KindPart::default();
@@ -164,7 +176,7 @@ fn rows(index: usize, recorders: &[&Recorder]) -> Vec<PartRow> {
             sum.answered += part.answered;
             sum.failures.add(&part.failures);
             sum.response.add(&part.response);
-            sum.delayed.add(&part.delayed);
+            sum.delayed.add(if often_late { &part.carried } else { &part.delayed });
         }
         Some(PartRow {
             answered: sum.answered,

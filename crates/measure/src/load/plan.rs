@@ -44,8 +44,9 @@ pub struct Plan {
     pub parts: u32,
     /// The times at which [`super::Moment::Mark`] is reported, as increasing shares of the duration between 0 and 1.
     pub marks: Vec<f64>,
-    /// The limit of the generator's lateness at the 99th percentile. It is fixed beforehand, so that the validity of
-    /// a run does not depend on what was measured.
+    /// The limit of the generator's lateness. If the 99th percentile is beyond it, the bounds of responses allow for
+    /// requests that waited for others; if the median is, the run is void. The limit is fixed beforehand, so that the
+    /// validity of a run does not depend on what was measured.
     pub lateness: Duration,
     /// The seed of the choice of weighted requests and of the gaps of Poisson arrivals.
     pub seed: u64,
@@ -158,7 +159,7 @@ pub(crate) const POLLED: u64 = 50_000;
 /// The default number of parts.
 const PARTS: u32 = 40;
 
-/// The default limit of the generator's lateness at the 99th percentile.
+/// The default limit of the generator's lateness.
 pub const LATE: Duration = Duration::from_millis(5);
 
 impl Plan {

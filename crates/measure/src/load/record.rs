@@ -91,28 +91,51 @@ pub(crate) struct KindPart {
     pub(crate) failures: Failures,
     pub(crate) response: Sparse,
     pub(crate) delayed: DelayedRecord,
+    pub(crate) carried: DelayedRecord,
+}
+
+/// Up to how much of a response the generator was late.
+#[derive(Clone, Copy)]
+struct Late {
+    /// With this request itself.
+    own: u64,
+    /// With this request, or with others in flight at the same time, for which it may have waited.
+    carried: u64,
+}
+
+impl Late {
+    fn of(exchange: &Exchange, uncertain: u64) -> Late {
+        let own = exchange.late + uncertain;
+        Late { own, carried: uncertain + exchange.carried.max(exchange.late) }
+    }
+}
+
+impl KindPart {
+    fn responded(&mut self, response: u64, late: Late) {
+        self.response.record(response);
+        self.delayed.note(response, late.own);
+        self.carried.note(response, late.carried);
+    }
 }
 
 impl KindRecord {
-    fn answered(&mut self, part: u16, response: u64, late: u64, service: u64) {
+    fn answered(&mut self, part: u16, response: u64, late: Late, service: u64) {
         self.answered += 1;
         if let Some(own) = &mut self.service {
             own.record(service);
         }
         if let Some(part) = self.parts.get_mut(usize::from(part)) {
             part.answered += 1;
-            part.response.record(response);
-            part.delayed.note(response, late);
+            part.responded(response, late);
         }
     }
 
-    fn failed(&mut self, part: u16, response: Option<(u64, u64)>, (class, status): (Failure, Option<u16>)) {
+    fn failed(&mut self, part: u16, response: Option<(u64, Late)>, (class, status): (Failure, Option<u16>)) {
         self.failures.count(class, status);
         if let Some(part) = self.parts.get_mut(usize::from(part)) {
             part.failures.count(class, status);
             if let Some((response, late)) = response {
-                part.response.record(response);
-                part.delayed.note(response, late);
+                part.responded(response, late);
             }
         }
     }
@@ -243,7 +266,7 @@ impl Recorder {
         record.bytes += bytes;
         let done = read.latest.max(exchange.sent);
         let (response, service) = (done.saturating_sub(exchange.intended), done - exchange.sent);
-        let late = exchange.late + read.uncertain();
+        let late = Late::of(exchange, read.uncertain());
         self.kinds[exchange.request as usize].answered(exchange.part, response, late, service);
         if let Some(group) = self.groups.get(exchange.request as usize).copied().flatten() {
             self.kinds[group as usize].answered(exchange.part, response, late, service);
@@ -252,19 +275,19 @@ impl Recorder {
     }
 
     /// Records the end of a session, which is successful unless one of its requests failed. The session began at the
-    /// time `began` in the part `part`.
+    /// time `began` in the part `part`; up to `late` nanoseconds of it were the generator's.
     pub(crate) fn session(
         &mut self,
         session: u32,
         (began, part): (u64, u16),
-        done: u64,
+        (done, late): (u64, u64),
         outcome: Result<(), Failure>,
     ) {
         let Some(row) = self.sessions.get(session as usize).copied().flatten() else { return };
         let row = &mut self.kinds[row as usize];
         let length = done.saturating_sub(began);
         match outcome {
-            Ok(()) => row.answered(part, length, 0, length),
+            Ok(()) => row.answered(part, length, Late { own: late, carried: late }, length),
             Err(class) => row.failed(part, None, (class, None)),
         }
     }
@@ -279,7 +302,8 @@ impl Recorder {
         }
         self.parts[usize::from(exchange.part)].failures.count(class, status);
         let waited = matches!(class, Failure::TimedOut | Failure::Unsent);
-        let response = waited.then(|| (done.saturating_sub(exchange.intended), exchange.late));
+        let late = Late::of(exchange, 0);
+        let response = waited.then(|| (done.saturating_sub(exchange.intended), late));
         self.kinds[exchange.request as usize].failed(exchange.part, response, (class, status));
         if let Some(group) = self.groups.get(exchange.request as usize).copied().flatten() {
             self.kinds[group as usize].failed(exchange.part, response, (class, status));
@@ -289,18 +313,18 @@ impl Recorder {
             live.failures.count(class, status);
         }
         match class {
-            Failure::TimedOut => self.latency(exchange, done, exchange.late, true),
-            Failure::Unsent => self.latency(exchange, done, exchange.late, false),
+            Failure::TimedOut => self.latency(exchange, done, late, true),
+            Failure::Unsent => self.latency(exchange, done, late, false),
             _ => {}
         }
     }
 
-    fn latency(&mut self, exchange: &Exchange, done: u64, late: u64, was_sent: bool) {
+    fn latency(&mut self, exchange: &Exchange, done: u64, late: Late, was_sent: bool) {
         let record = &mut self.parts[usize::from(exchange.part)];
         let response = done.saturating_sub(exchange.intended);
         record.response.record(response);
-        record.delayed.note(response, late);
-        record.carried.note(response, (late - exchange.late) + exchange.carried.max(exchange.late));
+        record.delayed.note(response, late.own);
+        record.carried.note(response, late.carried);
         if let Some(live) = &mut self.live {
             live.response[LIVE_BOUNDS.partition_point(|bound| *bound < response)] += 1;
             live.sum += response;

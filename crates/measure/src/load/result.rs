@@ -92,9 +92,10 @@ pub struct Part {
     pub lag: Buckets,
     /// Times from due to noticed by the generator.
     pub lateness: Buckets,
-    /// The responses that contain a delay of the generator.
+    /// The responses that contain a delay of the generator. If it was late by more than the plan allows, these are
+    /// those in `carried`.
     pub delayed: Delayed,
-    /// Those that may be longer because of one, their own or that of requests in flight at the same time.
+    /// The responses that may be longer because of a delay, their own or that of requests in flight at the same time.
     pub carried: Delayed,
     /// The figures of each row of the plan; empty if there is only one row, or more than 64.
     pub rows: Vec<PartRow>,

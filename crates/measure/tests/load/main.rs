@@ -367,9 +367,10 @@ fn a_generator_that_gets_no_core_says_so() {
         let result = load(&target(server.address), &plan);
         stop.store(true, Ordering::Relaxed);
         let result = result.expect("a run");
-        // How late it was depends on the scheduler. Figures are void only beyond the plan's limit.
-        let late = result.lateness.quantile(0.99).unwrap_or(0) > plan.lateness.as_nanos() as u64;
-        assert_eq!(result.doubts.iter().any(|doubt| doubt.code == "generator-late" && doubt.voids), late);
+        // How late it was depends on the scheduler. Figures are void only if most requests were late.
+        let late = |q: f64| result.lateness.quantile(q).unwrap_or(0) > plan.lateness.as_nanos() as u64;
+        let doubt = result.doubts.iter().find(|doubt| doubt.code == "generator-late");
+        assert_eq!(doubt.map(|doubt| doubt.voids), late(0.99).then(|| late(0.5)));
         let says_so = |code: &str| ["generator-late", "generator-starved"].contains(&code);
         assert!(result.doubts.iter().any(|doubt| says_so(&doubt.code)), "{:?}", result.doubts);
     });

@@ -38,6 +38,27 @@ fn a_limit_that_only_a_delay_of_the_generator_exceeds_cannot_be_told() {
 }
 
 #[test]
+fn a_late_generator_leaves_bounds_to_a_single_server_and_nothing_to_a_comparison() {
+    let place = Place::new();
+    let late = json!({"code": "generator-late", "voids": false, "text": "the generator itself was late"});
+    let mut windows = windows();
+    windows.iter_mut().for_each(|window| window["doubts"] = json!([late]));
+    script(&place, &[("new", windows.clone())]);
+    let code = |limit: &str| place.run(load(&["--limit", limit])).code;
+    assert_eq!(code("load.max<9ms"), 1, "it is at least 10 ms");
+    assert_eq!(code("load.max<50ms"), 3, "it is between 10 and 100 ms");
+    assert_eq!(code("load.max<101ms"), 0, "it is at most 100 ms");
+    let json = place.run(load(&["--json"])).json();
+    assert_eq!(at(&json, "/load/servers/0/void"), 0);
+    let good = json!({ "span": 1000, "response": [[1000, 900], [2000, 100]] });
+    script(&place, &[("new", windows), ("old", vec![good; 10])]);
+    let answer = place.run(load(&["--against", "old=:10", "--json"]));
+    let json = answer.json();
+    let void = |server: u32| at(&json, &format!("/load/servers/{server}/void")).as_u64().expect("a number");
+    assert_eq!((void(0) > 0, void(1) > 0), (false, true), "{}", answer.exchange());
+}
+
+#[test]
 fn the_page_shows_responses_without_the_delays_of_the_generator() {
     let place = Place::new();
     script(&place, &[("new", windows())]);

@@ -44,6 +44,8 @@ struct User {
     step: u32,
     /// The time at which the session's first request was due, and the part of that time.
     began: (u64, u16),
+    /// Up to how many nanoseconds of the session were delays of the generator.
+    late: u64,
     values: Vec<Option<Vec<u8>>>,
     cookies: Cookies,
     /// The path of the last request, to which cookies of its answer apply.
@@ -114,6 +116,7 @@ impl Users {
                 session: 0,
                 step: 0,
                 began: (0, 0),
+                late: 0,
                 values: vec![None; self.scenario.slots],
                 cookies: Cookies::default(),
                 path: String::new(),
@@ -152,7 +155,7 @@ impl Users {
             }
         };
         (user.step, user.hops, user.hop) = (0, 0, None);
-        user.began.0 = 0;
+        (user.began.0, user.late) = (0, 0);
         user.cookies.clear();
         user.values.iter_mut().for_each(|value| *value = None);
         for source in &self.scenario.sessions[user.session as usize].sources {

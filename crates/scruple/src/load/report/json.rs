@@ -253,7 +253,7 @@ fn server(server: &Loaded) -> Server<'_> {
         arm: &server.name,
         windows: pool.windows,
         void: server.void,
-        valid: !pool.doubts.iter().any(|(doubt, _)| doubt.voids),
+        valid: server.void == 0 && !pool.doubts.iter().any(|(doubt, _)| doubt.voids),
         gone: pool.gone,
         span: pool.span,
         behind: pool.behind,

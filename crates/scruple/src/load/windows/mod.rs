@@ -30,7 +30,7 @@ use scruple_measure::load::cost::instructions::Instructions;
 use scruple_measure::load::cost::sampled::Sampled;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::start::Server;
-use scruple_measure::load::{self, Capacity, Ended, LoadResult, Part, Plan, Row, WarmUp};
+use scruple_measure::load::{self, Capacity, Doubt, Ended, LoadResult, Part, Plan, Row, WarmUp};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -278,7 +278,7 @@ impl Loading {
 
     fn take_turns(&mut self, plan: &Plan, watchers: &Watchers) -> Result<bool, Fault> {
         let Some(loader) = &mut self.loader else { return Ok(false) };
-        let division = self.division;
+        let (division, several) = (self.division, self.taken.len() > 1);
         let visits = VisitOrder::new(self.taken.len(), self.run.seed);
         for number in 0..division.turns {
             for arm in visits.order(number) {
@@ -292,7 +292,7 @@ impl Loading {
                 let turn = loader.turn(arm, &plan, &mut tell)?;
                 let (ended, answered) = (turn.load.ended, turn.load.answered);
                 let first = number * BLOCKS_OF_A_TURN;
-                for (window, readings) in readings_of(division, &turn) {
+                for (window, readings) in readings_of(division, &turn, several) {
                     self.writer.journal(&self.run, arm, Pass::Timing, first + window, &readings);
                 }
                 self.taken[arm].push((first, turn));
@@ -316,11 +316,12 @@ impl Loading {
     pub fn outcome(&mut self, plan: &Plan) -> Loads {
         let sheets = self.loader.take().map(|mut loader| loader.sheets());
         let mut sheets = sheets.into_iter().flatten();
-        let division = self.division;
+        let (division, several) = (self.division, self.taken.len() > 1);
+        let spoilt = |load: &LoadResult| spoilt(load, several);
         let mut servers = Vec::new();
         for (arm, turns) in self.run.arms.iter_mut().zip(&self.taken) {
             for (first, turn) in turns {
-                for (window, readings) in readings_of(division, turn) {
+                for (window, readings) in readings_of(division, turn, several) {
                     add_readings(arm, readings, Pass::Timing, first + window);
                 }
             }
@@ -359,7 +360,7 @@ impl Loading {
                 let name = setup::part_name(&self.run.arms[server].name, name, several);
                 let part = |arm: &&mut Arm| arm.role == Role::Part && arm.name == name;
                 let Some(arm) = self.run.arms.iter_mut().find(part) else { continue };
-                let counted = turns.iter().filter(|(_, turn)| !spoilt(&turn.load));
+                let counted = turns.iter().filter(|(_, turn)| !spoilt(&turn.load, several));
                 if !turns.is_empty() && counted.clone().next().is_none() {
                     add_readings(arm, readings::of_nothing_but_void_turns(), Pass::Timing, 0);
                 }
@@ -414,10 +415,10 @@ pub fn started(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Res
 
 /// Returns the readings of each window of a turn, with its number. If the generator was late, the latencies are void,
 /// but the server's accounts are valid.
-fn readings_of(division: Division, turn: &Turn) -> Vec<(u32, Vec<Reading>)> {
+fn readings_of(division: Division, turn: &Turn, several: bool) -> Vec<(u32, Vec<Reading>)> {
     let accounts = |window: u32| turn.costs.get(window as usize).map_or(&[][..], Vec::as_slice);
     let of = |(window, parts): (u32, &[Part])| {
-        let mut readings = match spoilt(&turn.load) {
+        let mut readings = match spoilt(&turn.load, several) {
             false => readings::of(&Part::together(parts)),
             true => Vec::new(),
         };
@@ -429,15 +430,20 @@ fn readings_of(division: Division, turn: &Turn) -> Vec<(u32, Vec<Reading>)> {
 
 /// Adds the readings of one measurement to an arm, unless the generator spoilt the measurement.
 pub fn add_window(arm: &mut Arm, load: &LoadResult, block: u32) {
-    if !spoilt(load) {
+    if !spoilt(load, true) {
         add_readings(arm, readings::of(&Part::together(load.counted())), Pass::Timing, block);
     }
 }
 
 /// Whether the generator made a turn void. A turn is void as a whole or not at all, so that no part of it is left out
-/// because of its results.
-pub fn spoilt(load: &LoadResult) -> bool {
-    load.doubts.iter().any(|doubt| doubt.voids && doubt.code.starts_with("generator-"))
+/// because of its results. If the generator was late, the responses are known between bounds. These are enough for limits,
+/// but not for differences, so that one of `several` servers that are compared is left with its other turns.
+fn spoilt(load: &LoadResult, several: bool) -> bool {
+    let ours = |doubt: &Doubt| match doubt.code.as_str() {
+        "generator-late" => several || doubt.voids,
+        code => doubt.voids && code.starts_with("generator-"),
+    };
+    load.doubts.iter().any(ours)
 }
 
 /// Describes the progress of a turn in a few words.

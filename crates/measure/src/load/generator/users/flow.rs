@@ -168,6 +168,9 @@ impl Generator {
             }
             _ => outcome,
         };
+        if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NOBODY) {
+            users.users[exchange.user as usize].late += exchange.carried.max(exchange.late) + read.late();
+        }
         match outcome {
             Ok(bytes) => {
                 self.recorder.answered(exchange, read, part, bytes);
@@ -212,8 +215,8 @@ impl Generator {
         let Some(users) = &mut self.users else { return };
         let session = users.users[user as usize].session;
         if users.session(user).steps.len() > 1 {
-            let began = users.users[user as usize].began;
-            self.recorder.session(session, began, now, outcome);
+            let user = &users.users[user as usize];
+            self.recorder.session(session, user.began, (now, user.late), outcome);
         }
         let number = f64::from(users.users[user as usize].number);
         let stages = &users.scenario.stages;
