@@ -41,7 +41,7 @@ def programs(folder, scale, longer=1):
         "gzip": ["gzip", "-kc", str(text)],
         "git": ["git", "-C", str(folder / "clone"), "log", "-p", "-n", str(300 * longer // scale)],
         "sqlite3": ["sqlite3", ":memory:", QUERY.format(n=200_000 * longer // scale)],
-        "python3": [python.stdout.strip(), "-S", "-c", PYTHON.format(n=300_000 * longer // scale)],
+        "python3": [python.stdout.strip(), "-S", "-c", PYTHON.format(n=3_000_000 * longer // scale)],
     }
     if shutil.which("go"):
         shutil.copy(HERE / "map.go", folder)

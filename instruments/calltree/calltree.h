@@ -71,7 +71,7 @@ typedef struct Edge {
     struct Edge *next;
 } Edge;
 
-/* A call site, and its last call. */
+/* A call site or the entry of a function, and the last call from or to it. */
 typedef struct {
     Function *function; /* NULL: a stub */
     Context *from;
@@ -95,7 +95,7 @@ typedef struct Run {
 
 /* The state that the translated code reads. */
 typedef struct {
-    ULong instructions;
+    ULong instructions; /* that are not yet in a context */
     ULong key; /* of the function, or 0 */
     Context *context;
     Function *function; /* NULL: the next instruction in a function determines it */
@@ -134,17 +134,21 @@ void *take(SizeT size);
 extern ULong cut_calls; /* edges to functions without their own context, because there are too many contexts */
 void contexts_start(ULong limit, Bool fold);
 Context *root_context(void);
-Edge *follow(Context *from, Function *function);
+Edge *find_edge(Context *from, Function *function);
 Context *all_contexts(void);
 Edge *all_edges(void);
 void zero_counts(void);
 
-extern ULong settled_instructions;
+/* The edge from a context to a function. */
+static inline Edge *follow(Context *from, Function *function) {
+    Edge *edge = from->recent[function->id % 4];
+    return LIKELY(edge && edge->function == function) ? edge : find_edge(from, function);
+}
 
 /* Adds the instructions since the last call of this function to the current context. */
 static inline void settle_instructions(void) {
-    now.context->self += now.instructions - settled_instructions;
-    settled_instructions = now.instructions;
+    now.context->self += now.instructions;
+    now.instructions = 0;
 }
 
 /* stack.c */
@@ -152,7 +156,8 @@ VG_REGPARM(2) void on_call(CallSite *site, Addr sp);
 VG_REGPARM(2) void on_call_of_stub(CallSite *site, Addr sp);
 VG_REGPARM(3) void on_call_by_address(CallSite *site, Addr sp, Addr target);
 VG_REGPARM(1) void on_return(Addr sp);
-void on_other_function(void);
+VG_REGPARM(1) void on_other_function(const UChar *registers);
+VG_REGPARM(2) void on_entry(CallSite *entry, const UChar *registers);
 VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second);
 void thread_runs(ThreadId thread, ULong blocks);
 void thread_begins(ThreadId parent, ThreadId child);
@@ -160,6 +165,7 @@ void signal_begins(ThreadId thread, Int signal, Bool own_stack);
 void signal_ends(ThreadId thread, Int signal);
 
 /* translate.c */
+extern Int sp_register, ip_register; /* where they are in the guest's registers */
 extern Bool total_only;
 extern UInt heap_hooks;
 extern const Int result_register; /* where a function's result is in the guest's registers */

@@ -3,7 +3,7 @@
 #include "calltree.h"
 
 Shared shared;
-ULong cut_calls, settled_instructions;
+ULong cut_calls;
 
 static Context root;
 static Context *first_context = &root, *last_context = &root;
@@ -73,9 +73,8 @@ static Context *destination(Context *from, Function *function) {
 }
 
 /* The edge from a context to a function. The edge, and the context at its end, are made if they do not exist. */
-Edge *follow(Context *from, Function *function) {
+Edge *find_edge(Context *from, Function *function) {
     Edge **recent = &from->recent[function->id % 4];
-    if (LIKELY(*recent && (*recent)->function == function)) return *recent;
     ULong key = key_of(from, function);
     UWord at = slot_of(key);
     if (table[at].edge) return *recent = table[at].edge;
@@ -112,5 +111,5 @@ void zero_counts(void) {
         context->self = context->allocations = context->bytes = context->frees = 0;
     for (Edge *edge = edges; edge; edge = edge->next) edge->calls = 0;
     for (Run *run = all_runs(); run; run = run->next) *run->count = 0;
-    now.instructions = settled_instructions = cut_calls = 0;
+    now.instructions = cut_calls = 0;
 }

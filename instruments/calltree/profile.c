@@ -99,7 +99,7 @@ static void tree(VgFile *file) {
         VG_(fprintf)(file, "f %u %u %lx ", function->id, function->object->id, function->offset);
         text(file, function->name ? function->name : "");
     }
-    for (Context *context = all_contexts(); context; context = context->next)
+    for (const Context *context = all_contexts(); context; context = context->next)
         VG_(fprintf)(file, "c %u %u %u %llu %llu %llu %llu\n", context->id, context->parent ? context->parent->id : 0,
                      context->function ? context->function->id : 0, context->self, context->allocations,
                      context->bytes, context->frees);
@@ -131,7 +131,9 @@ UInt profile_write(const HChar *reason, Int status) {
     if (!file) return 0;
     header(file, reason, status);
     if (!total_only) tree(file);
-    VG_(fprintf)(file, "total %llu\nend\n", now.instructions);
+    ULong total = 0;
+    for (const Context *context = all_contexts(); context; context = context->next) total += context->self;
+    VG_(fprintf)(file, "total %llu\nend\n", total);
     VG_(fclose)(file);
     return part;
 }

@@ -10,68 +10,85 @@ typedef struct {
     Addr sp;
     Context *context, *base; /* of the caller */
     Function *function;
+    ULong key;
     Int signal_floor;        /* -1 for a call; else the floor below a signal */
 } Frame;
 
 typedef struct {
-    Frame *frames;
-    Int depth, room;
+    Frame *frames, *end; /* the first frame never ends */
+    Frame *top;
     Int floor;           /* frames below it are not on the stack of the running signal handler */
     Addr low, high;      /* that handler's stack */
     Context *context;    /* while another thread runs */
     Function *function;
     Context *base;       /* the context where the current frame began; NULL: not known yet */
-    Int allocating;      /* depth of the current call of an allocator; 0: none */
+    Frame *allocating;   /* of the current call of an allocator, or NULL */
     HeapKind heap;
     ULong size;
     Bool resizes;        /* a block was given to realloc */
     Context *allocator;
 } Thread;
 
-static Thread *threads, *running;
+static Thread *threads; /* those that do not run */
+static Thread current;
 static ThreadId running_id;
 static UInt epoch; /* of the files in memory; it changes in system calls only */
 
 /* A pseudo-function that is shown as the caller of all signal handlers. */
 static Function signal_function = {.name = "(signal)", .id = 0};
 
-static inline void enter_context(Thread *thread, Context *context, Context *base, Function *function) {
+static inline void enter_context(Context *context, Context *base, Function *function) {
     now.context = context;
-    thread->base = base;
+    current.base = base;
     now.function = function;
     now.key = function ? function->key : 0;
 }
 
-static inline void pop(Thread *thread) {
-    Frame *frame = &thread->frames[--thread->depth];
-    if (UNLIKELY(frame->signal_floor >= 0)) thread->floor = frame->signal_floor;
-    enter_context(thread, frame->context, frame->base, frame->function);
+static inline Int depth(void) {
+    return current.top - current.frames;
 }
 
-static inline void push(Thread *thread, Addr sp, Int signal_floor) {
-    if (UNLIKELY(thread->depth == thread->room)) {
-        thread->room = thread->room ? thread->room * 2 : 256;
-        thread->frames = VG_(realloc)("calltree.frames", thread->frames, thread->room * sizeof(Frame));
-    }
-    thread->frames[thread->depth++] = (Frame){.sp = sp,
-                                              .context = now.context,
-                                              .base = thread->base,
-                                              .function = now.function,
-                                              .signal_floor = signal_floor};
+static inline void pop(void) {
+    Frame *frame = current.top--;
+    if (UNLIKELY(frame->signal_floor >= 0)) current.floor = frame->signal_floor;
+    now.context = frame->context;
+    current.base = frame->base;
+    now.function = frame->function;
+    now.key = frame->key;
 }
 
-static inline void forget_allocation(Thread *thread) {
-    if (UNLIKELY(thread->depth < thread->allocating)) thread->allocating = 0;
+static void grow_stack(void) {
+    Int used = depth(), allocating = current.allocating ? current.allocating - current.frames : 0;
+    SizeT room = (current.end - current.frames) * 2;
+    current.frames = VG_(realloc)("calltree.frames", current.frames, room * sizeof(Frame));
+    current.end = current.frames + room;
+    current.top = current.frames + used;
+    if (allocating) current.allocating = current.frames + allocating;
+}
+
+static inline void push(Addr sp, Int signal_floor) {
+    if (UNLIKELY(current.top + 1 == current.end)) grow_stack();
+    Frame *frame = ++current.top;
+    frame->sp = sp;
+    frame->context = now.context;
+    frame->base = current.base;
+    frame->function = now.function;
+    frame->key = now.key;
+    frame->signal_floor = signal_floor;
+}
+
+static inline void forget_allocation(void) {
+    if (UNLIKELY(current.top < current.allocating)) current.allocating = NULL;
 }
 
 /* Drops the frames that have ended, as the stack pointer shows. */
-static inline void unwind(Thread *thread, Addr sp) {
-    if (UNLIKELY(thread->floor > 0) && (sp < thread->low || sp > thread->high)) {
+static inline void unwind(Addr sp) {
+    if (UNLIKELY(current.floor > 0) && (sp < current.low || sp > current.high)) {
         /* The handler ended without a return. */
-        Int floor = thread->floor;
-        while (thread->depth >= floor) pop(thread);
+        Int floor = current.floor;
+        while (depth() >= floor) pop();
     }
-    while (thread->depth > thread->floor && thread->frames[thread->depth - 1].sp < sp) pop(thread);
+    while (current.top->sp < sp) pop();
 }
 
 #define KNOWN 16384
@@ -100,139 +117,178 @@ static Place *known_place(Addr address) {
     return place;
 }
 
-static inline void call(CallSite *site, Addr sp) {
-    Thread *thread = running;
-    settle_instructions();
-    unwind(thread, sp + 1);
-    forget_allocation(thread);
-    push(thread, sp, -1);
-    if (UNLIKELY(!site->function)) {
+/* Handles a call for which call() needs more than the site knows. */
+static __attribute__((noinline)) void call_slowly(CallSite *site, Addr sp, UInt in_stub) {
+    unwind(sp + 1);
+    forget_allocation();
+    push(sp, -1);
+    if (!site->function) {
         /* The target is a stub: the caller's context continues until the called function is known. */
-        enter_context(thread, now.context, NULL, NULL);
+        enter_context(now.context, NULL, NULL);
         return;
     }
-    if (UNLIKELY(site->from != now.context)) {
-        site->from = now.context;
-        site->edge = follow(now.context, site->function);
-    }
+    now.context->self += in_stub;
+    now.instructions -= in_stub;
+    site->from = now.context;
+    site->edge = follow(now.context, site->function);
     site->edge->calls++;
-    enter_context(thread, site->edge->to, site->edge->to, site->function);
+    enter_context(site->edge->to, site->edge->to, site->function);
+}
+
+/* Handles a call. The instructions of the stub between caller and called function count for the caller. */
+static __attribute__((always_inline)) inline void call(CallSite *site, Addr sp, UInt in_stub) {
+    Context *context = now.context;
+    Function *function = site->function;
+    Bool is_known = function && current.top->sp > sp && current.floor == 0 && current.top + 1 != current.end;
+    Edge *edge = site->edge;
+    if (site->from != context && is_known) edge = context->recent[function->id % 4];
+    if (UNLIKELY(!is_known || !edge || edge->function != function)) {
+        settle_instructions();
+        call_slowly(site, sp, in_stub);
+        return;
+    }
+    context->self += now.instructions + in_stub;
+    now.instructions = -(ULong)in_stub;
+    push(sp, -1);
+    edge->calls++;
+    site->from = context;
+    site->edge = edge;
+    enter_context(edge->to, edge->to, function);
 }
 
 VG_REGPARM(2) void on_call(CallSite *site, Addr sp) {
-    call(site, sp);
+    call(site, sp, 0);
+}
+
+static inline void find_target(CallSite *site, Addr target) {
+    /* Another file may be at these addresses now, if a file was unloaded. */
+    if (LIKELY(site->target == target && site->epoch == epoch)) return;
+    site->function = known_place(target)->function;
+    site->target = target;
+    site->epoch = epoch;
+    site->from = NULL;
 }
 
 VG_REGPARM(3) void on_call_by_address(CallSite *site, Addr sp, Addr target) {
-    /* Another file may be at these addresses now, if a file was unloaded. */
-    if (UNLIKELY(site->target != target || site->epoch != epoch)) {
-        site->function = known_place(target)->function;
-        site->target = target;
-        site->epoch = epoch;
-        site->from = NULL;
-    }
-    call(site, sp);
+    find_target(site, target);
+    call(site, sp, 0);
 }
 
 /* The stub's target is the called function, unless it leads to the dynamic linker, which has to find that first. */
 VG_REGPARM(2) void on_call_of_stub(CallSite *site, Addr sp) {
-    Context *caller = now.context;
-    on_call_by_address(site, sp, *site->slot);
-    if (LIKELY(site->function)) {
-        caller->self += site->in_stub;
-        settled_instructions += site->in_stub;
-    }
+    find_target(site, *site->slot);
+    call(site, sp, site->in_stub);
 }
 
-static void settle_allocation(Thread *thread, UWord result) {
-    Context *context = thread->allocator;
-    Bool failed = thread->heap == HEAP_SIZE_THIRD ? result != 0 : result == 0;
-    thread->allocating = 0;
-    if (failed || thread->heap == HEAP_FREE) return;
+static void settle_allocation(UWord result) {
+    Context *context = current.allocator;
+    Bool failed = current.heap == HEAP_SIZE_THIRD ? result != 0 : result == 0;
+    current.allocating = NULL;
+    if (failed || current.heap == HEAP_FREE) return;
     context->allocations++;
-    context->bytes += thread->size;
-    context->frees += thread->resizes;
+    context->bytes += current.size;
+    context->frees += current.resizes;
 }
 
 VG_REGPARM(1) void on_return(Addr sp) {
-    Thread *thread = running;
     settle_instructions();
-    unwind(thread, sp);
-    if (UNLIKELY(thread->depth < thread->allocating)) {
+    unwind(sp);
+    if (UNLIKELY(current.top < current.allocating)) {
         UWord result;
         VG_(get_shadow_regs_area)(running_id, (UChar *)&result, 0, result_register, sizeof result);
-        settle_allocation(thread, result);
+        settle_allocation(result);
     }
 }
 
 /* Handles a jump: instructions of another function are executed, at its start or in its middle, without a call.
  * The target belongs to the same frame, and is shown as called by the function with which the frame began. */
-static void go_to(Function *function, Addr sp, Bool is_call) {
-    Thread *thread = running;
+static inline void go_to(CallSite *place, Addr sp, Bool is_call) {
+    Function *function = place->function;
     settle_instructions();
-    unwind(thread, sp);
-    forget_allocation(thread);
+    unwind(sp);
+    forget_allocation();
     if (now.key == function->key) return;
-    Context *base = thread->base, *from = base;
+    Context *base = current.base, *from = base;
     if (base && base->function == function) {
-        enter_context(thread, base, base, function);
+        enter_context(base, base, function);
         return;
     }
     Bool replaces = !base || (base->function && base->function->is_resolver);
     if (!base) from = now.context;
-    else if (replaces) from = thread->depth ? thread->frames[thread->depth - 1].context : root_context();
-    Edge *edge = follow(from, function);
+    else if (replaces) from = depth() ? current.top->context : root_context();
+    if (UNLIKELY(place->from != from)) {
+        place->from = from;
+        place->edge = follow(from, function);
+    }
+    Edge *edge = place->edge;
     if (is_call || replaces) edge->calls++;
-    enter_context(thread, edge->to, replaces ? edge->to : base, function);
+    enter_context(edge->to, replaces ? edge->to : base, function);
 }
 
-/* A block of another function than the current one begins. */
-void on_other_function(void) {
-    Place *place = known_place(VG_(get_IP)(running_id));
-    if (place->function) go_to(place->function, VG_(get_SP)(running_id), place->is_entry);
+static inline Addr value_in(const UChar *registers, Int offset) {
+    return *(const Addr *)(registers + offset);
+}
+
+/* A block that begins in the middle of a function other than the current one begins, or code without a symbol. */
+VG_REGPARM(1) void on_other_function(const UChar *registers) {
+    Place *place = known_place(value_in(registers, ip_register));
+    CallSite site = {.function = place->function};
+    if (place->function) go_to(&site, value_in(registers, sp_register), place->is_entry);
+}
+
+/* The first block of a function other than the current one begins. */
+VG_REGPARM(2) void on_entry(CallSite *entry, const UChar *registers) {
+    go_to(entry, value_in(registers, sp_register), True);
 }
 
 VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second) {
-    Thread *thread = running;
     /* An allocator that calls this one is already counted. */
-    if (thread->allocating) return;
+    if (current.allocating) return;
     Context *context = now.context;
     if (kind == HEAP_RESIZE && first && !second) kind = HEAP_FREE;
     if (kind == HEAP_FREE && first) context->frees++;
-    thread->heap = kind;
-    thread->allocator = context;
-    thread->allocating = thread->depth;
-    thread->resizes = kind == HEAP_RESIZE && first != 0;
-    thread->size = kind == HEAP_SIZE_FIRST ? first : kind == HEAP_PRODUCT ? first * second : second;
+    current.heap = kind;
+    current.allocator = context;
+    current.resizes = kind == HEAP_RESIZE && first != 0;
+    current.size = kind == HEAP_SIZE_FIRST ? first : kind == HEAP_PRODUCT ? first * second : second;
+    if (depth()) current.allocating = current.top;
     /* The result is known when the frame ends. Without a frame the call is assumed to succeed. */
-    if (!thread->depth) settle_allocation(thread, kind != HEAP_SIZE_THIRD);
+    else settle_allocation(kind != HEAP_SIZE_THIRD);
 }
 
 static Thread *thread_of(ThreadId id) {
     if (!threads) threads = VG_(calloc)("calltree.threads", VG_N_THREADS, sizeof *threads);
-    if (!threads[id].context) threads[id].context = root_context();
-    return &threads[id];
+    Thread *thread = id == running_id ? &current : &threads[id];
+    if (thread->frames) return thread;
+    thread->frames = VG_(calloc)("calltree.frames", 256, sizeof(Frame));
+    thread->end = thread->frames + 256;
+    thread->top = thread->frames;
+    thread->frames->sp = ~(Addr)0;
+    thread->context = root_context();
+    return thread;
 }
 
 void thread_runs(ThreadId id, ULong blocks) {
     epoch = VG_(current_DiEpoch)().n;
     if (LIKELY(id == running_id)) return;
     settle_instructions();
-    if (running) {
-        running->context = now.context;
-        running->function = now.function;
-    }
-    running = thread_of(id);
+    current.context = now.context;
+    current.function = now.function;
+    if (running_id) threads[running_id] = current;
+    Thread *thread = thread_of(id);
+    current = *thread;
     running_id = id;
     UWord address = (UWord)&shared;
     VG_(set_shadow_regs_area)(id, 1, 0, sizeof address, (UChar *)&address);
-    enter_context(running, running->context, running->base, running->function);
+    enter_context(current.context, current.base, current.function);
 }
 
 /* A new thread begins at the root, so that threads with the same function share one tree. */
 void thread_begins(ThreadId parent, ThreadId child) {
     Thread *thread = thread_of(child);
-    thread->depth = thread->floor = thread->allocating = 0;
+    thread->top = thread->frames;
+    thread->floor = 0;
+    thread->allocating = NULL;
     thread->context = root_context();
     thread->base = NULL;
     thread->function = NULL;
@@ -240,30 +296,27 @@ void thread_begins(ThreadId parent, ThreadId child) {
 
 void signal_begins(ThreadId id, Int signal, Bool own_stack) {
     thread_runs(id, 0);
-    Thread *thread = running;
     settle_instructions();
     Addr sp = VG_(get_SP)(id);
-    unwind(thread, sp);
-    /* The frame ends when the return from the handler restores the stack pointer. */
-    push(thread, sp - 1, thread->floor);
+    unwind(sp);
+    /* The frame ends when the return from the handler restores the stack pointer, which shows only on the same stack. */
+    push(own_stack ? ~(Addr)0 : sp - 1, current.floor);
     if (own_stack) {
-        thread->floor = thread->depth;
-        thread->low = VG_(thread_get_altstack_min)(id);
-        thread->high = thread->low + VG_(thread_get_altstack_size)(id);
+        current.floor = depth();
+        current.low = VG_(thread_get_altstack_min)(id);
+        current.high = current.low + VG_(thread_get_altstack_size)(id);
     }
     Edge *edge = follow(root_context(), &signal_function);
     edge->calls++;
     /* The handler's first instruction determines its function. */
-    enter_context(thread, edge->to, edge->to, &signal_function);
+    enter_context(edge->to, edge->to, &signal_function);
 }
 
 void signal_ends(ThreadId id, Int signal) {
     thread_runs(id, 0);
-    Thread *thread = running;
     settle_instructions();
-    Int at = thread->depth;
-    while (at > 0 && thread->frames[at - 1].signal_floor < 0) at--;
+    Frame *frame = current.top;
+    while (frame > current.frames && frame->signal_floor < 0) frame--;
     /* If the handler ended by a jump, its frame was dropped already. */
-    if (at == 0) return;
-    while (thread->depth >= at) pop(thread);
+    while (current.top >= frame && frame > current.frames) pop();
 }

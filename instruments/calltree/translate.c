@@ -10,6 +10,7 @@
 
 Bool total_only;
 UInt heap_hooks;
+Int sp_register, ip_register;
 
 #if defined(VGA_amd64)
 const Int result_register = offsetof(VexGuestAMD64State, guest_RAX);
@@ -45,28 +46,45 @@ static IRExpr *load(IRSB *out, IRExpr *base, const void *counter) {
     return value_of(out, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, place(out, base, counter)));
 }
 
-static void add(IRSB *out, IRExpr *base, ULong *counter, UInt amount) {
-    IRExpr *addition = IRExpr_Binop(Iop_Add64, load(out, base, counter), IRExpr_Const(IRConst_U64(amount)));
-    IRExpr *sum = value_of(out, Ity_I64, addition);
+/* Adds to a counter, whose value is `value` or, if that is NULL, is loaded. Returns the new value. */
+static IRExpr *add(IRSB *out, IRExpr *base, ULong *counter, IRExpr *value, UInt amount) {
+    if (!value) value = load(out, base, counter);
+    IRExpr *sum = value_of(out, Ity_I64, IRExpr_Binop(Iop_Add64, value, IRExpr_Const(IRConst_U64(amount))));
     addStmtToIRSB(out, IRStmt_Store(Iend_LE, place(out, base, counter), sum));
+    return sum;
 }
 
-#define CALL(out, helper, arguments) dirty(out, #helper, (void *)helper, arguments, NULL)
+#define CALL(out, helper, arguments) addStmtToIRSB(out, IRStmt_Dirty(dirty(#helper, (void *)helper, arguments)))
 
-static void dirty(IRSB *out, const HChar *name, void *helper, IRExpr **arguments, IRExpr *condition) {
+static IRDirty *dirty(const HChar *name, void *helper, IRExpr **arguments) {
     Int registers = 0;
     while (arguments[registers]) registers++;
-    IRDirty *call = unsafeIRDirty_0_N(registers, name, VG_(fnptr_to_fnentry)(helper), arguments);
-    if (condition) call->guard = condition;
-    addStmtToIRSB(out, IRStmt_Dirty(call));
+    return unsafeIRDirty_0_N(registers, name, VG_(fnptr_to_fnentry)(helper), arguments);
 }
 
-/* Calls a helper if this block is not in the shadow stack's current function. The helper has no arguments, because their
- * values would be determined even if it is not called. */
-static void check(IRSB *out, IRExpr *base, ULong key) {
+/* Calls a helper if this block is not in the shadow stack's current function. The helper's arguments cost little,
+ * because they are constants and the place of the registers: values would be determined even if it is not called. */
+static void check(IRSB *out, IRExpr *base, const VexGuestLayout *layout, Function *function, Bool is_entry, ULong key) {
     IRExpr *present = load(out, base, &now.key);
     IRExpr *differs = value_of(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, IRExpr_Const(IRConst_U64(key)), present));
-    dirty(out, "on_other_function", on_other_function, mkIRExprVec_0(), differs);
+    IRDirty *call;
+    if (is_entry) {
+        CallSite *entry = take(sizeof *entry);
+        entry->function = function;
+        call = dirty("on_entry", on_entry, mkIRExprVec_2(mkIRExpr_HWord((HWord)entry), IRExpr_GSPTR()));
+    } else {
+        call = dirty("on_other_function", on_other_function, mkIRExprVec_1(IRExpr_GSPTR()));
+    }
+    sp_register = layout->offset_SP;
+    ip_register = layout->offset_IP;
+    call->guard = differs;
+    call->nFxState = 2;
+    VG_(memset)(call->fxState, 0, sizeof call->fxState);
+    call->fxState[0].fx = call->fxState[1].fx = Ifx_Read;
+    call->fxState[0].offset = sp_register;
+    call->fxState[1].offset = ip_register;
+    call->fxState[0].size = call->fxState[1].size = sizeof(Addr);
+    addStmtToIRSB(out, IRStmt_Dirty(call));
 }
 
 static void report_call(IRSB *out, const VexGuestLayout *layout, IRExpr *target) {
@@ -92,10 +110,13 @@ static void watch_heap(IRSB *out, const Function *function) {
     CALL(out, on_heap, arguments);
 }
 
-static void count(IRSB *out, IRExpr *base, Function *function, Addr address, UInt instructions, const UChar *lengths) {
-    if (!instructions) return;
-    add(out, base, &now.instructions, instructions);
-    if (!total_only) add(out, base, run_at(address, function, instructions, lengths)->count, 1);
+/* Counts a run. `sum` are the instructions that are not yet in a context, or NULL at the start of a block. Returns the new
+ * sum: within a block it stays in a register, because helpers are called only before the first and after the last run. */
+static IRExpr *count(IRSB *out, IRExpr *base, IRExpr *sum, Function *function, Addr address, UInt instructions,
+                     const UChar *lengths) {
+    if (!instructions) return sum;
+    if (!total_only) add(out, base, run_at(address, function, instructions, lengths)->count, NULL, 1);
+    return add(out, base, &now.instructions, sum, instructions);
 }
 
 IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,
@@ -104,7 +125,7 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
     UChar lengths[LONGEST];
     Addr block = extents->base[0], first = 0;
     Function *function = NULL;
-    IRExpr *base = NULL;
+    IRExpr *base = NULL, *sum = NULL;
     Bool is_entry = False, begun = False;
     Object *object = NULL;
     CodeKind kind = CODE_STUB;
@@ -117,7 +138,7 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
         if (statement->tag == Ist_IMark) {
             if (!begun) base = guest(out, layout->total_sizeB);
             if (!begun && !total_only && kind != CODE_STUB) {
-                check(out, base, function ? function->key : NAMELESS_KEY(object));
+                check(out, base, layout, function, is_entry, function ? function->key : NAMELESS_KEY(object));
                 if (is_entry && function->heap != HEAP_NONE) watch_heap(out, function);
             }
             begun = True;
@@ -126,12 +147,12 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
             lengths[instructions++] = statement->Ist.IMark.len;
         }
         if (statement->tag == Ist_Exit) {
-            count(out, base, function, first, instructions, lengths);
+            sum = count(out, base, sum, function, first, instructions, lengths);
             instructions = 0;
         }
         addStmtToIRSB(out, statement);
     }
-    count(out, base, function, first, instructions, lengths);
+    count(out, base, sum, function, first, instructions, lengths);
     if (total_only) return out;
     if (in->jumpkind == Ijk_Call) report_call(out, layout, in->next);
     if (in->jumpkind == Ijk_Ret)
