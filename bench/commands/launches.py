@@ -75,7 +75,7 @@ def peak_memory(bench):
     """Peaks of nothing, 100 MB and nothing again, both tools started by a process that holds 200 MB."""
     held = bytearray(b"x") * 200_000_000
     commands = ["./burn 0", "./burn 0 100000000", "./burn 0 0"]
-    run = bench.weigh("-r", "3", *commands)
+    run = bench.weigh("-r", "15", *commands)
     peaks = [run["arms"][i]["metrics"]["memory.peak"]["estimate"] for i in range(3)]
     fine = bench.fine("--runs", "3", *commands)
     alone = [own_account(bench, command) for command in commands]

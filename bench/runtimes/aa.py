@@ -38,7 +38,7 @@ PROGRAMS = [
 
 def verdicts(command, folder):
     """The verdicts of one run that compares the program with itself, by metric."""
-    words = [SCRUPLE, "run", "--no-store", "--json", "-r", "6", command, command]
+    words = [SCRUPLE, "run", "--no-store", "--json", "-r", "24", command, command]
     run = subprocess.run(words, capture_output=True, text=True, cwd=folder)
     if run.returncode != 0:
         raise RuntimeError(run.stderr.strip())

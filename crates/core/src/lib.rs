@@ -14,6 +14,7 @@ pub mod harmless_text;
 pub mod history;
 pub mod judge;
 pub mod knee;
+pub mod launch_shares;
 pub mod memory_map;
 pub mod metric;
 pub mod per_request;

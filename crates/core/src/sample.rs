@@ -1,5 +1,6 @@
 //! Readings, and the samples that they form.
 
+use crate::evidence::REPEATED;
 use crate::metric::{Metric, Pass, Quality};
 use crate::unit::Unit;
 use serde::{Deserialize, Serialize};
@@ -152,10 +153,12 @@ impl Sample {
         self.readings.windows(2).all(|pair| pair[0] == pair[1])
     }
 
-    /// The quality of the readings: counts that disagree are not exact, whatever the instrument stated.
+    /// The quality of the readings: counts that disagree, or of which there is only one, are not exact, whatever the
+    /// instrument stated.
     pub fn worth(&self) -> Quality {
+        let once = self.pass == Pass::Counting && self.readings.len() < REPEATED;
         match self.quality {
-            Quality::Exact if !self.repeats() => Quality::Near,
+            Quality::Exact if once || !self.repeats() => Quality::Near,
             promised => promised,
         }
     }
@@ -238,6 +241,7 @@ mod tests {
             }
         };
         assert_eq!([worth(&[5.0, 5.0]), worth(&[5.0, 5.0, 6.0])], [Quality::Exact, Quality::Near]);
+        assert_eq!(worth(&[5.0]), Quality::Near, "a single count has not repeated");
         assert_eq!(sample(&[1, 1]).worth(), Quality::Noisy);
     }
 

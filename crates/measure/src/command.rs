@@ -62,6 +62,10 @@ pub struct Weighing {
     pub shield_lost: Option<String>,
     /// The wall time from before the start to after the end.
     pub wall: Duration,
+    /// The peak resident size by the kernel's account, in bytes; see [`Outcome::resident`].
+    pub resident: Option<u64>,
+    /// Whether anything was launched.
+    pub launched: bool,
 }
 
 /// Why a launch gave no readings.
@@ -189,6 +193,8 @@ impl Commands {
             left_behind: outcome.left_behind,
             shield_lost: shield_lost(&outcome),
             wall: Duration::from_nanos(outcome.wall),
+            resident: outcome.resident,
+            launched: true,
         })
     }
 }
@@ -270,6 +276,8 @@ impl Weighing {
             left_behind: 0,
             shield_lost: None,
             wall: Duration::ZERO,
+            resident: None,
+            launched: false,
         }
     }
 }

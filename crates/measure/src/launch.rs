@@ -84,6 +84,9 @@ pub struct Outcome {
     pub switches: (u64, u64),
     /// Bytes read from and written to block devices.
     pub blocks: (u64, u64),
+    /// The peak resident size of the largest process that the program waited for, or of its own, by the kernel's
+    /// account; `None` where that account cannot be told from the launcher's own.
+    pub resident: Option<u64>,
     /// The peak resident size of each process; empty unless memory was traced.
     pub memory: Vec<PeakMemory>,
     /// Whether a Go program ran in the tree; false unless memory was traced.
@@ -111,6 +114,7 @@ impl Outcome {
             faults: (0, 0),
             switches: (0, 0),
             blocks: (0, 0),
+            resident: None,
             memory: Vec::new(),
             ran_go: false,
             exits: Vec::new(),

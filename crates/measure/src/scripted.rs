@@ -41,6 +41,9 @@ pub struct Entry {
     /// The program's standard error.
     #[serde(default)]
     pub stderr: String,
+    /// The peak resident size by the kernel's account, in bytes.
+    #[serde(default)]
+    pub resident: Option<u64>,
     /// The number of processes that the program left behind.
     #[serde(default)]
     pub left_behind: u32,
@@ -131,6 +134,8 @@ impl Weigher for Scripted {
             left_behind: entry.left_behind,
             shield_lost: None,
             wall: Duration::from_nanos(wall as u64),
+            resident: entry.resident,
+            launched: true,
         })
     }
 

@@ -203,6 +203,7 @@ fn outcome_of(wall: Duration, status: libc::c_int, usage: &libc::rusage) -> Outc
         faults: (usage.ru_minflt as u64, usage.ru_majflt as u64),
         switches: (usage.ru_nvcsw as u64, usage.ru_nivcsw as u64),
         blocks: (usage.ru_inblock as u64 * 512, usage.ru_oublock as u64 * 512),
+        resident: trace::own_peak(usage),
         ..Outcome::ended(ending)
     }
 }

@@ -184,6 +184,17 @@ pub(super) fn forget_own_mark() {
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
+/// The peak in an account of a process that was not traced; `None` unless it lies above the launcher's mark, which the
+/// account contains because the process started in the launcher's memory.
+pub(super) fn own_peak(usage: &libc::rusage) -> Option<u64> {
+    // SAFETY: an account of zeros is valid, and the kernel writes one to where the pointer leads.
+    let mut own: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    let known = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut own) } == 0;
+    let (peak, mark) = (usage.ru_maxrss as u64 * 1024, own.ru_maxrss as u64 * 1024);
+    (known && peak > mark + BLUR).then_some(peak)
+}
+
 /// The launcher's high-water mark.
 fn own_mark() -> Option<u64> {
     field("/proc/self/status", "VmHWM:").map(|peak| peak * 1024)

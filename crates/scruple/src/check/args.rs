@@ -129,10 +129,10 @@ pub struct RevisionArgs {
     /// The gate.
     #[command(flatten)]
     pub gate: GateArgs,
-    /// Measure exactly this many blocks.
+    /// Launch each command of either revision this many times, in all passes together; see `scruple run --help`.
     #[arg(short, long, value_name = "N")]
     pub runs: Option<u32>,
-    /// Spend about this long on timing.
+    /// Spend about this long in all passes together, on the commands and on each bench program.
     #[arg(long, value_name = "TIME", default_value = "20s")]
     pub budget: String,
     /// Treat differences within this margin as the same.

@@ -52,9 +52,11 @@ pub struct SamplingArgs {
     /// Run each command this many times first, without measuring.
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     pub warmup: u32,
-    /// Launch each command exactly this many times for time.
+    /// Launch each command this many times, in all passes together.
     ///
-    /// For memory and with each instrument it is launched at most as often.
+    /// One launch is for time, the second for memory, the next ones for counts. From 9 on at least six are for time, and
+    /// from 15 on at least three for each other pass. --time-only takes all for time. `-m N -M N` times exactly N blocks,
+    /// with the other passes besides. Warm-up runs and the run of --memory-map are not included.
     #[arg(short, long, value_name = "N", conflicts_with_all = ["min_runs", "max_runs"])]
     pub runs: Option<u32>,
     /// Measure at least this many blocks, even if the budget ends earlier.
@@ -63,7 +65,7 @@ pub struct SamplingArgs {
     /// Measure at most this many blocks.
     #[arg(short = 'M', long, value_name = "N", hide_short_help = true)]
     pub max_runs: Option<u32>,
-    /// Spend about this long, even if no verdict is reached.
+    /// Spend about this long in all passes together, even if no verdict is reached.
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub budget: String,
     /// Treat differences within this margin as the same.

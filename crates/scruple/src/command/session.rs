@@ -1,6 +1,7 @@
 //! A measurement under way: visits arms pass by pass, keeps every reading, and decides when to stop.
 
 mod few_launches;
+mod given_launches;
 mod memory_map;
 mod remarks;
 
@@ -32,8 +33,8 @@ use std::time::Duration;
 pub struct Effort {
     /// The number of blocks that run before measurement starts.
     pub warmup: u32,
-    /// The exact number of blocks, if the user gave one.
-    pub exactly: Option<u32>,
+    /// The number of launches of each command in all passes together, if the user gave one.
+    pub launches: Option<u32>,
     /// The smallest number of blocks, if the user gave one. The budget does not end the timing pass before.
     pub at_least: Option<u32>,
     /// The largest number of blocks.
@@ -100,6 +101,10 @@ pub struct CommandPasses {
     interrupted: Arc<AtomicBool>,
     progress: Progress,
     spent: Duration,
+    /// The launches of each arm in the memory and counting passes.
+    launched: Vec<u32>,
+    /// Whether peak memory is read of timed launches, because there are no others.
+    only_timed: bool,
     outputs: HashMap<usize, Vec<Captured>>,
 }
 
@@ -121,6 +126,8 @@ impl CommandPasses {
         }
         let writer = RunWriter::begin(store, &run)?;
         Ok(CommandPasses {
+            launched: vec![0; jobs.len()],
+            only_timed: false,
             weigher,
             jobs,
             run,
@@ -168,6 +175,18 @@ impl CommandPasses {
 
     /// Runs the passes one after the other. The budget applies to their total time.
     fn take_measuring_passes(&mut self, effort: &Effort) -> Result<(), Stop> {
+        if let Some(shares) = self.shares(effort) {
+            self.take_given_launches(effort, &shares)?;
+        } else {
+            self.take_until_clear(effort)?;
+        }
+        if effort.memory_map {
+            self.watch_memory()?;
+        }
+        Ok(())
+    }
+
+    fn take_until_clear(&mut self, effort: &Effort) -> Result<(), Stop> {
         let mut block_time = None;
         if effort.passes.count() {
             block_time = Some(self.memory_pass(effort)?);
@@ -178,28 +197,18 @@ impl CommandPasses {
         if effort.passes.count() {
             self.counting_pass(effort, block_time.unwrap_or_default())?;
         }
-        if effort.memory_map {
-            self.watch_memory()?;
-        }
         Ok(())
     }
 
-    /// Runs the interleaved pass: blocks until the verdicts are clear, the budget is spent, or the requested number is
-    /// reached.
+    /// Runs the interleaved pass: blocks until the verdicts are clear or the budget is spent.
     fn timing_pass(&mut self, effort: &Effort, block_time: Option<Duration>) -> Result<(), Stop> {
-        let plan = VisitOrder::new(self.jobs.len(), self.run.seed);
-        for block in 0..effort.warmup {
-            self.block(&plan, u32::MAX - block, None)?;
-        }
+        let plan = self.warm_up(effort)?;
         let most = self.most_blocks(effort, block_time);
         let first = FIRST_LOOK.max(effort.at_least.unwrap_or(0)).min(most);
-        let looks = match effort.exactly {
-            Some(_) => vec![most],
-            None => power::looks(first as usize, most as usize, self.run.terms.level)
-                .iter()
-                .map(|look| look.blocks as u32)
-                .collect(),
-        };
+        let looks: Vec<u32> = power::looks(first as usize, most as usize, self.run.terms.level)
+            .iter()
+            .map(|look| look.blocks as u32)
+            .collect();
         self.run.terms.looks = looks.len() as u32;
         let until =
             effort.budget.saturating_sub(self.counting_reserve(effort, block_time.unwrap_or_default()));
@@ -210,7 +219,7 @@ impl CommandPasses {
         for block in 0..most {
             self.block(&plan, block, Some(most))?;
             let taken = block + 1;
-            let out_of_time = effort.exactly.is_none() && self.spent >= until && taken >= least;
+            let out_of_time = self.spent >= until && taken >= least;
             if out_of_time || (looks.contains(&taken) && taken < most && self.enough(most - taken)) {
                 break;
             }
@@ -218,11 +227,17 @@ impl CommandPasses {
         Ok(())
     }
 
-    /// Returns the largest number of blocks: that of the user, or what the budget allows within a fixed range.
-    fn most_blocks(&self, effort: &Effort, block_time: Option<Duration>) -> u32 {
-        if let Some(exactly) = effort.exactly {
-            return exactly;
+    /// Runs the blocks that are not measured. Returns the order of the blocks to measure.
+    fn warm_up(&mut self, effort: &Effort) -> Result<VisitOrder, Stop> {
+        let plan = VisitOrder::new(self.jobs.len(), self.run.seed);
+        for block in 0..effort.warmup {
+            self.block(&plan, u32::MAX - block, None)?;
         }
+        Ok(plan)
+    }
+
+    /// Returns the largest number of blocks: what the budget allows within a fixed range.
+    fn most_blocks(&self, effort: &Effort, block_time: Option<Duration>) -> u32 {
         let affordable = block_time
             .filter(|time| !time.is_zero())
             .map_or(f64::INFINITY, |time| effort.budget.as_secs_f64() / time.as_secs_f64());
@@ -240,6 +255,9 @@ impl CommandPasses {
             }
             let weighing = self.visit(index, Pass::Timing, block, plan.padding(block))?;
             if of.is_some() {
+                if self.only_timed {
+                    self.keep_peak_of_timed(index, &weighing);
+                }
                 self.keep(index, Pass::Timing, block, weighing);
             }
         }
@@ -266,6 +284,9 @@ impl CommandPasses {
             weigh(&mut *self.weigher, job).map_err(|error| Stop::Failed(not_weighed(&job.name, error)))?;
         self.hook(index, "--conclude", |hooks| &hooks.conclude)?;
         self.spent += weighing.wall;
+        if pass != Pass::Timing && weighing.launched {
+            self.launched[index] += 1;
+        }
         self.check_ending(index, pass, &weighing)?;
         if weighing.left_behind > 0 {
             let name = &self.run.arms[index].name;

@@ -142,7 +142,7 @@ pub fn conclude(taken: Taken, results: &ResultArgs, metrics: &[String]) -> Resul
 pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
     let usage = |message: &str| Err(Fault::usage(message));
     if args.runs == Some(0) || args.max_runs == Some(0) {
-        return usage("no blocks at all cannot be measured: give -r or -M at least 1");
+        return usage("no launches at all cannot be measured: give -r or -M at least 1");
     }
     if let (Some(least), Some(most)) = (args.min_runs, args.max_runs)
         && least > most
@@ -152,7 +152,7 @@ pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
     let at_most = args.max_runs.unwrap_or(320).max(args.min_runs.unwrap_or(0));
     Ok(Effort {
         warmup: args.warmup,
-        exactly: args.runs,
+        launches: args.runs,
         at_least: args.min_runs,
         at_most,
         budget: values::duration(&args.budget)?,
@@ -202,16 +202,17 @@ impl Source {
         match self {
             Source::Script(script) => Box::new(Scripted::new(script)),
             Source::Machine(launcher) => {
-                let mut instruments: Vec<Box<dyn Instrument>> =
-                    vec![Box::new(HeapInstrument::new(work.path()))];
-                instruments.extend(runtimes::all());
-                if asked.requested {
-                    instruments.push(Box::new(HeapInstrument::of_requests(work.path())));
-                }
+                // Few given launches reach the first instruments only, so those that were asked for come first.
+                let mut instruments: Vec<Box<dyn Instrument>> = Vec::new();
                 if asked.instructions {
                     let cache = paths::calltree_folder();
                     instruments.push(Box::new(Instructions::new(launcher.pid(), work.path(), &cache)));
                 }
+                if asked.requested {
+                    instruments.push(Box::new(HeapInstrument::of_requests(work.path())));
+                }
+                instruments.push(Box::new(HeapInstrument::new(work.path())));
+                instruments.extend(runtimes::all());
                 Box::new(Commands::new(launcher, interrupted.clone(), instruments))
             }
         }

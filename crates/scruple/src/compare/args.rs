@@ -37,7 +37,7 @@ pub struct CompareArgs {
     /// How revisions are built.
     #[command(flatten)]
     pub build: BuildArgs,
-    /// Measure exactly this many blocks of the two revisions.
+    /// Launch each command of either revision this many times, in all passes together; see `scruple run --help`.
     #[arg(short, long, value_name = "N")]
     pub runs: Option<u32>,
     /// Spend about this long, even if no verdict is reached.

@@ -29,7 +29,7 @@ pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
     }
     let line = |((need, have), names): ((usize, usize), Vec<&str>)| {
         let why = Why::TooFew { have, need };
-        format!("Can’t tell about {}: {why} (-r {need}, or a larger --budget).", listed(&names))
+        format!("Can’t tell about {}: {why} (a larger -r or --budget).", listed(&names))
     };
     open.into_iter().map(line).collect()
 }

@@ -205,7 +205,8 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
             let option = match (report.of_cases(), report.side_by_side) {
                 (true, _) => "--processes asks for more".to_owned(),
                 (_, true) if of_load => "a longer load, -d, tells more".to_owned(),
-                (_, true) => format!("-r {}", comparison.evidence.readings() + more),
+                (_, true) if few => "a larger -r or --budget".to_owned(),
+                (_, true) => format!("-m {}", comparison.evidence.readings() + more),
                 (_, false) => "in each of two new runs, or better in one of both".to_owned(),
             };
             format!("; about {more} more {blocks} would tell ({option})")

@@ -8,7 +8,7 @@ use serde_json::json;
 #[test]
 fn without_names_the_commands_themselves_are_shown() {
     let place = Place::new();
-    let words = ["--no-store", "-r", "10", "--metrics", "malloc.bytes", "true", "sleep 0"];
+    let words = ["--no-store", "-r", "16", "--metrics", "malloc.bytes", "true", "sleep 0"];
     let answer = place.play(&[("true", arm(1.0, 1)), ("sleep 0", arm(1.0, 2))], &words);
     assert_snapshot!(answer.exchange(), @r"
     exit 0
@@ -26,7 +26,7 @@ fn without_names_the_commands_themselves_are_shown() {
 #[test]
 fn the_same_command_twice_makes_two_arms() {
     let place = Place::new();
-    let words = ["--no-store", "-r", "10", "--metrics", "malloc.bytes", "true", "true"];
+    let words = ["--no-store", "-r", "16", "--metrics", "malloc.bytes", "true", "true"];
     let answer = place.play(&[("true", arm(1.0, 1)), ("true #2", arm(1.0, 2))], &words);
     assert_snapshot!(answer.exchange(), @r"
     exit 0
@@ -45,7 +45,7 @@ fn the_same_command_twice_makes_two_arms() {
 fn a_single_command_is_weighed_without_a_comparison() {
     let place = Place::new();
     let answer =
-        place.play(&[("true", arm(1.0, 1))], &["--no-store", "-r", "10", "--metrics", "time.wall", "true"]);
+        place.play(&[("true", arm(1.0, 1))], &["--no-store", "-r", "16", "--metrics", "time.wall", "true"]);
     assert_snapshot!(answer.exchange(), @r"
     exit 0
     --- stdout
@@ -60,7 +60,7 @@ fn a_single_command_is_weighed_without_a_comparison() {
 fn the_reference_may_be_named_and_comes_first() {
     let place = Place::new();
     let words =
-        ["--no-store", "-r", "20", "--metrics", "time.wall", "--reference", "sleep 0", "true", "sleep 0"];
+        ["--no-store", "-r", "26", "--metrics", "time.wall", "--reference", "sleep 0", "true", "sleep 0"];
     let answer = place.play(&[("true", arm(1.0, 1)), ("sleep 0", arm(1.1, 2))], &words);
     assert_snapshot!(answer.exchange(), @"
     exit 0
@@ -84,7 +84,7 @@ fn the_reference_may_be_a_command_of_the_configuration() {
     );
     let arms = [("one", arm(1.0, 1)), ("two", arm(1.0, 2))];
     let words = |reference: &'static str| {
-        ["--no-store", "-r", "10", "--metrics", "malloc.bytes", "--reference", reference]
+        ["--no-store", "-r", "16", "--metrics", "malloc.bytes", "--reference", reference]
     };
     for reference in ["two", "true 2"] {
         let answer = place.play(&arms, &words(reference));
@@ -134,7 +134,7 @@ fn names_and_hooks_are_for_the_commands_as_given_wherever_the_reference_stands()
 #[test]
 fn three_arms_are_each_compared_with_the_first() {
     let place = Place::new();
-    let words = ["--no-store", "-r", "20", "--metrics", "time.cpu", "-n", "a", "-n", "b", "-n", "c"];
+    let words = ["--no-store", "-r", "26", "--metrics", "time.cpu", "-n", "a", "-n", "b", "-n", "c"];
     let words: Vec<&str> = words.iter().copied().chain(["true", "true 2", "true 3"]).collect();
     let arms = [("a", arm(1.0, 1)), ("b", arm(1.05, 2)), ("c", arm(0.95, 3))];
     assert_snapshot!(place.play(&arms, &words).exchange(), @r"
@@ -161,7 +161,7 @@ fn the_twin_of_the_reference_widens_the_margin_to_what_it_shows() {
         ("new", noisy_arm(1.04, 2, 0.01)),
         ("(reference again)", noisy_arm(1.05, 3, 0.01)),
     ];
-    let words = ["--no-store", "--self", "-n", "old", "-n", "new", "-r", "20", "--metrics", "time.wall"];
+    let words = ["--no-store", "--self", "-n", "old", "-n", "new", "-r", "26", "--metrics", "time.wall"];
     let words: Vec<&str> = words.iter().copied().chain(["true", "true 2"]).collect();
     assert_snapshot!(place.play(&arms, &words).exchange(), @"
     exit 0
@@ -180,7 +180,7 @@ fn the_twin_of_the_reference_widens_the_margin_to_what_it_shows() {
 #[test]
 fn a_shell_is_shown_as_a_row_of_its_own() {
     let place = Place::new();
-    let words = ["--no-store", "-S", "sh", "-r", "10", "--metrics", "time.wall", "true | true"];
+    let words = ["--no-store", "-S", "sh", "-r", "16", "--metrics", "time.wall", "true | true"];
     let answer = place.play(&[("true | true", arm(1.0, 1)), ("(sh -c '')", arm(0.3, 2))], &words);
     assert_snapshot!(answer.exchange(), @r"
     exit 0
@@ -196,7 +196,7 @@ fn a_shell_is_shown_as_a_row_of_its_own() {
 #[test]
 fn the_tare_is_said_and_taken_off_where_it_matters() {
     let place = Place::new();
-    let words = ["--no-store", "-r", "20", "--metrics", "time.wall", "true"];
+    let words = ["--no-store", "-r", "26", "--metrics", "time.wall", "true"];
     let answer = place.play(&[("true", arm(0.1, 1)), ("(empty program)", arm(0.02, 2))], &words);
     assert_snapshot!(answer.exchange(), @r"
     exit 0
@@ -214,7 +214,7 @@ fn the_tare_is_said_and_taken_off_where_it_matters() {
 #[test]
 fn what_is_not_above_the_tare_is_below_resolution_and_never_negative() {
     let place = Place::new();
-    let words = ["--no-store", "-r", "20", "--metrics", "time.wall", "true"];
+    let words = ["--no-store", "-r", "26", "--metrics", "time.wall", "true"];
     let answer = place.play(&[("true", arm(0.02, 1)), ("(empty program)", arm(0.02, 2))], &words);
     assert!(answer.stdout.contains("‘true’ takes less than "), "{}", answer.exchange());
     assert!(answer.stdout.contains(", which is below resolution."), "{}", answer.exchange());
@@ -231,7 +231,7 @@ fn failing(arm: Arm, pass: &str, from: usize) -> Arm {
 
 #[test]
 fn a_command_that_fails_at_once_ends_the_run_with_its_own_words() {
-    let answer = old_and_new(arm(1.0, 1), failing(arm(1.0, 2), "memory", 0), &["-r", "10"]);
+    let answer = old_and_new(arm(1.0, 1), failing(arm(1.0, 2), "memory", 0), &["-r", "16"]);
     assert_snapshot!(answer.exchange(), @r"
     exit 4
     --- stderr
@@ -245,7 +245,7 @@ fn a_command_that_fails_at_once_ends_the_run_with_its_own_words() {
 fn what_was_read_before_a_failure_is_shown_and_kept() {
     let place = Place::new();
     let arms = [("old", arm(1.0, 1)), ("new", failing(arm(1.1, 2), "timing", 8))];
-    let words = ["-n", "old", "-n", "new", "-r", "20", "--metrics", "time.wall", "true", "true 2"];
+    let words = ["-n", "old", "-n", "new", "-r", "26", "--metrics", "time.wall", "true", "true 2"];
     let answer = place.play(&arms, &words);
     assert_snapshot!(answer.exchange(), @r"
     exit 4
@@ -270,7 +270,7 @@ fn failures_may_be_ignored_but_are_told() {
     let answer = old_and_new(
         arm(1.0, 1),
         failing(arm(1.0, 2), "timing", 0),
-        &["-i", "-r", "10", "--metrics", "malloc.bytes"],
+        &["-i", "-r", "16", "--metrics", "malloc.bytes"],
     );
     assert_snapshot!(answer.exchange(), @r"
     exit 0
@@ -289,7 +289,7 @@ fn failures_may_be_ignored_but_are_told() {
 #[test]
 fn death_by_a_signal_names_the_signal() {
     let killed = arm(1.0, 2).each("memory", |_, entry| entry["signal"] = json!(11));
-    let answer = old_and_new(arm(1.0, 1), killed, &["-r", "10"]);
+    let answer = old_and_new(arm(1.0, 1), killed, &["-r", "16"]);
     assert_snapshot!(answer.exchange(), @r"
     exit 4
     --- stderr

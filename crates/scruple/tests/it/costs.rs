@@ -56,7 +56,7 @@ fn assert_peaks(run: &Value) {
     assert!(beyond.abs() < 1_048_576.0, "100 MB took {big}, {beyond} beyond what nothing takes");
 }
 
-const PEAKS: [&str; 5] = ["-r", "1", "./burn 0", "./burn 0 100000000", "./burn 0 0"];
+const PEAKS: [&str; 5] = ["-r", "2", "./burn 0", "./burn 0 100000000", "./burn 0 0"];
 
 #[test]
 fn peak_memory_is_right_before_and_after_a_big_program() {
@@ -114,7 +114,7 @@ fn peak_memory_is_that_of_every_program_that_a_process_was() {
     place.compile("becomes", &holds("execl(\"./burn\", \"burn\", (char *)0);"), &[]);
     place.compile("thrice", &holds("execl(\"./becomes\", \"becomes\", (char *)0);"), &[]);
     place.shell_script("below", "./becomes; ./burn");
-    let run = weigh(&place, &["-r", "1", "./burn", "./becomes", "./thrice", "./below", "./burn 0"]);
+    let run = weigh(&place, &["-r", "2", "./burn", "./becomes", "./thrice", "./below", "./burn 0"]);
     let peak = |arm| estimate(&run, arm, "memory.peak");
     for arm in 1..4 {
         let beyond = peak(arm) - peak(0) - f64::from(90 << 20);
@@ -130,7 +130,7 @@ fn a_program_of_a_few_pages_is_seen_to_have_a_few_pages() {
     }
     let place = Place::new();
     place.compile("nothing", NOTHING, &["-static", "-nostdlib", "-fno-stack-protector"]);
-    let run = weigh(&place, &["-r", "1", "./nothing"]);
+    let run = weigh(&place, &["-r", "2", "./nothing"]);
     let peak = estimate(&run, 0, "memory.peak");
     assert!((4096.0..=131_072.0).contains(&peak), "{peak}");
     let absent = at(metric(&run, 0, "malloc.count"), "/absent").as_str().unwrap_or("").to_owned();
@@ -155,7 +155,7 @@ int main(int argc, char **argv) {
 "#,
         &[],
     );
-    let run = weigh(&place, &["-r", "3", "./touch 1000", "./touch 3000"]);
+    let run = weigh(&place, &["-r", "12", "./touch 1000", "./touch 3000"]);
     for key in ["faults.minor", "memory.faults"] {
         let more = estimate(&run, 1, key) - estimate(&run, 0, key);
         assert!((1950.0..2050.0).contains(&more), "{key}: {more}");
@@ -179,7 +179,7 @@ int main(int argc, char **argv) {
 "#,
         &["-fno-builtin-malloc"],
     );
-    let words = ["-r", "1", "-P", "n", "100", "300", "-D", "100", "./steps {n}"];
+    let words = ["-r", "12", "-P", "n", "100", "300", "-D", "100", "./steps {n}"];
     let run = weigh(&place, &words);
     for arm in 0..3 {
         assert_eq!(estimate(&run, arm, "malloc.count"), 100.0 * (arm as f64 + 1.0));
@@ -217,7 +217,7 @@ fn without_randomised_addresses_the_memory_passes_repeat() {
         &[],
     );
     let codes = |words: &[&str]| {
-        let run = weigh(&place, &[&["-r", "3", "./where"], words].concat());
+        let run = weigh(&place, &[&["-r", "12", "./where"], words].concat());
         run["warnings"].as_array().expect("warnings").iter().any(|warning| warning["code"] == "output-varies")
     };
     assert!(codes(&[]), "the stack lies somewhere else each time");

@@ -92,7 +92,7 @@ fn an_estimate_of_nothing_is_shown_in_the_unit_of_its_bounds() {
     let place = Place::new();
     let system = |launch: usize| if launch.is_multiple_of(4) { 3.5e6 } else { 0.0 };
     let one = || crate::script::arm(1.0, 1).with("timing", "time.sys", system);
-    let words = ["-n", "one", "-r", "20", "--metrics", "time.sys", "true"];
+    let words = ["-n", "one", "-r", "26", "--metrics", "time.sys", "true"];
     let answer = place.play(&[("one", one())], &words);
     assert!(answer.stdout.contains("?0.0") && answer.stdout.contains(" ms "), "{}", answer.exchange());
     assert!(!answer.stdout.contains("3500000"), "{}", answer.exchange());

@@ -27,7 +27,7 @@ fn program(place: &Place, name: &str, times: u32) {
 }
 
 /// The words of a run of both programs.
-pub const WORDS: [&str; 8] = ["run", "--seed", "7", "-r", "6", "--json", "./one", "./two"];
+pub const WORDS: [&str; 8] = ["run", "--seed", "7", "-r", "15", "--json", "./one", "./two"];
 
 /// Configures a farm of four units on this machine. Its program does nothing until the file `go` exists.
 fn four_units(place: &Place) {

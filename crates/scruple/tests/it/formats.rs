@@ -19,7 +19,7 @@ fn two() -> [(&'static str, Arm); 2] {
 
 /// Runs the arms of [`two`] from a script with 7 rounds.
 pub fn play(place: &Place, words: &[&str]) -> Answer {
-    let names = ["--no-store", "-n", "old | 1", "-n", "new, \"2\"", "-r", "7", "true", "true 2"];
+    let names = ["--no-store", "-n", "old | 1", "-n", "new, \"2\"", "-r", "13", "true", "true 2"];
     place.play(&two(), &names.iter().chain(words).copied().collect::<Vec<_>>())
 }
 

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 fn scripted(place: &Place, old: Arm, new: Arm, words: &[&str]) -> Answer {
     place.script(&[("old", old), ("new", new)]);
     let all =
-        ["check", "run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", "new", "-r", "20"];
+        ["check", "run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", "new", "-r", "26"];
     place.run(all.iter().chain(words).chain(&["true", "true new"]))
 }
 
 /// Runs `check` on the repository `repo`, quickly, with allocations as the only gate.
 fn gate(place: &Place, words: &[&str]) -> Answer {
-    let all = [&["check", "--repo", "repo", "--no-store", "-r", "6", "--gate", "malloc"], &BUILD[..], words];
+    let all = [&["check", "--repo", "repo", "--no-store", "-r", "15", "--gate", "malloc"], &BUILD[..], words];
     place.run([&all.concat()[..], &["--", "./app"]].concat())
 }
 
@@ -158,7 +158,7 @@ fn every_file_names_the_regression_and_nothing_of_a_name_is_markup() {
     let files = ["check.md", "check.json", "check.xml", "check.sarif", "badge.svg"];
     let mut words =
         vec!["check", "run", "--scripted", "script.json", "--no-store", "--label", "a --> b", "-n", "old"];
-    words.extend(["-n", name, "-r", "10", "true", "true new"]);
+    words.extend(["-n", name, "-r", "16", "true", "true new"]);
     files.iter().for_each(|file| words.extend(["--export", file]));
     let answer = place.run(&words);
     assert_eq!(answer.code, 1, "{}", answer.exchange());
@@ -249,7 +249,7 @@ fn a_target_folder_that_others_share_does_not_mix_versions() {
     let check = |words: &[&str]| {
         let step = "cargo build --offline --quiet";
         let all =
-            ["check", "--repo", "repo", "--no-store", "-r", "6", "--gate", "malloc.bytes", "--build", step];
+            ["check", "--repo", "repo", "--no-store", "-r", "15", "--gate", "malloc.bytes", "--build", step];
         let all =
             [&all[..], &["--artifact", "target/debug/app"], words, &["--", "target/debug/app"]].concat();
         let mut command = place.command(all);
@@ -293,7 +293,7 @@ fn what_a_build_of_one_version_leaves_is_out_of_sight_of_the_other() {
         repository.write("app.c", &program(10, bytes, ""));
         repository.commit(places);
         let all =
-            ["check", "--repo", "repo", "--no-store", "-r", "6", "--gate", "malloc.bytes", "--build", step];
+            ["check", "--repo", "repo", "--no-store", "-r", "15", "--gate", "malloc.bytes", "--build", step];
         let answer =
             place.run([&all[..], &["--artifact", "app", "--artifact", "app.where", "--", "./app"]].concat());
         assert_eq!(answer.code, 1, "{}", answer.exchange());

@@ -226,7 +226,7 @@ fn figures_that_only_one_runtime_has_can_be_asked_for_by_name() {
         return;
     }
     let of =
-        |keys: &str| place.run(["run", "--no-store", "-r", "1", "--metrics", keys, "./plain keep 400000"]);
+        |keys: &str| place.run(["run", "--no-store", "-r", "4", "--metrics", keys, "./plain keep 400000"]);
     assert!(of("ghc").stdout.contains("ghc.copied"), "{}", of("ghc").exchange());
     assert_eq!(of("no-such-runtime").code, 2);
 }

@@ -63,7 +63,7 @@ fn every_file_of_a_run_shows_names_and_nothing_happens() {
     let metric = "zoo.<script>alert(3)</script>";
     let of = |seed: u64| noisy_arm(1.0, seed, 0.01).with("timing", metric, |launch| launch as f64);
     let arms: Vec<_> = names.iter().zip(1..).map(|(name, seed)| (name.as_str(), of(seed))).collect();
-    let mut words = vec!["-r", "12", "--label", "=2+2", "--metrics", "all"];
+    let mut words = vec!["-r", "18", "--label", "=2+2", "--metrics", "all"];
     names.iter().for_each(|name| words.extend(["-n", name]));
     let files = ["run.html", "run.md", "run.csv", "run.json", "run.xml", "run.adoc", "run.org"];
     files.iter().for_each(|file| words.extend(["--export", file]));
@@ -183,7 +183,7 @@ fn every_file_of_a_gate_shows_names_and_nothing_happens() {
     let files = ["check.md", "check.json", "check.xml", "check.sarif", "badge.svg"];
     let mut words = vec!["check", "run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", &name];
     files.iter().for_each(|file| words.extend(["--export", file]));
-    words.extend(["-r", "10", "--limit", "time.cpu<+3%", "true", "true new"]);
+    words.extend(["-r", "16", "--limit", "time.cpu<+3%", "true", "true new"]);
     let answer = place.run(&words);
     assert_eq!(answer.code, 1, "{}", answer.exchange());
     is_inert("the terminal", &answer.stdout);
@@ -206,7 +206,7 @@ fn a_regression_with_lines_is_a_result_by_the_schema_of_sarif() {
     repository.write(file, &program(10, 1001, ""));
     repository.commit("<script>alert(1)</script>");
     let build = format!("cc -O1 -g -o app '{file}'");
-    let words = ["check", "--repo", "repo", "--no-store", "-r", "6", "--gate", "malloc", "--build", &build];
+    let words = ["check", "--repo", "repo", "--no-store", "-r", "15", "--gate", "malloc", "--build", &build];
     let more = ["--artifact", "app", "--export", "check.sarif", "--export", "check.xml", "--", "./app"];
     let answer = place.run(words.iter().chain(&more));
     assert_eq!(answer.code, 1, "{}", answer.exchange());

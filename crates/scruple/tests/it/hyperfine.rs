@@ -142,7 +142,7 @@ fn three_commands_are_ranked() {
     let place = Place::new();
     let arms = [("slow", timed(2.0)(1)), ("fast", timed(1.0)(2)), ("alike", timed(1.0)(3))];
     let words =
-        ["--no-store", "-r", "10", "--metrics", "time.cpu", "-n", "slow", "-n", "fast", "-n", "alike"];
+        ["--no-store", "-r", "16", "--metrics", "time.cpu", "-n", "slow", "-n", "fast", "-n", "alike"];
     let words: Vec<&str> = words.iter().chain(&["true", "true", "true"]).copied().collect();
     let answer = place.play(&arms, &words);
     assert!(

@@ -10,7 +10,7 @@ fn instructions_are_counted_where_they_are_named_and_nowhere_else() {
         return;
     }
     let place = Place::new();
-    let words = ["run", "--no-store", "-r", "3", "--metrics"];
+    let words = ["run", "--no-store", "-r", "18", "--metrics"];
     let asked = place.run(words.iter().chain(&["instructions", "seq 1000", "seq 1000", "seq 9000"]));
     let rows: Vec<&str> = asked.stdout.lines().collect();
     let head = rows

@@ -12,7 +12,7 @@ fn exact_metrics_are_the_same_or_differ_by_a_single_byte() {
     let answer = old_and_new(
         bytes(arm(1.0, 1), 268_000.0),
         bytes(arm(1.0, 2), 268_001.0),
-        &["-r", "10", "--metrics", "malloc"],
+        &["-r", "16", "--metrics", "malloc"],
     );
     assert_snapshot!(answer.exchange(), @r"
     exit 0
@@ -41,7 +41,7 @@ fn exact_readings_that_disagree_are_shown_with_their_range_and_judged_as_noisy()
     let answer = old_and_new(
         wavering(arm(1.0, 1)),
         bytes(arm(1.0, 2), 4096.0),
-        &["-r", "10", "--metrics", "malloc.bytes"],
+        &["-r", "16", "--metrics", "malloc.bytes"],
     );
     assert_snapshot!(answer.exchange(), @r#"
     exit 0
@@ -62,7 +62,7 @@ fn one_more_of_what_is_counted_is_told_in_the_singular() {
         [(101.0, "exactly 1 (+1.00 %) more malloc than"), (102.0, "exactly 2 (+2.00 %) more mallocs than")]
     {
         let more = arm(1.0, 2).with("counting", "malloc.count", |_| count);
-        let answer = old_and_new(arm(1.0, 1), more, &["-r", "10", "--metrics", "malloc.count"]);
+        let answer = old_and_new(arm(1.0, 1), more, &["-r", "16", "--metrics", "malloc.count"]);
         assert!(answer.stdout.contains(told), "{}", answer.exchange());
     }
 }
@@ -72,7 +72,7 @@ fn a_metric_that_went_from_nothing_to_something_has_no_ratio_but_a_difference() 
     let answer = old_and_new(
         bytes(arm(1.0, 1), 0.0),
         bytes(arm(1.0, 2), 32.0),
-        &["-r", "10", "--metrics", "malloc.bytes"],
+        &["-r", "16", "--metrics", "malloc.bytes"],
     );
     assert_snapshot!(answer.exchange(), @r"
     exit 0
@@ -95,7 +95,7 @@ fn absent_metrics_say_why_and_are_never_zero() {
             .fold(arm, |arm, key| arm.absent("counting", key, "the program is statically linked"))
     };
     let answer =
-        old_and_new(without(arm(1.0, 1)), without(arm(1.0, 2)), &["-r", "10", "--metrics", "malloc,memory"]);
+        old_and_new(without(arm(1.0, 1)), without(arm(1.0, 2)), &["-r", "16", "--metrics", "malloc,memory"]);
     assert_snapshot!(answer.exchange(), @r"
     exit 0
     --- stdout
@@ -118,7 +118,7 @@ fn absent_metrics_say_why_and_are_never_zero() {
 #[test]
 fn a_metric_that_one_arm_lacks_is_shown_for_the_other() {
     let without = arm(1.0, 2).absent("counting", "malloc.count", "the program is statically linked");
-    let answer = old_and_new(arm(1.0, 1), without, &["-r", "10", "--metrics", "malloc.count"]);
+    let answer = old_and_new(arm(1.0, 1), without, &["-r", "16", "--metrics", "malloc.count"]);
     assert_snapshot!(answer.exchange(), @r"
     exit 0
     --- stdout
@@ -135,7 +135,7 @@ fn a_limit_that_is_kept_exits_with_0() {
     let answer = old_and_new(
         arm(1.0, 1),
         arm(0.9, 2),
-        &["-r", "20", "--metrics", "time.cpu", "--limit", "malloc.bytes<4096", "--limit", "time.cpu<+3%"],
+        &["-r", "26", "--metrics", "time.cpu", "--limit", "malloc.bytes<4096", "--limit", "time.cpu<+3%"],
     );
     assert_snapshot!(answer.exchange(), @"
     exit 0
@@ -158,7 +158,7 @@ fn a_limit_that_is_exceeded_exits_with_1() {
     let answer = old_and_new(
         arm(1.0, 1),
         bytes(arm(1.1, 2), 5000.0),
-        &["-r", "20", "--metrics", "time.cpu", "--limit", "malloc.bytes<4.5kB", "--limit", "time.cpu<+3%"],
+        &["-r", "26", "--metrics", "time.cpu", "--limit", "malloc.bytes<4.5kB", "--limit", "time.cpu<+3%"],
     );
     assert_snapshot!(answer.exchange(), @"
     exit 1
@@ -180,8 +180,8 @@ fn a_limit_that_is_exceeded_exits_with_1() {
 fn a_limit_that_the_readings_cannot_decide_exits_with_3() {
     let noisy = |seed| noisy_arm(1.0, seed, 0.3);
     let answer =
-        old_and_new(noisy(5), noisy(6), &["-r", "20", "--metrics", "time.cpu", "--limit", "time.cpu<+1%"]);
-    assert_snapshot!(answer.exchange(), @"
+        old_and_new(noisy(5), noisy(6), &["-r", "26", "--metrics", "time.cpu", "--limit", "time.cpu<+1%"]);
+    assert_snapshot!(answer.exchange(), @r#"
     exit 3
     --- stdout
     2 commands · 20 blocks, interleaved · seed 1
@@ -191,9 +191,9 @@ fn a_limit_that_the_readings_cannot_decide_exits_with_3() {
       new  3.41 ms  [3.06, 3.89]  █▄█▂▆▄▂▂ ▂▂   -10.1 % [-22.6, +2.1]  can’t tell
 
     Can’t tell whether ‘new’ takes more or less cpu time than ‘old’: anything from -22.6 % to +2.11 %
-    fits the readings; about 15 more blocks would tell (-r 35); wall time cannot tell here.
+    fits the readings; about 15 more blocks would tell (-m 35); wall time cannot tell here.
     Limit time.cpu<+1%: can’t tell for ‘new’: -10.1 % [-22.6 %, +2.11 %]
-    ");
+    "#);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_limit_on_an_absent_metric_cannot_be_decided() {
     let answer = old_and_new(
         without(1),
         without(2),
-        &["-r", "10", "--metrics", "time.cpu", "--limit", "malloc.bytes<4MB"],
+        &["-r", "16", "--metrics", "time.cpu", "--limit", "malloc.bytes<4MB"],
     );
     assert_snapshot!(answer.exchange(), @"
     exit 3
@@ -225,14 +225,14 @@ fn a_limit_on_an_absent_metric_cannot_be_decided() {
 #[test]
 fn an_exceeded_limit_outweighs_one_that_cannot_be_decided() {
     let without = arm(1.2, 2).absent("counting", "malloc.bytes", "the program is statically linked");
-    let limits = ["-r", "20", "--limit", "malloc.bytes<4MB", "--limit", "time.cpu<+3%"];
+    let limits = ["-r", "26", "--limit", "malloc.bytes<4MB", "--limit", "time.cpu<+3%"];
     assert_eq!(old_and_new(arm(1.0, 1), without, &limits).code, 1);
 }
 
 #[test]
 fn a_limit_can_be_meant_for_one_arm_only() {
     let limit = |text| {
-        let words = ["-r", "10", "--limit", text];
+        let words = ["-r", "16", "--limit", text];
         old_and_new(bytes(arm(1.0, 1), 9000.0), arm(1.0, 2), &words).code
     };
     assert_eq!(limit("new:malloc.bytes<5kB"), 0);
@@ -242,7 +242,7 @@ fn a_limit_can_be_meant_for_one_arm_only() {
 
 #[test]
 fn a_change_that_is_asked_of_the_reference_alone_cannot_be_told() {
-    let words = ["-r", "20", "--metrics", "time.cpu", "--limit", "old:time.cpu<+3%"];
+    let words = ["-r", "26", "--metrics", "time.cpu", "--limit", "old:time.cpu<+3%"];
     let answer = old_and_new(arm(1.0, 1), arm(1.0, 2), &words);
     assert_eq!(answer.code, 3, "{}", answer.exchange());
     assert!(answer.stdout.contains("Limit old:time.cpu<+3%: can’t tell for ‘old’"), "{}", answer.exchange());

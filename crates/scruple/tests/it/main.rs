@@ -20,6 +20,7 @@ mod explain_haskell;
 mod explain_python;
 mod explain_sources;
 mod formats;
+mod launches;
 mod limits;
 mod load;
 mod remarks;

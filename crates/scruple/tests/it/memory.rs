@@ -45,7 +45,7 @@ fn watched(place: &Place) {
 }
 
 const RUN: [&str; 10] =
-    ["run", "--scripted", "script.json", "--memory-map", "-n", "server", "-r", "10", "true", "--metrics"];
+    ["run", "--scripted", "script.json", "--memory-map", "-n", "server", "-r", "16", "true", "--metrics"];
 
 #[test]
 fn a_scripted_map_is_a_table_and_a_picture() {

@@ -106,7 +106,7 @@ fn pages_of_runs_are_well_at_every_width_in_light_and_dark() {
         .zip(1..)
         .map(|(name, n)| (name.as_str(), noisy_arm(f64::from(n), n as u64, 0.01)))
         .collect();
-    let scan = ["--seed", "3", "-P", "n", "10", "90", "-D", "10", "-r", "12", "true {n}"];
+    let scan = ["--seed", "3", "-P", "n", "10", "90", "-D", "10", "-r", "18", "true {n}"];
     played(&place, &arms, &scan);
     let growth = page(&place, "growth.html", &[]);
     all_is_well(&[commands, one, growth]);
@@ -155,7 +155,7 @@ fn pages_of_histories_are_well() {
 fn several_runs_are_compared_with_the_first() {
     let place = Place::new();
     for (label, factor, seed) in [("one", 1.0, "1"), ("two", 1.2, "2"), ("three", 0.8, "3")] {
-        let words = ["--label", label, "--seed", seed, "-r", "12", "-n", "app", "true"];
+        let words = ["--label", label, "--seed", seed, "-r", "18", "-n", "app", "true"];
         played(&place, &[("app", noisy_arm(factor, 1, 0.01))], &words);
     }
     let answer = place.run(["report", "one", "two", "three", "-o", "several.html"]);
@@ -205,7 +205,7 @@ fn hostile_names_do_nothing_to_a_page() {
         .zip(1..)
         .map(|(name, i)| (name.as_str(), noisy_arm(1.0 + f64::from(i) / 20.0, i as u64, 0.02)))
         .collect();
-    let mut words = vec!["-r", "12"];
+    let mut words = vec!["-r", "18"];
     names.iter().for_each(|name| words.extend(["-n", name]));
     words.extend(["true", "true 2", "true 3", "true 4", "true 5"]);
     played(&place, &arms, &words);

@@ -5,7 +5,7 @@ use serde_json::json;
 
 /// The remarks of an answer, each as `CODE: TEXT`.
 fn remarks(old: Arm, new: Arm) -> Vec<String> {
-    let answer = old_and_new(old, new, &["-r", "20", "--json"]);
+    let answer = old_and_new(old, new, &["-r", "26", "--json"]);
     let document = answer.json();
     let warnings = document["warnings"].as_array().expect("warnings");
     let text = |value: &serde_json::Value| value.as_str().unwrap_or("").to_owned();
@@ -62,7 +62,7 @@ fn a_first_run_much_slower_than_the_rest() {
     );
     let nothing_read = slow().with("timing", "io.read", |_| 0.0);
     assert!(!remarks(arm(1.0, 1), nothing_read).iter().any(|remark| remark.starts_with("cold-start")));
-    let warm = old_and_new(arm(1.0, 1), slow(), &["-w", "3", "-r", "10", "--json"]);
+    let warm = old_and_new(arm(1.0, 1), slow(), &["-w", "3", "-r", "16", "--json"]);
     assert_eq!(warm.json()["warnings"].as_array().map(Vec::len), Some(0), "{}", warm.exchange());
     let cold = slow();
     assert_eq!(
@@ -89,7 +89,7 @@ fn processes_that_were_left_behind() {
 #[test]
 fn exit_codes_that_were_ignored() {
     let failing = arm(1.0, 2).each("timing", |_, entry| entry["exit"] = json!(3));
-    let answer = old_and_new(arm(1.0, 1), failing, &["-i", "-r", "10", "--json"]);
+    let answer = old_and_new(arm(1.0, 1), failing, &["-i", "-r", "16", "--json"]);
     let document = answer.json();
     assert_eq!(document["warnings"][0]["code"], "exit-code");
     assert_eq!(document["warnings"][0]["text"], "‘new’ exited with code 3");

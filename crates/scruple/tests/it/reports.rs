@@ -7,7 +7,7 @@ use crate::support::Place;
 fn place() -> Place {
     let place = Place::new();
     let arms = [("old", noisy_arm(1.0, 1, 0.01)), ("new", noisy_arm(1.1, 2, 0.01))];
-    let words = ["--label", "both", "-n", "old", "-n", "new", "-r", "20", "true", "true new"];
+    let words = ["--label", "both", "-n", "old", "-n", "new", "-r", "26", "true", "true new"];
     assert_eq!(place.play(&arms, &words).code, 0);
     place
 }
@@ -146,7 +146,7 @@ fn several_arms_are_told_in_one_sentence_that_hides_nothing() {
     let place = Place::new();
     let costly = arm(1.0, 3).with("counting", "malloc.bytes", |_| 5000.0);
     let arms: [(&str, Arm); 3] = [("a", arm(1.0, 1)), ("b", arm(1.2, 2)), ("c", costly)];
-    let words = ["-n", "a", "-n", "b", "-n", "c", "-r", "20", "true", "true b", "true c"];
+    let words = ["-n", "a", "-n", "b", "-n", "c", "-r", "26", "true", "true b", "true c"];
     assert_eq!(place.play(&arms, &words).code, 0);
     let text = written(&place, &["-o", "page.md"], "page.md");
     let first = text.lines().next().expect("a line");
@@ -166,7 +166,7 @@ fn two_runs_are_told_apart_once_and_what_is_the_same_is_told_together() {
             ("b", noisy_arm(1.0, 2, 0.001)),
             ("c", noisy_arm(1.0, 3, 0.001)),
         ];
-        let names = ["--seed", seed, "--label", label, "-n", "a", "-n", "b", "-n", "c", "-r", "20"];
+        let names = ["--seed", seed, "--label", label, "-n", "a", "-n", "b", "-n", "c", "-r", "26"];
         let words: Vec<&str> = names.into_iter().chain(["true", "true b", "true c"]).collect();
         assert_eq!(place.play(&arms, &words).code, 0);
     }
@@ -184,7 +184,7 @@ fn a_scan_is_told_by_its_growth_and_every_size_is_drawn() {
     let each = sizes.iter().zip(1..);
     let arms: Vec<(&str, Arm)> =
         each.map(|(name, n)| (name.as_str(), noisy_arm(f64::from(n), n as u64, 0.001))).collect();
-    let words = ["-P", "n", "1", "9", "-r", "12", "true {n}", "--metrics", "time.wall,malloc.bytes"];
+    let words = ["-P", "n", "1", "9", "-r", "18", "true {n}", "--metrics", "time.wall,malloc.bytes"];
     assert_eq!(place.play(&arms, &words).code, 0);
     let text = written(&place, &["-o", "page.md"], "page.md");
     let first = text.lines().next().expect("a line");
@@ -199,7 +199,7 @@ fn a_scan_is_told_by_its_growth_and_every_size_is_drawn() {
 fn a_run_that_has_just_ended_has_the_page_of_the_stored_one() {
     let place = Place::new();
     let arms = [("old", noisy_arm(1.0, 1, 0.01)), ("new", noisy_arm(1.1, 2, 0.01))];
-    let words = ["--export", "live.html", "-n", "old", "-n", "new", "-r", "20", "true", "true new"];
+    let words = ["--export", "live.html", "-n", "old", "-n", "new", "-r", "26", "true", "true new"];
     assert_eq!(place.play(&arms, &words).code, 0);
     assert_eq!(written(&place, &["-o", "page.html"], "page.html"), place.read("live.html"));
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 fn compare(place: &Place, words: &[&str]) -> Answer {
     let words =
-        [&["compare", "--repo", "repo", "--no-store", "-r", "10"], &BUILD[..], words, &["--", "./app"]]
+        [&["compare", "--repo", "repo", "--no-store", "-r", "17"], &BUILD[..], words, &["--", "./app"]]
             .concat();
     place.run(words)
 }
@@ -28,7 +28,7 @@ fn two_revisions_are_weighed_side_by_side_with_what_they_cost_to_build() {
     let run = answer.json();
     assert_eq!(run["arms"][0]["name"], "./app @HEAD~2");
     assert_eq!(run["arms"][1]["version"], repository.git(&["rev-parse", "HEAD"]));
-    assert_eq!(run["arms"][1]["metrics"]["time.wall"]["n"], 10);
+    assert_eq!(run["arms"][1]["metrics"]["time.wall"]["n"], 8);
     assert_eq!(run["arms"][1]["metrics"]["build.time"]["n"], 1);
     assert!(estimate(&answer, 1, "build.bytes") > 1000.0);
     // One build of each version cannot tell build times apart.
@@ -134,7 +134,7 @@ fn every_command_of_the_configuration_is_compared_with_itself() {
          [build]\nsteps = [\"cc -O1 -o app app.c\"]\nartifacts = [\"app\"]\n",
     );
     let run = |words: &[&str]| {
-        let words = [&["compare", "--repo", "repo", "--no-store", "-r", "10"], words].concat();
+        let words = [&["compare", "--repo", "repo", "--no-store", "-r", "17"], words].concat();
         place.run(words)
     };
     let answer = run(&["HEAD~1", "HEAD", "--json"]);

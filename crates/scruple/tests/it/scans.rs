@@ -19,7 +19,7 @@ fn scan(names: &[(&str, f64)], words: &[&str]) -> Answer {
             (*name, one)
         })
         .collect();
-    Place::new().play(&arms, &["--no-store", "-r", "10"].iter().chain(words).copied().collect::<Vec<_>>())
+    Place::new().play(&arms, &["--no-store", "-r", "16"].iter().chain(words).copied().collect::<Vec<_>>())
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn json_of_growth_names_its_metric_and_form() {
     let arms: Vec<(String, Arm)> = (1..=4).map(|n| (format!("true {n}"), of(f64::from(n)))).collect();
     let arms: Vec<(&str, Arm)> = arms.iter().map(|(name, arm)| (name.as_str(), arm.clone())).collect();
     let words =
-        ["--no-store", "-r", "2", "-P", "n", "1", "4", "--metrics", "malloc.bytes", "--json", "true {n}"];
+        ["--no-store", "-r", "10", "-P", "n", "1", "4", "--metrics", "malloc.bytes", "--json", "true {n}"];
     let growth = at(&place.play(&arms, &words).json(), "/growth").clone();
     assert_snapshot!(format!("{growth:#}"), @r#"
     [

@@ -9,7 +9,7 @@ const LONG: &str = "a program with a name that is rather long for a table --and=
 fn show(width: &str) -> Answer {
     let place = Place::new();
     place.script(&[("short", arm(1.0, 1)), (LONG, arm(1.1, 2))]);
-    let words = ["--no-store", "-n", "short", "-n", LONG, "-r", "20", "true", "true 2"];
+    let words = ["--no-store", "-n", "short", "-n", LONG, "-r", "26", "true", "true 2"];
     let metrics = ["--metrics", "time.wall,malloc.bytes"];
     let mut command =
         place.command(["run", "--scripted", "script.json"].iter().chain(&words).chain(&metrics));
@@ -80,7 +80,7 @@ fn coloured(words: &[&str], environment: &[(&str, &str)]) -> String {
     let place = Place::new();
     let arms: [(&str, Arm); 2] = [("old", arm(1.0, 1)), ("new", arm(1.1, 2))];
     place.script(&arms);
-    let all = ["run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", "new", "-r", "10"];
+    let all = ["run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", "new", "-r", "16"];
     let rest = ["--metrics", "malloc.bytes", "true", "true 2"];
     let mut command = place.command(all.iter().chain(&rest).chain(words));
     place.finish(command.envs(environment.iter().copied())).stdout

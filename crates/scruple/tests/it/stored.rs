@@ -8,7 +8,7 @@ use insta::assert_snapshot;
 fn place_with_two_runs() -> Place {
     let place = Place::new();
     let take = |seed: &str, factor: f64, more: &[&str]| {
-        let words = ["-n", "old", "-n", "new", "-r", "20", "--seed", seed, "true", "true 2"];
+        let words = ["-n", "old", "-n", "new", "-r", "26", "--seed", seed, "true", "true 2"];
         let words: Vec<&str> = words.iter().chain(more).copied().collect();
         let answer = place.play(&[("old", arm(1.0, 1)), ("new", arm(factor, 2))], &words);
         assert_eq!(answer.code, 0, "{}", answer.exchange());
@@ -74,7 +74,7 @@ fn a_run_is_shown_again_as_it_was() {
 #[test]
 fn a_stored_run_holds_every_reading() {
     let place = Place::new();
-    let words = ["-n", "old", "-n", "new", "-r", "20", "--json", "true", "true 2"];
+    let words = ["-n", "old", "-n", "new", "-r", "26", "--json", "true", "true 2"];
     let taken = place.play(&[("old", arm(1.0, 1)), ("new", arm(1.1, 2))], &words);
     assert_eq!(taken.json(), place.run(["show", "--json"]).json());
 }
@@ -161,7 +161,7 @@ fn a_comparison_of_runs_can_be_a_gate() {
 #[test]
 fn runs_without_a_common_arm_cannot_be_compared() {
     let place = place_with_two_runs();
-    let words = ["-n", "a", "-n", "b", "-r", "10", "--seed", "3", "true", "true 2"];
+    let words = ["-n", "a", "-n", "b", "-r", "16", "--seed", "3", "true", "true 2"];
     place.play(&[("a", arm(1.0, 1)), ("b", arm(1.0, 2))], &words);
     assert_snapshot!(place.run(["compare", "before", "last"]).exchange(), @r"
     exit 2
@@ -174,7 +174,7 @@ fn runs_without_a_common_arm_cannot_be_compared() {
 fn single_arms_are_compared_whatever_their_names() {
     let place = Place::new();
     for (name, seed, factor) in [("true", "1", 1.0), ("sleep 0", "2", 1.2)] {
-        place.play(&[(name, arm(factor, 1))], &["-r", "10", "--seed", seed, name]);
+        place.play(&[(name, arm(factor, 1))], &["-r", "16", "--seed", seed, name]);
     }
     let answer = place.run(["compare", "last~1", "last", "--metrics", "time.cpu"]);
     assert!(answer.stdout.contains("takes 20.0 % more cpu time than"), "{}", answer.exchange());
@@ -197,7 +197,7 @@ fn without_a_store_there_is_nothing_to_show() {
 #[test]
 fn nothing_is_kept_where_nothing_is_wanted() {
     let place = Place::new();
-    let words = ["--no-store", "-r", "10", "true"];
+    let words = ["--no-store", "-r", "16", "true"];
     let mut command = place.command(["run", "--scripted", "script.json"].iter().chain(&words));
     place.script(&[("true", arm(1.0, 1))]);
     let answer = place.finish(command.env_remove("SCRUPLE_STORE"));
@@ -211,7 +211,7 @@ fn a_project_has_a_store_of_its_own_that_git_does_not_see() {
     place.write("scruple.toml", "");
     std::fs::create_dir_all(place.file("below")).expect("a folder");
     place.script(&[("true", arm(1.0, 1))]);
-    let mut command = place.command(["run", "--scripted", "../script.json", "-r", "10", "true"]);
+    let mut command = place.command(["run", "--scripted", "../script.json", "-r", "16", "true"]);
     let answer = place.finish(command.current_dir(place.file("below")).env_remove("SCRUPLE_STORE"));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     assert!(place.file(".scruple/store.db").exists());

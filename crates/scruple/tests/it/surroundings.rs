@@ -5,9 +5,9 @@ use crate::support::{Answer, Place};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Runs commands over two blocks in all passes, without a store.
+/// Launches commands twelve times: in the timing pass, and at least twice in each other pass. Keeps no run.
 fn run(place: &Place, words: &[&str]) -> Answer {
-    let answer = place.run(["run", "--no-store", "-r", "2"].iter().chain(words));
+    let answer = place.run(["run", "--no-store", "-r", "12"].iter().chain(words));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     answer
 }
@@ -108,7 +108,7 @@ fn hooks_come_in_their_order() {
     let (setup, prepare, conclude, cleanup) = (log("setup"), log("prepare"), log("conclude"), log("cleanup"));
     let hooks = ["-s", &setup, "-p", &prepare, "-C", &conclude, "-c", &cleanup];
     run(&place, &[&["--time-only", "-w", "1", "./run"], hooks.as_slice()].concat());
-    let once = "prepare run conclude ".repeat(3);
+    let once = "prepare run conclude ".repeat(13);
     assert_eq!(
         place.read("log").replace('\n', " ").replace("run  ", "run "),
         format!("setup {once}cleanup ")
@@ -122,11 +122,11 @@ fn each_command_may_have_a_hook_of_its_own_with_its_parameters() {
     let words = ["--time-only", "-L", "x", "a,b", "./run {x}"];
     run(&place, &[words.as_slice(), &["-p", "echo before {x} >> log-{x}"]].concat());
     for x in ["a", "b"] {
-        assert_eq!(place.read(&format!("log-{x}")), format!("before {x}\nrun {x}\n").repeat(2));
+        assert_eq!(place.read(&format!("log-{x}")), format!("before {x}\nrun {x}\n").repeat(12));
     }
     let two = ["--time-only", "./run c", "./run d", "-p", "echo one >> log-c", "-p", "echo two >> log-d"];
     run(&place, &two);
-    assert_eq!(place.read("log-d"), "two\nrun d\n".repeat(2));
+    assert_eq!(place.read("log-d"), "two\nrun d\n".repeat(12));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 
 /// Runs Scruple below a shell with the given redirections. `before` is shell text in front of the command.
 fn redirected(place: &Place, before: &str, redirections: &str) -> Answer {
-    let scruple = place.command(["run", "-r", "3", "true"]);
+    let scruple = place.command(["run", "-r", "6", "true"]);
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(format!("{before} \"$0\" \"$@\" {redirections}"));
     shell.arg(scruple.get_program()).args(scruple.get_args()).current_dir(place.path());
@@ -200,7 +200,7 @@ fn a_measured_program_does_not_see_where_the_store_is() {
     let place = Place::new();
     place.shell_script("show", "env >> seen");
     let own = place.file("own.db");
-    let mut command = place.command(["run", "-r", "2", "--label", "mine", "./show"]);
+    let mut command = place.command(["run", "-r", "8", "--label", "mine", "./show"]);
     let output = command.env("SCRUPLE_STORE", &own).output().expect("scruple runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let seen = place.read("seen");

@@ -142,7 +142,7 @@ fn peak_memory_is_that_of_the_whole_tree_whoever_ends_first() {
     place.compile("holder", HOLDER, &[]);
     for how in ["go", "stay"] {
         let answer = place
-            .run(["run", "--no-store", "--json", "-r", "1"].iter().chain(&[&*format!("./holder {how}")]));
+            .run(["run", "--no-store", "--json", "-r", "4"].iter().chain(&[&*format!("./holder {how}")]));
         assert_eq!(answer.code, 0, "{}", answer.exchange());
         let run = answer.json();
         let peak = at(&run, "/arms/0/metrics/memory.peak/estimate").as_f64().unwrap_or(0.0);
@@ -225,7 +225,7 @@ fn the_peak_of_a_tree_is_that_of_all_processes_together_and_requests_are_counted
     let place = Place::new();
     place.compile("together", TOGETHER, &[]);
     let run = |words: &[&str]| {
-        let answer = place.run(["run", "--no-store", "--json", "-r", "3", "./together"].iter().chain(words));
+        let answer = place.run(["run", "--no-store", "--json", "-r", "12", "./together"].iter().chain(words));
         assert_eq!(answer.code, 0, "{}", answer.exchange());
         answer.json()
     };

@@ -11,7 +11,7 @@ fn place_with_nine_runs() -> Place {
         let (factor, bytes) = if seed > 6 { (1.2, 5000.0) } else { (1.0, 4096.0) };
         let arm = arm(factor, seed).with("counting", "malloc.bytes", move |_| bytes);
         let seed = seed.to_string();
-        let answer = place.play(&[("parse", arm)], &["-n", "parse", "-r", "10", "--seed", &seed, "true"]);
+        let answer = place.play(&[("parse", arm)], &["-n", "parse", "-r", "16", "--seed", &seed, "true"]);
         assert_eq!(answer.code, 0, "{}", answer.exchange());
     }
     place

@@ -79,7 +79,7 @@ fn margins_that_are_none() {
 
 #[test]
 fn numbers_of_blocks_that_are_none() {
-    assert_snapshot!(refusal(&["-r", "0", "true"]), @r"error: no blocks at all cannot be measured: give -r or -M at least 1");
+    assert_snapshot!(refusal(&["-r", "0", "true"]), @r"error: no launches at all cannot be measured: give -r or -M at least 1");
     assert_snapshot!(refusal(&["-m", "20", "-M", "10", "true"]), @r"error: -m asks for more blocks than -M allows: raise -M or lower -m");
     assert!(refusal(&["-r", "-3", "true"]).contains("unexpected argument '-3'"));
     assert!(refusal(&["-r", "5", "-m", "3", "true"]).contains("cannot be used with"));
@@ -146,14 +146,14 @@ fn stores_that_are_not_supported() {
 fn scripts_that_do_not_fit() {
     let place = Place::new();
     place.write("script.json", "{\"arms\": {}}");
-    let answer = place.run(["run", "--no-store", "--scripted", "script.json", "-r", "10", "true"]);
+    let answer = place.run(["run", "--no-store", "--scripted", "script.json", "-r", "16", "true"]);
     assert_snapshot!(answer.exchange(), @r"
     exit 2
     --- stderr
     error: cannot weigh ‘true’: the script has no memory launches of ‘true’
     ");
     place.write("script.json", "{\"army\": {}}");
-    let answer = place.run(["run", "--no-store", "--scripted", "script.json", "-r", "10", "true"]);
+    let answer = place.run(["run", "--no-store", "--scripted", "script.json", "-r", "16", "true"]);
     assert_snapshot!(answer.exchange(), @r"
     exit 2
     --- stderr
@@ -166,7 +166,7 @@ fn standard_output_that_cannot_be_written() {
     let place = Place::new();
     place.script(&[("true", arm(1.0, 1))]);
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
-    let mut command = place.command(["run", "--scripted", "script.json", "-r", "10", "true"]);
+    let mut command = place.command(["run", "--scripted", "script.json", "-r", "16", "true"]);
     let answer = place.finish(command.stdout(full));
     assert_snapshot!(answer.exchange(), @r"
     exit 2

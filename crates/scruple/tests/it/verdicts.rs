@@ -4,7 +4,7 @@ use crate::script::{self, arm, noisy_arm, old_and_new};
 use crate::support::Place;
 use insta::assert_snapshot;
 
-const TIMES: [&str; 4] = ["-r", "20", "--metrics", "time"];
+const TIMES: [&str; 4] = ["-r", "26", "--metrics", "time"];
 
 #[test]
 fn a_slower_arm_is_different_and_by_how_much() {
@@ -86,7 +86,7 @@ fn a_difference_that_may_be_below_the_margin_is_small() {
 #[test]
 fn noise_that_hides_everything_gives_no_verdict_but_advice() {
     let answer = old_and_new(noisy_arm(1.0, 5, 0.3), noisy_arm(1.01, 6, 0.3), &TIMES);
-    assert_snapshot!(answer.exchange(), @"
+    assert_snapshot!(answer.exchange(), @r#"
     exit 0
     --- stdout
     2 commands · 20 blocks, interleaved · seed 1
@@ -99,14 +99,14 @@ fn noise_that_hides_everything_gives_no_verdict_but_advice() {
       new  3.45 ms  [3.09, 3.93]  █▄█ █ ▆ ▂▂▂   -9.17 % [-21.84, +3.13]  can’t tell
 
     Can’t tell whether ‘new’ takes more or less wall time than ‘old’: anything from -15.0 % to +3.02 %
-    fits the readings; about 12 more blocks would tell (-r 32).
-    ");
+    fits the readings; about 12 more blocks would tell (-m 32).
+    "#);
 }
 
 #[test]
 fn five_blocks_are_too_few_for_any_verdict() {
-    let answer = old_and_new(arm(1.0, 1), arm(2.0, 2), &["-r", "5", "--metrics", "time"]);
-    assert_snapshot!(answer.exchange(), @r"
+    let answer = old_and_new(arm(1.0, 1), arm(2.0, 2), &["-r", "7", "--metrics", "time"]);
+    assert_snapshot!(answer.exchange(), @r#"
     exit 0
     --- stdout
     2 commands · 5 blocks, interleaved · seed 1
@@ -119,8 +119,8 @@ fn five_blocks_are_too_few_for_any_verdict() {
       new  8.0044 ms  (7.9990, 8.0075)  2.00 ×   can’t tell
 
     Can’t tell whether ‘new’ takes more or less wall time than ‘old’: 5 readings are too few; at least 6
-    are needed; about 1 more block would tell (-r 6).
-    ");
+    are needed; about 1 more block would tell (-m 6).
+    "#);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn where_wall_time_cannot_tell_cpu_time_decides_and_the_sentence_says_so() {
             |launch| 1e6 + 1e5 * (launch % 5) as f64,
         )
     };
-    let answer = old_and_new(busy(1.0, 1), busy(1.05, 2), &["-r", "20", "--metrics", "time.wall,time.cpu"]);
+    let answer = old_and_new(busy(1.0, 1), busy(1.05, 2), &["-r", "26", "--metrics", "time.wall,time.cpu"]);
     assert_snapshot!(answer.exchange(), @"
     exit 0
     --- stdout
@@ -179,7 +179,7 @@ fn measuring_goes_on_to_the_last_look_while_the_verdict_is_open() {
 #[test]
 fn a_wider_margin_turns_a_difference_into_none() {
     let with_margin = |margin| {
-        let words = ["-r", "20", "--metrics", "time.wall", "--margin", margin];
+        let words = ["-r", "26", "--metrics", "time.wall", "--margin", margin];
         old_and_new(arm(1.0, 1), arm(1.04, 2), &words).stdout
     };
     assert!(with_margin("2%").contains("takes 4.0 % more wall time"), "{}", with_margin("2%"));
@@ -188,7 +188,7 @@ fn a_wider_margin_turns_a_difference_into_none() {
 
 #[test]
 fn the_readings_do_not_depend_on_the_seed_of_a_script_but_the_answer_names_it() {
-    let answer = old_and_new(arm(1.0, 1), arm(1.1, 2), &["-r", "20", "--seed", "7"]);
+    let answer = old_and_new(arm(1.0, 1), arm(1.1, 2), &["-r", "26", "--seed", "7"]);
     assert!(answer.stdout.contains("seed 7"), "{}", answer.stdout);
 }
 
@@ -243,11 +243,11 @@ fn commands_are_counted_without_runs_for_time() {
 #[test]
 fn counts_that_were_read_too_few_times_say_so_and_what_gives_enough() {
     let new = || script::arm(1.0, 2).with("counting", "malloc.count", |_| 90.0);
-    let answer = old_and_new(arm(1.0, 1), new(), &["-r", "1", "--metrics", "malloc.count"]);
+    let answer = old_and_new(arm(1.0, 1), new(), &["-r", "3", "--metrics", "malloc.count"]);
     let text = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let line =
-        "Can’t tell about mallocs: 1 reading is too few; at least 3 are needed (-r 3, or a larger --budget).";
+        "Can’t tell about mallocs: 1 reading is too few; at least 3 are needed (a larger -r or --budget).";
     assert!(text.contains(line), "{text}");
-    let answer = old_and_new(arm(1.0, 1), new(), &["-r", "3", "--metrics", "malloc.count"]);
+    let answer = old_and_new(arm(1.0, 1), new(), &["-r", "15", "--metrics", "malloc.count"]);
     assert!(!answer.stdout.contains("Can’t tell"), "{}", answer.exchange());
 }

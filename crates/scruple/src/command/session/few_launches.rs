@@ -11,14 +11,16 @@ use scruple_core::metric::{METRICS, Metric, Pass};
 use scruple_core::sample::{Figure, Reading};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::verdict::Verdict;
+use scruple_measure::heap;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::time::Duration;
 
 /// The number of launches of each command in the memory pass.
-const MEMORY: u32 = 3;
+pub(super) const MEMORY: u32 = 3;
 
 /// The number of launches of each command with each instrument.
-const COUNTING: u32 = DIFFER as u32;
+pub(super) const COUNTING: u32 = DIFFER as u32;
 
 /// The number of launches, in either pass, if the verdict is open.
 const ENOUGH: u32 = MOST_OF_FEW as u32;
@@ -48,27 +50,36 @@ impl CommandPasses {
     /// Runs the instruments. Each is attached to launches of its own.
     pub fn counting_pass(&mut self, effort: &Effort, time: Duration) -> Result<(), Stop> {
         let instruments = self.weigher.counting_launches();
-        let by_number = effort.exactly.or(effort.at_least).is_some();
-        if !by_number && !self.affords(effort, time * instruments) {
-            self.leave_uncounted();
+        if effort.at_least.is_none() && !self.affords(effort, time * instruments) {
+            self.leave_out(Pass::Counting, "the budget was spent before the counting pass: raise --budget");
             return Ok(());
         }
         let rounds = self.rounds(effort, COUNTING, time * instruments);
         let before = self.spent;
-        for block in 0..rounds * instruments {
-            self.round(Pass::Counting, block, rounds * instruments)?;
-        }
+        self.attach(0..rounds, |_| true)?;
         let most = self.rounds(effort, ENOUGH, time * instruments);
         let most = most.max(self.differing(effort, rounds, (self.spent - before) / rounds));
-        let open = self.open(Pass::Counting);
-        let open: HashSet<u32> =
-            open.iter().flat_map(|(_, blocks)| blocks).map(|block| block % instruments).collect();
-        for block in rounds * instruments..most * instruments {
-            if open.contains(&(block % instruments)) {
-                self.round(Pass::Counting, block, most * instruments)?;
+        self.attach_again(rounds..most)
+    }
+
+    /// Takes rounds of the counting pass with these instruments. A round attaches each of them once.
+    pub(super) fn attach(&mut self, rounds: Range<u32>, wanted: impl Fn(&u32) -> bool) -> Result<(), Stop> {
+        let instruments = self.weigher.counting_launches();
+        for block in rounds.start * instruments..rounds.end * instruments {
+            if wanted(&(block % instruments)) {
+                self.round(Pass::Counting, block, rounds.end * instruments)?;
             }
         }
         Ok(())
+    }
+
+    /// Takes further rounds with the instruments whose metrics are open so far.
+    pub(super) fn attach_again(&mut self, rounds: Range<u32>) -> Result<(), Stop> {
+        let instruments = self.weigher.counting_launches();
+        let open = self.open(Pass::Counting);
+        let open: HashSet<u32> =
+            open.iter().flat_map(|(_, blocks)| blocks).map(|block| block % instruments).collect();
+        self.attach(rounds, |instrument| open.contains(instrument))
     }
 
     /// Returns the time to reserve for the counting pass.
@@ -79,19 +90,16 @@ impl CommandPasses {
         }
     }
 
-    /// Returns how many of the wanted rounds of a pass to run: all of them if the user gave a number that allows it,
-    /// and otherwise as many as fit into a quarter of the budget, but at least one.
+    /// Returns how many of the wanted rounds of a pass to run: as many as fit into a quarter of the budget, but at
+    /// least one.
     fn rounds(&self, effort: &Effort, wanted: u32, time: Duration) -> u32 {
-        if let Some(exactly) = effort.exactly {
-            return wanted.min(exactly);
-        }
         (1..=wanted).rev().find(|rounds| time * *rounds <= effort.budget / 4).unwrap_or(1)
     }
 
     /// Returns how many rounds of the counting pass to run in total if counts differ after `taken` rounds: enough to
     /// show that they differ, as far as the whole budget allows.
     fn differing(&self, effort: &Effort, taken: u32, each: Duration) -> u32 {
-        let left = |rounds: &u32| effort.exactly.is_none() && self.affords(effort, each * (*rounds - taken));
+        let left = |rounds: &u32| self.affords(effort, each * (*rounds - taken));
         (taken + 1..=COUNTING).rev().find(left).unwrap_or(taken)
     }
 
@@ -104,18 +112,19 @@ impl CommandPasses {
         let instruments = self.weigher.counting_launches();
         let few = self.rounds(effort, MEMORY, time)
             + instruments * self.rounds(effort, COUNTING, time * instruments);
-        let (most, about) = match effort.exactly {
-            Some(exactly) => (few + exactly, time * (few + exactly)),
-            None => {
-                let affordable = (effort.budget.as_secs_f64() / time.as_secs_f64().max(1e-9)) as u32;
-                let least = few + effort.at_least.unwrap_or(1);
-                (affordable.clamp(least, few + effort.at_most), effort.budget.max(time * least))
-            }
-        };
+        let affordable = (effort.budget.as_secs_f64() / time.as_secs_f64().max(1e-9)) as u32;
+        let least = few + effort.at_least.unwrap_or(1);
+        let most = affordable.clamp(least, few + effort.at_most);
+        self.announce_launches(&format!("up to {most}"), time, effort.budget.max(time * least));
+    }
+
+    /// Announces how many launches of each command there will be, if all of them are expected to take long. `time` is
+    /// that of one launch of each.
+    pub(super) fn announce_launches(&mut self, most: &str, time: Duration, about: Duration) {
         if about >= LONG && time * 3 >= Duration::from_secs(1) {
             self.progress.say(&format!(
-                "one launch of each command takes {:.1} s: up to {most} of each, about {:.0} s in all; -r, --budget and \
-                 --time-only take less",
+                "one launch of each command takes {:.1} s: {most} of each, about {:.0} s in all; -r and --budget bound \
+                 them",
                 time.as_secs_f64(),
                 about.as_secs_f64()
             ));
@@ -124,7 +133,7 @@ impl CommandPasses {
 
     /// Visits every arm whose memory and allocations matter once. The empty program is skipped because its figures do
     /// not matter, and the twin because its figures are those of the reference.
-    fn round(&mut self, pass: Pass, block: u32, blocks: u32) -> Result<(), Stop> {
+    pub(super) fn round(&mut self, pass: Pass, block: u32, blocks: u32) -> Result<(), Stop> {
         let counts = |arm: &Arm| matches!(arm.role, Role::Subject | Role::Shell);
         let arms: Vec<usize> =
             (0..self.run.arms.len()).filter(|index| counts(&self.run.arms[*index])).collect();
@@ -138,7 +147,7 @@ impl CommandPasses {
     }
 
     /// Returns the metrics of a pass whose verdict is can't tell so far, each with the blocks of its readings.
-    fn open(&self, pass: Pass) -> Vec<(String, Vec<u32>)> {
+    pub(super) fn open(&self, pass: Pass) -> Vec<(String, Vec<u32>)> {
         let judged = judge::compare_pairs(&judge::pairs(&self.run), &self.run.terms);
         let open = judged.into_iter().filter(|judged| judged.comparison.verdict == Verdict::CantTell);
         open.filter_map(|judged| {
@@ -149,17 +158,18 @@ impl CommandPasses {
         .collect()
     }
 
-    /// Records why allocations were not counted.
-    fn leave_uncounted(&mut self) {
-        let why = "the budget was spent before the counting pass: raise --budget, or give -r";
-        let counted: Vec<&Metric> = METRICS
-            .iter()
-            .filter(|metric| metric.pass == Pass::Counting && metric.key.starts_with("malloc."))
-            .collect();
+    /// Records why the metrics of a pass that every run has were not read.
+    pub(super) fn leave_out(&mut self, pass: Pass, why: &str) {
+        let families = ["malloc.", "alloc.", "gc.", "heap."];
+        let usual = |key: &str| {
+            families.iter().any(|family| key.starts_with(family)) && !heap::REQUESTED_KEYS.contains(&key)
+        };
+        let counted: Vec<&Metric> =
+            METRICS.iter().filter(|metric| metric.pass == pass && usual(&metric.key)).collect();
         for arm in self.run.arms.iter_mut().filter(|arm| arm.role == Role::Subject) {
             for metric in &counted {
                 let mut figure = arm.figures.remove(metric.key.as_ref());
-                Figure::add(&mut figure, Reading::absent(metric, why), Pass::Counting, 0);
+                Figure::add(&mut figure, Reading::absent(metric, why), pass, 0);
                 arm.figures.extend(figure.map(|figure| (metric.key.clone().into_owned(), figure)));
             }
         }

@@ -1,0 +1,87 @@
+//! How often commands are launched, and what is said of figures that were read few times.
+
+use crate::programs::BURN;
+use crate::script::arm;
+use crate::support::{Place, at};
+use serde_json::Value;
+
+fn weigh(place: &Place, launches: &str, commands: &[&str]) -> Value {
+    let answer = place.run(["run", "--no-store", "--json", "-r", launches].iter().chain(commands));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    answer.json()
+}
+
+/// The number of readings of a metric of the first arm; 0 if it is absent.
+fn readings(run: &Value, key: &str) -> u64 {
+    run["arms"][0]["metrics"][key]["n"].as_u64().unwrap_or(0)
+}
+
+#[test]
+fn no_command_is_launched_more_often_than_was_given_for_all_passes_together() {
+    let place = Place::new();
+    place.shell_script("one", "echo x >> one.log");
+    place.shell_script("other", "echo x >> other.log");
+    // The readings of time, memory and allocations.
+    let expected =
+        [(1, [1, 0, 0]), (2, [1, 1, 0]), (3, [1, 1, 1]), (4, [1, 1, 1]), (10, [7, 1, 1]), (17, [8, 3, 3])];
+    for (launches, read) in expected {
+        let run = weigh(&place, &launches.to_string(), &["./one", "./other"]);
+        for log in ["one.log", "other.log"] {
+            assert_eq!(place.read(log).lines().count(), launches, "{log} of {launches}");
+            place.write(log, "");
+        }
+        let found = ["time.wall", "memory.peak", "malloc.count"].map(|key| readings(&run, key));
+        assert_eq!(found, read, "{launches} launches");
+    }
+    for (option, read) in [("--time-only", [6, 0, 0]), ("--count-only", [0, 2, 2])] {
+        let run = weigh(&place, "6", &[option, "./one"]);
+        assert_eq!(place.read("one.log").lines().count(), 6, "{option}");
+        place.write("one.log", "");
+        let found = ["time.wall", "memory.peak", "malloc.count"].map(|key| readings(&run, key));
+        assert_eq!(found, read, "{option}");
+    }
+}
+
+#[test]
+fn of_one_launch_the_peak_of_a_large_program_is_known_and_the_rest_has_a_reason() {
+    let place = Place::new();
+    place.compile("burn", BURN, &[]);
+    let large = weigh(&place, "1", &["./burn 0 100000000"]);
+    let peak = at(&large, "/arms/0/metrics/memory.peak/estimate").as_f64().expect("a peak");
+    assert!((100e6..104e6).contains(&peak), "{peak}");
+    let run = weigh(&place, "1", &["./burn 0"]);
+    let absent = |key: &str| run["arms"][0]["metrics"][key]["absent"].as_str().unwrap_or("").to_owned();
+    assert_eq!(absent("memory.peak"), "too small to be read from a timed launch: give -r 2 or more");
+    assert_eq!(absent("malloc.count"), "there were no launches left for it: give -r 4 or more");
+}
+
+#[test]
+fn a_count_that_was_read_once_is_not_called_exact() {
+    let place = Place::new();
+    place.compile("burn", BURN, &[]);
+    let quality = |launches: &str| {
+        let run = weigh(&place, launches, &["./burn 0 1000"]);
+        at(&run, "/arms/0/metrics/malloc.count/quality").as_str().unwrap_or("").to_owned()
+    };
+    assert_eq!([quality("4"), quality("12")], ["near", "exact"]);
+}
+
+#[test]
+fn launches_that_take_long_are_announced() {
+    let place = Place::new();
+    let slow = arm(1.0, 1).with("memory", "time.wall", |_| 1e9).with("timing", "time.wall", |_| 1e9);
+    let announced = |words: &[&str]| {
+        let words = [&["--no-store", "true"], words].concat();
+        place.play(&[("true", slow.clone())], &words).stderr
+    };
+    assert_eq!(
+        announced(&["-r", "30"]),
+        "one launch of each command takes 1.0 s: 30 of each, about 30 s in all; -r and --budget bound them\n"
+    );
+    assert_eq!(announced(&["-r", "12"]), "");
+    assert!(
+        announced(&[]).starts_with("one launch of each command takes 1.0 s: up to "),
+        "{}",
+        announced(&[])
+    );
+}
