@@ -8,7 +8,7 @@ use crate::cli::values;
 use crate::command::verb::Asked;
 use crate::config::Config;
 use crate::farm::Farm;
-use crate::farm::send_command_line::{By, hand_out};
+use crate::farm::send_command_line::{By, ToSend, hand_out};
 use crate::fault::{Code, Fault};
 use crate::new_run::{self, Passes};
 use crate::paths;
@@ -106,8 +106,13 @@ fn taken(
     };
     if let Some(mut farm) = farm {
         let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
-        let measured =
-            hand_out(&mut farm, config, (&suite.run, By::EachNode), &progress, suite.interrupted())?;
+        let measured = hand_out(
+            &mut farm,
+            config,
+            &ToSend { head: &suite.run, by: By::EachNode, versions: None },
+            &progress,
+            suite.interrupted(),
+        )?;
         suite.adopt(measured, store)?;
         return Ok(Taken { suite, result: Ok(()), budgets, baseline });
     }

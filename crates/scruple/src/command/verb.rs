@@ -9,7 +9,7 @@ use crate::cli::ResultArgs;
 use crate::cli::values;
 use crate::config::Config;
 use crate::farm::Farm;
-use crate::farm::send_command_line::{By, hand_out};
+use crate::farm::send_command_line::{By, ToSend, hand_out};
 use crate::fault::{Code, Fault};
 use crate::new_run::{self, Passes};
 use crate::paths;
@@ -97,7 +97,13 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, F
     let interrupted = new_run::interruption_flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     if let Some(mut farm) = farm {
-        let measured = hand_out(&mut farm, config, (&run, By::EachNode), &progress, &interrupted)?;
+        let measured = hand_out(
+            &mut farm,
+            config,
+            &ToSend { head: &run, by: By::EachNode, versions: None },
+            &progress,
+            &interrupted,
+        )?;
         let (run, writer) = measured.store_in(store)?;
         return Ok(Taken { run, writer, result: Ok(()), budgets });
     }

@@ -1,6 +1,7 @@
 //! `scruple compare REV1 REV2 -- COMMAND`: builds two revisions, and weighs them side by side.
 
 use super::args::CompareArgs;
+use super::on_farm;
 use crate::cli::StoreArgs;
 use crate::cli::values;
 use crate::command::args::SamplingArgs;
@@ -11,16 +12,17 @@ use crate::command::verb;
 use crate::command::verb::Source;
 use crate::command::verb::Taken;
 use crate::config::Config;
+use crate::farm::Farm;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history;
-use crate::history::Starter;
 use crate::history::report::is_it_a_win;
 use crate::history::resolve::RequestedSubjects;
 use crate::history::resolve::recipe;
 use crate::history::two_revisions;
 use crate::history::two_revisions::Revisions;
 use crate::history::verb::start_launcher;
+use crate::history::{Starter, Template};
 use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
@@ -28,6 +30,7 @@ use crate::progress::Progress;
 use crate::show::FORMATS;
 use crate::show::export::names;
 use crate::show::output;
+use scruple_core::budget::Budget;
 use scruple_core::history::{BreakEven, Costs};
 use scruple_core::judge::{self, Judged};
 use scruple_core::run::{Run, Terms};
@@ -38,6 +41,7 @@ use scruple_measure::empty_program;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Whether these are revisions of the repository, and the configuration names commands that can be weighed at them.
 pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Result<bool, Fault> {
@@ -53,35 +57,63 @@ pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Res
     Ok(is_one(reference) && other.is_none_or(is_one))
 }
 
+/// What a command line asks to be weighed at two revisions.
+pub struct Asked {
+    /// The commands.
+    pub subjects: Vec<Template>,
+    /// How much to measure.
+    pub sampling: SamplingArgs,
+    /// The terms by which the run is judged.
+    pub terms: Terms,
+    /// The limits of the command line.
+    pub budgets: Vec<Budget>,
+    /// The time limit of a build step and of a launch.
+    pub time_limit: Duration,
+}
+
+impl Asked {
+    /// Reads the command line.
+    pub fn by(args: &CompareArgs, config: &Config) -> Result<Asked, Fault> {
+        output::check_metrics(&args.metrics)?;
+        args.results.export.checked(&names(&FORMATS))?;
+        let budgets = output::budgets(&args.limit, &[])?;
+        let wanted = RequestedSubjects { command: &args.command, bench: false, names: &args.names };
+        let subjects: Vec<_> = wanted.subjects(config)?.into_iter().filter(|one| !one.bench).collect();
+        if subjects.is_empty() {
+            return Err(Fault::usage(
+                "scruple.toml has bench programs only: `scruple bench --against` compares two builds of one",
+            ));
+        }
+        let sampling = sampling(args);
+        let terms = Terms { margin: values::margin(&sampling.margin)?, ..Terms::default() };
+        let time_limit = values::duration(&args.build.time_limit)?;
+        Ok(Asked { subjects, sampling, terms, budgets, time_limit })
+    }
+}
+
 /// Builds both revisions, weighs them, stores the run, and prints the report.
 pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
-    output::check_metrics(&args.metrics)?;
-    args.results.export.checked(&names(&FORMATS))?;
-    let budgets = output::budgets(&args.limit, &[])?;
     let launcher = start_launcher()?;
     let source = Source::open(None)?;
     let config = Config::find()?;
+    let asked = Asked::by(args, &config)?;
     let recipe = recipe(&args.build, config.history()?.recipe()?)?;
     let clean = recipe.clean;
-    let wanted = RequestedSubjects { command: &args.command, bench: false, names: &args.names };
-    let subjects: Vec<_> = wanted.subjects(&config)?.into_iter().filter(|one| !one.bench).collect();
-    if subjects.is_empty() {
-        return Err(Fault::usage(
-            "scruple.toml has bench programs only: `scruple bench --against` compares two builds of one",
-        ));
-    }
-    let sampling = sampling(args);
-    let terms = Terms { margin: values::margin(&sampling.margin)?, ..Terms::default() };
     let revisions = Revisions {
         reference: args.base.clone().or_else(|| args.reference.clone()).unwrap_or_default(),
         base: args.base.is_some(),
         other: args.run.clone(),
     };
     let place = history::place_of(args.build.repo.as_deref())?;
-    let limit = Some(values::duration(&args.build.time_limit)?);
     let interrupted = new_run::interruption_flag()?;
     let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
-    let built = two_revisions::build(&place, &revisions, recipe, &subjects, limit, starter)?;
+    if let Some(farm) = Farm::of(&config)? {
+        drop(source);
+        let chosen = two_revisions::choose(&place, &revisions, recipe, starter)?;
+        return on_farm::compare(args, &config, farm, (&place, chosen, clean), asked, &interrupted);
+    }
+    let Asked { subjects, sampling, terms, budgets, time_limit } = asked;
+    let built = two_revisions::build(&place, &revisions, recipe, &subjects, Some(time_limit), starter)?;
     output::check_limits(&budgets, built.prepared.iter().map(|one| &one.arm))?;
     let asked = verb::Asked::by(&args.metrics, &budgets);
     let weighing = Weighing {
@@ -171,7 +203,7 @@ fn sampling(args: &CompareArgs) -> SamplingArgs {
 
 /// Adds a remark on whether a version pays off that costs more to build and less to run, or the other way round. Only
 /// builds that began clean can be compared.
-fn remark_on_break_even(run: &mut Run) {
+pub fn remark_on_break_even(run: &mut Run) {
     let judged = judge::compare_pairs(&judge::pairs(run), &run.terms);
     let middle = |arm: &Arm, key: &str| arm.sample(key).map(|sample| median(&sample.readings));
     let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();

@@ -2,11 +2,12 @@
 
 use super::folder::Folder;
 use super::send_command_line::configuration;
-use super::unit::{CommandLine, UnitOutcome, UnitResult};
-use super::work::{result, this_machine};
+use super::unit::{CommandLine, UnitOutcome, UnitResult, parse};
+use super::work::{result, take, this_machine};
 use crate::bench;
 use crate::cli::{Cli, Verb};
 use crate::command;
+use crate::compare;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::load;
@@ -20,6 +21,8 @@ use scruple_core::provenance::Provenance;
 use scruple_core::run::Terms;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Runs the command line. Returns its readings, or `None` if a result exists in the meantime. The servers of a load are
 /// on the node of `beside`, if there is one.
@@ -55,6 +58,24 @@ pub fn weighed(
             args.results.export = ExportArgs::default();
             let done = load::on_farm::done_on_a_node(&args, beside)?;
             (done.run, done.failures, done.sections, done.server)
+        }
+        Verb::Compare(mut args) => {
+            (args.store.no_store, args.seed, args.results.json) = (true, Some(line.seed), true);
+            let Some(versions) = &line.versions else {
+                return Err(Fault::internal("a unit that compares has no versions"));
+            };
+            let there = || folder.result(name).map(|result| result.is_some());
+            let lock =
+                |launchers: &[i32], flag: &Arc<AtomicBool>| take(&versions.place, launchers, flag, there);
+            let outcome = |unit: &str| -> Result<UnitOutcome, Fault> {
+                let result = folder.result(unit)?.unwrap_or_default();
+                Ok(parse::<UnitResult>(&result, folder.path())?.found)
+            };
+            let first = line.number == 0;
+            match compare::on_farm::done_on_a_node(&args, versions, first, lock, outcome)? {
+                Some(run) => (run, Vec::new(), Vec::new(), None),
+                None => return Ok(None),
+            }
         }
         _ => return Err(Fault::internal("a unit holds a command line that no farm does".to_owned())),
     };

@@ -1,4 +1,4 @@
-//! Runs command lines of `scruple run`, `bench` and `load` on a farm. Each node runs the whole line, so that both sides
+//! Runs command lines of `scruple run`, `bench`, `load` and `compare` on a farm. Each node runs the whole line, so that both sides
 //! of every comparison are on one node, and the readings of the nodes are merged into one run.
 
 use super::classes::{OfNode, check_classes};
@@ -9,7 +9,9 @@ use super::unit::{CommandLine, UnitOutcome, UnitResult, Written, parse, text};
 use crate::config::Config;
 use crate::digest::digest;
 use crate::fault::Fault;
+use crate::history::build_process::unwritable;
 use crate::history::environment;
+use crate::history::two_revisions::for_nodes::ForNodes;
 use crate::lock::Lock;
 use crate::paths;
 use crate::progress::Progress;
@@ -72,15 +74,26 @@ pub enum By {
     Pairs,
 }
 
-/// Has nodes of a farm run the command line of this process. `head` is the run without arms. If the same line was sent
-/// before and its run is not in the store yet, that run is continued.
+/// What nodes are to do.
+pub struct ToSend<'a> {
+    /// The run without arms.
+    pub head: &'a Run,
+    /// Which nodes run the command line.
+    pub by: By,
+    /// The versions that nodes build and weigh, if the command line compares versions.
+    pub versions: Option<&'a ForNodes>,
+}
+
+/// Has nodes of a farm run the command line of this process. If the same line was sent before and its run is not in the
+/// store yet, that run is continued.
 pub fn hand_out(
     farm: &mut Farm,
     config: &Config,
-    (head, by): (&Run, By),
+    ToSend { head, by, versions }: &ToSend<'_>,
     progress: &Progress,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<MeasuredByNodes, Fault> {
+    let by = *by;
     let words = words()?;
     let configuration = configuration(config)?;
     let mut provenance = head.provenance.clone();
@@ -95,7 +108,11 @@ pub fn hand_out(
         Some(folder) => folder.clone(),
         None => paths::farm_folder()?,
     };
-    let key = digest(&format!("{words:?} {here:?} {configuration:?} {programs:?} {environment:?}"));
+    let built = match versions {
+        Some(versions) => text(&versions.versions)?,
+        None => String::new(),
+    };
+    let key = digest(&format!("{words:?} {here:?} {configuration:?} {programs:?} {environment:?} {built}"));
     let path = shared.join("lines").join(&key);
     // A second process that waited for the same results would count them again. A process that removes old units holds
     // the lock for a moment.
@@ -124,11 +141,20 @@ pub fn hand_out(
                 programs: programs.clone(),
                 seed: head.seed.wrapping_add(u64::from(number)),
                 number,
+                versions: versions.map(|versions| versions.versions.clone()),
             };
             folder.write_unit(&text(&Written::CommandLine(Box::new(line)))?)
         })
         .collect::<Result<Vec<String>, Fault>>()?;
-    folder.forgive(&units);
+    let mut builds = Vec::new();
+    for unit in versions.iter().flat_map(|versions| &versions.builds) {
+        let name = folder.write_unit(&text(&Written::Version(Box::new(unit.clone())))?)?;
+        forget_failed_build(&folder, &name)?;
+        builds.push(name);
+    }
+    let stages = [builds, units];
+    folder.forgive(&stages.concat());
+    let [_, units] = &stages;
     let measure = match (pairs, places) {
         (1.., 1) => "1 node has the servers, and another loads them".to_owned(),
         (1.., _) => format!("{places} nodes have servers, each of them loaded by another node"),
@@ -138,14 +164,14 @@ pub fn hand_out(
     progress.say(&format!("{measure}; the same command line goes on where this one ends early"));
     farm.run(&Order {
         folder: &folder,
-        stages: std::slice::from_ref(&units),
+        stages: &stages,
         pairs: pairs > 0,
         environment: &environment,
         progress,
         interrupted,
     })?;
     let (mut told, mut failed, mut sections) = (Vec::new(), Vec::new(), Vec::new());
-    for name in &units {
+    for name in units {
         let path = folder.path().join("results").join(name);
         let UnitResult { node, machine, found } = parse(&folder.result(name)?.unwrap_or_default(), &path)?;
         let UnitOutcome::Weighed { run, failures, sections: theirs } = found else {
@@ -168,6 +194,16 @@ pub fn hand_out(
     told.sort_by(|left, right| left.0.cmp(&right.0));
     let run = merged(head, told.into_iter().map(|(node, machine, run, _)| (node, machine, run)));
     Ok(MeasuredByNodes { run, failed, sections, folder, lock })
+}
+
+/// Removes the result of a unit that could not build its version, so that the build is tried again.
+fn forget_failed_build(folder: &Folder, name: &str) -> Result<(), Fault> {
+    let Some(result) = folder.result(name)? else { return Ok(()) };
+    let path = folder.path().join("results").join(name);
+    match parse::<UnitResult>(&result, &path)?.found {
+        UnitOutcome::NotBuilt { .. } => std::fs::remove_file(&path).map_err(|error| unwritable(&path, error)),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the words of this process after the name of the program, without the options of the store, which nodes do

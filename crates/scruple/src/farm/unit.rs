@@ -22,7 +22,7 @@ use std::time::Duration;
 pub enum Written {
     /// The work of one unit of a history.
     Version(Box<WorkUnit>),
-    /// The command line of `scruple run`, `bench` or `load` that a node runs.
+    /// The command line of `scruple run`, `bench`, `load` or `compare` that a node runs.
     CommandLine(Box<CommandLine>),
 }
 
@@ -44,6 +44,57 @@ pub struct CommandLine {
     pub seed: u64,
     /// The index of the unit among those of this line.
     pub number: u32,
+    /// The versions that `scruple compare` weighs, or `None` with the other commands.
+    pub versions: Option<Versions>,
+}
+
+/// Two versions of a repository that a node weighs side by side. They were built before.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Versions {
+    /// The absolute path or the URL of the repository.
+    pub place: String,
+    /// Where the objects of the repository are stored.
+    pub origin: Origin,
+    /// How the versions were built.
+    pub recipe: Resolved,
+    /// The folder of builds that artefacts are read from.
+    pub shared: PathBuf,
+    /// Both versions, the reference first.
+    pub both: Vec<BuiltVersion>,
+    /// The files that differ between them.
+    pub changed: Vec<String>,
+}
+
+impl Versions {
+    /// Returns the names of the units that build the versions.
+    pub fn units(&self) -> impl Iterator<Item = &String> {
+        self.both.iter().filter_map(|version| match &version.built {
+            BuiltBy::Unit(unit) => Some(unit),
+            BuiltBy::Sender(_) => None,
+        })
+    }
+}
+
+/// A version that was built before.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BuiltVersion {
+    /// The name of the version in the results.
+    pub label: String,
+    /// The id of the commit.
+    pub commit: String,
+    /// What built it.
+    pub built: BuiltBy,
+}
+
+/// What built a version.
+#[derive(Clone, Serialize, Deserialize)]
+pub enum BuiltBy {
+    /// The machine that sent the unit, with these artefacts.
+    Sender(Artefacts),
+    /// The unit with this name.
+    Unit(String),
 }
 
 /// One piece of work of a history.

@@ -2,7 +2,9 @@
 
 use super::args::UnitArgs;
 use super::folder::Folder;
-use super::unit::{Measure, UnitFailure, UnitOutcome, UnitResult, Work, WorkUnit, Written, parse, text};
+use super::unit::{
+    Measure, UnitFailure, UnitOutcome, UnitResult, Versions, Work, WorkUnit, Written, parse, text,
+};
 use crate::command::verb::{Asked, Source};
 use crate::digest::digest;
 use crate::fault::{Code, Fault};
@@ -49,6 +51,7 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
         Written::Version(unit) => version(&unit, &folder, (&name, &node)),
         Written::CommandLine(line) if args.serve => super::do_command_line::serve(&line, &node),
         Written::CommandLine(line) => {
+            check_earlier(&folder, line.versions.iter().flat_map(Versions::units))?;
             let beside =
                 args.reach.clone().map(|address| RemoteHelper { words: args.beside.clone(), address });
             publish(&folder, (&name, &node), || {
@@ -58,6 +61,17 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
     }
 }
 
+/// Checks that earlier units have results. A missing result means that the order of stages was lost. This is no failure
+/// of the unit, which may be done later.
+fn check_earlier<'a>(folder: &Folder, mut units: impl Iterator<Item = &'a String>) -> Result<(), Fault> {
+    units.try_for_each(|unit| match folder.result(unit)? {
+        Some(_) => Ok(()),
+        None => {
+            Err(Fault::usage(format!("the unit ‘{unit}’, which comes before this one, has no result yet")))
+        }
+    })
+}
+
 /// Does the work of a unit of a history.
 fn version(unit: &WorkUnit, folder: &Folder, (name, node): (&str, &str)) -> Result<Code, Fault> {
     // Launchers are forked first, while the process is small and has one thread.
@@ -65,14 +79,7 @@ fn version(unit: &WorkUnit, folder: &Folder, (name, node): (&str, &str)) -> Resu
     let source = Source::open(None)?;
     let flag = new_run::interruption_flag()?;
     if let Work::Measure(measure) = &unit.work {
-        // A missing result means that the order of stages was lost. The unit itself may be done later.
-        for build in measure.builds.values() {
-            if folder.result(build)?.is_none() {
-                return Err(Fault::usage(format!(
-                    "the unit ‘{build}’, which comes before this one, has no result yet"
-                )));
-            }
-        }
+        check_earlier(folder, measure.builds.values())?;
     }
     publish(folder, (name, node), || {
         let launchers = [builds.pid()].into_iter().chain(source.pid()).collect::<Vec<i32>>();
@@ -135,7 +142,7 @@ fn host_name() -> String {
 
 /// Locks this machine's folder of builds. Waits while another unit holds the lock, for example one whose node was
 /// considered lost. Returns `None` if `there` reports in the meantime that the result exists.
-fn take(
+pub fn take(
     place: &str,
     launchers: &[i32],
     flag: &Arc<AtomicBool>,

@@ -5,7 +5,7 @@ use super::source::Source;
 use crate::fault::Fault;
 use scruple_measure::program::Program;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ pub struct Effective {
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Resolved {
     recipe: Recipe,
-    members: Vec<HashSet<String>>,
+    members: Vec<BTreeSet<String>>,
     tools: String,
 }
 
@@ -129,7 +129,9 @@ impl Resolved {
 
     /// Returns the same recipe, with its overlays limited to these commits.
     pub fn for_commits(&self, commits: &HashSet<String>) -> Resolved {
-        let within = |members: &HashSet<String>| members.intersection(commits).cloned().collect();
+        let within = |members: &BTreeSet<String>| {
+            members.iter().filter(|commit| commits.contains(*commit)).cloned().collect()
+        };
         Resolved { members: self.members.iter().map(within).collect(), ..self.clone() }
     }
 

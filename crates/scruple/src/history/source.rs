@@ -166,8 +166,8 @@ impl Source {
         Ok(answer.lines().map(str::to_owned).collect())
     }
 
-    /// Creates a commit of the current content of the working tree, if that differs from HEAD. Its objects go to the
-    /// folder `objects`; the repository is not changed.
+    /// Creates a commit of the current content of the working tree, if that differs from HEAD. It has the date of HEAD, so
+    /// that the same content gives the same commit. Its objects go to the folder `objects`; the repository is not changed.
     pub fn snapshot(&self, objects: &Path) -> Result<Option<String>, Fault> {
         let failed = |refused: Refused| refused.fault("cannot read the working tree");
         let index = self
@@ -192,7 +192,9 @@ impl Source {
             let identity = ["-c", "user.name=Scruple", "-c", "user.email=scruple@localhost"];
             let words = ["commit-tree", &tree, "-p", "HEAD", "-m", "the working tree"];
             let words = identity.iter().chain(&words);
-            self.repository.ask_with(words, &env, None).map(Some)
+            let date = self.repository.ask(["log", "-1", "--format=%cI", "HEAD"])?;
+            let dates = ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"].map(|name| (name, OsStr::new(&date)));
+            self.repository.ask_with(words, &[&env[..], &dates[..]].concat(), None).map(Some)
         };
         let result = work().map_err(failed);
         // If the copy cannot be removed, the next snapshot overwrites it.

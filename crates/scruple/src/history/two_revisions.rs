@@ -1,5 +1,7 @@
 //! Builds two versions to weigh side by side: two revisions, or a revision and the working tree.
 
+pub mod for_nodes;
+
 use super::artefacts::Artefacts;
 use super::build::{Builder, Outcome};
 use super::source::Source;
@@ -12,11 +14,15 @@ use scruple_core::harmless_text::plain;
 use scruple_core::history::Acceptance;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::Reading;
+use scruple_core::subject::Arm;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The label of the version with uncommitted changes.
 pub const WORKING_TREE: &str = "working tree";
+
+/// Sentences that the user should read, each with its code.
+pub type Remarks = Vec<(&'static str, String)>;
 
 /// Which two versions to build.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +52,19 @@ pub struct Pair {
     /// The arms of each subject, the reference first. The arms of the first subject carry the build costs.
     pub prepared: Vec<Prepared>,
     /// Sentences that the user should read.
-    pub remarks: Vec<(&'static str, String)>,
+    pub remarks: Remarks,
+}
+
+/// Two versions that are to be built. No other process builds in their folder while this value exists.
+pub struct Chosen {
+    builder: Builder,
+    /// The label and the commit of each version, the reference first.
+    versions: [(String, String); 2],
+    /// Whether the second version is the working tree, whose objects only this machine has.
+    uncommitted: bool,
+    accepted: Vec<Acceptance>,
+    /// Sentences that the user should read.
+    pub remarks: Remarks,
 }
 
 /// Builds both versions, one after the other, before anything is measured.
@@ -58,6 +76,11 @@ pub fn build(
     time_limit: Option<Duration>,
     starter: Starter,
 ) -> Result<Pair, Fault> {
+    choose(place, revisions, recipe, starter)?.build(subjects, time_limit)
+}
+
+/// Finds the commits of both versions. The working tree becomes a commit in the folder of builds.
+pub fn choose(place: &str, revisions: &Revisions, recipe: Recipe, starter: Starter) -> Result<Chosen, Fault> {
     let (cache, mut hands) = starter.take(place)?;
     let source = Source::open(place, cache.folder(), &mut hands)?;
     let head = source.commit("HEAD")?;
@@ -72,10 +95,14 @@ pub fn build(
             (format!("{} ({})", revisions.reference, &base[..10.min(base.len())]), base)
         }
     };
+    let mut uncommitted = false;
     let other = match &revisions.other {
         Some(revision) => (revision.clone(), source.commit(revision)?),
         None => match source.snapshot(&builder.objects())? {
-            Some(snapshot) => (WORKING_TREE.to_owned(), snapshot),
+            Some(snapshot) => {
+                uncommitted = true;
+                (WORKING_TREE.to_owned(), snapshot)
+            }
             None => (format!("HEAD ({})", &head[..10.min(head.len())]), head.clone()),
         },
     };
@@ -85,11 +112,55 @@ pub fn build(
     }
     let end = if revisions.other.is_some() { other.1.clone() } else { head };
     let accepted = accepted(&source, &reference.1, &end)?;
-    let (old, new) = (ready(&mut builder, reference, false)?, ready(&mut builder, other, true)?);
+    Ok(Chosen { builder, versions: [reference, other], uncommitted, accepted, remarks })
+}
+
+impl Chosen {
+    /// Returns the arms of each subject without readings, the reference first.
+    pub fn arms(&self, subjects: &[Template]) -> Vec<Arm> {
+        let arms = |subject: &Template| {
+            self.versions.each_ref().map(|(label, commit)| arm(&self.builder, subject, (label, commit)))
+        };
+        subjects.iter().flat_map(arms).collect()
+    }
+
+    /// Builds both versions, one after the other.
+    fn build(mut self, subjects: &[Template], time_limit: Option<Duration>) -> Result<Pair, Fault> {
+        let [reference, other] = self.versions;
+        let builder = &mut self.builder;
+        let (old, new) = (ready(builder, reference, false)?, ready(builder, other, true)?);
+        let objects = builder.cache.tree();
+        let changed = changed(&Repository::at(&objects), &old.commit, &new.commit);
+        let pair = [&old, &new];
+        let (prepared, same_build) =
+            prepare(builder, subjects, pair, &changed, time_limit, &mut self.remarks)?;
+        Ok(Pair {
+            hold: self.builder,
+            commits: [old.commit, new.commit],
+            objects,
+            labels: [old.label, new.label],
+            same_build,
+            accepted: self.accepted,
+            prepared,
+            remarks: self.remarks,
+        })
+    }
+}
+
+/// Returns the arms of each subject at both versions, ready to be launched, and whether both builds are the same. Adds
+/// remarks on the versions.
+fn prepare(
+    builder: &Builder,
+    subjects: &[Template],
+    [old, new]: [&Built; 2],
+    changed: &[String],
+    time_limit: Option<Duration>,
+    remarks: &mut Remarks,
+) -> Result<(Vec<Prepared>, bool), Fault> {
     let mut prepared: Vec<Prepared> = Vec::new();
     for subject in subjects {
-        for version in [&old, &new] {
-            prepared.push(arm(&builder, subject, version, prepared.len() < 2, time_limit)?);
+        for version in [old, new] {
+            prepared.push(launchable(builder, subject, version, prepared.len() < 2, time_limit)?);
         }
     }
     let other_work = |pair: &&[Prepared]| pair[0].arm.params != pair[1].arm.params;
@@ -102,22 +173,11 @@ pub fn build(
             ),
         ));
     }
-    let objects = builder.cache.tree();
-    let changed = changed(&Repository::at(&objects), &old.commit, &new.commit);
     let same_build = old.artefacts.digest == new.artefacts.digest && !prepared.chunks(2).any(other_launch);
     if same_build {
-        remarks.push(("same-build", same_build_text(&old.label, &new.label, &changed)));
+        remarks.push(("same-build", same_build_text(&old.label, &new.label, changed)));
     }
-    Ok(Pair {
-        hold: builder,
-        commits: [old.commit, new.commit],
-        objects,
-        labels: [old.label, new.label],
-        same_build,
-        accepted,
-        prepared,
-        remarks,
-    })
+    Ok((prepared, same_build))
 }
 
 /// Returns a remark about untracked files. They are not built, which a user may not expect.
@@ -174,8 +234,7 @@ fn accepted(source: &Source, reference: &str, end: &str) -> Result<Vec<Acceptanc
 }
 
 fn ready(builder: &mut Builder, (label, commit): (String, String), aside: bool) -> Result<Built, Fault> {
-    let tree = Repository::at(&builder.cache.tree()).ask(["rev-parse", &format!("{commit}^{{tree}}")]);
-    let tree = tree.map_err(|refused| refused.fault(&format!("cannot read the tree of ‘{label}’")))?;
+    let tree = tree(builder, &label, &commit)?;
     let built = if aside { builder.build_aside(&commit, &tree) } else { builder.build(&commit, &tree) };
     match built? {
         Outcome::Ready(artefacts) => Ok(Built { label, commit, artefacts }),
@@ -186,6 +245,12 @@ fn ready(builder: &mut Builder, (label, commit): (String, String), aside: bool) 
     }
 }
 
+/// Returns the id of a commit's tree.
+fn tree(builder: &Builder, label: &str, commit: &str) -> Result<String, Fault> {
+    let tree = Repository::at(&builder.cache.tree()).ask(["rev-parse", &format!("{commit}^{{tree}}")]);
+    tree.map_err(|refused| refused.fault(&format!("cannot read the tree of ‘{label}’")))
+}
+
 /// A version that was built and may be weighed.
 struct Built {
     label: String,
@@ -193,7 +258,13 @@ struct Built {
     artefacts: Artefacts,
 }
 
-fn arm(
+/// Returns the arm of a subject at a version, without readings.
+fn arm(builder: &Builder, subject: &Template, (label, commit): (&str, &str)) -> Arm {
+    let arm = subject.arm(commit, &builder.effective(commit), 0);
+    Arm { name: format!("{} @{label}", subject.name), ..arm }
+}
+
+fn launchable(
     builder: &Builder,
     subject: &Template,
     version: &Built,
@@ -209,8 +280,7 @@ fn arm(
             subject.name
         ))
     })?;
-    let mut arm = subject.arm(&version.commit, &effective, 0);
-    arm.name = format!("{} @{label}", subject.name);
+    let mut arm = arm(builder, subject, (label, &version.commit));
     job.name.clone_from(&arm.name);
     let reading = |key: &str, value: u64, source: &str| Some(Reading::of(metric(key)?, value as f64, source));
     let readings = [

@@ -8,7 +8,7 @@ use super::verb;
 use super::windows::{Side, plan, sides};
 use crate::config::Config;
 use crate::farm::Farm;
-use crate::farm::send_command_line::{By, hand_out};
+use crate::farm::send_command_line::{By, ToSend, hand_out};
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -42,7 +42,8 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
     let interrupted = new_run::interruption_flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     let by = by(args, &sides);
-    let measured = hand_out(&mut farm, config, (&head, by), &progress, &interrupted)?;
+    let measured =
+        hand_out(&mut farm, config, &ToSend { head: &head, by, versions: None }, &progress, &interrupted)?;
     let failed = measured.failed.clone();
     let (run, writer) = measured.store_in(store)?;
     let report = Report::of(&run, &args.judging.metrics, &budgets);

@@ -1,6 +1,7 @@
-//! Histories, runs, benches and loads over ssh on two hosts, which are two names of this machine.
+//! Histories, runs, benches, loads and comparisons over ssh on two hosts, which are two names of this machine.
 
 use crate::fake::{bench, bench_words};
+use crate::farm_compare;
 use crate::farm_lines::{WORDS, programs, readings};
 use crate::farm_load;
 use crate::programs::skip;
@@ -194,4 +195,19 @@ fn over_ssh_one_host_has_the_servers_of_a_load_and_another_one_loads_them() {
     assert_eq!(nodes(&told).len(), 1);
     farm_load::check(&told, &nodes(&told));
     place.assert_no_processes();
+}
+
+#[test]
+fn hosts_that_ssh_reaches_weigh_two_revisions_that_were_built_once() {
+    let hosts = match Hosts::start() {
+        Ok(hosts) => hosts,
+        Err(why) => return skip(&why),
+    };
+    let (place, _repository) = farm_compare::place_with_versions();
+    hosts.configure(&place, "");
+    let answer = place.run(farm_compare::words(&["HEAD~1", "HEAD"]));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let told = answer.json();
+    farm_compare::check(&told, ["./app @HEAD~1", "./app @HEAD"], 2);
+    assert_eq!(nodes(&told), ["m1", "m2"]);
 }

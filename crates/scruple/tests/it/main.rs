@@ -44,6 +44,7 @@ mod bench_faults;
 mod bench_live;
 mod costs;
 mod farm;
+mod farm_compare;
 mod farm_lines;
 mod farm_load;
 mod farm_slurm;

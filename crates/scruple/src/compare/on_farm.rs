@@ -1,0 +1,84 @@
+//! `scruple compare REV1 REV2` on the nodes of a farm: both revisions are built once, and every node weighs both of them
+//! side by side.
+
+use super::args::CompareArgs;
+use super::revisions::{Asked, Weighing, remark_on_break_even};
+use crate::command::session::CommandPasses;
+use crate::command::verb::{self, Source, Taken};
+use crate::config::Config;
+use crate::farm::Farm;
+use crate::farm::send_command_line::{By, ToSend, hand_out};
+use crate::farm::unit::{UnitOutcome, Versions};
+use crate::fault::{Code, Fault};
+use crate::history::build::Builder;
+use crate::history::build_process::Hands;
+use crate::history::cache::Cache;
+use crate::history::two_revisions::Chosen;
+use crate::history::two_revisions::for_nodes::fetch;
+use crate::history::verb::start_launcher;
+use crate::new_run;
+use crate::paths;
+use crate::progress::Progress;
+use crate::show::output;
+use scruple_core::run::Run;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Has both versions of `chosen` built and weighed, stores the run, and prints the report. `clean` says that builds
+/// begin clean, so that their times can be compared.
+pub fn compare(
+    args: &CompareArgs,
+    config: &Config,
+    mut farm: Farm,
+    (place, chosen, clean): (&str, Chosen, bool),
+    Asked { subjects, terms, budgets, .. }: Asked,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<Code, Fault> {
+    output::check_limits(&budgets, chosen.arms(&subjects).iter())?;
+    let mut head = new_run::empty_run(args.seed, args.store.label.as_deref(), terms, &[]);
+    chosen.remarks.iter().for_each(|(code, text)| head.warn(code, text.clone()));
+    let store = paths::open_store(&args.store)?;
+    let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
+    let versions = chosen.for_nodes(place, &farm)?;
+    let to_send = ToSend { head: &head, by: By::EachNode, versions: Some(&versions) };
+    let mut measured = hand_out(&mut farm, config, &to_send, &progress, interrupted)?;
+    if clean {
+        remark_on_break_even(&mut measured.run);
+    }
+    let (run, writer) = measured.store_in(store)?;
+    verb::conclude(Taken { run, writer, result: Ok(()), budgets }, &args.results, &args.metrics)
+}
+
+/// Weighs both versions on this node. `lock` locks the folder of builds for these launchers; it returns `None` if the
+/// result of the unit exists. `outcome` returns the outcome of another unit.
+pub fn done_on_a_node(
+    args: &CompareArgs,
+    versions: &Versions,
+    first: bool,
+    lock: impl FnOnce(&[i32], &Arc<AtomicBool>) -> Result<Option<Cache>, Fault>,
+    outcome: impl Fn(&str) -> Result<UnitOutcome, Fault>,
+) -> Result<Option<Run>, Fault> {
+    // Launchers are forked first, while the process is small and has one thread.
+    let (builds, source) = (start_launcher()?, Source::open(None)?);
+    let interrupted = new_run::interruption_flag()?;
+    let Asked { subjects, sampling, terms, budgets, time_limit } = Asked::by(args, &Config::find()?)?;
+    let launchers: Vec<i32> = [builds.pid()].into_iter().chain(source.pid()).collect();
+    let Some(cache) = lock(&launchers, &interrupted)? else { return Ok(None) };
+    let hands = Hands::new(builds, interrupted.clone());
+    let builder = Builder::new(cache, hands, versions.recipe.clone(), versions.origin.clone());
+    let (prepared, remarks) = fetch(&builder, versions, &subjects, Some(time_limit), first, outcome)?;
+    let weighing = Weighing {
+        source,
+        sampling: &sampling,
+        terms,
+        store: &args.store,
+        interrupted,
+        asked: verb::Asked::by(&args.metrics, &budgets),
+        quiet: true,
+        // The run of all nodes together says whether a build pays off.
+        clean: false,
+    };
+    let (CommandPasses { run, .. }, result) = weighing.weigh(prepared, remarks)?;
+    result?;
+    Ok(Some(run))
+}

@@ -1,0 +1,121 @@
+//! Two versions that the nodes of a farm weigh: they are built once, and every node takes the same artefacts.
+
+use super::{Built, Chosen, Remarks, changed, prepare, ready, tree};
+use crate::command::arms::Prepared;
+use crate::farm::Farm;
+use crate::farm::unit::{BuiltBy, BuiltVersion, UnitOutcome, Versions, Work, WorkUnit, Written, text};
+use crate::fault::Fault;
+use crate::git::Repository;
+use crate::history::Template;
+use crate::history::build::Builder;
+use crate::history::build_process::unwritable;
+use crate::history::source::key;
+use scruple_core::metric::Pass;
+use scruple_core::sample::Figure;
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// The number of lines of a failed build that the error message contains.
+const LINES: usize = 3;
+
+/// What nodes need in order to build and weigh two versions.
+pub struct ForNodes {
+    /// The units that build versions.
+    pub builds: Vec<WorkUnit>,
+    /// The versions, as the units that weigh them name them.
+    pub versions: Versions,
+    /// The lock of the folder of builds.
+    _hold: Builder,
+}
+
+impl Chosen {
+    /// Builds what this machine has to build, and plans units for the other versions. This machine builds both versions
+    /// if the configuration says so, and the working tree in any case, because nodes do not have its objects.
+    pub fn for_nodes(mut self, place: &str, farm: &Farm) -> Result<ForNodes, Fault> {
+        let shared = match &farm.folder {
+            Some(folder) => folder.join(key(place)),
+            None => self.builder.cache.folder().to_owned(),
+        };
+        for part in ["built", "lists"].map(|part| shared.join(part)) {
+            std::fs::create_dir_all(&part).map_err(|error| unwritable(&part, error))?;
+        }
+        let commits: HashSet<String> = self.versions.iter().map(|(_, commit)| commit.clone()).collect();
+        let recipe = self.builder.recipe().for_commits(&commits);
+        let objects = Repository::at(&self.builder.cache.tree());
+        let changed = changed(&objects, &self.versions[0].1, &self.versions[1].1);
+        let (mut builds, mut both) = (Vec::new(), Vec::new());
+        for (number, (label, commit)) in self.versions.into_iter().enumerate() {
+            let aside = number == 1;
+            let built = if farm.builds_on_nodes() && !(aside && self.uncommitted) {
+                let tree = tree(&self.builder, &label, &commit)?;
+                let unit = WorkUnit {
+                    scruple: env!("CARGO_PKG_VERSION").to_owned(),
+                    place: place.to_owned(),
+                    origin: self.builder.origin().clone(),
+                    recipe: recipe.clone(),
+                    shared: shared.clone(),
+                    work: Work::Build { commit: commit.clone(), tree },
+                };
+                let name = crate::digest::digest(&text(&Written::Version(Box::new(unit.clone())))?);
+                builds.push(unit);
+                BuiltBy::Unit(name)
+            } else {
+                let one = ready(&mut self.builder, (label.clone(), commit.clone()), aside)?;
+                self.builder.cache.share(&shared, &one.artefacts.digest)?;
+                BuiltBy::Sender(one.artefacts)
+            };
+            both.push(BuiltVersion { label, commit, built });
+        }
+        let origin = self.builder.origin().clone();
+        let versions = Versions { place: place.to_owned(), origin, recipe, shared, both, changed };
+        Ok(ForNodes { builds, versions, _hold: self.builder })
+    }
+}
+
+/// Takes the artefacts of both versions, and returns the arms of each subject, ready to be launched on this node, with
+/// remarks. `outcome` returns the outcome of a unit. The costs of the builds and the remarks are the same on all nodes:
+/// only the `first` node has them.
+pub fn fetch(
+    builder: &Builder,
+    versions: &Versions,
+    subjects: &[Template],
+    time_limit: Option<Duration>,
+    first: bool,
+    outcome: impl Fn(&str) -> Result<UnitOutcome, Fault>,
+) -> Result<(Vec<Prepared>, Remarks), Fault> {
+    let built = |version: &BuiltVersion| -> Result<Built, Fault> {
+        let BuiltVersion { label, commit, built } = version;
+        let artefacts = match built {
+            BuiltBy::Sender(artefacts) => artefacts.clone(),
+            BuiltBy::Unit(unit) => match outcome(unit)? {
+                UnitOutcome::Built(artefacts) => artefacts,
+                UnitOutcome::NotBuilt { why, log, .. } => {
+                    let lines: Vec<&str> = log.trim().lines().collect();
+                    let last = lines[lines.len().saturating_sub(LINES)..].join("; ");
+                    return Err(Fault::program(format!("‘{label}’ cannot be weighed: {why}: {last}")));
+                }
+                _ => return Err(Fault::internal("a unit that was to build a version has weighed some")),
+            },
+        };
+        if !builder.cache.fetch(&versions.shared, &artefacts.digest)? {
+            return Err(Fault::usage(format!(
+                "the artefacts of ‘{label}’ are not in ‘{}’: all nodes must see that folder; [farm] folder names another one",
+                versions.shared.display()
+            )));
+        }
+        Ok(Built { label: label.clone(), commit: commit.clone(), artefacts })
+    };
+    let [old, new] = &versions.both[..] else {
+        return Err(Fault::internal("a unit that compares has other than two versions"));
+    };
+    let (old, new, mut remarks) = (built(old)?, built(new)?, Vec::new());
+    let pair = [&old, &new];
+    let (mut prepared, _) = prepare(builder, subjects, pair, &versions.changed, time_limit, &mut remarks)?;
+    if !first {
+        remarks.clear();
+        let of_build =
+            |figure: &Figure| matches!(figure, Figure::Sample(sample) if sample.pass == Pass::Build);
+        prepared.iter_mut().for_each(|one| one.arm.figures.retain(|_, figure| !of_build(figure)));
+    }
+    Ok((prepared, remarks))
+}
