@@ -161,7 +161,12 @@ pub fn warn(text: &str) {
 
 /// Writes a text to standard output. A reader that has closed the pipe does not cause an error.
 pub fn print(text: &str) -> Result<(), Fault> {
-    let result = anstream::stdout().write_all(for_terminal(text).as_bytes());
+    let text = for_terminal(text);
+    // A long text without styles, such as JSON, is not searched for them.
+    let result = match text.contains('\x1b') {
+        true => anstream::stdout().write_all(text.as_bytes()),
+        false => io::stdout().write_all(text.as_bytes()),
+    };
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Fault::usage(format!("cannot write to standard output: {error}")))

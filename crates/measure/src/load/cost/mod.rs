@@ -10,6 +10,7 @@ pub mod callgrind;
 pub mod collections;
 pub mod instructions;
 pub mod memory_growth;
+mod rare_events;
 pub mod sampled;
 pub mod sheet;
 pub mod start;

@@ -2,6 +2,7 @@
 
 use super::account::Account;
 use super::memory_growth::{Growth, growth};
+use super::rare_events;
 use super::threads::LivingThreads;
 use super::tree::{Accounts, Memory, Tree};
 use super::unseen_threads::UnseenThreads;
@@ -301,6 +302,7 @@ impl Sheet {
     ) -> Sheet {
         let mut rows: Vec<Row> = known.iter().map(|reading| row(reading, &windows, idle)).collect();
         divide_by_ticks(&mut rows);
+        rare_events::allow_for_one_more(&mut rows, &windows);
         rows.iter_mut().for_each(at_least_nothing);
         Sheet { rows, growth: growth(&windows), maps, windows }
     }
