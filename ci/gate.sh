@@ -34,7 +34,7 @@ words=(check --label "${GATE_NAME:-default}" --store "$folder/store.db" --margin
 while IFS= read -r limit; do
     [ -n "$limit" ] && words+=(--limit "$limit")
 done <<<"${GATE_LIMITS:-}"
-for ending in md json xml sarif svg; do
+for ending in html md json xml sarif svg; do
     words+=(--export "$folder/scruple.$ending")
 done
 # One word is split by scruple as a shell would, without a shell.

@@ -6,10 +6,10 @@ use crate::metric::{self, Metric, Quality};
 use crate::stats::paired::Why;
 use crate::unit;
 use crate::words::words;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A limit on one metric of some arms.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
     /// The arms that the budget applies to: a name, a prefix that ends in `*`, or `*` for all.
     pub arm: String,
@@ -18,13 +18,15 @@ pub struct Budget {
     /// The limit.
     pub limit: Limit,
     /// The case that a relative limit compares with; absent for the reference or the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<String>,
     /// The text from which the budget was read, for reports.
     pub text: String,
 }
 
 /// An upper or a lower limit.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// The metric is at most this, in its unit.
     AtMost(f64),

@@ -4,11 +4,13 @@
 //! same. Times are not: a time on another machine says nothing about the program.
 
 use crate::evidence::Evidence;
+use crate::harmless_text::plain;
 use crate::judge::Judged;
 use crate::metric::{Better, Metric, Quality};
 use crate::provenance::Provenance;
 use crate::run::Run;
 use crate::stats::paired::Why;
+use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
 use crate::verdict::Comparison;
 use serde::Serialize;
@@ -54,6 +56,9 @@ pub struct Difference {
 pub struct Environments {
     /// All differences that were found.
     pub differences: Vec<Difference>,
+    /// The command lines that differ between arms of the same name, in the reference and in the other run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<[String; 2]>,
     /// Whether the weighed programs are the same files, byte for byte.
     pub same_programs: bool,
     /// The time from the start of the reference to the start of the other run, in milliseconds.
@@ -84,6 +89,7 @@ impl Environments {
         let digests = |one: &Provenance| one.programs.values().cloned().collect::<BTreeSet<String>>();
         Environments {
             differences: differences(left, right),
+            commands: commands(reference, run),
             same_programs: !left.programs.is_empty() && digests(left) == digests(right),
             apart: run.started - reference.started,
         }
@@ -129,6 +135,7 @@ impl Environments {
     /// metrics, by their titles.
     pub fn said(&self, metrics: &[Metric]) -> Vec<String> {
         let mut said = vec![self.what_differs()];
+        said.extend(self.other_commands());
         let titles = |wanted: fn(&Standing) -> bool| -> Vec<&str> {
             let all = metrics.iter().filter(|metric| wanted(&self.standing(metric)));
             all.map(|metric| metric.title.as_ref()).collect()
@@ -153,13 +160,23 @@ impl Environments {
         if !clouded.is_empty() {
             said.push(format!("A difference in {} may be that of the environments.", clouded.join(", ")));
         }
-        if self.same_programs {
+        if self.same_programs && self.commands.is_empty() {
             said.push(
                 "Both runs weighed the same program files, byte for byte: a difference is not the program’s."
                     .to_owned(),
             );
         }
         said
+    }
+
+    /// Says which commands differ, since the runs then measured different work under one name.
+    fn other_commands(&self) -> Option<String> {
+        let ([reference, run], others) = self.commands.split_first()?;
+        let more = match others.len() {
+            0 => String::new(),
+            count => format!(", and {count} more"),
+        };
+        Some(format!("The commands differ: ‘{reference}’, then ‘{run}’{more}."))
     }
 
     fn what_differs(&self) -> String {
@@ -175,6 +192,41 @@ impl Environments {
         };
         let all: Vec<String> = self.differences.iter().map(one).collect();
         format!("The runs were taken {apart}, in environments that differ: {}.", all.join(", "))
+    }
+}
+
+/// Returns the command lines of arms that have the same name in both runs, or are the only ones, where they differ.
+fn commands(reference: &Run, run: &Run) -> Vec<[String; 2]> {
+    let subjects = |run: &Run| run.arms_of(Role::Subject).count();
+    let alone = subjects(reference) == 1 && subjects(run) == 1;
+    let mut found: Vec<[String; 2]> = Vec::new();
+    for arm in reference.arms_of(Role::Subject) {
+        let same = |other: &&Arm| alone || other.name == arm.name;
+        let Some(other) = run.arms_of(Role::Subject).find(same) else { continue };
+        let both = [arm, other].map(|arm| command_line(&arm.subject));
+        let known = both.iter().all(|one| !one.is_empty());
+        if known && both[0] != both[1] && !found.contains(&both) {
+            found.push(both);
+        }
+    }
+    found
+}
+
+fn command_line(subject: &Subject) -> String {
+    let words = match subject {
+        Subject::Command { argv } => argv,
+        Subject::Case { program, .. } => program,
+        Subject::Request { server, .. } => server,
+    };
+    shortened(&plain(&words.join(" ")))
+}
+
+/// Shortens a command line to its first characters.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 100;
+    match text.chars().count() > LONGEST {
+        true => text.chars().take(LONGEST - 1).chain(['…']).collect(),
+        false => text.to_owned(),
     }
 }
 
@@ -265,6 +317,7 @@ fn joined<'a>(
 mod tests {
     use super::*;
     use crate::metric::metric;
+    use crate::run::{State, Terms};
 
     fn provenance(class: &str, kernel: &str) -> Provenance {
         Provenance {
@@ -276,7 +329,8 @@ mod tests {
     }
 
     fn between(left: Provenance, right: Provenance) -> Environments {
-        Environments { differences: differences(&left, &right), same_programs: false, apart: 200_000_000 }
+        let differences = differences(&left, &right);
+        Environments { differences, apart: 200_000_000, ..Environments::default() }
     }
 
     fn standing(environments: &Environments, key: &str) -> Standing {
@@ -326,6 +380,40 @@ mod tests {
         let machine = apart.differences.iter().find(|one| one.aspect == Aspect::Machine).expect("it differs");
         assert_eq!(machine.run, None);
         assert!(apart.differences.iter().all(|one| one.aspect != Aspect::Load), "{:?}", apart.differences);
+    }
+
+    #[test]
+    fn the_same_program_with_other_arguments_is_other_work() {
+        let of = |command: &str, seed| {
+            let argv = command.split(' ').map(str::to_owned).collect();
+            let arm = Arm::new("words", Subject::Command { argv }, Role::Subject);
+            let programs = BTreeMap::from([("/usr/bin/sort".to_owned(), "c359".to_owned())]);
+            Run {
+                id: command.to_owned(),
+                label: None,
+                started: seed,
+                state: State::Complete,
+                seed: 1,
+                argv: Vec::new(),
+                terms: Terms::default(),
+                provenance: Provenance { programs, ..Provenance::default() },
+                arms: vec![arm],
+                warnings: Vec::new(),
+            }
+        };
+        let said = |left: &Run, right: &Run| Environments::of(left, right).said(&[]).join(" ");
+        let plain = of("sort words.txt", 0);
+        let again = said(&plain, &of("sort words.txt", 1));
+        assert!(
+            again.contains("a difference is not the program’s") && !again.contains("commands"),
+            "{again}"
+        );
+        let unique = said(&plain, &of("sort -u words.txt", 1));
+        assert!(
+            unique.contains("The commands differ: ‘sort words.txt’, then ‘sort -u words.txt’."),
+            "{unique}"
+        );
+        assert!(!unique.contains("not the program’s"), "{unique}");
     }
 
     #[test]

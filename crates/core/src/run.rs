@@ -1,5 +1,6 @@
 //! A run: one execution of Scruple, with its request, its environment, and everything that it read.
 
+use crate::budget::Budget;
 use crate::provenance::Provenance;
 use crate::subject::{Arm, Role};
 use crate::words::words;
@@ -40,11 +41,14 @@ pub struct Terms {
     pub looks: u32,
     /// The name of the reference; absent where it is the first subject.
     pub reference: Option<String>,
+    /// The limits on metrics of the arms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Budget>,
 }
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { margin: 0.02, level: 0.95, looks: 1, reference: None }
+        Terms { margin: 0.02, level: 0.95, looks: 1, reference: None, limits: Vec::new() }
     }
 }
 

@@ -98,6 +98,7 @@ fn taken(
         check_configured(&configured, config, &suite.declared.names)?;
     }
     budgets.extend(configured);
+    suite.run.terms.limits.clone_from(&budgets);
     let store = paths::open_store(&args.store)?;
     let baseline = match (&args.baseline, &store) {
         (Some(name), Some(store)) => Some(store.find(name)?),

@@ -75,7 +75,8 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let mut weighed = Vec::new();
     let mut brought = Vec::new();
     for pair in benches {
-        weighed.push(suite(args, pair, &built.labels, terms.clone(), interrupted.clone(), &mut brought)?);
+        let terms = terms.clone();
+        weighed.push(suite(args, &config, pair, &built.labels, terms, interrupted.clone(), &mut brought)?);
     }
     let (own, configured) = (output::budgets(&args.limit, &brought)?, config.budgets(&brought)?);
     if !commands.is_empty() {
@@ -85,7 +86,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         let weighing = Weighing {
             source,
             sampling: &sampling,
-            terms,
+            terms: Terms { limits: all.clone(), ..terms },
             store: &args.store,
             interrupted,
             asked: Asked::by(&asked, &all),
@@ -156,6 +157,7 @@ fn apart(subjects: &[Template], prepared: Vec<Prepared>) -> (Pairs, Vec<Prepared
 
 fn suite(
     args: &RevisionArgs,
+    config: &Config,
     pair: [Prepared; 2],
     labels: &[String; 2],
     terms: Terms,
@@ -186,6 +188,10 @@ fn suite(
     };
     let mut suite = Suite::open(sides, run, &Selection::default(), effort, interrupted, work.path())?;
     brought.extend(suite.brought());
+    // A limit on a metric that only a later suite brings cannot be parsed yet, and is not one of this suite.
+    let own = args.limit.iter().filter_map(|text| Budget::parse_among(text, brought).ok());
+    let configured = config.budgets(brought).unwrap_or_default();
+    suite.run.terms.limits = suite.declared.budgets.iter().cloned().chain(own).chain(configured).collect();
     if let Some(store) = paths::open_store(&args.store)? {
         suite.keep_in(store);
     }

@@ -122,7 +122,7 @@ pub fn conclude(
     let aside = files.iter().any(|file| file.path == Path::new("-"));
     let texts = files.iter().filter_map(|file| {
         let text = writer(&report::FORMATS, &file.format)?;
-        Some((file.path.as_path(), text(&summary)))
+        Some((file.path.as_path(), text(&summary, weighed)))
     });
     let unwritten = output::write_files(texts)?;
     let text = match results.json {

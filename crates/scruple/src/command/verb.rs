@@ -72,7 +72,8 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, F
         budgets.extend(config.budgets(&[])?);
     }
     let effort = effort(&args.sampling)?;
-    let terms = Terms { margin: values::margin(&args.sampling.margin)?, ..Terms::default() };
+    let margin = values::margin(&args.sampling.margin)?;
+    let terms = Terms { margin, limits: budgets.clone(), ..Terms::default() };
     let source = Source::open(args.scripted.as_deref())?;
     let (mut prepared, shell) = arms::prepare(args, config)?;
     output::check_limits(&budgets, prepared.iter().map(|one| &one.arm))?;

@@ -85,7 +85,8 @@ impl Asked {
             ));
         }
         let sampling = sampling(args);
-        let terms = Terms { margin: values::margin(&sampling.margin)?, ..Terms::default() };
+        let margin = values::margin(&sampling.margin)?;
+        let terms = Terms { margin, limits: budgets.clone(), ..Terms::default() };
         let time_limit = values::duration(&args.build.time_limit)?;
         Ok(Asked { subjects, sampling, terms, budgets, time_limit })
     }

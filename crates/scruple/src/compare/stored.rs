@@ -93,7 +93,7 @@ fn merged(left: &Run, right: &Run, matched: &[(&Arm, &Arm)]) -> Run {
     };
     let mut run = right.clone();
     run.arms = matched.iter().flat_map(|(a, b)| [of(a, left), of(b, right)]).collect();
-    run.terms = Terms { looks: 1, ..right.terms.clone() };
+    run.terms = Terms { looks: 1, limits: Vec::new(), ..right.terms.clone() };
     run.warnings.clear();
     run.warn(
         "not-side-by-side",

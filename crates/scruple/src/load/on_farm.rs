@@ -28,7 +28,7 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
     let sides = sides(args)?;
     let programs = verb::programs(&sides);
     let programs: Vec<&Path> = programs.iter().map(PathBuf::as_path).collect();
-    let head =
+    let mut head =
         new_run::empty_run(args.amount.seed, args.store.label.as_deref(), verb::terms(args)?, &programs);
     // The command line is checked here, before any node is asked.
     let plan = plan(args, &sides[sides.len() - 1], head.seed)?;
@@ -38,6 +38,7 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
         .flat_map(|side| [side.arm(&plan)].into_iter().chain(side.parts(&plan, sides.len() > 1)))
         .collect();
     output::check_limits(&budgets, arms.iter())?;
+    head.terms.limits.clone_from(&budgets);
     let store = paths::open_store(&args.store)?;
     let interrupted = new_run::interruption_flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };

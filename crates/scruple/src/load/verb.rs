@@ -98,7 +98,7 @@ pub fn take(args: &LoadArgs, link: Option<Link>) -> Result<Taken, Fault> {
     }
     let mut sides = sides(args)?;
     let terms = terms(args)?;
-    let run = match args.scripted {
+    let mut run = match args.scripted {
         Some(_) => new_run::scripted_run(args.amount.seed, args.store.label.as_deref(), terms),
         None => {
             let programs = programs(&sides);
@@ -119,6 +119,7 @@ pub fn take(args: &LoadArgs, link: Option<Link>) -> Result<Taken, Fault> {
     arms.extend(sides.iter().flat_map(|side| side.parts(&plan, several)));
     let budgets = with_limits_of(&sides, budgets)?;
     output::check_limits(&budgets, arms.iter())?;
+    run.terms.limits.clone_from(&budgets);
     let interrupted = new_run::interruption_flag()?;
     let looking = Looking::of(args)?;
     let watchers = Watchers::of(args, &args.results.export.all(), &sides)?;

@@ -1,16 +1,18 @@
 //! The page of a run with many arms: counts of verdicts, a row for each arm, and a panel for those that changed.
 
+use super::lead;
 use super::matrix;
 use super::panel;
 use super::what;
-use crate::show::Report;
 use crate::show::page::chart::slug;
 use crate::show::page::{
-    Axis, Cell, Chart, Drawn, Fold, Head, Part, Row, Rows, Section, Shade, Table, Tone, name, tone,
+    Axis, Cell, Chart, Drawn, Fold, Head, Part, Row, Rows, Section, Shade, Span, Table, Tone, name, tone,
 };
-use scruple_core::judge::{self, Judged};
+use crate::show::{Report, tare_of};
+use scruple_core::judge::{self, Judged, cases};
+use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Role};
-use scruple_core::unit::share;
+use scruple_core::unit::{Unit, quantity, share};
 use scruple_core::verdict::Verdict;
 
 /// The largest number of panels on a page. More would make it too large to read.
@@ -82,12 +84,21 @@ fn compared(quoted: &[(&Arm, &Judged)]) -> Section {
 }
 
 fn chart(called: &str, heading: &str, quoted: &[&(&Arm, &Judged)]) -> Option<Chart> {
+    let metric = &quoted.first()?.1.metric;
+    let of_one = quoted.iter().all(|(_, judged)| judged.metric == *metric);
+    let all: Vec<&Judged> = quoted.iter().map(|(_, judged)| *judged).collect();
+    let common = lead::versions(&all).is_some();
+    let named = |judged: &Judged| match judged.arm.rsplit_once(" @") {
+        Some((subject, _)) if common => name(subject),
+        _ => name(&judged.arm),
+    };
+    let called_by = |judged: &Judged| match of_one {
+        true => named(judged),
+        false => format!("{} · {}", named(judged), what(&judged.metric)),
+    };
     let rows: Vec<Row> = quoted
         .iter()
-        .map(|(_, judged)| Row {
-            name: format!("{} · {}", name(&judged.arm), what(&judged.metric)),
-            ..panel::difference(arm_of(judged), judged)
-        })
+        .map(|(_, judged)| Row { name: called_by(judged), ..panel::difference(arm_of(judged), judged) })
         .collect();
     let margin = quoted.iter().map(|(_, judged)| judged.comparison.margin).fold(0.0, f64::max);
     let drawn = rows.iter().any(|row| row.middle.is_some_and(|middle| middle > 0.0));
@@ -96,7 +107,7 @@ fn chart(called: &str, heading: &str, quoted: &[&(&Arm, &Judged)]) -> Option<Cha
     let more = if rows.len() > 12 { format!("; and {} more", rows.len() - 12) } else { String::new() };
     drawn.then(|| Chart {
         name: slug(called),
-        title: heading.to_owned(),
+        title: if of_one { format!("{heading} ({})", what(metric)) } else { heading.to_owned() },
         note: String::new(),
         label: format!("{}{more}", told.join("; ")),
         drawn: Drawn::Rows(Rows {
@@ -120,20 +131,46 @@ fn arm_of(judged: &Judged) -> usize {
 /// Makes the table of every arm with every shown metric.
 fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
     let mut head = vec![Head::text(if report.of_cases() { "Case" } else { "Command" })];
-    head.extend(report.shown.iter().map(|key| Head::number(what(key))));
-    let row = |arm: &&Arm| {
+    // How often a case ran within one reading says nothing about its cost.
+    let keys: Vec<&String> = report.shown.iter().filter(|key| !key.starts_with("batch.")).collect();
+    let net_of = |arm: &Arm| cases::net(arm, tare_of(report.run, arm)?, "time.wall", report.run.terms.level);
+    let nets: Vec<Option<Net>> = arms.iter().map(|arm| net_of(arm)).collect();
+    let with_net = nets.iter().any(Option::is_some);
+    head.extend(with_net.then(|| Head::number("net wall time")));
+    head.extend(keys.iter().map(|key| Head::number(what(key))));
+    let row = |(arm, net): (&&Arm, &Option<Net>)| {
         let mut cells = vec![Cell::text(name(&arm.name))];
-        cells.extend(report.shown.iter().map(|key| matrix::cell(report, key, arm)));
+        cells.extend(with_net.then(|| net_cell(net.as_ref())));
+        cells.extend(keys.iter().map(|key| matrix::cell(report, key, arm)));
         cells
     };
-    let rows: Vec<Vec<Cell>> = arms.iter().map(row).collect();
+    let rows: Vec<Vec<Cell>> = arms.iter().zip(&nets).map(row).collect();
     let label = "Every arm with every metric".to_owned();
     let title = if report.of_cases() { "All cases" } else { "All commands" }.to_owned();
     let folded = (rows.len() > OPEN_ROWS).then(|| format!("All {} with every metric", rows.len()));
-    Section {
-        title,
-        folded,
-        parts: vec![Part::Table(Table { label, head, rows, stacks: true, ..Table::default() })],
+    let mut parts = vec![Part::Table(Table { label, head, rows, stacks: true, ..Table::default() })];
+    let note = "Net: less the tare, which is the same loop without the case. All other columns are as read.";
+    parts.extend(with_net.then(|| Part::Note(note.to_owned())));
+    Section { title, folded, parts }
+}
+
+/// Returns the cell of a time less the tare: a number, an upper bound, or a range.
+fn net_cell(net: Option<&Net>) -> Cell {
+    let time = |value: f64| quantity(value, &Unit::Nanoseconds);
+    let Some(net) = net else { return Cell::text("–") };
+    let range = format!("[{}, {}]", time(net.interval.low.max(0.0)), time(net.interval.high));
+    match net.below_resolution {
+        Some(limit) => Cell {
+            text: format!("< {}", time(limit)),
+            tail: Some(Span::new("below resolution", Tone::Same)),
+            ..Cell::default()
+        },
+        None if net.unknown => {
+            Cell { text: "?".to_owned(), tail: Some(Span::new(range, Tone::Open)), ..Cell::default() }
+        }
+        None => {
+            Cell { text: time(net.estimate), tail: Some(Span::new(range, Tone::Same)), ..Cell::default() }
+        }
     }
 }
 

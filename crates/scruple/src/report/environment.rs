@@ -30,7 +30,7 @@ pub fn section(run: &Run) -> Section {
 pub fn differences(report: &Report<'_>) -> Option<Section> {
     let environments = report.environments.as_ref()?;
     let text = |text: &Option<String>| text.as_ref().map_or("–".to_owned(), |text| sentence(text));
-    let rows: Vec<Vec<Cell>> = environments
+    let mut rows: Vec<Vec<Cell>> = environments
         .differences
         .iter()
         .map(|one| {
@@ -41,6 +41,9 @@ pub fn differences(report: &Report<'_>) -> Option<Section> {
             ]
         })
         .collect();
+    rows.extend(environments.commands.iter().map(|[reference, run]| {
+        ["the command", reference, run].map(|text| Cell::text(sentence(text))).into()
+    }));
     let mut parts: Vec<Part> = report.preface().iter().map(|line| Part::Words(sentence(line))).collect();
     let label = "What differs in the environment".to_owned();
     if !rows.is_empty() {
@@ -105,7 +108,7 @@ pub fn again(run: &Run) -> Option<Section> {
     }
     let text = shell_words::join(&words);
     (!text.is_empty()).then(|| Section {
-        title: "Do it again".to_owned(),
+        title: super::AGAIN.to_owned(),
         folded: None,
         parts: vec![Part::Code(super::code(&text))],
     })

@@ -35,12 +35,16 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
         Some(Parameter::Number(number)) => Some(*number),
         _ => scruple_core::judge::trailing_number(&arm.name).filter(|_| arm.params.is_empty()),
     };
-    let mut points: Vec<Point> = report
+    let mut measured: Vec<(Option<&str>, Point)> = report
         .run
         .arms_of(Role::Subject)
-        .filter_map(|arm| Some(Point::at(size(arm)?, report.estimate(arm, key)?.value)))
+        .filter_map(|arm| {
+            let point = Point::at(size(arm)?, report.estimate(arm, key)?.value);
+            Some((arm.version.as_deref(), point))
+        })
         .collect();
-    points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    measured.sort_by(|(_, one), (_, other)| one.x.total_cmp(&other.x));
+    let points: Vec<Point> = measured.iter().map(|(_, point)| *point).collect();
     let unit = report.run.arms_of(Role::Subject).find_map(|arm| arm.sample(key))?.unit.clone();
     let (first, last) = (points.first()?.x, points.last()?.x);
     // A metric that never changes needs no chart; the table of all metrics contains it.
@@ -54,8 +58,23 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
     let tall = least > 0.0 && most / least >= 8.0;
     let at =
         |share: f64| if wide { first * (last / first).powf(share) } else { first + (last - first) * share };
-    let mut layers =
-        vec![Layer { arm: 0, name: "measured".to_owned(), shape: Shape::Points, pieces: vec![points] }];
+    let mut versions: Vec<Option<&str>> = Vec::new();
+    for arm in report.run.arms_of(Role::Subject) {
+        let version = arm.version.as_deref();
+        if !versions.contains(&version) && measured.iter().any(|(of, _)| *of == version) {
+            versions.push(version);
+        }
+    }
+    let mut layers: Vec<Layer> = versions
+        .iter()
+        .enumerate()
+        .map(|(place, version)| Layer {
+            arm: place,
+            name: version.map_or("measured".to_owned(), |version| format!("measured @{}", name(version))),
+            shape: Shape::Points,
+            pieces: vec![measured.iter().filter(|(of, _)| of == version).map(|(_, point)| *point).collect()],
+        })
+        .collect();
     layers.extend(fits.iter().filter(|fit| fit.growth.form != Form::Other).enumerate().map(
         |(place, fit)| {
             let growth = &fit.growth;
@@ -65,7 +84,7 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
             let family =
                 if fit.family.is_empty() { String::new() } else { format!(" of {}", name(&fit.family)) };
             Layer {
-                arm: 1 + place % (COLOURS - 1),
+                arm: (versions.len() + place) % COLOURS,
                 name: match growth.form {
                     Form::Constant => format!("no growth{family}"),
                     form => format!("{}{family}", form_in(form, parameter)),

@@ -1,9 +1,10 @@
 //! The first line of a page: the verdicts in one sentence.
 
+use super::matrix::effect_alone;
 use super::{capital, what};
 use crate::show::page::{Span, Tone, name, sentence, tone};
 use crate::show::sentence as words;
-use crate::show::{Report, effect_text, verdict_words};
+use crate::show::{Report, verdict_words};
 use scruple_core::judge::{self, Judged};
 use scruple_core::stats::growth::Form;
 use scruple_core::subject::{Arm, Role};
@@ -38,6 +39,7 @@ pub fn of(report: &Report<'_>) -> Vec<Span> {
         many => counted(many),
     });
     spans.extend(besides(report, &quoted));
+    spans.extend(super::load::response_times(report, &quoted));
     spans.push(Span::plain("."));
     spans
 }
@@ -56,8 +58,9 @@ pub fn detail(report: &Report<'_>) -> Vec<String> {
 fn alone(report: &Report<'_>) -> Vec<Span> {
     let arms: Vec<&Arm> = report.run.arms_of(Role::Subject).collect();
     let [arm] = arms.as_slice() else {
+        let range = range(report, &arms).unwrap_or_default();
         return vec![Span::plain(format!(
-            "{} were measured; nothing is compared with anything",
+            "{} were measured{range}, and not compared",
             count(arms.len(), report)
         ))];
     };
@@ -76,6 +79,19 @@ fn alone(report: &Report<'_>) -> Vec<Span> {
         value(estimate.value),
         what(key)
     ))]
+}
+
+/// Says which of several arms cost the least and the most.
+fn range(report: &Report<'_>, arms: &[&Arm]) -> Option<String> {
+    let key = report.shown.first()?;
+    let mut known: Vec<(f64, &Arm)> =
+        arms.iter().filter_map(|arm| Some((report.estimate(arm, key)?.value, *arm))).collect();
+    known.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let ((least, cheapest), (most, dearest)) = (known.first()?, known.last()?);
+    let unit = &cheapest.sample(key)?.unit;
+    let (least, most) = (quantity(*least, unit), quantity(*most, unit));
+    let (cheapest, dearest) = (name(&cheapest.name), name(&dearest.name));
+    Some(format!(", from {least} (‘{cheapest}’) to {most} (‘{dearest}’) of {}", what(key)))
 }
 
 fn count(number: usize, report: &Report<'_>) -> String {
@@ -100,7 +116,7 @@ fn growth(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
 }
 
 /// Returns the versions of the arms and of their references, if each arm is compared with another version of itself.
-fn versions<'a>(few: &[&'a Judged]) -> Option<(&'a str, &'a str)> {
+pub fn versions<'a>(few: &[&'a Judged]) -> Option<(&'a str, &'a str)> {
     let pair = |judged: &'a Judged| {
         let (subject, version) = judged.arm.rsplit_once(" @")?;
         let (other, reference) = judged.reference.rsplit_once(" @")?;
@@ -121,15 +137,17 @@ fn clause(together: &[&Judged], named: impl Fn(&str) -> String) -> Span {
         return Span::new(format!("{} and {last} take the same {what}", others.join(", ")), Tone::Same);
     }
     let comparison = &judged.comparison;
-    let effect = effect_text(&judged.metric, comparison);
     let text = match comparison.verdict {
         Verdict::Same => format!("‘{arm}’ takes the same {what}"),
         Verdict::CantTell => format!("can’t tell for ‘{arm}’"),
-        _ => format!(
-            "‘{arm}’ is {} in {what} ({})",
-            verdict_words(&judged.metric, comparison),
-            effect.split(" [").next().unwrap_or_default()
-        ),
+        _ => match words::multiple(judged) {
+            Some((times, word)) => format!("‘{arm}’ is {times:.2} times as {word} in {what}"),
+            None => format!(
+                "‘{arm}’ is {} in {what} ({})",
+                verdict_words(&judged.metric, comparison),
+                effect_alone(judged)
+            ),
+        },
     };
     Span::new(text, tone(comparison))
 }
@@ -175,7 +193,7 @@ fn counted(many: &[&Judged]) -> Vec<Span> {
         (of(Tone::Better), Tone::Better, "better"),
         (of(Tone::Same), Tone::Same, "the same"),
         (other, Tone::Plain, "different"),
-        (of(Tone::Open), Tone::Open, "of which one can’t tell"),
+        (of(Tone::Open), Tone::Open, "can’t tell"),
     ];
     let mut spans = vec![Span::plain(format!("Of {} comparisons: ", many.len()))];
     for (count, tone, word) in parts.into_iter().filter(|(count, ..)| *count > 0) {
@@ -211,7 +229,7 @@ fn besides(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
                     "{} {} ({})",
                     what(&one.metric),
                     verdict_words(&one.metric, &one.comparison),
-                    effect_text(&one.metric, &one.comparison)
+                    effect_alone(one)
                 ),
                 Tone::Worse,
             ),

@@ -8,8 +8,10 @@ use crate::show::page::{
     Axis, Cell, Chart, Drawn, Field, Head, Heat, Layer, Part, Plot, Point, Scale, Section, Shade, Shape,
     Span, Table, Tone, name,
 };
+use scruple_core::judge::Judged;
 use scruple_core::subject::{Arm, LoadCourse, LoadSlice, Parameter, Role};
 use scruple_core::unit::{Unit, grouped, quantity};
+use scruple_core::verdict::Verdict;
 use std::collections::BTreeMap;
 
 /// The number of points through which a distribution is drawn.
@@ -79,6 +81,25 @@ pub fn void(report: &Report<'_>) -> Option<Span> {
     };
     let text = "Can’t tell how fast the servers answer: the generator itself was late in every window. ";
     (!servers.is_empty() && servers.iter().all(late)).then(|| Span::new(text, Tone::Open))
+}
+
+/// Writes the verdict about the response times of two servers, if the first line quotes another metric.
+pub fn response_times(report: &Report<'_>, quoted: &[&Judged]) -> Option<Span> {
+    let [one] = quoted else { return None };
+    if one.metric.starts_with("load.p") || !is_one(report) || void(report).is_some() {
+        return None;
+    }
+    let of_arm =
+        |key: &str| report.judged_of(&one.arm, key).filter(|_| report.shown.iter().any(|k| k == key));
+    let verdicts: Vec<Verdict> =
+        ["load.p50", "load.p99"].iter().filter_map(|key| Some(of_arm(key)?.comparison.verdict)).collect();
+    let all = |wanted: Verdict| !verdicts.is_empty() && verdicts.iter().all(|verdict| *verdict == wanted);
+    let said = match () {
+        () if all(Verdict::CantTell) => "; can’t tell whether response times differ",
+        () if all(Verdict::Same) => "; response times are the same",
+        () => return None,
+    };
+    Some(Span::new(said, Tone::Open))
 }
 
 /// Makes the section about response times.
@@ -198,11 +219,15 @@ fn over_time((place, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart>
         1 => " It stood still once.".to_owned(),
         more => format!(" It stood still {more} times."),
     };
+    let void = match course.windows.1 {
+        0 => "",
+        _ => " Void windows, in which the generator was late, are gaps.",
+    };
     let layer = |shape, pieces| Layer { arm: place % COLOURS, name: String::new(), shape, pieces };
     Some(Chart {
         name: slug(&format!("course-{arm_name}")),
         title: format!("{arm_name} over the run"),
-        note: format!("The line is p50, the shade goes up to p99.{stalls}"),
+        note: format!("The line is p50, the shade goes up to p99.{stalls}{void}"),
         label: spoken(&[(*place, arm, course)]),
         drawn: Drawn::Plot(Plot {
             x: Axis::linear("at", Unit::Nanoseconds),

@@ -2,11 +2,13 @@
 
 use super::what;
 use crate::show::page::{Cell, Head, Part, Section, Span, Table, Tone, name, sign, tone};
+use crate::show::sentence::multiple;
 use crate::show::{Report, effect_text, verdict_words};
+use scruple_core::evidence::Evidence;
 use scruple_core::judge::Judged;
 use scruple_core::metric::Quality;
 use scruple_core::subject::Arm;
-use scruple_core::unit::{exact, quantity};
+use scruple_core::unit::{self, change, exact, quantity};
 
 /// The largest number of arms that have a column each. With more, each arm has a row.
 pub const MOST_ARMS: usize = 8;
@@ -54,15 +56,22 @@ pub fn cell(report: &Report<'_>, key: &str, arm: &Arm) -> Cell {
     Cell { text: value, tail, ..Cell::default() }
 }
 
+/// Writes the effect of a comparison without its interval, with no more digits than it needs alone.
+pub fn effect_alone(judged: &Judged) -> String {
+    match judged.comparison.evidence {
+        Evidence::Interval { ref effect, .. } => change(effect.ratio),
+        _ => effect_text(&judged.metric, &judged.comparison),
+    }
+}
+
 /// Returns the sign, the effect and the words of a verdict.
 pub fn said(judged: &Judged) -> Span {
     let comparison = &judged.comparison;
     let (sign, word) = (sign(comparison), verdict_words(&judged.metric, comparison));
-    let effect = effect_text(&judged.metric, comparison);
-    let effect = effect.split(" [").next().unwrap_or_default();
-    let text = match tone(comparison) {
-        Tone::Same | Tone::Open => format!("{sign} {word}"),
-        _ => format!("{sign} {effect} {word}"),
+    let text = match (tone(comparison), multiple(judged)) {
+        (Tone::Same | Tone::Open, _) => format!("{sign} {word}"),
+        (_, Some((times, adverb))) => format!("{sign} {} as {adverb}", unit::times(times)),
+        (_, None) => format!("{sign} {} {word}", effect_alone(judged)),
     };
     Span::new(text, tone(comparison))
 }

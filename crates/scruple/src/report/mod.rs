@@ -16,14 +16,18 @@ pub mod verb;
 use crate::load::report::page as figures;
 use crate::show::Report;
 use crate::show::json::timestamp;
-use crate::show::page::{Cell, Head, Page, Part, Section, Table, Tone, name, sentence};
+use crate::show::page::{Cell, Fold, Head, Page, Part, Section, Table, Tone, name, sentence};
 use crate::show::sentence as words;
 use crate::show::sentence::measure;
 use scruple_core::budget::Kept;
 use scruple_core::judge;
-use scruple_core::run::{Run, State};
+use scruple_core::run::{Run, State, Warning};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::share;
+use std::collections::BTreeSet;
+
+/// The title of the section with the command that repeats a run.
+pub const AGAIN: &str = "Do it again";
 
 /// The number of arms with distinct colours.
 const COLOURS: usize = 5;
@@ -41,7 +45,7 @@ pub fn page_with(report: &Report<'_>, others: Vec<Section>) -> Page {
         kind: kind(report),
         verdict: lead::of(report),
         notes: notes(report),
-        warnings: run.warnings.iter().map(|warning| sentence(&warning.text)).collect(),
+        warnings: remarks(run),
         sections: Vec::new(),
     };
     let arms: Vec<&Arm> = run.arms_of(Role::Subject).collect();
@@ -67,6 +71,17 @@ pub fn page_with(report: &Report<'_>, others: Vec<Section>) -> Page {
     page
 }
 
+/// Returns the remarks of a run: first those about figures that are lost or doubtful, then advice on the method.
+fn remarks(run: &Run) -> Vec<String> {
+    let mut remarks: Vec<&Warning> = run.warnings.iter().collect();
+    remarks.sort_by_key(|one| match one.code.as_str() {
+        "void" => 0,
+        "turns" => 2,
+        _ => 1,
+    });
+    remarks.iter().map(|one| sentence(&one.text)).collect()
+}
+
 /// Returns the title of the document.
 pub fn title(run: &Run) -> String {
     let names: Vec<String> = run.arms_of(Role::Subject).take(3).map(|arm| name(&arm.name)).collect();
@@ -77,18 +92,27 @@ pub fn title(run: &Run) -> String {
 /// Returns the subject of the page, its time, and its run.
 fn kind(report: &Report<'_>) -> Vec<String> {
     let run = report.run;
-    let count = run.arms_of(Role::Subject).count();
+    // Versions of a subject are not counted as subjects.
+    let subject = |arm: &Arm| match arm.name.rsplit_once(" @") {
+        Some((subject, _)) if arm.version.is_some() => subject.to_owned(),
+        _ => arm.name.clone(),
+    };
+    let count = run.arms_of(Role::Subject).map(subject).collect::<BTreeSet<String>>().len();
     let what = match () {
         () if report.of_cases() => "case",
         () if load::is_one(report) => "server",
         () => "command",
     };
+    let arms = run.arms_of(Role::Subject).count();
+    let versions = if arms > count { format!(" at {} versions", arms / count) } else { String::new() };
     let plural = if count == 1 { "" } else { "s" };
     let about = match (&run.provenance.tool, report.side_by_side) {
         (Some(tool), _) => format!("{count} {what}{plural}, imported from {}", name(tool)),
         (None, false) => "Comparison of two runs".to_owned(),
         (None, true) if load::is_one(report) => format!("Load of {count} {what}{plural}"),
-        (None, true) if count > 1 => format!("Comparison of {count} {what}{plural}"),
+        (None, true) if !report.judged.is_empty() => {
+            format!("Comparison of {count} {what}{plural}{versions}")
+        }
         (None, true) => format!("Measurement of {count} {what}{plural}"),
     };
     let mut kind = vec![about];
@@ -143,12 +167,21 @@ fn panels(report: &Report<'_>, arms: &[&Arm]) -> Vec<Section> {
         |key: &&String| arms.iter().filter_map(|arm| arm.sample(key)).any(|sample| !sample.repeats());
     let mut keys: Vec<&String> = report.shown.iter().filter(varies).collect();
     keys.sort_by_key(|key| Some(*key) != first.as_ref());
-    let sections = keys.iter().enumerate().map(|(place, key)| {
-        let title = capital(&what(key));
-        let folded = (place > 0).then(|| format!("Differences, distributions and readings of {}", what(key)));
-        Section { title, folded, parts: panel::parts(report, key, arms) }
+    let Some((first, others)) = keys.split_first() else { return Vec::new() };
+    let mut sections = vec![Section {
+        title: capital(&what(first)),
+        folded: None,
+        parts: panel::parts(report, first, arms),
+    }];
+    let folds = others.iter().map(|key| {
+        let summary = format!("{}: differences, distributions, readings", capital(&what(key)));
+        Part::Fold(Fold { summary, parts: panel::parts(report, key, arms) })
     });
-    sections.collect()
+    let parts: Vec<Part> = folds.collect();
+    if !parts.is_empty() {
+        sections.push(Section { title: "Other metrics".to_owned(), folded: None, parts });
+    }
+    sections
 }
 
 /// Capitalizes the first letter of a text.
@@ -188,7 +221,11 @@ fn said(report: &Report<'_>) -> Option<Section> {
     let mut lines: Vec<String> = crate::show::few_readings::lines(report);
     lines.extend(crate::show::ranking::line(report));
     lines.extend(words::growth_lines(report));
-    lines.extend(words::tare_lines(report).iter().map(|line| line.trim().to_owned()));
+    // The tare of a case is a loop, whose cost is in the table of cases.
+    if !report.of_cases() {
+        let tare: Vec<String> = words::tare_lines(report).iter().map(|line| capital(line.trim())).collect();
+        lines.extend(Some(tare.join(" ")).filter(|line| !line.is_empty()));
+    }
     let lines: Vec<String> = lines.iter().map(|line| sentence(line)).collect();
     let section =
         || Section { title: "In words".to_owned(), folded: None, parts: vec![Part::List(lines.clone())] };
@@ -201,7 +238,7 @@ fn capital_cut(why: &str) -> String {
 }
 
 /// Makes a command from outside harmless: one line of limited length, which can be pasted.
-fn code(text: &str) -> String {
+pub fn code(text: &str) -> String {
     const LONGEST: usize = 8000;
     let text = scruple_core::harmless_text::plain(text);
     match text.chars().count() > LONGEST {

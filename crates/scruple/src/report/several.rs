@@ -57,9 +57,15 @@ fn together(reference: &Run, pages: Vec<(String, Page)>) -> Page {
     all
 }
 
-/// Converts a section into a folded part of another section, and makes the names of its charts unique.
-fn folded(tag: &str, mut section: Section) -> Part {
+/// Makes the names of the charts and tables of a section unique on a page of several runs.
+pub fn unique(tag: &str, mut section: Section) -> Section {
     section.parts.iter_mut().for_each(|part| renamed(tag, part));
+    section
+}
+
+/// Converts a section into a folded part of another section.
+fn folded(tag: &str, section: Section) -> Part {
+    let section = unique(tag, section);
     let summary = match section.folded {
         Some(summary) => format!("{}: {summary}", section.title),
         None => section.title,

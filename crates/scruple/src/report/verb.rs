@@ -79,7 +79,7 @@ fn found(args: &ReportArgs) -> Result<Page, Fault> {
         return Ok(leak::of(&run, &args.metrics));
     }
     let others = store.sections(&run.id)?;
-    Ok(page_with(&Report::of(&run, &args.metrics, &[]), others))
+    Ok(page_with(&Report::of(&run, &args.metrics, &run.terms.limits), others))
 }
 
 fn written(page: &Page, format: &str, args: &ReportArgs) -> Result<String, Fault> {

@@ -3,7 +3,7 @@
 use super::Report;
 use crate::inspect::report::memory;
 use crate::load::report::json;
-use scruple_core::budget::Checked;
+use scruple_core::budget::{Budget, Checked};
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
 use scruple_core::harmless_text::steers;
@@ -60,6 +60,8 @@ pub(crate) struct RunHead<'a> {
     looks: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     reference: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[Budget]>::is_empty")]
+    limits: &'a [Budget],
 }
 
 /// The fields that describe an arm, which are the same in every document.
@@ -206,6 +208,7 @@ pub(crate) fn run_head(run: &Run) -> RunHead<'_> {
         level: run.terms.level,
         looks: run.terms.looks,
         reference: run.terms.reference.as_deref(),
+        limits: &run.terms.limits,
     }
 }
 

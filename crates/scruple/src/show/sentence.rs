@@ -111,13 +111,20 @@ pub(crate) fn measure(key: &str) -> &str {
 fn difference(judged: &Judged, what: &str) -> String {
     let comparison = &judged.comparison;
     let effect = effect_of(comparison);
-    let faster = comparison.direction == Some(Direction::Better);
-    if in_times(judged) {
-        let (times, word) = if faster { (1.0 / effect, "fast") } else { (effect, "slow") };
+    if let Some((times, word)) = multiple(judged) {
         return format!("is {times:.2} times as {word} in {what} as");
     }
     let percent = (effect - 1.0).abs() * 100.0;
     format!("takes {percent:.1} % {} {what} than", if effect < 1.0 { less(&judged.metric) } else { "more" })
+}
+
+/// Returns how many times as fast or slow an arm is as its reference, if a multiple is easier to read than a change.
+pub(crate) fn multiple(judged: &Judged) -> Option<(f64, &'static str)> {
+    let effect = effect_of(&judged.comparison);
+    in_times(judged).then(|| match judged.comparison.direction {
+        Some(Direction::Better) => (1.0 / effect, "fast"),
+        _ => (effect, "slow"),
+    })
 }
 
 fn certainty(judged: &Judged) -> String {

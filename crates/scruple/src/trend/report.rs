@@ -65,7 +65,8 @@ fn one(points: &[Point], trend: &Trend, width: usize, out: &mut String) {
     match &trend.found {
         Ok(found) => changes(points, trend, found, columns, width, out),
         Err(Why::TooFew { have, need }) => {
-            let text = format!("{have} runs are too few to tell changes from noise: {need} are needed.");
+            let runs = if *have == 1 { "run is" } else { "runs are" };
+            let text = format!("{have} {runs} too few to tell changes from noise: {need} are needed.");
             let _ = writeln!(out, "  {DIM}{text}{DIM:#}");
         }
         Err(why) => _ = writeln!(out, "  {DIM}Nothing can be told: {why}.{DIM:#}"),

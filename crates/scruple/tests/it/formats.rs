@@ -43,7 +43,17 @@ fn json_holds_the_whole_run() {
         "argv": [],
         "margin": 0.02,
         "level": 0.95,
-        "looks": 1
+        "looks": 1,
+        "limits": [
+          {
+            "arm": "*",
+            "metric": "malloc.bytes",
+            "limit": {
+              "at_most": 4000.0
+            },
+            "text": "malloc.bytes<4kB"
+          }
+        ]
       },
       "provenance": {
         "machine_class": "scripted",

@@ -134,6 +134,22 @@ fn pages_of_loads_are_well() {
 }
 
 #[test]
+fn pages_of_gates_are_well() {
+    let place = Place::new();
+    let worse = arm(1.0, 2).with("counting", "malloc.bytes", |_| 5000.0);
+    place.script(&[("old", noisy_arm(1.0, 1, 0.01)), (HOSTILE[0], worse)]);
+    let words = ["check", "run", "--scripted", "script.json", "-n", "old", "-n", HOSTILE[0], "-r", "20"];
+    let more = ["--limit", "time.wall<1s", "--export", "gate.html", "true", "true 2"];
+    let answer = place.run(words.iter().chain(&more));
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    let text = place.read("gate.html");
+    for said in ["Gate exceeded: 1 regression", "<h2>What decides</h2>", "<h2>Limits</h2>", "Every reading"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    all_is_well(&[place.file("gate.html")]);
+}
+
+#[test]
 fn pages_of_histories_are_well() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
@@ -188,7 +204,7 @@ fn pages_of_searches_for_leaks_are_well() {
     let file = page(&place, "leak.html", &[]);
     let text = place.read("leak.html");
     assert!(text.contains("Search for leaks over 5 sizes of the work"), "{text}");
-    assert!(text.contains("grows with the work</span>: 40 B are kept for each unit of work"), "{text}");
+    assert!(text.contains("grows with the work</span>: 40\u{a0}B are kept for each unit of work"), "{text}");
     let listed = place.run(["report", "--svg", "list"]);
     assert!(listed.stdout.contains("growth-size"), "{}", listed.exchange());
     all_is_well(&[file]);

@@ -25,6 +25,7 @@ fn the_first_line_is_the_verdict_that_show_prints() {
     let shown = place.run(["show"]).stdout.replace('\n', " ");
     let sentence = "‘new’ takes 10.2 % more wall time than ‘old’ (95.2 % sure: ";
     let heading = page.split("<h1>").nth(1).and_then(|rest| rest.split("</h1>").next()).expect("a heading");
+    let heading = heading.replace('\u{a0}', " ");
     assert!(heading.contains(sentence) && shown.contains(sentence), "{heading}\n{shown}");
     assert!(heading.contains("class=\"worse\""), "{heading}");
 }

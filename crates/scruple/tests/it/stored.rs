@@ -303,3 +303,26 @@ fn runs_of_two_machines_share_their_counts_and_not_their_times() {
     let exceeded = place.run([&words[..], &["--limit", "time.wall<+3%"]].concat());
     assert_eq!(exceeded.code, 3, "{}", exceeded.exchange());
 }
+
+#[test]
+fn a_stored_run_keeps_its_limits() {
+    let place = Place::new();
+    let limits = ["-r", "12", "--limit", "malloc.bytes<4MB", "--limit", "time.wall<1ms", "true"];
+    let weighed = place.play(&[("true", arm(1.0, 1))], &limits);
+    assert_eq!(weighed.code, 1, "{}", weighed.exchange());
+    let of = |text: &str| text.lines().filter(|line| line.starts_with("Limit ")).count();
+    assert_eq!(of(&weighed.stdout), 2, "{}", weighed.stdout);
+    let shown = place.run(["show", "last"]);
+    assert_eq!(of(&shown.stdout), 2, "{}", shown.exchange());
+    assert_eq!(shown.code, 0, "a look at a run is no gate: {}", shown.exchange());
+    let page = place.run(["report", "-o", "page.md"]);
+    assert_eq!(page.code, 0, "{}", page.exchange());
+    let text = place.read("page.md");
+    let row = text.lines().find(|line| line.starts_with("| time.wall&lt;1ms |")).expect(&text);
+    assert!(row.contains("exceeded"), "{row}");
+    place.write("run.json", place.run(["show", "last", "--json"]).stdout);
+    let imported = place.run(["store", "import", "--store", "other.db", "run.json"]);
+    assert_eq!(imported.code, 0, "{}", imported.exchange());
+    let again = place.run(["show", "--store", "other.db", "last"]);
+    assert_eq!(of(&again.stdout), 2, "{}", again.exchange());
+}

@@ -4,21 +4,23 @@ pub mod badge;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+pub mod page;
 pub mod sarif;
 pub mod terminal;
 
 use super::explained::Origin;
-use super::summary::Summary;
+use super::summary::{Summary, Weighed};
 use crate::show::export::Formats;
 use scruple_core::unit::grouped;
 
 /// The formats of a gate, by the endings of their file names.
-pub const FORMATS: Formats<fn(&Summary) -> String, 5> = [
-    ("md", markdown::text),
-    ("json", json::text),
-    ("xml", junit::text),
-    ("sarif", sarif::text),
-    ("svg", badge::text),
+pub const FORMATS: Formats<fn(&Summary, &[Weighed]) -> String, 6> = [
+    ("html", page::text),
+    ("md", |summary, _| markdown::text(summary)),
+    ("json", |summary, _| json::text(summary)),
+    ("xml", |summary, _| junit::text(summary)),
+    ("sarif", |summary, _| sarif::text(summary)),
+    ("svg", |summary, _| badge::text(summary)),
 ];
 
 /// Returns the name of a function, and its additional cost with the place where the change touches it.

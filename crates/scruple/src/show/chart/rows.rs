@@ -4,6 +4,7 @@ use super::frame;
 use super::frame::{Towards, beyond, class, columns, key, labels, mark, percent, pixels};
 use super::scale::{Ruler, window};
 use crate::show::page::Scale;
+use crate::show::page::typeset::typeset;
 use crate::show::page::{Row, Rows, Tone};
 use maud::{Markup, html};
 use scruple_core::unit::{change, quantity};
@@ -11,6 +12,9 @@ use scruple_core::unit::{change, quantity};
 /// The heights of a row with readings, and of one with an interval only, in pixels.
 const HIGH: f64 = 64.0;
 const LOW: f64 = 26.0;
+
+/// The additional height of a row that says how many readings are outside the range.
+const BEYOND: f64 = 14.0;
 
 /// With more readings than this in a row, its dots are small and faint.
 const MANY: usize = 400;
@@ -44,8 +48,12 @@ fn ruler(rows: &Rows) -> Ruler<'_> {
     Ruler::new(&rows.axis, range, (0.03, 0.03))
 }
 
-fn height(row: &Row) -> f64 {
-    if row.dots.is_empty() { LOW } else { HIGH }
+fn height(row: &Row, ruler: &Ruler<'_>) -> f64 {
+    match row.dots.is_empty() {
+        true => LOW,
+        false if row.dots.iter().all(|dot| ruler.shows(dot.value)) => HIGH,
+        false => HIGH + BEYOND,
+    }
 }
 
 /// Draws the rows for a page. Names are at the left and figures at the right; on narrow screens both are above the row.
@@ -64,14 +72,14 @@ pub(crate) fn draw(rows: &Rows, label: &str, tooltips: bool) -> Markup {
                 div.r {
                     div.what { (key(row.arm)) (row.name) }
                     div.plot {
-                        svg.chart width="100%" height=(height(row)) role="img" aria-label=(spoken(rows, row)) {
+                        svg.chart width="100%" height=(height(row, &ruler)) role="img" aria-label=(spoken(rows, row)) {
                             (body(rows, row, &ruler, tooltips))
                         }
                     }
                     div.fig {
-                        @if !row.figure.is_empty() { b { (row.figure) } " " }
-                        @if !row.interval_text.is_empty() { small { (row.interval_text) } }
-                        @if !row.tail.text.is_empty() { div class=(tone(row.tail.tone)) { (row.tail.text) } }
+                        @if !row.figure.is_empty() { b { (typeset(&row.figure)) } " " }
+                        @if !row.interval_text.is_empty() { small { (typeset(&row.interval_text)) } }
+                        @if !row.tail.text.is_empty() { div class=(tone(row.tail.tone)) { (typeset(&row.tail.text)) } }
                     }
                 }
             }
@@ -90,14 +98,14 @@ pub(crate) fn picture(rows: &Rows) -> (Markup, f64) {
     let mut places = Vec::new();
     for row in &rows.rows {
         places.push(at + 18.0);
-        at += 18.0 + height(row) + 8.0;
+        at += 18.0 + height(row, &ruler) + 8.0;
     }
     let markup = html! {
         @for (row, y) in rows.rows.iter().zip(&places) {
             svg x="0" y=(pixels(y - 14.0)) width="26" height="12" overflow="visible" { (key(row.arm)) }
             text x="34" y=(pixels(y - 5.0)) { (row.name) }
             text x="100%" y=(pixels(y - 5.0)) text-anchor="end" { (row.figure) " " (row.interval_text) "  " (row.tail.text) }
-            svg x="0" y=(pixels(*y)) width="100%" height=(height(row)) overflow="visible" { (body(rows, row, &ruler, true)) }
+            svg x="0" y=(pixels(*y)) width="100%" height=(height(row, &ruler)) overflow="visible" { (body(rows, row, &ruler, true)) }
         }
         (labels(&ticks, at + 12.0))
     };
@@ -137,7 +145,7 @@ fn spoken(rows: &Rows, row: &Row) -> String {
 }
 
 fn body(rows: &Rows, row: &Row, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
-    let high = height(row);
+    let high = height(row, ruler);
     let ticks = ruler.ticks();
     html! {
         rect.band width="100%" height=(high) rx="4" {}
@@ -151,7 +159,7 @@ fn body(rows: &Rows, row: &Row, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
             line.zero x1=(x) x2=(x) y1="0" y2=(high) {}
         }
         (dots(rows, row, ruler, tooltips))
-        (estimate(rows, row, ruler, if row.dots.is_empty() { high / 2.0 } else { high - 10.0 }))
+        (estimate(rows, row, ruler, if row.dots.is_empty() { high / 2.0 } else { HIGH - 10.0 }))
     }
 }
 
@@ -189,13 +197,10 @@ fn dots(rows: &Rows, row: &Row, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
             (beyond(x, y(*index), *towards, row.arm, Some(&title(dot.block, dot.value))))
         }
         @if above.clone().count() > 0 {
-            // The text is placed in the half that does not contain the estimate.
-            @let (x, anchor) = if row.middle.is_some_and(|middle| ruler.place(middle) > 0.5) { ("0.5%", "start") } else { ("99.5%", "end") };
-            text.tick.halo x=(x) y=(pixels(HIGH - 6.0)) text-anchor=(anchor) { (above.count()) " beyond, up to " (text(rows, most)) }
+            text.tick x="99.5%" y=(pixels(HIGH + BEYOND - 5.0)) text-anchor="end" { (above.count()) " beyond, up to " (text(rows, most)) }
         }
         @if below.clone().count() > 0 {
-            @let (x, anchor) = if row.middle.is_some_and(|middle| ruler.place(middle) > 0.5) { ("0.5%", "start") } else { ("99.5%", "end") };
-            text.tick.halo x=(x) y="10" text-anchor=(anchor) { (below.count()) " beyond, down to " (text(rows, least)) }
+            text.tick x="0.5%" y=(pixels(HIGH + BEYOND - 5.0)) { (below.count()) " beyond, down to " (text(rows, least)) }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A page for browsers: one self-contained file without scripts. The markup library escapes every text.
 
+use super::typeset::typeset;
 use super::{Cell, Fold, Page, Part, Section, Span, Table, Tone};
 use crate::show::chart::{self, MOST_TOOLTIPS, frame, rows::tone};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -31,8 +32,8 @@ pub(crate) fn text(page: &Page) -> String {
                 header {
                     p.kind { @for (index, part) in page.kind.iter().enumerate() { @if index > 0 { " · " } (part) } }
                     h1 { @for span in &page.verdict { (words(span)) } }
-                    @for note in &page.notes { p.note { (note) } }
-                    @for warning in &page.warnings { p.warn { b { "! " } (warning) } }
+                    @for note in &page.notes { p.note { (typeset(note)) } }
+                    (warnings(&page.warnings))
                 }
                 main { @for section in &page.sections { (section_of(section, tooltips)) } }
                 footer { "Scruple " (env!("CARGO_PKG_VERSION")) " · This page fetches nothing and runs no script." }
@@ -42,10 +43,25 @@ pub(crate) fn text(page: &Page) -> String {
     markup.into_string() + "\n"
 }
 
+/// The largest number of remarks that are not folded.
+const OPEN_WARNINGS: usize = 3;
+
+/// Writes the remarks. If there are many, the first ones are shown, and the others are folded.
+fn warnings(all: &[String]) -> Markup {
+    // A fold for one remark would take as much room as the remark.
+    let open = if all.len() > OPEN_WARNINGS + 1 { OPEN_WARNINGS } else { all.len() };
+    let (open, folded) = all.split_at(open);
+    let each = |texts: &[String]| html! { @for text in texts { p.warn { b { "! " } (typeset(text)) } } };
+    html! {
+        (each(open))
+        @if !folded.is_empty() { details.warnings { summary { (folded.len()) " more remarks" } (each(folded)) } }
+    }
+}
+
 fn words(span: &Span) -> Markup {
     match span.tone {
-        Tone::Plain => html! { (span.text) },
-        other => html! { span class=(tone(other)) { (span.text) } },
+        Tone::Plain => html! { (typeset(&span.text)) },
+        other => html! { span class=(tone(other)) { (typeset(&span.text)) } },
     }
 }
 
@@ -64,9 +80,9 @@ fn section_of(section: &Section, tooltips: bool) -> Markup {
 fn part_of(part: &Part, tooltips: bool) -> Markup {
     html! {
         @match part {
-            Part::Words(text) => p { (text) },
-            Part::Note(text) => p.note { (text) },
-            Part::List(lines) => ul { @for line in lines { li { (line) } } },
+            Part::Words(text) => p { (typeset(text)) },
+            Part::Note(text) => p.note { (typeset(text)) },
+            Part::List(lines) => ul { @for line in lines { li { (typeset(line)) } } },
             Part::Code(text) => pre tabindex="0" { (text) },
             Part::Table(table) => (table_of(table)),
             Part::Chart(one) => (chart_of(one, tooltips)),
@@ -84,7 +100,7 @@ fn chart_of(one: &super::Chart, tooltips: bool) -> Markup {
         figure {
             figcaption {
                 h3 { (one.title) }
-                @if !one.note.is_empty() { p.note { (one.note) } }
+                @if !one.note.is_empty() { p.note { (typeset(&one.note)) } }
                 (legend(one))
             }
             (chart::draw(one, tooltips))
@@ -167,14 +183,16 @@ fn cell_of(table: &Table, place: usize, cell: &Cell) -> Markup {
     let head = table.head.get(place);
     let number = head.is_some_and(|head| head.number);
     let said = table.stacks || table.orders.len() > 1;
+    // A column of texts may hold commands, which must remain as they are.
+    let value = if number { typeset(&cell.text) } else { cell.text.clone() };
     let text = html! {
         @match &cell.link {
             Some(link) => a href=(link) { (cell.text) },
-            None if !table.stacks && cell.tone == Tone::Plain => (cell.text),
-            None => span class={ "v " (tone(cell.tone)) } { (cell.text) },
+            None if !table.stacks && cell.tone == Tone::Plain => (value),
+            None => span class={ "v " (tone(cell.tone)) } { (value) },
         }
         @if !cell.course.is_empty() { (chart::small::line(&cell.course)) }
-        @if let Some(tail) = &cell.tail { " " span class={ "e " (tone(tail.tone)) } { (tail.text) } }
+        @if let Some(tail) = &cell.tail { " " span class={ "e " (tone(tail.tone)) } { (typeset(&tail.text)) } }
     };
     html! {
         @if place == 0 {

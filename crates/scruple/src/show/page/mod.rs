@@ -7,6 +7,7 @@ pub mod html;
 pub mod json;
 pub mod markdown;
 pub mod terminal;
+pub mod typeset;
 
 pub use chart::{
     Axis, Chart, Dot, Drawn, Event, Field, Heat, Layer, Place, Plot, Point, Row, Rows, Scale, Shade, Shape,

@@ -174,8 +174,9 @@ fn plot_of(plot: &Plot, width: usize, out: &mut String) {
     let mut layers: Vec<&Layer> = plot.layers.iter().collect();
     layers.retain(|layer| layer.pieces.iter().any(|piece| !piece.is_empty()));
     // The dots of several arms cannot be distinguished in one picture; those of the courses of one series can.
-    let together = if plot.x.places.is_empty() { 1 } else { layers.len().max(1) };
-    for layers in layers.chunks(together) {
+    let series = !plot.x.places.is_empty();
+    // Layers without names belong to one arm, such as the points and the interval around them.
+    for layers in layers.chunk_by(|one, other| series || (one.name.is_empty() && other.name.is_empty())) {
         let mut canvas = Canvas::new(columns);
         for (layer, piece) in
             layers.iter().flat_map(|layer| layer.pieces.iter().map(move |piece| (layer, piece)))

@@ -4,6 +4,7 @@
 use super::{ImportError, Imported, clean, moment};
 use crate::show::json::SCHEMA;
 use crate::store::{Entry, StoredHistory};
+use scruple_core::budget::Budget;
 use scruple_core::history::Version;
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::provenance::Provenance;
@@ -90,6 +91,8 @@ struct RunHead {
     looks: u32,
     #[serde(default)]
     reference: Option<String>,
+    #[serde(default)]
+    limits: Vec<Budget>,
 }
 
 #[derive(Deserialize)]
@@ -163,6 +166,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
         level: share(run.level, "run.level")?,
         looks: run.looks.max(1),
         reference: run.reference,
+        limits: run.limits.into_iter().map(limit).collect(),
     };
     let arms = document.arms.into_iter().map(arm).collect::<Result<Vec<Arm>, ImportError>>()?;
     if arms.is_empty() && document.history.is_none() {
@@ -194,6 +198,11 @@ fn check_versions(versions: &[Version], arms: &[Arm]) -> Result<(), ImportError>
         Some(arm) => Err(ImportError::of(&arm.name, "its version is none of history.versions".to_owned())),
         None => Ok(()),
     }
+}
+
+fn limit(one: Budget) -> Budget {
+    let against = one.against.map(|case| clean(&case));
+    Budget { arm: clean(&one.arm), metric: clean(&one.metric), text: clean(&one.text), against, ..one }
 }
 
 fn arm(one: OfArm) -> Result<Arm, ImportError> {

@@ -72,7 +72,7 @@ fn table(loads: &Loads) -> Option<Table> {
         [Some(first), Some(second), ..] if *first > 0.0 && *second > 0.0 => Some(second / first),
         _ => None,
     };
-    head.extend(several.then(|| Head::number("second to first")));
+    head.extend(several.then(|| Head::number("change")));
     head.push(Head::text("source"));
     let line = |key: &&str| {
         let mut cells = vec![Cell::text(title(key))];

@@ -1,0 +1,122 @@
+//! Writes the gate as a page: what decided, where it comes from, and every reading of the runs.
+
+use super::origin_words;
+use super::terminal::words;
+use crate::check::summary::{Row, Summary, Weighed};
+use crate::report::several::unique;
+use crate::report::{capital, of_run, page};
+use crate::show::Report;
+use crate::show::page::{Cell, Head, Page, Part, Section, Span, Table, Tone, html, name, sentence};
+use scruple_core::budget::Kept;
+use scruple_core::gate::Outcome;
+
+/// Writes the page as HTML.
+pub fn text(summary: &Summary, weighed: &[Weighed]) -> String {
+    html::text(&of(summary, weighed))
+}
+
+fn of(summary: &Summary, weighed: &[Weighed]) -> Page {
+    let between = summary.labels.as_ref().map(|[base, head]| format!("{} → {}", name(base), name(head)));
+    let mut kind = vec!["Gate".to_owned()];
+    kind.extend(between.clone());
+    kind.extend(weighed.first().map(|one| of_run(&one.run)).unwrap_or_default());
+    let mut sections = vec![decided(summary)];
+    sections.extend(limits(summary));
+    sections.extend(origins(summary));
+    sections.extend(informs(summary));
+    for one in weighed {
+        let page = page(&Report::of(&one.run, &[], &[]));
+        let tag = name(&one.run.id);
+        // The command that repeats a run would not repeat the gate.
+        let own = page.sections.into_iter().filter(|section| section.title != crate::report::AGAIN);
+        sections.extend(own.map(|section| if weighed.len() > 1 { unique(&tag, section) } else { section }));
+    }
+    if !summary.repeat.is_empty() {
+        let parts = vec![Part::Code(crate::report::code(&summary.repeat))];
+        sections.push(Section { title: crate::report::AGAIN.to_owned(), folded: None, parts });
+    }
+    sections.retain(|section| !section.parts.is_empty());
+    Page {
+        title: format!("Gate {}", between.unwrap_or_default()).trim().to_owned(),
+        kind,
+        verdict: vec![Span::new(sentence(&summary.headline()), tone(summary.kept))],
+        notes: summary.facts.iter().chain(Some(&summary.varying)).map(|fact| sentence(fact)).collect(),
+        warnings: summary.remarks.iter().map(|remark| sentence(&remark.text)).collect(),
+        sections,
+    }
+}
+
+fn tone(kept: Kept) -> Tone {
+    match kept {
+        Kept::Yes => Tone::Better,
+        Kept::No => Tone::Worse,
+        Kept::CantTell => Tone::Open,
+    }
+}
+
+fn decided(summary: &Summary) -> Section {
+    let rows = summary.rows.iter().filter(|row| row.finding.gates);
+    Section { title: "What decides".to_owned(), folded: None, parts: table("Metrics that decide", rows) }
+}
+
+fn informs(summary: &Summary) -> Option<Section> {
+    let rows = summary.rows.iter().filter(|row| !row.finding.gates);
+    let parts = table("Metrics that inform", rows);
+    let title = "What only informs".to_owned();
+    (!parts.is_empty()).then_some(Section { title, folded: None, parts })
+}
+
+fn table<'a>(label: &str, rows: impl Iterator<Item = &'a Row>) -> Vec<Part> {
+    let rows: Vec<Vec<Cell>> = rows.map(cells).collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut head: Vec<Head> = ["Subject", "Metric", "Result"].map(Head::text).into();
+    head.extend(["Before", "After", "Change"].map(Head::number));
+    vec![Part::Table(Table { label: label.to_owned(), head, rows, stacks: true, ..Table::default() })]
+}
+
+fn cells(row: &Row) -> Vec<Cell> {
+    let tone = match row.finding.outcome {
+        Outcome::Regression => Tone::Worse,
+        Outcome::Improvement => Tone::Better,
+        Outcome::CantTell => Tone::Open,
+        Outcome::Accepted | Outcome::Same => Tone::Same,
+    };
+    let why = row.finding.why.as_ref().map(|why| Span::new(sentence(&why.to_string()), Tone::Same));
+    vec![
+        Cell::text(name(&row.finding.subject)),
+        Cell::text(sentence(&row.title)),
+        Cell { tail: why, ..Cell::toned(capital(words(row).trim_start_matches("informs: ")), tone) },
+        Cell::text(sentence(&row.before)),
+        Cell::text(sentence(&row.after)),
+        Cell::text(sentence(&row.change)),
+    ]
+}
+
+fn limits(summary: &Summary) -> Option<Section> {
+    let rows = summary.limits.iter().map(|limit| {
+        let accepted = limit.accepted.as_ref().map(|why| format!("; accepted: {why}")).unwrap_or_default();
+        vec![
+            Cell::text(sentence(&limit.text)),
+            Cell::text(name(&limit.arm)),
+            Cell::toned(limit.kept.word(), tone(limit.kept)),
+            Cell::text(sentence(&format!("{}{accepted}", limit.found))),
+        ]
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    let head = ["Limit", "Subject", "Result", "Found"].map(Head::text).into();
+    let label = "Limits of the gate".to_owned();
+    let parts = vec![Part::Table(Table { label, head, rows, stacks: true, ..Table::default() })];
+    (!summary.limits.is_empty()).then(|| Section { title: "Limits".to_owned(), folded: None, parts })
+}
+
+fn origins(summary: &Summary) -> Option<Section> {
+    let line = |origin| {
+        let (function, more) = origin_words(origin);
+        sentence(&format!("{} of {}: {function} ({more})", origin.metric, origin.subject))
+    };
+    let lines: Vec<String> = summary.origins.iter().map(line).collect();
+    let title = "Where it comes from".to_owned();
+    (!lines.is_empty()).then(|| Section { title, folded: None, parts: vec![Part::List(lines)] })
+}
