@@ -46,6 +46,22 @@ impl Bounds {
         Bounds { value: self.value.max(least), interval: self.interval.map(raised) }
     }
 
+    /// Lowers the value and the ends of the interval to those of another figure, of which this is a part.
+    ///
+    /// ```
+    /// use scruple_core::per_request::Bounds;
+    /// use scruple_core::stats::Interval;
+    ///
+    /// let of = |value, low, high| Bounds { value, interval: Some(Interval { low, high, level: 0.95 }) };
+    /// assert_eq!(of(15.0, 12.0, 18.0).at_most(of(13.0, 11.0, 14.0)), of(13.0, 12.0, 14.0));
+    /// ```
+    pub fn at_most(self, whole: Bounds) -> Bounds {
+        let most = whole.interval.map_or(f64::INFINITY, |interval| interval.high);
+        let lowered =
+            |Interval { low, high, level }| Interval { low: low.min(most), high: high.min(most), level };
+        Bounds { value: self.value.min(whole.value), interval: self.interval.map(lowered) }
+    }
+
     /// Whether the interval excludes zero.
     pub fn is_certain(self) -> bool {
         self.interval.is_some_and(|interval| interval.low > 0.0 || interval.high < 0.0)

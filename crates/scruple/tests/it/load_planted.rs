@@ -3,7 +3,6 @@
 use crate::programs::{has_valgrind, skip};
 use crate::support::{Answer, Place, at, free_port};
 use scruple_core::unit;
-use serde_json::Value;
 use std::process::Command;
 
 /// `server PORT STEPS LEAK PAUSE`: for each request, makes STEPS steps and keeps LEAK bytes. At every hundredth request
@@ -151,9 +150,10 @@ fn a_limit_does_not_pass_over_one_stall() {
         // A window is void if the machine kept the generator from its core: nothing is known of the server then.
         let valid = at(&json, "/load/servers/0/valid") == true;
         if valid && limit.starts_with("load.max") {
-            let found = at(&json, "/limits/0/found");
+            // Bounds follow if the machine delayed the generator.
+            let found = at(&json, "/limits/0/found").as_str().expect("a text");
             let told = unit::quantity(longest, &unit::Unit::Nanoseconds);
-            assert_eq!(found, &Value::String(told), "{}", answer.exchange());
+            assert!(found.starts_with(&told), "{}", answer.exchange());
         }
         // A single response can exceed `load.max`. Percentiles stay undecided, because one stall does not tell how
         // often stalls occur.

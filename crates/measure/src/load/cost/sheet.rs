@@ -378,7 +378,7 @@ fn row(reading: &Reading, windows: &[Window], idle: &[(String, f64)]) -> Row {
 }
 
 /// Marks user and system time as absent if they are too uncertain: the kernel divides processor time by ticks, and
-/// too few ticks may have fallen into the windows.
+/// too few ticks may have fallen into the windows. Neither is more than the whole.
 fn divide_by_ticks(rows: &mut [Row]) {
     let each = |row: &Row| row.cost.as_ref().ok().map(|cost| cost.each);
     let Some(whole) = rows.iter().find(|row| row.key == "time.cpu").and_then(each) else { return };
@@ -389,6 +389,8 @@ fn divide_by_ticks(rows: &mut [Row]) {
         if each(row).is_some_and(vague) {
             row.cost =
                 Err("the kernel counts it in ticks, too few of which fell into the windows".to_owned());
+        } else if let Ok(cost) = &mut row.cost {
+            cost.each = cost.each.at_most(whole);
         }
     }
 }
