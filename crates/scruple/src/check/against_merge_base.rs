@@ -4,7 +4,7 @@
 use super::args::RevisionArgs;
 use super::explained;
 use super::summary::{Weighed, check_limits};
-use super::verb::{Context, asked, before, conclude, stopped, wants_instructions};
+use super::verb::{Context, asked, before, conclude, counts_decide, stopped, wants_instructions};
 use crate::bench;
 use crate::bench::suite::{Selection, Side, Suite, SuiteEffort};
 use crate::cli::values;
@@ -224,5 +224,6 @@ fn sampling(args: &RevisionArgs) -> SamplingArgs {
         count_only: false,
         memory_map: false,
         requested_peak: false,
+        counts_decide: counts_decide(&args.gate.gate),
     }
 }

@@ -14,6 +14,7 @@ use crate::load;
 use crate::show::export::{names, writer};
 use crate::show::{declared, output};
 use scruple_core::gate::Rules;
+use scruple_core::metric::{METRICS, Pass};
 use std::path::Path;
 
 /// The metric that is otherwise only counted on request. It is among those that decide by default.
@@ -40,6 +41,7 @@ pub fn asked(gate: &[String], metrics: &[String]) -> Vec<String> {
 
 fn commands(mut of: OfCommands) -> Result<Code, Fault> {
     before(&of.run.results, &of.gate.gate)?;
+    of.run.sampling.counts_decide = counts_decide(&of.gate.gate);
     of.run.sampling.metrics = asked(&of.gate.gate, &of.run.sampling.metrics);
     let taken = command::verb::take(&of.run)?;
     let fault = stopped(taken.result, &taken.writer.fault);
@@ -134,6 +136,14 @@ pub fn conclude(
         return Err(Fault { code: fault.code, message: fault.message.clone() });
     }
     Ok(summary.kept.into())
+}
+
+/// Whether a gate with these metrics needs the counting pass.
+pub fn counts_decide(gate: &[String]) -> bool {
+    let counted = |pattern: &String| {
+        METRICS.iter().any(|metric| metric.pass == Pass::Counting && metric.matches(pattern))
+    };
+    gate.is_empty() || gate.iter().any(counted)
 }
 
 /// Whether these metrics include instructions.

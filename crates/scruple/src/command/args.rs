@@ -103,6 +103,9 @@ pub struct SamplingArgs {
     /// DHAT does, instead of those that the allocator handed out.
     #[arg(long, conflicts_with = "time_only", hide_short_help = true)]
     pub requested_peak: bool,
+    /// Whether counts decide a gate, so that they are read often enough even beyond the budget.
+    #[arg(skip)]
+    pub counts_decide: bool,
 }
 
 /// What surrounds each run.

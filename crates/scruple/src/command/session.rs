@@ -45,6 +45,8 @@ pub struct Effort {
     pub passes: Passes,
     /// Whether each subject is launched once more to watch its memory.
     pub memory_map: bool,
+    /// Whether counts decide a gate, so that they are read often enough even beyond the budget.
+    pub counts_decide: bool,
 }
 
 /// The number of blocks before the first look at the verdicts.

@@ -199,6 +199,7 @@ fn sampling(args: &CompareArgs) -> SamplingArgs {
         count_only: false,
         memory_map: false,
         requested_peak: false,
+        counts_decide: false,
     }
 }
 

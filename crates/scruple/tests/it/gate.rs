@@ -144,6 +144,25 @@ fn what_cannot_be_told_is_neither_kept_nor_exceeded() {
 }
 
 #[test]
+fn counts_that_decide_are_read_often_enough_even_beyond_the_budget() {
+    let place = Place::new();
+    let check = |new: Arm, more: &[&str]| {
+        place.script(&[("old", arm(1.0, 1)), ("new", new)]);
+        let words = ["check", "run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", "new"];
+        let answer =
+            place.run(words.iter().chain(&["--budget", "1ms"]).chain(more).chain(&["true", "true new"]));
+        (answer.code, answer.exchange())
+    };
+    let (code, said) = check(bytes(arm(1.0, 2), 4097.0), &[]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("malloc bytes  4,096 B → 4,097 B"), "{said}");
+    let (code, said) = check(arm(1.0, 2), &[]);
+    assert_eq!(code, 0, "{said}");
+    let (code, said) = check(arm(1.0, 2), &["--gate", "time.cpu"]);
+    assert_eq!(code, 3, "three blocks of times do not decide: {said}");
+}
+
+#[test]
 fn a_limit_decides_beside_the_metrics() {
     let place = Place::new();
     let gate = |limit: &str| scripted(&place, arm(1.0, 1), arm(1.1, 2), &["--limit", limit]).code;

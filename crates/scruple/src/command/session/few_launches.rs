@@ -5,7 +5,7 @@
 //! would stop as soon as one is favourable.
 
 use super::{CommandPasses, Effort, Stop};
-use scruple_core::evidence::{DIFFER, MOST_OF_FEW};
+use scruple_core::evidence::{DIFFER, MOST_OF_FEW, REPEATED};
 use scruple_core::judge;
 use scruple_core::metric::{METRICS, Metric, Pass};
 use scruple_core::sample::{Figure, Reading};
@@ -50,16 +50,20 @@ impl CommandPasses {
     /// Runs the instruments. Each is attached to launches of its own.
     pub fn counting_pass(&mut self, effort: &Effort, time: Duration) -> Result<(), Stop> {
         let instruments = self.weigher.counting_launches();
-        if effort.at_least.is_none() && !self.affords(effort, time * instruments) {
+        let bounded = effort.at_least.is_none() && !effort.counts_decide;
+        if bounded && !self.affords(effort, time * instruments) {
             self.leave_out(Pass::Counting, "the budget was spent before the counting pass: raise --budget");
             return Ok(());
         }
-        let rounds = self.rounds(effort, COUNTING, time * instruments);
+        // A gate whose counts were read too few times cannot tell. Equal counts take two rounds; only instruments whose
+        // counts differ take a third.
+        let (least, least_if_open) = if effort.counts_decide { (REPEATED as u32, COUNTING) } else { (1, 1) };
+        let rounds = self.rounds(effort, COUNTING, time * instruments).max(least);
         let before = self.spent;
         self.attach(0..rounds, |_| true)?;
         let most = self.rounds(effort, ENOUGH, time * instruments);
         let most = most.max(self.differing(effort, rounds, (self.spent - before) / rounds));
-        self.attach_again(rounds..most)
+        self.attach_again(rounds..most.max(least_if_open))
     }
 
     /// Takes rounds of the counting pass with these instruments. A round attaches each of them once.
