@@ -56,7 +56,7 @@ def weigh(scruple, place, env):
         git("add", "-A")
         git("commit", "-q", "-m", text)
     store = place / "store.db"
-    words = [scruple, "history", "--repo", repository, "--build", "true", "--artifact", "app", "--runs", "6",
+    words = [scruple, "history", "--repo", repository, "--build", "true", "--artifact", "app", "--rounds", "6",
              "--time-only", "--all", "--store", store, "--", "./app"]
     done = subprocess.run([str(word) for word in words], cwd=place, env=env, capture_output=True, text=True)
     if done.returncode:

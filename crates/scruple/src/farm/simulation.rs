@@ -72,8 +72,15 @@ fn makespan(units: &[f64], nodes: usize) -> f64 {
 }
 
 fn simulate(world: &World, costs: &Costs, nodes: usize) -> Outcome {
-    let effort =
-        HistoryEffort { adaptive: true, fill: false, rounds: 10, suspects: 20, budget: None, builds: 1 };
+    let effort = HistoryEffort {
+        adaptive: true,
+        fill: false,
+        launches: None,
+        rounds: 10,
+        suspects: 20,
+        budget: None,
+        builds: 1,
+    };
     let graph: Graph = (0..world.versions)
         .map(|version| version.checked_sub(1).into_iter().collect::<Vec<usize>>())
         .collect();

@@ -160,6 +160,9 @@ pub struct Measure {
     /// The number of rounds that the user gave, if any. The memory pass then has as many launches as this allows,
     /// however long they take.
     pub by_number: Option<u32>,
+    /// The number of launches of each command in all passes together, if the user gave one.
+    #[serde(default)]
+    pub launches: Option<u32>,
     /// Whether a version is wrong if its output differs from that of the first version.
     pub same_output: bool,
     /// Whether only time is measured.

@@ -214,6 +214,7 @@ fn measure(
     let effort = HistoryEffort {
         adaptive: false,
         fill: false,
+        launches: measure.launches,
         rounds: measure.by_number.unwrap_or(u32::MAX),
         suspects: 0,
         budget: measure.by_number.is_none().then_some(Duration::MAX),

@@ -200,8 +200,11 @@ pub struct BuildArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Sampling")]
 pub struct EffortArgs {
-    /// Launch every version exactly this many times for time.
-    #[arg(short, long = "runs", alias = "rounds", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Launch each command of every version at most this many times, in all passes together.
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: Option<u32>,
+    /// Launch every version exactly this many times for time, and for memory and counts besides.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "runs", hide_short_help = true)]
     pub rounds: Option<u32>,
     /// Build each version N times, in turns and each time with --clean, to compare build costs
     ///

@@ -3,6 +3,7 @@
 mod builds;
 mod do_unit;
 mod forecast;
+mod given_launches;
 mod journal;
 mod known;
 mod rebuilding;
@@ -23,6 +24,7 @@ use crate::progress::Progress;
 use crate::store::{Entry, Store, StoredHistory};
 use builds::Builds;
 use forecast::Forecast;
+use given_launches::GivenLaunches;
 use journal::Journal;
 use refinement::{Suspected, differ};
 use scruple_core::history::{Graph, History, READINGS, State, Version, find_changes};
@@ -84,6 +86,8 @@ struct Scope {
     /// The indices of the subjects that are weighed; `None` means all.
     part: Option<Vec<usize>>,
     effort: HistoryEffort,
+    /// How the launches of a command are divided, if the user gave their number.
+    given: Option<GivenLaunches>,
     same_output: bool,
     time_only: bool,
 }
@@ -111,6 +115,13 @@ impl Campaign {
         let block = blocks.max().map_or(0, |last| last + 1);
         let versions: Vec<Version> = history.entries.iter().map(|entry| entry.version.clone()).collect();
         let time_limit = Some(request.of.time_limit);
+        let instruments = weighing.weigher.counting_launches();
+        let given =
+            effort.launches.map(|launches| GivenLaunches::of(launches, instruments, request.of.time_only));
+        let effort = match given {
+            Some(given) => HistoryEffort { rounds: given.timed, suspects: given.timed, ..effort },
+            None => effort,
+        };
         let mut campaign = Campaign {
             instruments: Instruments {
                 weigher: weighing.weigher,
@@ -124,6 +135,7 @@ impl Campaign {
                 subjects: request.of.subjects.clone(),
                 part: None,
                 effort,
+                given,
                 same_output: request.of.same_output,
                 time_only: request.of.time_only,
             },
@@ -216,7 +228,7 @@ impl Campaign {
     /// necessary because a program may depend on things outside the repository, which two consecutive counts do not
     /// reveal.
     fn unconfirmed(&mut self) -> Option<usize> {
-        if self.scope.time_only {
+        if self.scope.time_only || self.scope.given.is_some() {
             return None;
         }
         if self.questions.again.is_empty() {
@@ -360,14 +372,7 @@ impl Campaign {
                 continue;
             }
             let mut first = None;
-            // If the user wants few rounds, these passes have few launches as well.
-            let enough = (READINGS as u32).min(self.scope.effort.rounds).max(REPEATS);
-            let passes = match self.scope.subjects[subject].bench {
-                // The memory of the process does not belong to any single case.
-                true => vec![(Pass::Counting, 1, REPEATS)],
-                false => vec![(Pass::Memory, 1, enough), (Pass::Counting, counting, counting * enough)],
-            };
-            for (pass, least, most) in passes {
+            for (pass, least, most) in self.other_passes(self.scope.subjects[subject].bench, counting) {
                 for block in 0..most {
                     let by_number = pass == Pass::Memory && self.scope.effort.budget.is_none();
                     let long = |limit| !by_number && first.is_some_and(|first| first > limit);
@@ -395,6 +400,23 @@ impl Campaign {
         let version = &self.journal.history.entries[index].version;
         self.progress.done(&format!("counted and checked: {} {}", version.short(), version.title));
         self.journal.put(index, &[])
+    }
+
+    /// Returns the passes besides the timing pass, each with the launches after which every instrument has run once, and
+    /// with the most launches.
+    fn other_passes(&self, bench: bool, instruments: u32) -> Vec<(Pass, u32, u32)> {
+        // If the user wants few rounds, these passes have few launches as well.
+        let enough = (READINGS as u32).min(self.scope.effort.rounds).max(REPEATS);
+        let usual = GivenLaunches { timed: 0, memory: enough, instruments, counted: enough };
+        let given = self.scope.given.unwrap_or(usual);
+        match bench {
+            // The memory of the process does not belong to any single case.
+            true => vec![(Pass::Counting, 1, REPEATS.min(given.others()))],
+            false => vec![
+                (Pass::Memory, 1, given.memory),
+                (Pass::Counting, given.instruments, given.instruments * given.counted),
+            ],
+        }
     }
 
     /// Whether the counts of a command, from a given block on, are the same in each launch.

@@ -118,6 +118,7 @@ mod tests {
     const EFFORT: HistoryEffort = HistoryEffort {
         adaptive: false,
         fill: false,
+        launches: None,
         rounds: 20,
         suspects: 20,
         builds: 1,

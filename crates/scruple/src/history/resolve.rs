@@ -52,6 +52,12 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(Request, Terms), Fault> {
     };
     let of = overridden(base, args, selection.first_parent, &config)?;
     let narrow = aim == Aim::Sets;
+    let given = effort.rounds.or(effort.runs);
+    if effort.runs == Some(1) && of.same_output {
+        return Err(Fault::usage(
+            "a single launch is timed, and its output is not read for --same-output: give -r 2 or more",
+        ));
+    }
     let request = Request {
         place,
         selection,
@@ -59,10 +65,11 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(Request, Terms), Fault> {
         effort: HistoryEffort {
             adaptive: narrow,
             fill: !narrow,
-            rounds: effort.rounds.unwrap_or(if narrow || effort.adaptive { ADAPTIVE_ROUNDS } else { ROUNDS }),
+            launches: effort.runs,
+            rounds: given.unwrap_or(if narrow || effort.adaptive { ADAPTIVE_ROUNDS } else { ROUNDS }),
             builds: of.builds.unwrap_or(1),
-            suspects: effort.rounds.unwrap_or(if narrow { 2 * ROUNDS } else { ROUNDS }),
-            budget: match effort.rounds {
+            suspects: given.unwrap_or(if narrow { 2 * ROUNDS } else { ROUNDS }),
+            budget: match given {
                 Some(_) => None,
                 None => Some(values::duration(&effort.budget)?),
             },

@@ -17,6 +17,9 @@ pub struct HistoryEffort {
     pub adaptive: bool,
     /// Whether to weigh versions between ones that do not differ as well, while there is time.
     pub fill: bool,
+    /// The number of launches of each command in all passes together, if the user gave one. The numbers of rounds
+    /// follow from it.
+    pub launches: Option<u32>,
     /// The number of rounds for every version.
     pub rounds: u32,
     /// The number of rounds for versions on both sides of a difference, in an adaptive history.

@@ -12,6 +12,7 @@ use crate::show::chart;
 use crate::show::export::{names, writer};
 use crate::show::output;
 use crate::show::page::{FORMATS, Page, terminal};
+use crate::store::Store;
 use std::path::Path;
 
 /// Writes the page of a stored run.
@@ -58,6 +59,14 @@ fn format(args: &ReportArgs) -> Result<&'static str, Fault> {
             endings.join(", .")
         ))),
     }
+}
+
+/// Returns what a terminal shows of the history that a run is, with the metrics that match these patterns; `None` where
+/// the run is no history.
+pub fn history_text(store: &Store, name: &str, metrics: &[String]) -> Result<Option<String>, Fault> {
+    let Some(history) = history::of_run(&store.find_id(name)?, store)? else { return Ok(None) };
+    let explained = changes::known(store, &history.run.id)?;
+    Ok(Some(history::verb::page::terminal_of(&history, explained, metrics)))
 }
 
 /// Returns the page of the requested run or runs.

@@ -4,7 +4,9 @@ use crate::cli::ResultArgs;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Show a stored run again.
+/// Show a stored run again, or the report of a stored history.
+///
+/// --json and --export write the readings of every version of a history.
 #[derive(Args, Debug)]
 pub struct ShowArgs {
     /// The run: an id or its beginning, a label, ‘last’, or ‘last~1’.

@@ -13,7 +13,17 @@ use crate::paths;
 pub fn show(args: &ShowArgs) -> Result<Code, Fault> {
     output::check_metrics(&args.metrics)?;
     args.results.export.checked(&names(&FORMATS))?;
-    let mut run = paths::existing_store(args.store.as_deref())?.find(&args.run)?;
+    let store = paths::existing_store(args.store.as_deref())?;
+    // A table of a history would have a row for every version.
+    if !args.results.json
+        && !args.chart
+        && args.results.export.all().is_empty()
+        && let Some(text) = crate::report::verb::history_text(&store, &args.run, &args.metrics)?
+    {
+        output::print(&text)?;
+        return Ok(Code::Fine);
+    }
+    let mut run = store.find(&args.run)?;
     run.name_versions();
     let report = Report::of(&run, &args.metrics, &run.terms.limits);
     // Showing a run is no gate: an exceeded limit decides the exit code of the run, not of a later look at it.

@@ -129,11 +129,13 @@ fn an_interrupted_history_with_nothing_left_to_do_is_complete() {
 }
 
 #[test]
-fn a_shown_history_names_the_versions_of_its_arms() {
+fn a_shown_history_is_its_report_and_its_json_names_the_versions_of_its_arms() {
     let place = Place::new();
     let commits = Repository::new(&place, "repo").commit_allocations([1, 2, 3]);
     assert_eq!(place.history(&["--rounds", "2", "--time-only"]).code, 0);
-    let shown = place.run(["show", "last"]).stdout;
+    let report = place.run(["history", "report", "--repo", "repo"]);
+    assert_eq!(place.run(["show", "last"]).stdout, report.stdout);
+    let shown = place.run(["show", "last", "--json"]).stdout;
     assert!(commits.iter().all(|commit| shown.contains(&format!("./app @{}", &commit[..10]))), "{shown}");
 }
 
@@ -153,7 +155,7 @@ fn peak_memory_is_read_as_often_as_a_verdict_needs_also_where_it_was_read_less_o
     assert_eq!(place.history(&["--rounds", "2"]).code, 0);
     let (counts, cannot) = readings();
     assert!(counts.iter().all(|count| *count < 6), "{counts:?}");
-    assert!(cannot.is_some_and(|why| why.contains("which --runs 6 takes")));
+    assert!(cannot.is_some_and(|why| why.contains("which --rounds 6 takes")));
     assert_eq!(place.history(&["--rounds", "6"]).code, 0);
     let (counts, cannot) = readings();
     assert!(counts.iter().all(|count| *count >= 6) && cannot.is_none(), "{counts:?} {cannot:?}");

@@ -1,6 +1,7 @@
 //! How often commands are launched, and what is said of figures that were read few times.
 
 use crate::programs::BURN;
+use crate::repository::Repository;
 use crate::script::arm;
 use crate::support::{Place, at};
 use serde_json::Value;
@@ -84,4 +85,41 @@ fn launches_that_take_long_are_announced() {
         "{}",
         announced(&[])
     );
+}
+
+#[test]
+fn no_version_of_a_history_is_launched_more_often_than_was_given_for_all_passes_together() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    for number in 1..=3 {
+        let log = place.file(&format!("log{number}"));
+        repository.write("app.sh", &format!("echo x >> {}\n", log.display()));
+        repository.commit(&format!("version {number}"));
+    }
+    // The readings of time, memory and allocations.
+    for (launches, read) in [(1, [1, 0, 0]), (3, [2, 1, 0]), (10, [5, 1, 2]), (17, [8, 3, 2])] {
+        for number in 1..=3 {
+            place.write(&format!("log{number}"), "");
+        }
+        let (store, given) = (format!("{launches}.db"), launches.to_string());
+        let words = ["history", "--repo", "repo", "--store", &store, "--all", "-r", &given, "--json"];
+        let answer = place.run(words.iter().chain(&["--artifact", "app.sh", "--", "sh", "app.sh"]));
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        let shown = place.run(["show", "last", "--json", "--store", &store]).json();
+        let found = ["time.wall", "memory.peak", "malloc.count"].map(|key| readings(&shown, key));
+        assert_eq!(found, read, "{launches} launches");
+        for number in 1..=3 {
+            let launched = place.read(&format!("log{number}")).lines().count();
+            assert!((1..=launches).contains(&launched), "version {number}: {launched} of {launches}");
+        }
+    }
+}
+
+#[test]
+fn outputs_of_versions_cannot_be_compared_in_a_single_launch() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1, 2]);
+    let answer = place.run(["history", "--repo", "repo", "-r", "1", "--same-output", "--", "true"]);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert!(answer.stderr.contains("give -r 2 or more"), "{}", answer.exchange());
 }

@@ -140,7 +140,7 @@ fn one_after_another(gathered: &Gathered) -> String {
 
 fn too_few(most: usize, gathered: &Gathered) -> String {
     let (readings, are) = if most == 1 { ("reading", "is") } else { ("readings", "are") };
-    let option = if gathered.metric.pass == Pass::Build { "--builds" } else { "--runs" };
+    let option = if gathered.metric.pass == Pass::Build { "--builds" } else { "--rounds" };
     format!(
         "{most} {readings} of a version beside others {are} too few: at least {READINGS} are needed, which {option} {READINGS} takes"
     )

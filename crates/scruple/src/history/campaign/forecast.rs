@@ -107,7 +107,7 @@ impl Campaign {
         };
         let budget = match self.scope.effort.budget {
             Some(_) => "; --budget bounds the rounds",
-            None => "; --runs says how many rounds",
+            None => "; -r and --rounds say how many",
         };
         self.progress.say(&format!(
             "up to {amount}: about {}{total} ({rough}){budget}; ^C keeps what was done",
@@ -167,6 +167,7 @@ impl Campaign {
     fn launches_of_a_count(&self, launch: Duration) -> usize {
         let enough = (READINGS as u32).min(self.scope.effort.rounds).max(REPEATS);
         let of_a_command = match launch {
+            _ if self.scope.given.is_some() => self.scope.given.map_or(0, |given| given.others()),
             launch if launch > LONG => 1 + self.instruments.weigher.counting_launches(),
             launch if launch > BRIEF => REPEATS * (1 + self.instruments.weigher.counting_launches()),
             _ => enough + REPEATS * self.instruments.weigher.counting_launches(),

@@ -48,7 +48,8 @@ impl Campaign {
     /// Whether the user gave a number of launches, and the memory of a command was read less often than a verdict needs
     /// and that number allows.
     fn lacks_memory(&self, entry: &crate::store::Entry) -> bool {
-        let wanted = READINGS.min(self.scope.effort.rounds as usize);
+        let allowed = self.scope.given.map_or(self.scope.effort.rounds, |given| given.memory);
+        let wanted = READINGS.min(allowed as usize);
         let few = |place: &usize| {
             let sample = self.journal.history.run.arms[*place].sample("memory.peak");
             sample.is_some_and(|sample| sample.readings.len() < wanted)

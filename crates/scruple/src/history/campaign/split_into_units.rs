@@ -284,6 +284,7 @@ impl Campaign {
             first,
             rounds,
             by_number: self.scope.effort.budget.is_none().then_some(self.scope.effort.rounds),
+            launches: self.scope.effort.launches,
             same_output: self.scope.same_output,
             time_only: self.scope.time_only,
             instructions: self.instruments.instructions,

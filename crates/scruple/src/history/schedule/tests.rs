@@ -5,6 +5,7 @@ use super::*;
 const EFFORT: HistoryEffort = HistoryEffort {
     adaptive: true,
     fill: false,
+    launches: None,
     rounds: 10,
     suspects: 20,
     builds: 1,

@@ -52,6 +52,14 @@ pub fn of(history: &History, explained: Vec<ExplainedChange>, metrics: &[String]
     with_logs(page, history).model()
 }
 
+/// Returns what a terminal shows of a stored history, with the metrics that match these patterns.
+pub fn terminal_of(history: &History, explained: Vec<ExplainedChange>, metrics: &[String]) -> String {
+    let judgement = find_changes(history, ERROR);
+    let mut page = Page::of(history, &judgement).showing(metrics);
+    page.explained = explained;
+    with_logs(page, history).terminal(output::width())
+}
+
 /// Adds the last parts of the logs that still exist to the page.
 fn with_logs<'a>(mut page: Page<'a>, history: &History) -> Page<'a> {
     for path in history.versions.iter().filter_map(|version| version.log.as_ref()) {
