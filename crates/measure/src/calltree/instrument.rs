@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 pub struct Trees {
     counter: Counter,
     folder: PathBuf,
+    only_totals: bool,
     session: Option<CalltreeSession>,
     taken: Option<Result<Profiles, CalltreeError>>,
 }
@@ -22,7 +23,13 @@ pub struct Trees {
 impl Trees {
     /// Uses this counter, which must be the call tree. Profiles are in `folder` while a program runs.
     pub fn new(counter: &Counter, folder: &Path) -> Trees {
-        Trees { counter: counter.clone(), folder: folder.to_owned(), session: None, taken: None }
+        let folder = folder.to_owned();
+        Trees { counter: counter.clone(), folder, only_totals: false, session: None, taken: None }
+    }
+
+    /// Sets whether further launches count nothing but the total of each process, which is cheaper.
+    pub fn count_only_totals(&mut self, only_totals: bool) {
+        self.only_totals = only_totals;
     }
 
     /// Takes the profiles of the launch that has just ended; `None` if nothing was launched.
@@ -54,7 +61,7 @@ impl Instrument for Trees {
 
     fn decorate(&mut self, launch: &mut Launch) -> Result<(), String> {
         steady(launch);
-        let settings = Settings { total_only: false, fixed_random: true, control: false };
+        let settings = Settings { total_only: self.only_totals, fixed_random: true, control: false };
         let session = CalltreeSession::start(&self.counter, settings, &self.folder)
             .map_err(|error| error.to_string())?;
         session.decorate(launch);

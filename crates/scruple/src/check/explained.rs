@@ -77,7 +77,7 @@ pub fn origins(weighed: &[Weighed], rules: &Rules, at: &At<'_>) -> Vec<Origin> {
             subject: template,
             limit: at.limit,
         };
-        let effort = Effort { runs: 3, strict: true, time: false, lines: false };
+        let effort = Effort { runs: 3, once: true, strict: true, time: false, lines: false };
         let Ok((found, _)) = at_revisions(&revisions, &counter, &effort) else { continue };
         for metric in metrics {
             let Some(explanation) = found.explanations.iter().find(|one| explains(one, &metric)) else {

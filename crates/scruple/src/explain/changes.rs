@@ -135,7 +135,7 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
             subject: template,
             limit: of.limit,
         };
-        let effort = counted_runs::Effort { runs: 5, strict: true, time: false, lines: false };
+        let effort = counted_runs::Effort { runs: 5, once: false, strict: true, time: false, lines: false };
         match at_revisions(&at, &counter, &effort) {
             Ok((found, gathered)) => {
                 out.push_str(&terminal::text(&found, ROWS, output::width()));

@@ -6,8 +6,10 @@ use crate::inspect::calls::tree_of;
 use crate::inspect::launch::{ended, failure};
 use crate::new_run;
 use crate::profile::read::{Kind, OWN};
+use crate::progress::Progress;
 use scruple_core::metric::Pass;
-use scruple_measure::calltree::{Counter, Side, SourceText, Trees, as_built};
+use scruple_core::unit::{Unit, quantity};
+use scruple_measure::calltree::{Counter, Profiles, Side, SourceText, Trees};
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::launcher::Launcher;
 use scruple_measure::streams::Captured;
@@ -18,6 +20,8 @@ use std::time::Duration;
 pub struct Gathered {
     /// The call trees of each run, for the first and for the second program.
     pub sides: [Vec<Side>; 2],
+    /// Whether each side ran once more to count only its total, and the totals were those of the first runs.
+    pub totals_repeat: bool,
     /// The processor times of launches in shared blocks, in nanoseconds; empty if they were not requested.
     pub times: [Vec<f64>; 2],
     /// Sentences that the user should read.
@@ -34,6 +38,8 @@ pub struct Effort {
     pub runs: u32,
     /// Whether an exit code other than 0 is an error.
     pub strict: bool,
+    /// Whether each side is counted only once if a second run, which counts only the total, gives the same total.
+    pub once: bool,
     /// Whether time is measured.
     pub time: bool,
     /// Whether source lines and machine code are shown.
@@ -42,9 +48,12 @@ pub struct Effort {
 
 /// The numbers of launches of each side without the call tree: enough for an interval, or fewer for long launches.
 const BLOCKS: u32 = 8;
-const FEW: u32 = 2;
+const FEW: u32 = 1;
 /// The time from which a launch is long.
 const LONG: Duration = Duration::from_millis(500);
+/// How many times as long as alone programs take until they are counted: loops over data the least, programs that call
+/// functions all the time the most (`bench/explain/run.py`).
+const COSTS: (f64, f64) = (7.0, 30.0);
 
 /// Runs both programs. `sources` are used to name functions if necessary. Two launchers allow both sides to run at the
 /// same time, because counts do not depend on other load.
@@ -58,47 +67,42 @@ pub fn gather(
 ) -> Result<Gathered, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let mut remarks = Vec::new();
-    let mut times = [Vec::new(), Vec::new()];
-    let [mut left, mut right] =
-        launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
-    let looks = [look(&mut left, jobs[0], effort.strict)?, look(&mut left, jobs[1], effort.strict)?];
+    let commands = launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
+    let trees = [Trees::new(counter, work), Trees::new(counter, work)];
+    let mut both = Both { jobs, commands, trees, strict: effort.strict };
+    let looks = both.run(|_, commands, job, _| look(commands, job, effort.strict))?;
     if let (Some(first), Some(second)) = (&looks[0].0, &looks[1].0)
         && first != second
     {
         remarks.push("the two print different things, so that they may not do the same work".to_owned());
     }
-    if effort.time {
-        let longest = looks[0].1.max(looks[1].1);
-        for block in 0..if longest > LONG { FEW } else { BLOCKS } {
-            for side in if block % 2 == 0 { [0, 1] } else { [1, 0] } {
-                let weighed = left.weigh(jobs[side], Pass::Timing, block, 0);
-                let weighing = ended(jobs[side], weighed)?;
-                let cpu = weighing.readings.iter().find(|reading| reading.key == "time.cpu");
-                times[side].extend(cpu.and_then(|reading| reading.value.clone().ok()));
-            }
-        }
+    let longest = looks[0].1.max(looks[1].1);
+    if longest > LONG {
+        foretell(longest);
     }
-    let mut trees = [Trees::new(counter, work), Trees::new(counter, work)];
+    let times = match effort.time {
+        true => both.times(if longest > LONG { FEW } else { BLOCKS })?,
+        false => [Vec::new(), Vec::new()],
+    };
     let mut sides = [Vec::new(), Vec::new()];
+    let mut totals_repeat = false;
     let mut wanted = 2;
     while sides[0].len() < wanted {
-        let [first, second] = &mut trees;
-        let (one, other) = (&mut left, &mut right);
-        let both = std::thread::scope(|scope| {
-            let beside = scope.spawn(|| side(one, jobs[0], first, effort.strict, sources[0]));
-            let here = side(other, jobs[1], second, effort.strict, sources[1]);
-            let beside = beside.join().unwrap_or_else(|_| Err(Fault::internal("a run was lost")));
-            Ok::<_, Fault>([beside?, here?])
-        })?;
-        for (runs, run) in sides.iter_mut().zip(both) {
+        let counted =
+            both.count(false, |which, counts| (counts.total(), Side::with_sources(counts, sources[which])))?;
+        let totals = counted.each_ref().map(|(total, _)| *total);
+        for (runs, (_, run)) in sides.iter_mut().zip(counted) {
             runs.push(run);
         }
-        if sides.iter().any(|runs| !repeats(runs)) {
+        if effort.once && sides[0].len() == 1 {
+            totals_repeat = both.count(true, |_, counts| counts.total())? == totals;
+            wanted = if totals_repeat { 1 } else { effort.runs as usize };
+        } else if sides.iter().any(|runs| !repeats(runs)) {
             wanted = effort.runs as usize;
         }
     }
     let first_runs = [&sides[0][0], &sides[1][0]];
-    let script = match script::gather(jobs, first_runs, &mut left, work, effort)? {
+    let script = match script::gather(&mut both, first_runs, work, effort)? {
         Some(Ok(script)) => Some(Box::new(script)),
         Some(Err(why)) => {
             remarks.push(why);
@@ -106,7 +110,73 @@ pub fn gather(
         }
         None => None,
     };
-    Ok(Gathered { sides, times, remarks, kind: Kind::counted(OWN), script })
+    Ok(Gathered { sides, totals_repeat, times, remarks, kind: Kind::counted(OWN), script })
+}
+
+/// Both programs, and what runs them.
+pub struct Both<'a> {
+    /// The programs.
+    pub jobs: [&'a Job; 2],
+    commands: [Commands; 2],
+    trees: [Trees; 2],
+    strict: bool,
+}
+
+impl Both<'_> {
+    /// Does the same with both programs at the same time.
+    pub fn run<T: Send>(
+        &mut self,
+        one: impl Fn(usize, &mut Commands, &Job, &mut Trees) -> Result<T, Fault> + Sync,
+    ) -> Result<[T; 2], Fault> {
+        let ([left, right], [first, second]) = (&mut self.commands, &mut self.trees);
+        let jobs = self.jobs;
+        std::thread::scope(|scope| {
+            let beside = scope.spawn(|| one(0, left, jobs[0], first));
+            let here = one(1, right, jobs[1], second);
+            let beside = beside.join().unwrap_or_else(|_| Err(Fault::internal("a run was lost")));
+            Ok([beside?, here?])
+        })
+    }
+
+    /// Runs both programs under the call tree, and reads something of their counts.
+    fn count<T: Send>(
+        &mut self,
+        only_totals: bool,
+        read: impl Fn(usize, &Profiles) -> T + Sync,
+    ) -> Result<[T; 2], Fault> {
+        let strict = self.strict;
+        self.run(|which, commands, job, trees| {
+            trees.count_only_totals(only_totals);
+            profiles(commands, job, trees, strict).map(|profiles| read(which, &profiles))
+        })
+    }
+
+    /// The processor times of both programs, which run one after the other in so many blocks.
+    fn times(&mut self, blocks: u32) -> Result<[Vec<f64>; 2], Fault> {
+        let mut times = [Vec::new(), Vec::new()];
+        for block in 0..blocks {
+            for side in if block % 2 == 0 { [0, 1] } else { [1, 0] } {
+                let weighed = self.commands[0].weigh(self.jobs[side], Pass::Timing, block, 0);
+                let weighing = ended(self.jobs[side], weighed)?;
+                let cpu = weighing.readings.iter().find(|reading| reading.key == "time.cpu");
+                times[side].extend(cpu.and_then(|reading| reading.value.clone().ok()));
+            }
+        }
+        Ok(times)
+    }
+}
+
+/// Says how long it will take to count, if that is long.
+fn foretell(longest: Duration) {
+    let seconds = |factor: f64| quantity(longest.as_secs_f64() * factor * 1e9, &Unit::Nanoseconds);
+    let (least, most) = (seconds(COSTS.0), seconds(COSTS.1));
+    Progress::new().say(&format!(
+        "the call tree takes about {least} to {most}, because the longer program takes {} alone and {} to {} times as \
+         long while it is counted",
+        seconds(1.0),
+        COSTS.0,
+        COSTS.1
+    ));
 }
 
 /// Runs one program until it is known whether its counts repeat. If they do not, runs it as often as the effort says.
@@ -119,7 +189,9 @@ pub fn count(
 ) -> Result<Vec<Side>, Fault> {
     let mut commands = Commands::new(launcher, new_run::interruption_flag()?, Vec::new());
     let mut trees = Trees::new(counter, work);
-    until_known(effort.runs, || side(&mut commands, job, &mut trees, effort.strict, &as_built))
+    until_known(effort.runs, || {
+        profiles(&mut commands, job, &mut trees, effort.strict).map(|profiles| Side::of(&profiles))
+    })
 }
 
 /// Repeats `run` until it is known whether counts repeat: twice if they do, and otherwise `most` times.
@@ -142,16 +214,10 @@ fn look(commands: &mut Commands, job: &Job, strict: bool) -> Result<(Option<Capt
 }
 
 /// Runs a program once under the call tree.
-fn side(
-    commands: &mut Commands,
-    job: &Job,
-    trees: &mut Trees,
-    strict: bool,
-    sources: &SourceText<'_>,
-) -> Result<Side, Fault> {
+fn profiles(commands: &mut Commands, job: &Job, trees: &mut Trees, strict: bool) -> Result<Profiles, Fault> {
     let aim = format!("where ‘{}’ spends its instructions", job.name);
     let hint = strict.then_some(" under the call tree; -i explains it regardless");
-    tree_of(commands, job, trees, &aim, hint).map(|profiles| Side::with_sources(&profiles, sources))
+    tree_of(commands, job, trees, &aim, hint)
 }
 
 /// Whether all runs gave the same counts for every function.

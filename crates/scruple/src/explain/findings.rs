@@ -20,6 +20,8 @@ pub struct Findings {
     pub explanations: Vec<Explanation>,
     /// Whether all counts of both sides repeated.
     pub repeats: bool,
+    /// Whether of the second run of each side only the total was counted.
+    pub totals_repeat: bool,
     /// The number of runs of each side, or the smaller one if they differ.
     pub runs: usize,
     /// The meaning of the counts, and their origin.
@@ -94,7 +96,8 @@ impl Findings {
             names: names.clone(),
             explanations,
             repeats: repeat,
-            runs: first.len().min(second.len()),
+            totals_repeat: gathered.totals_repeat,
+            runs: first.len().min(second.len()) + usize::from(gathered.totals_repeat),
             kind,
             changed: pairings.first().changed(),
             other_causes: pairings.first().other_causes(),

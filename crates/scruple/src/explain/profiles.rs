@@ -13,6 +13,7 @@ pub fn explained(paths: [&str; 2]) -> Result<(Findings, Gathered), Fault> {
     let kind = common(paths, &first, &second)?;
     let gathered = Gathered {
         sides: [vec![first.side], vec![second.side]],
+        totals_repeat: false,
         times: [Vec::new(), Vec::new()],
         remarks: Vec::new(),
         kind,

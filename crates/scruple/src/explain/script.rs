@@ -1,6 +1,6 @@
 //! Counts what programs in Python execute by their own functions, where both sides run in Python.
 
-use super::counted_runs::{Effort, Gathered, repeats};
+use super::counted_runs::{Both, Effort, Gathered, repeats};
 use super::interpreters;
 use crate::fault::Fault;
 use crate::inspect::launch::{ended, failure};
@@ -19,9 +19,8 @@ pub const WORD: &str = "bytecode instructions of Python";
 /// Counts both sides by functions of Python. Returns `None` if one is no program in Python, or a sentence that says why
 /// nothing was counted.
 pub fn gather(
-    jobs: [&Job; 2],
+    both: &mut Both<'_>,
     under_call_tree: [&Side; 2],
-    commands: &mut Commands,
     work: &Path,
     effort: &Effort,
 ) -> Result<Option<Result<Gathered, String>>, Fault> {
@@ -32,9 +31,10 @@ pub fn gather(
     let mut sides = [Vec::new(), Vec::new()];
     let mut wanted = 2;
     while sides[1].len() < wanted {
-        for (which, job) in jobs.into_iter().enumerate() {
-            let number = 2 * sides[which].len() + which;
-            let counts = match counted(job, commands, work, number, effort.strict)? {
+        let run = both.run(|_, commands, job, _| counted(job, commands, work, effort.strict))?;
+        for (which, counts) in run.into_iter().enumerate() {
+            let job = both.jobs[which];
+            let counts = match counts {
                 Ok(counts) => counts,
                 Err(why) => return Ok(Some(Err(why))),
             };
@@ -66,7 +66,8 @@ pub fn gather(
     }
     let kind = Kind { word: Some(WORD.to_owned()), has_heap: false, ..Kind::counted("Python") };
     let remarks = remarks.into_iter().collect();
-    Ok(Some(Ok(Gathered { sides, times: [Vec::new(), Vec::new()], remarks, kind, script: None })))
+    let times = [Vec::new(), Vec::new()];
+    Ok(Some(Ok(Gathered { sides, totals_repeat: false, times, remarks, kind, script: None })))
 }
 
 /// Runs a program once, counting itself.
@@ -74,10 +75,9 @@ fn counted(
     job: &Job,
     commands: &mut Commands,
     work: &Path,
-    number: usize,
     strict: bool,
 ) -> Result<Result<PythonCounts, String>, Fault> {
-    let session = PythonSession::start(work, number)
+    let session = PythonSession::start(work)
         .map_err(|error| Fault::internal(format!("cannot write to ‘{}’: {error}", work.display())))?;
     let set = |name: &str| job.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
     let given = |name: &str| -> Option<OsString> { set(name).or_else(|| std::env::var_os(name)) };

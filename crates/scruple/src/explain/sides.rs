@@ -103,6 +103,7 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, G
     }
     let gathered = Gathered {
         sides: [first, second],
+        totals_repeat: false,
         times: [Vec::new(), Vec::new()],
         remarks,
         kind: Kind::counted(OWN),

@@ -99,7 +99,8 @@ fn keep(args: &ExplainArgs, run: &str) -> Result<Code, Fault> {
 }
 
 fn effort(args: &ExplainArgs) -> Effort {
-    Effort { runs: args.runs, strict: !args.ignore_failure, time: !args.no_time, lines: args.lines }
+    let (strict, time) = (!args.ignore_failure, !args.no_time);
+    Effort { runs: args.runs, once: true, strict, time, lines: args.lines }
 }
 
 fn revisions(args: &ExplainArgs, first: &str) -> Result<Code, Fault> {

@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const MODULE: &str = include_str!("sitecustomize.py");
 
@@ -47,8 +48,10 @@ impl PythonSession {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn start(below: &Path, number: usize) -> io::Result<PythonSession> {
-        let folder = below.join(format!("python-{number}"));
+    pub fn start(below: &Path) -> io::Result<PythonSession> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        // The path always has the same length, because the program can read it.
+        let folder = below.join(format!("python-{:06}", NUMBER.fetch_add(1, Ordering::Relaxed)));
         fs::create_dir(&folder)?;
         fs::write(folder.join("sitecustomize.py"), MODULE)?;
         Ok(PythonSession { folder })
