@@ -50,6 +50,23 @@ fn what_a_script_executes_more_is_put_down_to_its_own_function() {
 }
 
 #[test]
+fn a_module_that_is_imported_no_more_is_put_down_to_who_imported_it() {
+    let Some(python) = python().filter(|_| has_valgrind()) else { return };
+    let place = Place::new();
+    for (folder, imports) in [("a", "import json\nimport dear\n"), ("b", "import json\n")] {
+        std::fs::create_dir(place.file(folder)).expect("a folder");
+        place.write(&format!("{folder}/parser.py"), imports);
+    }
+    place.write("a/dear.py", "TABLE = [number * number for number in range(500)]\n");
+    let words = ["a", "b"]
+        .map(|folder| format!("{python} -c 'import sys; sys.path.insert(0, \"{folder}\"); import parser'"));
+    let page = at(&explain(&place, &[&words[0], &words[1]]).json(), "/explain/script").clone();
+    assert_eq!(at(&page, "/rows/0/function"), "<module parser>", "{page:#}");
+    assert_eq!(at(&page, "/rows/0/parts/0/callee"), "<module dear>", "{page:#}");
+    assert_eq!(at(&page, "/rows/0/parts/0/kind"), "gone");
+}
+
+#[test]
 fn a_script_that_does_not_let_itself_be_counted_is_named() {
     let Some(python) = python().filter(|_| has_valgrind()) else { return };
     let place = Place::new();

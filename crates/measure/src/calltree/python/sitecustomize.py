@@ -13,7 +13,10 @@ def start():
     import os
 
     folder = os.path.dirname(os.path.abspath(__file__))
-    functions, names = {}, []
+    # Stands for the code of all functions of Python's import system.
+    IMPORTS = "(import system)"
+    functions, names = {IMPORTS: 0}, [("_frozen_importlib", IMPORTS, 0)]
+    stands_for = {}
     # A context: instructions, calls, recursive calls, function, children by code, parent, code.
     INSTRUCTIONS, CALLS, RECURSIVE, FUNCTION, CHILDREN, PARENT, CODE = range(7)
     root = [0, 1, 0, None, {}, None, None]
@@ -35,11 +38,20 @@ def start():
             value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
         return value
 
+    def stand_in(code):
+        known = stands_for.get(code)
+        if known is None:
+            imports = code.co_filename.startswith(("<frozen importlib", "<frozen zipimport"))
+            known = stands_for[code] = IMPORTS if imports else code
+        return known
+
     def number_of(code, module):
         number = functions.get(code)
         if number is None:
             number = functions[code] = len(names)
             name = getattr(code, "co_qualname", code.co_name)
+            if name == "<module>" and module != "__main__":
+                name = "<module %s>" % module
             names.append((module if isinstance(module, str) else "", name, digest(code)))
         return number
 
@@ -60,8 +72,13 @@ def start():
             context = parent[CHILDREN][code] = new_context(parent, code, module)
         return context
 
+    def caller(context, code):
+        # What a module executes is put down to whoever imports it: imports within imports would look like recursion.
+        return context[PARENT] if context[CODE] is IMPORTS and code is not IMPORTS else context
+
     def enter(stack, frame, code, module):
-        parent = stack[-1][1] if stack else root
+        code = stand_in(code)
+        parent = caller(stack[-1][1] if stack else root, code)
         context = child(parent, code, module)
         context[CALLS if context[PARENT] is parent else RECURSIVE] += 1
         stack.append((frame, context))
@@ -96,9 +113,10 @@ def start():
     def executed(code, offset):
         stack = stacks.get(get_ident())
         context = stack[-1][1] if stack else root
+        code = stand_in(code)
         if context[CODE] is not code:
             # A few instructions precede the event that a function begins.
-            context = child(context, code, sys._getframe(1).f_globals.get("__name__"))
+            context = child(caller(context, code), code, sys._getframe(1).f_globals.get("__name__"))
         context[INSTRUCTIONS] += 1
 
     def trace_calls():
