@@ -1,7 +1,7 @@
 //! Which versions of a range descend from which: the order of the list is not the order of descent.
 
 use super::Version;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The versions of a range and the links between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,26 +45,50 @@ impl Graph {
         })
     }
 
-    /// For each version, whether it is `version` or one of its ancestors.
-    pub fn ancestry(&self, version: usize) -> Vec<bool> {
-        let mut found = vec![false; self.len()];
+    /// The version and its ancestors, as far as their places in the list are at least `floor`.
+    pub fn ancestry(&self, version: usize, floor: usize) -> Ancestry {
+        let mut found = vec![false; (version + 1).saturating_sub(floor)];
         let mut open = vec![version];
         while let Some(next) = open.pop() {
-            if !std::mem::replace(&mut found[next], true) {
+            // The ancestors of a version are listed before it.
+            if next >= floor && !std::mem::replace(&mut found[next - floor], true) {
                 open.extend(&self.before[next]);
             }
         }
-        found
+        Ancestry { floor, found }
+    }
+
+    /// For each of these versions, which are in ascending order, how many of the others are its ancestors.
+    pub fn ancestors_among(&self, versions: &[usize]) -> Vec<usize> {
+        let (Some(&first), Some(&last)) = (versions.first(), versions.last()) else { return Vec::new() };
+        let words = versions.len().div_ceil(64);
+        // A bit for each of `versions`, for each version of the list from the first to the last of them.
+        let mut behind = vec![0_u64; (last - first + 1) * words];
+        let mut counts = Vec::with_capacity(versions.len());
+        for version in first..=last {
+            let (older, newer) = behind.split_at_mut((version - first) * words);
+            let own = &mut newer[..words];
+            for parent in self.before[version].iter().filter(|&&parent| parent >= first) {
+                let inherited = &older[(parent - first) * words..][..words];
+                own.iter_mut().zip(inherited).for_each(|(own, more)| *own |= more);
+            }
+            if versions.get(counts.len()) == Some(&version) {
+                let bit = counts.len();
+                counts.push(own.iter().map(|word| word.count_ones() as usize).sum());
+                own[bit / 64] |= 1 << (bit % 64);
+            }
+        }
+        counts
     }
 
     /// The nearest `known` ancestors of a version, the first parent's first, and the other versions on the way to them.
     /// Where one known version descends from another, only the later one is nearest.
     pub fn nearest(&self, version: usize, known: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>) {
         let (mut nearest, mut between) = (Vec::new(), Vec::new());
-        let mut seen = vec![false; self.len()];
+        let mut seen = HashSet::new();
         let mut open: Vec<usize> = self.before[version].iter().rev().copied().collect();
         while let Some(next) = open.pop() {
-            if std::mem::replace(&mut seen[next], true) {
+            if !seen.insert(next) {
                 continue;
             }
             match known(next) {
@@ -76,9 +100,10 @@ impl Graph {
             }
         }
         if nearest.len() > 1 {
-            let behind: Vec<Vec<bool>> = nearest.iter().map(|&one| self.ancestry(one)).collect();
+            let floor = nearest.iter().copied().min().unwrap_or(0);
+            let behind: Vec<Ancestry> = nearest.iter().map(|&one| self.ancestry(one, floor)).collect();
             let keeps =
-                |one: usize| !nearest.iter().zip(&behind).any(|(&other, has)| other != one && has[one]);
+                |one: usize| !nearest.iter().zip(&behind).any(|(&other, has)| other != one && has.has(one));
             nearest = nearest.iter().copied().filter(|&one| keeps(one)).collect();
         }
         between.sort_unstable();
@@ -97,18 +122,32 @@ impl Graph {
 
     /// The versions on all paths of descent from `from` to `to`, including both.
     pub fn between(&self, from: usize, to: usize) -> Vec<usize> {
-        let behind = self.ancestry(to);
+        let behind = self.ancestry(to, from);
         let mut ahead = vec![false; self.len()];
         for version in from..=to.min(self.len().saturating_sub(1)) {
             ahead[version] = version == from || self.before[version].iter().any(|&parent| ahead[parent]);
         }
-        (from..=to).filter(|&version| ahead[version] && behind[version]).collect()
+        (from..=to).filter(|&version| ahead[version] && behind.has(version)).collect()
     }
 
     /// The latest version that is each of two versions or an ancestor of it.
     pub fn base(&self, one: usize, other: usize) -> Option<usize> {
-        let (one, other) = (self.ancestry(one), self.ancestry(other));
-        (0..self.len()).rev().find(|&version| one[version] && other[version])
+        let (one, other) = (self.ancestry(one, 0), self.ancestry(other, 0));
+        (0..self.len()).rev().find(|&version| one.has(version) && other.has(version))
+    }
+}
+
+/// A version and its ancestors, down to some place in the list.
+#[derive(Clone, Debug)]
+pub struct Ancestry {
+    floor: usize,
+    found: Vec<bool>,
+}
+
+impl Ancestry {
+    /// Whether `version` is among them. It must not be listed before the floor.
+    pub fn has(&self, version: usize) -> bool {
+        version.checked_sub(self.floor).and_then(|place| self.found.get(place)).copied().unwrap_or(false)
     }
 }
 
@@ -137,5 +176,17 @@ mod tests {
         assert_eq!((graph.line_to(5), graph.base(2, 4)), (vec![0, 1, 2, 5], Some(0)));
         assert_eq!((graph.between(3, 5), graph.between(1, 4)), (vec![3, 4, 5], vec![]));
         assert!(!graph.is_line());
+        assert_eq!(graph.ancestors_among(&[1, 2, 3, 4, 5]), [0, 1, 0, 1, 4]);
+        assert_eq!(graph.ancestors_among(&[1, 4, 5]), [0, 0, 2]);
+        let has = |floor: usize| (0..6).filter(|&one| graph.ancestry(4, floor).has(one)).collect::<Vec<_>>();
+        assert_eq!((has(0), has(3)), (vec![0, 3, 4], vec![3, 4]));
+    }
+
+    #[test]
+    fn ancestors_are_counted_in_lines_of_more_than_a_word() {
+        let line: Graph =
+            (0..200_usize).map(|one| one.checked_sub(1).into_iter().collect::<Vec<_>>()).collect();
+        let versions: Vec<usize> = (10..190).collect();
+        assert_eq!(line.ancestors_among(&versions), (0..180).collect::<Vec<_>>());
     }
 }

@@ -264,8 +264,9 @@ fn stretches_of(seen: &[Seen], graph: &Graph, first: u32) -> Vec<Stretch> {
         let (from, mut between) = graph.nearest(to, |other| known[other]);
         // Versions that are ancestors of an earlier comparable version are not new. In a linear history there are none.
         for old in from.iter().filter(|_| !line) {
-            let has = graph.ancestry(*old);
-            between.retain(|version| !has[*version]);
+            let Some(&floor) = between.first() else { break };
+            let has = graph.ancestry(*old, floor);
+            between.retain(|version| !has.has(*version));
         }
         Stretch { from, to, between }
     };
@@ -325,27 +326,17 @@ fn differs(stretch: &Stretch, differ: &impl Fn(usize, usize) -> bool) -> bool {
 
 /// Returns the version that divides the others most evenly. `versions` is in ascending order.
 fn middle(versions: &[usize], graph: &Graph) -> Option<usize> {
-    let (first, last) = (*versions.first()?, *versions.last()?);
     let half = versions.len() / 2;
     if graph.is_line() {
-        return Some(versions[half]);
+        return versions.get(half).copied();
     }
-    // For each version from the first to the last one, a bit for each of `versions` that it is or descends from.
-    let words = versions.len().div_ceil(64);
-    let mut has: Vec<Vec<u64>> = Vec::with_capacity(last - first + 1);
-    for version in first..=last {
-        let mut own = vec![0; words];
-        for &parent in graph.before(version).iter().filter(|parent| **parent >= first) {
-            own.iter_mut().zip(&has[parent - first]).for_each(|(own, theirs)| *own |= theirs);
-        }
-        if let Ok(place) = versions.binary_search(&version) {
-            own[place / 64] |= 1 << (place % 64);
-        }
-        has.push(own);
-    }
-    let before =
-        |version: usize| has[version - first].iter().map(|word| word.count_ones()).sum::<u32>() as usize - 1;
-    versions.iter().copied().min_by_key(|version| before(*version).abs_diff(half))
+    let before = graph.ancestors_among(versions);
+    versions
+        .iter()
+        .copied()
+        .zip(before)
+        .min_by_key(|(_, before)| before.abs_diff(half))
+        .map(|(version, _)| version)
 }
 
 /// Returns the versions on both sides of a difference that has no unweighed version in between.

@@ -164,8 +164,8 @@ fn change(
             before = link;
         }
         // Ancestors of the version with the old level did not cause the new level.
-        let old = range.graph.ancestry(link);
-        set.extend(place.between.iter().filter(|version| !old[**version]));
+        let old = range.graph.ancestry(link, 0);
+        set.extend(place.between.iter().filter(|version| !old.has(**version)));
         set.push(place.first());
     }
     set.sort_unstable();
