@@ -127,7 +127,11 @@ fn drive() -> Result<(), String> {
                 ..plan.clone()
             };
             let result = load(&plan).map_err(|error| error.to_string())?;
-            if result.answered == count { Ok(result) } else { Err(format!("{:?}", result.failures)) }
+            if result.counts.answered == count {
+                Ok(result)
+            } else {
+                Err(format!("{:?}", result.counts.failures))
+            }
         };
         let cache = std::env::temp_dir().join("scruple-calltree");
         let found = instructions::weigh(&server, &target, counts.1, &cache, &go, &mut exactly)?;

@@ -66,21 +66,21 @@ fn drive() -> Result<(), String> {
     println!(
         "{:?}: {} answered, {} failed, {:.0}/s over {:.3} s, {} B, backlog {}, {} reconnects, warm-up {} of {} slices",
         result.ended,
-        result.answered,
-        result.failures.total(),
+        result.counts.answered,
+        result.counts.failures.total(),
         result.rate(),
         result.span as f64 / 1e9,
-        result.bytes,
-        result.backlog,
+        result.counts.bytes,
+        result.counts.backlog,
         result.reconnects,
         result.warm_up,
         result.parts.len(),
     );
     for (name, latencies) in [
-        ("response", &result.response),
-        ("service", &result.service),
-        ("lag", &result.lag),
-        ("lateness", &result.lateness),
+        ("response", &result.times.response),
+        ("service", &result.times.service),
+        ("lag", &result.times.lag),
+        ("lateness", &result.times.lateness),
         ("connect", &result.connect),
     ] {
         let ms = |q| latencies.quantile(q).map_or(f64::NAN, |value| value as f64 / 1e6);
@@ -95,7 +95,7 @@ fn drive() -> Result<(), String> {
             latencies.count()
         );
     }
-    for (class, count) in result.failures.each() {
+    for (class, count) in result.counts.failures.each() {
         println!("{count:>9} {}", class.meaning());
     }
     let own = result.generator;

@@ -34,7 +34,7 @@ pub(super) fn behind(parts: &[Part], last_done: i64) -> u64 {
     let span = (last.to - first.from) as f64;
     let growth = (late.1 as f64 - early.1 as f64) * span / (late.0 - early.0).max(1.0);
     let behind = growth.min((last_done - last.to) as f64);
-    let due: u64 = parts.iter().map(|part| part.answered + part.failures.total()).sum();
+    let due: u64 = parts.iter().map(|part| part.counts.answered + part.counts.failures.total()).sum();
     let waiting = behind / span * due as f64;
     if behind < span * BEHIND || waiting < QUEUE { 0 } else { behind as u64 }
 }
@@ -42,6 +42,7 @@ pub(super) fn behind(parts: &[Part], last_done: i64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::latencies::Buckets;
+    use super::super::result::{Counts, Times};
     use super::*;
 
     const MS: i64 = 1_000_000;
@@ -49,7 +50,8 @@ mod tests {
     /// A part whose requests all waited `waited` nanoseconds.
     fn part(from: i64, to: i64, answered: u64, waited: Option<u64>) -> Part {
         let response = Buckets::of(waited.map(|waited| (waited, answered)).into_iter().collect());
-        Part { from, to, answered, response, ..Part::default() }
+        let counts = Counts { answered, ..Counts::default() };
+        Part { from, to, counts, times: Times { response, ..Times::default() }, ..Part::default() }
     }
 
     /// How far behind a server is, in milliseconds, in a window of one second; `waited` gives the wait in

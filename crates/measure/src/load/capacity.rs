@@ -114,9 +114,10 @@ pub fn capacity(
 }
 
 fn judge(slo: &Slo, rate: f64, load: &LoadResult) -> (Measurement, Vec<String>) {
-    let quantile = |q: f64| load.response.quantile(q).map(|value| value as f64);
+    let quantile = |q: f64| load.times.response.quantile(q).map(|value| value as f64);
     let behind = load.behind as f64 / load.span.max(1) as f64;
-    let seen = Seen { quantile: &quantile, mean: load.response.mean(), errors: load.failed_share(), behind };
+    let seen =
+        Seen { quantile: &quantile, mean: load.times.response.mean(), errors: load.failed_share(), behind };
     let broken: Vec<String> = slo.broken(&seen).into_iter().map(|limit| limit.text.clone()).collect();
     // Only faults of the generator make a measurement void. That a server breaks down is a result.
     let ours = load
@@ -139,8 +140,8 @@ fn judge(slo: &Slo, rate: f64, load: &LoadResult) -> (Measurement, Vec<String>) 
 fn count(limit: &Limit, parts: &[Part]) -> Count {
     let of = |part: &Part| match limit.of {
         Measure::Errors => {
-            let failed = part.failures.total();
-            Count::of((part.answered + failed) as f64, failed as f64)
+            let failed = part.counts.failures.total();
+            Count::of((part.counts.answered + failed) as f64, failed as f64)
         }
         Measure::Mean => of_responses(part, &|responses| responses.sum() / limit.below),
         Measure::Quantile(_) | Measure::Max => {
@@ -155,6 +156,10 @@ fn count(limit: &Limit, parts: &[Part]) -> Count {
 }
 
 fn of_responses(part: &Part, beyond: &dyn Fn(&Buckets) -> f64) -> Count {
-    let requests = part.response.count() as f64;
-    Count { requests, beyond: beyond(&part.response), least: beyond(&part.carried.least_of(&part.response)) }
+    let requests = part.times.response.count() as f64;
+    Count {
+        requests,
+        beyond: beyond(&part.times.response),
+        least: beyond(&part.carried.least_of(&part.times.response)),
+    }
 }

@@ -28,15 +28,15 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
     }
     if let Some(rate) = plan.rate()
         && result.ended == Ended::Planned
-        && result.answered > 0
+        && result.counts.answered > 0
     {
         doubts.extend(not_met(plan, result, rate));
     }
-    if result.response.count() > 0 && result.response.count() < 1000 {
+    if result.times.response.count() > 0 && result.times.response.count() < 1000 {
         doubts.push(Doubt::new(
             "few-requests",
             false,
-            match result.response.count() {
+            match result.times.response.count() {
                 1 => "only one request was measured: nothing is known of percentiles".to_owned(),
                 few => format!(
                     "only {few} requests were measured: fewer than ten of them are beyond the 99th percentile"
@@ -50,9 +50,14 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
 
 /// The doubt that the server did not keep up with the rate.
 fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
-    let unsent = result.failures.of(Failure::Unsent);
-    let never =
-        || format!("{} requests of {} were never sent", grouped(unsent as f64), grouped(result.due as f64));
+    let unsent = result.counts.failures.of(Failure::Unsent);
+    let never = || {
+        format!(
+            "{} requests of {} were never sent",
+            grouped(unsent as f64),
+            grouped(result.counts.due as f64)
+        )
+    };
     let seen = match (result.behind, unsent) {
         (0, 0) => return None,
         (0, _) => format!("{}: the server keeps every connection busy", never()),
@@ -80,7 +85,7 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
 /// was late with most requests: the load was then another one than was asked for, and the figures are void.
 fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     let limit = plan.lateness.as_nanos() as u64;
-    let [middle, most] = [0.5, 0.99].map(|q| result.lateness.quantile(q).unwrap_or(0));
+    let [middle, most] = [0.5, 0.99].map(|q| result.times.lateness.quantile(q).unwrap_or(0));
     (most > limit).then(|| {
         let (void, by, at) = match middle > limit {
             true => (true, middle, "with most requests"),
@@ -105,8 +110,8 @@ fn delayed(result: &LoadResult) -> Option<Doubt> {
     between(result).map(|bounds| {
         let text = format!(
             "other work on the machine delayed the generator, and {} of {} responses contain its delay: {bounds}",
-            grouped(result.delayed.count() as f64),
-            grouped(result.response.count() as f64),
+            grouped(result.times.delayed.count() as f64),
+            grouped(result.times.response.count() as f64),
         );
         Doubt::new("generator-unpunctual", false, text)
     })
@@ -114,7 +119,7 @@ fn delayed(result: &LoadResult) -> Option<Doubt> {
 
 /// The figures that contain a noticeable delay of the generator, each with its bounds; `None` if there are none.
 fn between(result: &LoadResult) -> Option<String> {
-    if result.delayed.count() == 0 {
+    if result.times.delayed.count() == 0 {
         return None;
     }
     let least = result.least();
@@ -122,7 +127,7 @@ fn between(result: &LoadResult) -> Option<String> {
         [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("the longest", 1.0)]
             .into_iter()
             .filter_map(|(name, q)| {
-                let (low, high) = (least.quantile(q)? as f64, result.response.quantile(q)? as f64);
+                let (low, high) = (least.quantile(q)? as f64, result.times.response.quantile(q)? as f64);
                 let apart = high - low > (high * PART).max(PUNCTUAL as f64);
                 apart.then(|| format!("{name} is between {} and {}", time(low), time(high)))
             })
@@ -150,7 +155,7 @@ fn starved(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
 
 fn ended(result: &LoadResult) -> Option<Doubt> {
     let (code, text) = match result.ended {
-        Ended::Planned if result.answered > 0 => return None,
+        Ended::Planned if result.counts.answered > 0 => return None,
         Ended::Aborted => return None,
         Ended::Planned => ("no-answers", "not one request was answered well".to_owned()),
         Ended::Interrupted => {
@@ -170,7 +175,7 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
 /// The doubt about a median of 40 ms and up to 10 ms of work: 40 ms are the kernel's delay of acknowledgements, which occurs
 /// if two small writes on one connection wait for each other.
 fn delayed_acknowledgements(result: &LoadResult) -> Option<Doubt> {
-    let p50 = result.service.quantile(0.5)?;
+    let p50 = result.times.service.quantile(0.5)?;
     (39_000_000..=50_000_000).contains(&p50).then(|| {
         let text = format!(
             "the median answer takes {}, of which 40 ms are the kernel's delay of acknowledgements: the server probably \

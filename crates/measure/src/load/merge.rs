@@ -3,10 +3,10 @@
 use super::delayed::DelayedRecord;
 use super::doubt::Doubt;
 use super::failure::Failures;
-use super::latencies::{Buckets, Latencies};
+use super::latencies::Latencies;
 use super::plan::{Plan, Row, WarmUp};
 use super::record::{KindPart, KindRecord, PartRecord, Recorder, Slow};
-use super::result::{GeneratorCost, Kind, LoadResult, Part, PartRow};
+use super::result::{Counts, GeneratorCost, Kind, LoadResult, Part, PartRow};
 use super::shared::Ended;
 use super::stalls::{self, Stall};
 use super::{backlog, find_doubts};
@@ -45,28 +45,15 @@ pub(crate) fn merge(
     let stalls = stalls::stalls(&listeners, started.0);
     let cut = warm_up_of(plan, &parts, &stalls);
     let counted = Part::together(&parts[cut..]);
-    let whole = |pick: fn(&Part) -> &Buckets| {
-        let mut sum = Latencies::new();
-        parts[cut..].iter().for_each(|part| sum.add_buckets(pick(part)));
-        sum
-    };
     let mut result = LoadResult {
         ended,
         started,
         span: counted.span().max(1),
         behind: 0,
-        due: counted.due,
-        answered: counted.answered,
-        failures: counted.failures,
+        times: counted.times.into_latencies(),
+        counts: Counts { backlog: threads.iter().map(|thread| thread.backlog_most).sum(), ..counted.counts },
         idle_failures: Failures::default(),
-        bytes: counted.bytes,
-        response: whole(|part| &part.response),
-        service: whole(|part| &part.service),
-        lag: whole(|part| &part.lag),
-        lateness: whole(|part| &part.lateness),
-        delayed: counted.delayed,
         connect: Latencies::new(),
-        backlog: threads.iter().map(|thread| thread.backlog_most).sum(),
         reconnects: recorders.iter().map(|recorder| recorder.reconnects).sum(),
         warm_up: cut,
         stalls,
@@ -122,10 +109,10 @@ fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, whole: bool, often_la
     // A run that ended early has only the parts that it reached.
     let used = match by_clock && whole {
         true => parts.len(),
-        false => parts.iter().rposition(|part| part.due > 0).map_or(0, |last| last + 1),
+        false => parts.iter().rposition(|part| part.counts.due > 0).map_or(0, |last| last + 1),
     };
     parts.truncate(used);
-    if parts.first().is_some_and(|part| part.due == 0) {
+    if parts.first().is_some_and(|part| part.counts.due == 0) {
         parts.remove(0);
     }
     if !by_clock || !whole {
@@ -145,24 +132,24 @@ fn part(index: usize, recorders: &[&Recorder], start: u64, often_late: bool) -> 
     };
     let (mut delayed, mut carried) = (DelayedRecord::default(), DelayedRecord::default());
     for record in records {
-        part.due += record.due;
-        part.answered += record.answered;
+        part.counts.due += record.due;
+        part.counts.answered += record.answered;
         part.came += record.came;
-        part.backlog += record.backlog;
-        part.failures.add(&record.failures);
-        part.bytes += record.bytes;
-        part.response.add(&record.response.buckets());
+        part.counts.backlog += record.backlog;
+        part.counts.failures.add(&record.failures);
+        part.counts.bytes += record.bytes;
+        part.times.response.add(&record.response.buckets());
         delayed.add(&record.delayed);
         carried.add(&record.carried);
-        part.service.add(&record.service.buckets());
+        part.times.service.add(&record.service.buckets());
         if let Some(open) = &record.open {
-            part.lag.add(&open.lag.buckets());
-            part.lateness.add(&open.lateness.buckets());
+            part.times.lag.add(&open.lag.buckets());
+            part.times.lateness.add(&open.lateness.buckets());
         }
     }
     part.rows = rows(index, recorders, often_late);
     part.carried = carried.buckets();
-    part.delayed = if often_late { part.carried.clone() } else { delayed.buckets() };
+    part.times.delayed = if often_late { part.carried.clone() } else { delayed.buckets() };
     part
 }
 
@@ -191,7 +178,7 @@ fn rows(index: usize, recorders: &[&Recorder], often_late: bool) -> Vec<PartRow>
 /// Extends each part to the start of the next; the last part is extended by one mean gap between its requests.
 fn close_gaps(parts: &mut Vec<Part>, by_clock: bool, recorders: &[&Recorder], start: u64) {
     if !by_clock {
-        parts.retain(|part| part.due > 0);
+        parts.retain(|part| part.counts.due > 0);
         for index in 1..parts.len() {
             parts[index - 1].to = parts[index].from;
         }
@@ -202,9 +189,9 @@ fn close_gaps(parts: &mut Vec<Part>, by_clock: bool, recorders: &[&Recorder], st
         .map(|(_, last)| last)
         .max();
     if let (Some(last), Some(due)) = (parts.last_mut(), due) {
-        let gaps = (last.due.max(2) - 1) as f64;
+        let gaps = (last.counts.due.max(2) - 1) as f64;
         let length = (due as i64 - start as i64 - last.from).max(0) as f64;
-        last.to = last.from + (length * last.due as f64 / gaps).max(1.0) as i64;
+        last.to = last.from + (length * last.counts.due as f64 / gaps).max(1.0) as i64;
     }
 }
 
@@ -214,11 +201,12 @@ fn warm_up_of(plan: &Plan, parts: &[Part], stalls: &[Stall]) -> usize {
         WarmUp::Off => 0,
         WarmUp::For(_) => parts.iter().take_while(|part| part.to <= 0).count(),
         WarmUp::Auto => {
-            let answers: u64 = parts.iter().map(|part| part.service.count()).sum();
+            let answers: u64 = parts.iter().map(|part| part.times.service.count()).sum();
             // Medians of few requests differ by chance, so several parts may be joined.
             let each = (MEDIAN_OF * parts.len() as u64).div_ceil(answers.max(1)) as usize;
-            let median =
-                |parts: &[Part]| Some((Part::together(parts).service.quantile(0.5)? as f64).max(1.0).ln());
+            let median = |parts: &[Part]| {
+                Some((Part::together(parts).times.service.quantile(0.5)? as f64).max(1.0).ln())
+            };
             let medians: Option<Vec<f64>> = parts.chunks(each.max(1)).map(median).collect();
             let cut = medians.map_or(0, |medians| warm_up::cut(&medians)) * each;
             let end = cut.checked_sub(1).map_or(0, |last| parts[last].to);

@@ -60,7 +60,7 @@ pub use record::Slow;
 pub use replay::{access_log, har, is_access_log};
 pub use request::{Check, Request, request_file};
 pub use request_sink::{Batch, EachRequest, Listeners};
-pub use result::{GeneratorCost, Kind, LoadResult, Part, PartRow};
+pub use result::{Counts, GeneratorCost, Kind, LoadResult, Part, PartRow, Times};
 pub use scenario::{Abort, Model, Read, Scenario, Stage, scenario};
 pub use session::{Handled, LoadError, Moment, Session, run, run_watched};
 pub use shared::{Ended, LIVE_BOUNDS, Progress};

@@ -10,7 +10,7 @@ impl LoadResult {
     /// excess over the median. A request that was in flight during a pause by chance, because it waited for something
     /// else, does not count.
     pub fn met_a_pause(&self, pauses: &[(u64, u64)], nanoseconds: u64) -> (usize, usize) {
-        let (pauses, median) = (apart(pauses), self.response.quantile(0.5).unwrap_or(0));
+        let (pauses, median) = (apart(pauses), self.times.response.quantile(0.5).unwrap_or(0));
         let slow = || self.slowest.iter().filter(|slow| slow.response > nanoseconds);
         (slow().filter(|slow| is_slow_for(slow, &pauses, median)).count(), slow().count())
     }

@@ -21,30 +21,14 @@ pub struct LoadResult {
     pub span: u64,
     /// How far the answers were behind the requests at the end of the span, in nanoseconds; 0 if the server kept up.
     pub behind: u64,
-    /// The number of requests that were due: answered, failed or interrupted.
-    pub due: u64,
-    /// The number of good answers.
-    pub answered: u64,
-    /// Failed requests by class.
-    pub failures: Failures,
+    /// The numbers of requests and their outcomes.
+    pub counts: Counts,
+    /// How long requests took.
+    pub times: Times<Latencies>,
     /// Failures of connections while no request waited for them.
     pub idle_failures: Failures,
-    /// The number of bytes of content received.
-    pub bytes: u64,
-    /// Times from when a request was due to its answer. In a closed loop it is due when the connection becomes free.
-    pub response: Latencies,
-    /// Times from the sending of a request to its answer.
-    pub service: Latencies,
-    /// Times from when a request was due to its sending; empty in a closed loop.
-    pub lag: Latencies,
-    /// The part of `lag` that the generator caused: from when a request was due to when the generator noticed it.
-    pub lateness: Latencies,
-    /// The responses that contain a delay of the generator.
-    pub delayed: Delayed,
     /// Times from the start of a connection until it could be used, including TLS, for all connections of the run.
     pub connect: Latencies,
-    /// The largest number of requests that waited for a free connection at one time.
-    pub backlog: u64,
     /// The number of times that a connection was made again.
     pub reconnects: u64,
     /// The parts of the run, including the warm-up.
@@ -65,6 +49,85 @@ pub struct LoadResult {
     pub doubts: Vec<Doubt>,
 }
 
+/// The numbers of requests and their outcomes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// The number of requests that were due: answered, failed or interrupted.
+    pub due: u64,
+    /// The number of good answers.
+    pub answered: u64,
+    /// Failed requests by class.
+    pub failures: Failures,
+    /// The number of bytes of content received.
+    pub bytes: u64,
+    /// The largest number of requests that waited for a free connection at one time.
+    pub backlog: u64,
+}
+
+impl Counts {
+    /// Adds the requests of another time.
+    pub fn add(&mut self, other: &Counts) {
+        self.due += other.due;
+        self.answered += other.answered;
+        self.failures.add(&other.failures);
+        self.bytes += other.bytes;
+        self.backlog = self.backlog.max(other.backlog);
+    }
+}
+
+/// How long requests took, in nanoseconds: distributions that are kept as `L`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Times<L> {
+    /// From when a request was due to its answer. In a closed loop it is due when the connection becomes free.
+    pub response: L,
+    /// From the sending of a request to its answer.
+    pub service: L,
+    /// From when a request was due to its sending; empty in a closed loop.
+    pub lag: L,
+    /// The part of `lag` that the generator caused: from when a request was due to when the generator noticed it.
+    pub lateness: L,
+    /// The responses that contain a delay of the generator.
+    pub delayed: Delayed,
+}
+
+impl Times<Latencies> {
+    /// Adds the requests of another time.
+    pub fn add(&mut self, other: &Times<Latencies>) {
+        self.response.add(&other.response);
+        self.service.add(&other.service);
+        self.lag.add(&other.lag);
+        self.lateness.add(&other.lateness);
+        self.delayed.add(&other.delayed);
+    }
+}
+
+impl Times<Buckets> {
+    /// The same times as [`Latencies`].
+    pub(super) fn into_latencies(self) -> Times<Latencies> {
+        let latencies = |buckets: Buckets| {
+            let mut latencies = Latencies::new();
+            latencies.add_buckets(&buckets);
+            latencies
+        };
+        Times {
+            response: latencies(self.response),
+            service: latencies(self.service),
+            lag: latencies(self.lag),
+            lateness: latencies(self.lateness),
+            delayed: self.delayed,
+        }
+    }
+
+    /// Adds the requests of another time.
+    pub fn add(&mut self, other: &Times<Buckets>) {
+        self.response.add(&other.response);
+        self.service.add(&other.service);
+        self.lag.add(&other.lag);
+        self.lateness.add(&other.lateness);
+        self.delayed.add(&other.delayed);
+    }
+}
+
 /// A part of the run: the requests that were due in it, with their outcome, whenever they were answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
@@ -72,29 +135,13 @@ pub struct Part {
     pub from: i64,
     /// The end in nanoseconds since the start of the measured span.
     pub to: i64,
-    /// The number of requests that were due.
-    pub due: u64,
-    /// The number of good answers to the requests that were due in the part.
-    pub answered: u64,
+    /// The numbers of requests that were due in the part, and their outcomes.
+    pub counts: Counts,
     /// The number of good answers that arrived in the time of this part, whenever their requests were due.
     pub came: u64,
-    /// Failed requests by class.
-    pub failures: Failures,
-    /// The number of bytes of content received.
-    pub bytes: u64,
-    /// The largest number of requests that waited for a free connection at one time.
-    pub backlog: u64,
-    /// Times from due to answered.
-    pub response: Buckets,
-    /// Times from sent to answered.
-    pub service: Buckets,
-    /// Times from due to sent.
-    pub lag: Buckets,
-    /// Times from due to noticed by the generator.
-    pub lateness: Buckets,
-    /// The responses that contain a delay of the generator. If it was late by more than the plan allows, these are
-    /// those in `carried`.
-    pub delayed: Delayed,
+    /// How long the requests that were due in the part took. If the generator was late by more than the plan allows,
+    /// the delayed ones are those in `carried`.
+    pub times: Times<Buckets>,
     /// The responses that may be longer because of a delay, their own or that of requests in flight at the same time.
     pub carried: Delayed,
     /// The figures of each row of the plan; empty if there is only one row, or more than 64.
@@ -130,19 +177,21 @@ impl Part {
         Part {
             from: self.from,
             to: self.to,
-            due: row.answered + row.failures.total(),
-            answered: row.answered,
+            counts: Counts {
+                due: row.answered + row.failures.total(),
+                answered: row.answered,
+                failures: row.failures,
+                ..Counts::default()
+            },
             came: row.answered,
-            failures: row.failures,
-            response: row.response,
-            delayed: row.delayed,
+            times: Times { response: row.response, delayed: row.delayed, ..Times::default() },
             ..Part::default()
         }
     }
 
     /// The responses without the delays of the generator: the least that they can have been.
     pub fn least(&self) -> Buckets {
-        self.delayed.least_of(&self.response)
+        self.times.delayed.least_of(&self.times.response)
     }
 
     /// Joins several parts to one, from the start of the first to the end of the last.
@@ -154,17 +203,9 @@ impl Part {
                 continue;
             };
             sum.to = part.to;
-            sum.due += part.due;
-            sum.answered += part.answered;
+            sum.counts.add(&part.counts);
+            sum.times.add(&part.times);
             sum.came += part.came;
-            sum.failures.add(&part.failures);
-            sum.bytes += part.bytes;
-            sum.backlog = sum.backlog.max(part.backlog);
-            sum.response.add(&part.response);
-            sum.service.add(&part.service);
-            sum.lag.add(&part.lag);
-            sum.lateness.add(&part.lateness);
-            sum.delayed.add(&part.delayed);
             sum.carried.add(&part.carried);
             sum.rows.iter_mut().zip(&part.rows).for_each(|(sum, more)| sum.add(more));
         }
@@ -233,7 +274,11 @@ impl LoadResult {
 
     /// Good answers per second, over the span and the time by which the answers were behind at its end.
     pub fn rate(&self) -> f64 {
-        if self.span == 0 { 0.0 } else { self.answered as f64 * 1e9 / (self.span + self.behind) as f64 }
+        if self.span == 0 {
+            0.0
+        } else {
+            self.counts.answered as f64 * 1e9 / (self.span + self.behind) as f64
+        }
     }
 
     /// The parts that count: all but the warm-up.
@@ -248,13 +293,13 @@ impl LoadResult {
 
     /// The responses without the delays of the generator: the least that they can have been.
     pub fn least(&self) -> Buckets {
-        self.delayed.least_of(&self.response.buckets())
+        self.times.delayed.least_of(&self.times.response.buckets())
     }
 
     /// The share of the finished requests that failed, from 0 to 1.
     pub fn failed_share(&self) -> f64 {
-        let failed = self.failures.total();
-        let all = self.answered + failed;
+        let failed = self.counts.failures.total();
+        let all = self.counts.answered + failed;
         if all == 0 { 0.0 } else { failed as f64 / all as f64 }
     }
 }

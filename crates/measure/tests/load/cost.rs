@@ -140,7 +140,11 @@ fn planted_instructions_are_found_by_function() {
                 ..small()
             };
             let result = load(&target, &plan).map_err(|error| error.to_string())?;
-            if result.answered == requests { Ok(result) } else { Err(format!("{:?}", result.failures)) }
+            if result.counts.answered == requests {
+                Ok(result)
+            } else {
+                Err(format!("{:?}", result.counts.failures))
+            }
         };
         let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("calltree");
         instructions::weigh(&command, &target, 600, &cache, &AtomicBool::new(false), &mut drive)

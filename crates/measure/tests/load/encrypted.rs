@@ -80,7 +80,10 @@ fn a_trusted_server_answers_all() {
         for pace in [Pace::Closed, Pace::Open { rate: 300.0, arrivals: Arrivals::Constant }] {
             let plan = Plan { pace, ..small() };
             let result = load(&target(server.address, trust.clone()), &plan).expect("a run");
-            assert_eq!((result.answered, result.failures.total(), result.bytes), (100, 0, 1300));
+            assert_eq!(
+                (result.counts.answered, result.counts.failures.total(), result.counts.bytes),
+                (100, 0, 1300)
+            );
         }
     }
 }
@@ -93,7 +96,7 @@ fn the_servers_own_certificate_is_trusted_though_it_calls_itself_an_authority() 
     let (by_number, _) = Target::parse(&format!("https://{address}/")).expect("a target");
     let by_number = Target { tls: Some(Trust::File(server.certificate.clone())), ..by_number };
     for target in [target(address, Trust::File(server.certificate.clone())), by_number] {
-        assert_eq!(load(&target, &small()).expect("a run").answered, 100);
+        assert_eq!(load(&target, &small()).expect("a run").counts.answered, 100);
     }
 }
 

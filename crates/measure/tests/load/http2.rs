@@ -161,12 +161,16 @@ fn requests_share_connections() {
     for pace in [Pace::Closed, Pace::Open { rate: 500.0, arrivals: Arrivals::Constant }] {
         let plan = Plan { connections: 2, streams: 10, max_requests: Some(500), pace, ..small() };
         let result = load(&target, &plan).expect("a run");
-        assert_eq!((result.answered, result.failures.total(), result.bytes), (500, 0, 6500), "{pace:?}");
+        assert_eq!(
+            (result.counts.answered, result.counts.failures.total(), result.counts.bytes),
+            (500, 0, 6500),
+            "{pace:?}"
+        );
         assert_eq!((result.connect.count(), result.reconnects), (2, 0));
     }
     let once = Plan { keep_alive: false, max_requests: Some(20), ..small() };
     let result = load(&target, &once).expect("a run");
-    assert_eq!((result.answered, result.failures.total()), (20, 0));
+    assert_eq!((result.counts.answered, result.counts.failures.total()), (20, 0));
     assert!(result.connect.count() >= 20);
 }
 
@@ -175,24 +179,29 @@ fn faults_have_their_classes_here_too() {
     let mut plan = Plan { connections: 2, streams: 4, ..small() };
     let third = server(|number| if number % 3 == 0 { Answer::Status(503) } else { Answer::Hello });
     let result = load(&third, &plan).expect("a run");
-    assert_eq!((result.answered, result.failures.of(Failure::BadStatus)), (66, 34));
+    assert_eq!((result.counts.answered, result.counts.failures.of(Failure::BadStatus)), (66, 34));
     let resets = server(|number| if number % 2 == 0 { Answer::Reset } else { Answer::Hello });
     let result = load(&resets, &plan).expect("a run");
-    assert_eq!((result.answered, result.failures.of(Failure::Reset)), (50, 50));
+    assert_eq!((result.counts.answered, result.counts.failures.of(Failure::Reset)), (50, 50));
     let lost = server(|number| if number == 5 { Answer::Never } else { Answer::Hello });
     let impatient = Plan { timeout: Duration::from_millis(300), ..plan.clone() };
     let result = load(&lost, &impatient).expect("a run");
-    assert_eq!((result.answered, result.failures.of(Failure::TimedOut)), (99, 1), "{:?}", result.failures);
+    assert_eq!(
+        (result.counts.answered, result.counts.failures.of(Failure::TimedOut)),
+        (99, 1),
+        "{:?}",
+        result.counts.failures
+    );
     let old = load(&speaking_http2(servers::answers(HELLO)), &plan).expect("a run");
-    assert_eq!(old.answered, 0);
-    assert_eq!(old.failures.total(), old.due);
+    assert_eq!(old.counts.answered, 0);
+    assert_eq!(old.counts.failures.total(), old.counts.due);
     plan.requests[0].check = Check {
         contains: Some("world".into()),
         headers: [("X-Version".to_owned(), "2".to_owned())].into(),
         ..Check::default()
     };
     let result = load(&server(|_| Answer::Hello), &plan).expect("a run");
-    assert_eq!(result.answered, 100);
+    assert_eq!(result.counts.answered, 100);
 }
 
 #[test]
@@ -205,7 +214,7 @@ fn through_tls() {
     let target = Target { tls: Some(Trust::File(certificate)), protocol: Protocol::Http2, ..target };
     let plan = Plan { connections: 2, streams: 5, ..small() };
     let result = load(&target, &plan).expect("a run");
-    assert_eq!((result.answered, result.failures.total(), result.bytes), (100, 0, 1300));
+    assert_eq!((result.counts.answered, result.counts.failures.total(), result.counts.bytes), (100, 0, 1300));
 }
 
 #[test]

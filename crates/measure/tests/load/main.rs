@@ -48,9 +48,9 @@ fn load(target: &Target, plan: &Plan) -> Result<LoadResult, LoadError> {
 /// Loads a faulty server, and checks that every request fails with this class.
 fn all_fail(address: SocketAddr, class: Failure) -> LoadResult {
     let result = load(&target(address), &small()).expect("it accepts connections");
-    assert_eq!(result.answered, 0);
-    assert_eq!(result.failures.total(), result.due, "{:?}", result.failures);
-    assert_eq!(result.failures.of(class), result.due, "{:?}", result.failures);
+    assert_eq!(result.counts.answered, 0);
+    assert_eq!(result.counts.failures.total(), result.counts.due, "{:?}", result.counts.failures);
+    assert_eq!(result.counts.failures.of(class), result.counts.due, "{:?}", result.counts.failures);
     assert!(!result.valid() && result.failed_share() == 1.0);
     result
 }
@@ -58,12 +58,15 @@ fn all_fail(address: SocketAddr, class: Failure) -> LoadResult {
 #[test]
 fn a_good_server_answers_all() {
     let result = load(&target(servers::answers(HELLO)), &small()).expect("a run");
-    assert_eq!((result.answered, result.failures.total(), result.bytes), (100, 0, 1300));
-    assert_eq!((result.due, result.response.count(), result.service.count()), (100, 100, 100));
-    assert_eq!((result.ended, result.lag.count(), result.reconnects), (Ended::Planned, 0, 0));
+    assert_eq!((result.counts.answered, result.counts.failures.total(), result.counts.bytes), (100, 0, 1300));
+    assert_eq!(
+        (result.counts.due, result.times.response.count(), result.times.service.count()),
+        (100, 100, 100)
+    );
+    assert_eq!((result.ended, result.times.lag.count(), result.reconnects), (Ended::Planned, 0, 0));
     assert_eq!(result.generator.requests, 100);
     assert_eq!(result.slowest.len(), 100);
-    assert_eq!(result.parts.iter().map(|part| part.answered).sum::<u64>(), 100);
+    assert_eq!(result.parts.iter().map(|part| part.counts.answered).sum::<u64>(), 100);
 }
 
 #[test]
@@ -84,9 +87,14 @@ fn a_server_that_never_answers_counts_with_the_time_waited() {
     let plan = Plan { timeout: Duration::from_millis(200), duration: Duration::from_millis(500), ..small() };
     let silent = servers::serve(|mut stream| while servers::request(&mut stream) {});
     let result = load(&target(silent), &plan).expect("it accepts connections");
-    assert_eq!(result.failures.of(Failure::TimedOut), result.due, "{:?}", result.failures);
-    assert!((4..=16).contains(&result.due), "{}", result.due);
-    let shortest = result.response.quantile(0.0).expect("some");
+    assert_eq!(
+        result.counts.failures.of(Failure::TimedOut),
+        result.counts.due,
+        "{:?}",
+        result.counts.failures
+    );
+    assert!((4..=16).contains(&result.counts.due), "{}", result.counts.due);
+    let shortest = result.times.response.quantile(0.0).expect("some");
     assert!(shortest >= 199_000_000, "{shortest}");
 }
 
@@ -124,11 +132,11 @@ fn in_an_open_loop_nothing_that_was_due_is_forgotten() {
         ..small()
     };
     let result = load(&target(silent), &plan).expect("it accepts connections");
-    assert_eq!(result.due, 100);
-    assert_eq!(result.failures.total(), 100, "{:?}", result.failures);
-    assert!(result.failures.of(Failure::Unsent) > 50, "{:?}", result.failures);
-    assert_eq!(result.response.count(), 100);
-    assert!(result.backlog > 50);
+    assert_eq!(result.counts.due, 100);
+    assert_eq!(result.counts.failures.total(), 100, "{:?}", result.counts.failures);
+    assert!(result.counts.failures.of(Failure::Unsent) > 50, "{:?}", result.counts.failures);
+    assert_eq!(result.times.response.count(), 100);
+    assert!(result.counts.backlog > 50);
 }
 
 #[test]
@@ -173,7 +181,11 @@ fn a_server_that_dies_ends_the_run_and_keeps_the_figures() {
         killer.join().expect("killed");
         assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
         assert_eq!(result.ended, Ended::ServerGone);
-        assert!(result.answered > 0 && result.failures.of(Failure::Refused) > 0, "{:?}", result.failures);
+        assert!(
+            result.counts.answered > 0 && result.counts.failures.of(Failure::Refused) > 0,
+            "{:?}",
+            result.counts.failures
+        );
         assert!(!result.valid() && result.doubts.iter().any(|doubt| doubt.code == "server-gone"));
     }
 }
@@ -181,16 +193,16 @@ fn a_server_that_dies_ends_the_run_and_keeps_the_figures() {
 #[test]
 fn statuses_and_checks_are_told_apart() {
     let half = load(&target(servers::fails_after(50)), &small()).expect("a run");
-    assert_eq!((half.answered, half.failures.of(Failure::BadStatus)), (50, 50));
-    let status = half.failures.statuses().iter().map(|(status, count)| (*status, *count));
+    assert_eq!((half.counts.answered, half.counts.failures.of(Failure::BadStatus)), (50, 50));
+    let status = half.counts.failures.statuses().iter().map(|(status, count)| (*status, *count));
     assert_eq!(status.collect::<Vec<_>>(), [(500, 50)]);
     let mut plan = small();
     plan.requests[0].check = Check { contains: Some("Hello".into()), ..Check::default() };
     let address = servers::answers(HELLO);
-    assert_eq!(load(&target(address), &plan).expect("a run").answered, 100);
+    assert_eq!(load(&target(address), &plan).expect("a run").counts.answered, 100);
     plan.requests[0].check = Check { contains: Some("Goodbye".into()), ..Check::default() };
     let result = load(&target(address), &plan).expect("a run");
-    assert_eq!(result.failures.of(Failure::CheckFailed), 100);
+    assert_eq!(result.counts.failures.of(Failure::CheckFailed), 100);
 }
 
 #[test]
@@ -212,11 +224,11 @@ fn kinds_are_drawn_by_weight_or_in_turn() {
 fn connections_are_renewed_when_the_server_or_the_plan_says_so() {
     let closes = servers::answers_and_closes(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nto the end");
     let result = load(&target(closes), &small()).expect("a run");
-    assert_eq!((result.answered, result.bytes, result.failures.total()), (100, 1000, 0));
+    assert_eq!((result.counts.answered, result.counts.bytes, result.counts.failures.total()), (100, 1000, 0));
     assert!(result.reconnects >= 90 && result.connect.count() >= 90);
     let keeps = servers::answers_and_closes(HELLO);
     let result = load(&target(keeps), &Plan { keep_alive: false, ..small() }).expect("a run");
-    assert_eq!((result.answered, result.failures.total()), (100, 0));
+    assert_eq!((result.counts.answered, result.counts.failures.total()), (100, 0));
 }
 
 #[test]
@@ -227,7 +239,7 @@ fn a_unix_socket_and_several_threads() {
     for pace in [Pace::Closed, Pace::Open { rate: 2000.0, arrivals: Arrivals::Poisson }] {
         let plan = Plan { threads: 3, connections: 7, max_requests: Some(1000), pace, ..small() };
         let result = load(&Target::unix(&path), &plan).expect("a run");
-        assert_eq!((result.answered, result.failures.total()), (1000, 0), "{pace:?}");
+        assert_eq!((result.counts.answered, result.counts.failures.total()), (1000, 0), "{pace:?}");
         assert_eq!(result.generator.threads, 3);
     }
 }
@@ -245,7 +257,7 @@ fn a_stall_counts_for_every_request_that_it_held_up() {
         ..small()
     };
     let result = load(&target(server.address), &plan).expect("a run");
-    assert_eq!((result.due, result.answered), (8000, 8000));
+    assert_eq!((result.counts.due, result.counts.answered), (8000, 8000));
     // The server's record is the truth. It answers in the order in which requests were due.
     let mut answered = server.answered.lock().expect("not poisoned").clone();
     answered.sort_unstable();
@@ -255,11 +267,11 @@ fn a_stall_counts_for_every_request_that_it_held_up() {
         answered.iter().enumerate().map(|(index, time)| time.saturating_sub(due(index))).collect();
     truth.sort_unstable();
     let truth = truth[truth.len() * 99 / 100] as f64;
-    let ours = result.response.quantile(0.99).expect("some") as f64;
+    let ours = result.times.response.quantile(0.99).expect("some") as f64;
     assert!(truth > 50e6, "the server did not stall: {truth}");
-    let late = (result.lateness.max().unwrap_or(0) + result.generator.waited) as f64;
+    let late = (result.times.lateness.max().unwrap_or(0) + result.generator.waited) as f64;
     assert!((ours - truth).abs() <= 0.05 * truth + late, "p99 {ours}, truth {truth}, the machine {late}");
-    assert!(result.service.quantile(0.99).expect("some") < ours as u64);
+    assert!(result.times.service.quantile(0.99).expect("some") < ours as u64);
     // The pauses are taken from the server's record, because on a busy machine the generator does not see all of
     // them.
     let quiet = answered.windows(2).filter(|pair| pair[1] - pair[0] > 20_000_000);
@@ -337,7 +349,7 @@ fn a_server_that_falls_behind_is_not_said_to_answer_what_was_due() {
         ..small()
     };
     let result = load(&target(slow), &plan).expect("a run");
-    assert_eq!((result.due, result.answered), (200, 200));
+    assert_eq!((result.counts.due, result.counts.answered), (200, 200));
     assert!(result.rate() <= 105.0 && result.behind > 1_000_000_000, "{}, {}", result.rate(), result.behind);
     assert!(result.doubts.iter().any(|doubt| doubt.code == "rate-not-met"), "{:?}", result.doubts);
 }
@@ -368,7 +380,7 @@ fn a_generator_that_gets_no_core_says_so() {
         stop.store(true, Ordering::Relaxed);
         let result = result.expect("a run");
         // How late it was depends on the scheduler. Figures are void only if most requests were late.
-        let late = |q: f64| result.lateness.quantile(q).unwrap_or(0) > plan.lateness.as_nanos() as u64;
+        let late = |q: f64| result.times.lateness.quantile(q).unwrap_or(0) > plan.lateness.as_nanos() as u64;
         let doubt = result.doubts.iter().find(|doubt| doubt.code == "generator-late");
         assert_eq!(doubt.map(|doubt| doubt.voids), late(0.99).then(|| late(0.5)));
         let says_so = |code: &str| ["generator-late", "generator-starved"].contains(&code);
@@ -406,7 +418,7 @@ fn ten_thousand_connections() {
         ..small()
     };
     let result = load(&Target::unix(&path), &plan).expect("a run");
-    assert_eq!((result.answered, result.failures.total()), (u64::from(connections) * 2, 0));
+    assert_eq!((result.counts.answered, result.counts.failures.total()), (u64::from(connections) * 2, 0));
     assert_eq!(result.connect.count(), u64::from(connections));
 }
 
@@ -432,7 +444,7 @@ fn an_interruption_ends_it_with_the_figures_so_far() {
     .expect("a part of a run");
     assert!(began.elapsed() < Duration::from_secs(20));
     assert_eq!(result.ended, Ended::Interrupted);
-    assert!(result.answered > 0 && result.failures.total() == 0);
+    assert!(result.counts.answered > 0 && result.counts.failures.total() == 0);
 }
 
 #[test]
@@ -454,6 +466,6 @@ fn connections_are_added_when_all_are_busy() {
         ..small()
     };
     let result = load(&target(slow), &plan).expect("a run");
-    assert_eq!((result.answered, result.failures.total()), (200, 0));
+    assert_eq!((result.counts.answered, result.counts.failures.total()), (200, 0));
     assert!((5..=40).contains(&result.connect.count()), "{}", result.connect.count());
 }

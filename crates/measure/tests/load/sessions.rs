@@ -124,7 +124,12 @@ fn values_and_cookies_are_carried_through_a_session() {
     let shop = shop();
     let plan = Plan { max_requests: Some(100), ..plan(BUY) };
     let result = load(&target(shop.address), &plan).expect("a run");
-    assert_eq!((result.answered, result.failures.total()), (100, 0), "{:?}", result.failures);
+    assert_eq!(
+        (result.counts.answered, result.counts.failures.total()),
+        (100, 0),
+        "{:?}",
+        result.counts.failures
+    );
     let (logins, carts) = (row(&result, RowOf::Request, "login").0, row(&result, RowOf::Request, "cart").0);
     assert_eq!(logins + carts, 100);
     assert_eq!(row(&result, RowOf::Group, "account"), (logins, 0));
@@ -143,12 +148,12 @@ fn a_request_that_fails_ends_its_session() {
     let result =
         load(&target(shop.address), &Plan { max_requests: Some(40), ..plan(&wrong) }).expect("a run");
     let carts = row(&result, RowOf::Request, "cart");
-    assert_eq!((carts.0, result.failures.of(Failure::BadStatus)), (0, carts.1));
+    assert_eq!((carts.0, result.counts.failures.of(Failure::BadStatus)), (0, carts.1));
     assert_eq!(row(&result, RowOf::Session, "buy"), (0, carts.1));
     let missing = BUY.replace("\"/token\"", "\"/tokn\"");
     let result =
         load(&target(shop.address), &Plan { max_requests: Some(40), ..plan(&missing) }).expect("a run");
-    assert_eq!((result.answered, result.failures.of(Failure::ValueMissing)), (0, 40));
+    assert_eq!((result.counts.answered, result.counts.failures.of(Failure::ValueMissing)), (0, 40));
     assert_eq!(row(&result, RowOf::Session, "buy"), (0, 40));
 }
 
@@ -162,11 +167,16 @@ fn redirects_are_followed_within_the_server_and_bounded() {
         load(&target(shop.address), &Plan { max_requests: Some(20), ..plan(&text) }).expect("a run")
     };
     let result = one("/go");
-    assert_eq!((result.answered, result.failures.total(), result.due), (20, 0, 20), "{:?}", result.failures);
+    assert_eq!(
+        (result.counts.answered, result.counts.failures.total(), result.counts.due),
+        (20, 0, 20),
+        "{:?}",
+        result.counts.failures
+    );
     let landed = |text: &&String| text.as_str() == "GET /landed?x=1 HTTP/1.1 ";
     assert_eq!(shop.seen.lock().expect("not poisoned").iter().filter(landed).count(), 20);
-    assert_eq!(one("/loop").failures.of(Failure::Redirected), 20);
-    assert_eq!(one("/away").failures.of(Failure::Redirected), 20);
+    assert_eq!(one("/loop").counts.failures.of(Failure::Redirected), 20);
+    assert_eq!(one("/away").counts.failures.of(Failure::Redirected), 20);
     let looped = |text: &&String| text.contains("/loop ");
     assert_eq!(shop.seen.lock().expect("not poisoned").iter().filter(looped).count(), 60);
 }
@@ -185,7 +195,7 @@ fn in_the_open_model_sessions_begin_as_the_stages_say() {
         ..plan(&text)
     };
     let result = load(&target(shop.address), &plan).expect("a run");
-    assert_eq!(result.failures.total(), 0, "{:?}", result.failures);
+    assert_eq!(result.counts.failures.total(), 0, "{:?}", result.counts.failures);
     let logins: Vec<u64> = result.parts.iter().map(|part| part.rows[0].answered).collect();
     // The numbers are the integrals of the rates over quarters of the two seconds; the threads have equal shares.
     let wanted = [12.5, 37.5, 10.0, 5.0];
@@ -201,10 +211,10 @@ fn in_the_closed_model_there_are_as_many_users_as_the_stages_say_and_they_think(
     let text = "think = '100ms'\n[[stage]]\nduration = '1s'\nusers = 4\n[[stage]]\nduration = '1s'\nusers = 1\n[[request]]\npath = '/'\n";
     let plan = Plan { duration: Duration::from_secs(2), parts: 2, connections: 4, ..plan(text) };
     let result = load(&target(shop.address), &plan).expect("a run");
-    let due: Vec<u64> = result.parts.iter().map(|part| part.due).collect();
+    let due: Vec<u64> = result.parts.iter().map(|part| part.counts.due).collect();
     // A user sends at most one request in 100 ms, and fewer if answers take long.
     assert!(due[0] <= 40 && due[1] <= 14 && due[0] >= 4 && due[1] >= 1, "{due:?}");
-    assert_eq!(result.answered, due.iter().sum::<u64>());
+    assert_eq!(result.counts.answered, due.iter().sum::<u64>());
 }
 
 #[test]
@@ -218,7 +228,7 @@ fn data_that_are_taken_once_end_the_load() {
     let plan =
         Plan { scenario: read.scenario.map(Arc::new), requests: read.requests, threads: 2, ..plan(BUY) };
     let result = load(&target(shop.address), &plan).expect("a run");
-    assert_eq!((result.answered, result.failures.total()), (25, 0));
+    assert_eq!((result.counts.answered, result.counts.failures.total()), (25, 0));
     assert!(result.doubts.iter().any(|doubt| doubt.code == "data-used-up"), "{:?}", result.doubts);
     let mut seen = shop.seen.lock().expect("not poisoned").clone();
     seen.sort();
@@ -233,5 +243,10 @@ fn sessions_run_over_http2_as_well() {
     let text = BUY.replace("Bearer ${token}", "${token}");
     let plan = Plan { max_requests: Some(60), streams: 4, ..plan(&text) };
     let result = load(&target, &plan).expect("a run");
-    assert_eq!((result.answered, result.failures.total()), (60, 0), "{:?}", result.failures);
+    assert_eq!(
+        (result.counts.answered, result.counts.failures.total()),
+        (60, 0),
+        "{:?}",
+        result.counts.failures
+    );
 }

@@ -136,7 +136,7 @@ impl Witness {
 /// How much a busy machine may add to what the generator sees, in nanoseconds: how late it was in sending, and how
 /// long it waited for a core.
 fn machine(result: &LoadResult) -> u64 {
-    result.lateness.max().unwrap_or(0) + result.generator.waited + 60_000_000
+    result.times.lateness.max().unwrap_or(0) + result.generator.waited + 60_000_000
 }
 
 impl Drop for Planted {
@@ -162,12 +162,16 @@ pub(super) fn even(rate: f64, seconds: f64) -> Plan {
 /// Checks that quantiles of the response and stalls match the server's record, within 5 % and what the machine adds.
 fn agrees(result: &LoadResult, witness: &Witness, what: &str) {
     // A busy machine may be slow at first. This counts as warm-up, whose parts are kept.
-    let warm_up: u64 = result.cut().iter().map(|part| part.due).sum();
-    assert_eq!((warm_up + result.due) as usize, witness.entries.len(), "{what}: every request is in a part");
+    let warm_up: u64 = result.cut().iter().map(|part| part.counts.due).sum();
+    assert_eq!(
+        (warm_up + result.counts.due) as usize,
+        witness.entries.len(),
+        "{what}: every request is in a part"
+    );
     let truth = witness.responses(warm_up as usize);
     for q in [0.5, 0.9, 0.99, 0.999, 1.0] {
         let rank = ((truth.len() as f64 * q).ceil() as usize).clamp(1, truth.len());
-        let (ours, truth) = (result.response.quantile(q).expect("some") as f64, truth[rank - 1] as f64);
+        let (ours, truth) = (result.times.response.quantile(q).expect("some") as f64, truth[rank - 1] as f64);
         assert!(
             (ours - truth).abs() <= 0.05 * truth + machine(result) as f64,
             "{what}: p{} {ours}, truth {truth}",
@@ -188,7 +192,7 @@ fn one_stall_is_reported_wherever_it_falls() {
         // The server counts the stall from the first request that arrives in it.
         assert!(truth > 500_000_000, "{truth}");
         assert!(longest.abs_diff(truth) <= machine(&result), "at {at}: {truth}, {:?}", result.stalls);
-        let slowest = result.response.max().unwrap_or(0);
+        let slowest = result.times.response.max().unwrap_or(0);
         assert!(
             slowest + machine(&result) >= truth,
             "at {at}: the stall is not in the warm-up: {slowest}, {truth}"
@@ -210,10 +214,10 @@ fn a_backlog_grows_from_the_first_request_to_the_last() {
     // 150 requests per second are due and 100 are answered, so the last one waits half as long as the load lasts.
     let Some(server) = Planted::start("fixed=10") else { return };
     let result = load(&server.target, &even(150.0, 2.0)).expect("a run");
-    let longest = result.response.max().expect("some") as f64;
+    let longest = result.times.response.max().expect("some") as f64;
     assert!(longest > 0.95e9 && result.behind > 800_000_000, "{longest}, {}", result.behind);
     assert!(result.rate() < 105.0, "{}", result.rate());
-    let p50: Vec<u64> = result.parts.iter().filter_map(|part| part.response.quantile(0.5)).collect();
+    let p50: Vec<u64> = result.parts.iter().filter_map(|part| part.times.response.quantile(0.5)).collect();
     let first = p50[..p50.len() / 4].iter().min().expect("some");
     assert!(p50[p50.len() - 1] > first + 500_000_000, "{p50:?}");
     agrees(&result, &server.witness(result.started.0, 150.0), "a backlog");
@@ -223,7 +227,7 @@ fn a_backlog_grows_from_the_first_request_to_the_last() {
 fn a_stall_at_the_end_does_not_make_a_server_too_slow() {
     let Some(server) = Planted::start("stall=700 at=1500") else { return };
     let result = load(&server.target, &even(400.0, 2.0)).expect("a run");
-    assert_eq!((result.behind, result.failures.total()), (0, 0), "{:?}", result.stalls);
+    assert_eq!((result.behind, result.counts.failures.total()), (0, 0), "{:?}", result.stalls);
     assert!(result.doubts.iter().all(|doubt| doubt.code != "rate-not-met"), "{:?}", result.doubts);
 }
 
@@ -231,7 +235,7 @@ fn a_stall_at_the_end_does_not_make_a_server_too_slow() {
 fn a_rate_is_that_of_the_schedule_however_low() {
     let Some(server) = Planted::start("") else { return };
     let result = load(&server.target, &even(10.0, 2.0)).expect("a run");
-    assert_eq!((result.due, result.span), (20, 2_000_000_000));
+    assert_eq!((result.counts.due, result.span), (20, 2_000_000_000));
     assert!((result.rate() - 10.0).abs() < 1e-9, "{}", result.rate());
 }
 
@@ -240,14 +244,14 @@ fn a_beginning_that_decays_is_warm_up_and_stays_in_the_parts() {
     let Some(server) = Planted::start("fixed=1 start=20 warm=600") else { return };
     let plan = Plan { pace: Pace::Closed, connections: 1, ..even(1.0, 3.0) };
     let result = load(&server.target, &plan).expect("a run");
-    let slowest = result.parts.iter().filter_map(|part| part.response.max()).max().expect("some");
+    let slowest = result.parts.iter().filter_map(|part| part.times.response.max()).max().expect("some");
     assert!(slowest > 15_000_000, "{slowest}");
     // On a busy machine the rest of the load may be as slow as the beginning.
     if result.warm_up > 0 {
-        let cut: u64 = result.cut().iter().map(|part| part.answered).sum();
-        let all: u64 = result.parts.iter().map(|part| part.answered).sum();
-        assert_eq!(result.answered + cut, all);
-        assert!(result.cut().iter().any(|part| part.response.max() == Some(slowest)));
+        let cut: u64 = result.cut().iter().map(|part| part.counts.answered).sum();
+        let all: u64 = result.parts.iter().map(|part| part.counts.answered).sum();
+        assert_eq!(result.counts.answered + cut, all);
+        assert!(result.cut().iter().any(|part| part.times.response.max() == Some(slowest)));
     }
 }
 
@@ -258,6 +262,6 @@ fn a_dead_worker_of_four_times_out_and_is_no_stall() {
     let result = load(&server.target, &plan).expect("a run");
     let share = result.failed_share();
     assert!((0.01..0.3).contains(&share), "{share}");
-    assert!(result.response.max().expect("some") >= 890_000_000);
+    assert!(result.times.response.max().expect("some") >= 890_000_000);
     server.witness(result.started.0, 200.0).confirms(&result, "a dead worker");
 }

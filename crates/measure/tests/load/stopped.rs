@@ -33,7 +33,7 @@ fn generator() {
     drop(plan);
     let start = result.started.0 as i64;
     let codes: Vec<&str> = result.doubts.iter().map(|doubt| doubt.code.as_str()).collect();
-    println!("\nresult {} {} {}", start, result.delayed.count(), codes.join(","));
+    println!("\nresult {} {} {}", start, result.times.delayed.count(), codes.join(","));
     for stall in &result.stalls {
         println!("stall {} {}", start + stall.from, start + stall.to);
     }

@@ -181,9 +181,9 @@ fn of_server(command: &ServerCommand, url: &str, means: &Means<'_>) -> Result<Ve
     let mut load = |count: u64| {
         let plan = Plan { max_requests: Some(count), ..plan.clone() };
         let load = run(&target, &plan, &interrupted, &mut |_| {}).map_err(|error| error.to_string())?;
-        match load.answered == count {
+        match load.counts.answered == count {
             true => Ok(load),
-            false => Err(format!("only {} of {count} requests were answered", load.answered)),
+            false => Err(format!("only {} of {count} requests were answered", load.counts.answered)),
         }
     };
     let amount = (means.requests, SERVED);

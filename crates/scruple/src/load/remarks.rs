@@ -31,7 +31,7 @@ pub fn remark(run: &mut Run, loads: &Loads) {
         let all = server.pool.windows;
         // A turn may end during a pause for which later answers would have compensated. Therefore this doubt is ignored
         // if the server kept up on the whole.
-        let kept_up = !server.pool.fell_behind() && server.pool.failures.of(Failure::Unsent) == 0;
+        let kept_up = !server.pool.fell_behind() && server.pool.counts.failures.of(Failure::Unsent) == 0;
         let told = |(doubt, _): &&(Doubt, usize)| !(kept_up && doubt.code == "rate-not-met");
         let turns = loads.division.turns;
         for (doubt, times) in server.pool.doubts.iter().filter(told) {

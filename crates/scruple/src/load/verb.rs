@@ -453,7 +453,7 @@ pub fn concluded(args: &LoadArgs, loads: &Loads, errors_limited: bool, code: Cod
     }
     // A limit on errors says how many failed requests are accepted.
     for server in &loads.servers {
-        let (failed, due) = (server.pool.failures.total(), server.pool.due);
+        let (failed, due) = (server.pool.counts.failures.total(), server.pool.counts.due);
         if failed > 0 && !errors_limited && !args.judging.ignore_failure {
             return Err(Fault::program(format!(
                 "{} of {} requests to ‘{}’ failed (-i accepts that; --limit 'load.errors<1%' says how many may)",

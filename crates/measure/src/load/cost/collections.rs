@@ -88,7 +88,7 @@ impl Pauses {
             .map(|(from, to)| (from.saturating_sub(start), to.saturating_sub(start)))
             .filter(|(from, to)| *to > 0 && *from < span)
             .collect();
-        let limit = load.response.quantile(0.99).unwrap_or(0);
+        let limit = load.times.response.quantile(0.99).unwrap_or(0);
         let (met, slow) = load.met_a_pause(&within, limit);
         let length = |(from, to): &(u64, u64)| to - from;
         Pauses {
@@ -96,7 +96,7 @@ impl Pauses {
             total: within.iter().map(length).sum(),
             longest: within.iter().map(length).max().unwrap_or(0),
             span,
-            requests: load.answered,
+            requests: load.counts.answered,
             limit,
             slow,
             met: (load.behind == 0).then_some(met),

@@ -30,7 +30,7 @@ fn each_server(path: &Path, loads: &Loads) -> impl Iterator<Item = PathBuf> {
 pub fn hgrm(path: &Path, loads: &Loads) -> Result<(), Fault> {
     each_server(path, loads)
         .zip(&loads.servers)
-        .try_for_each(|(path, server)| write_file(&path, server.pool.response.hgrm().as_bytes()))
+        .try_for_each(|(path, server)| write_file(&path, server.pool.times.response.hgrm().as_bytes()))
 }
 
 /// Writes the response times of each part of the load as an HdrHistogram log, version 2.

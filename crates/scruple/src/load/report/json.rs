@@ -228,10 +228,10 @@ pub(crate) fn document(loads: &Loads) -> Document<'_> {
                     broken: &point.broken,
                     achieved: point.load.rate(),
                     behind: point.load.behind,
-                    answered: point.load.answered,
-                    failed: point.load.failures.total(),
-                    p50: point.load.response.quantile(0.5),
-                    p99: point.load.response.quantile(0.99),
+                    answered: point.load.counts.answered,
+                    failed: point.load.counts.failures.total(),
+                    p50: point.load.times.response.quantile(0.5),
+                    p99: point.load.times.response.quantile(0.99),
                     generator_busy: point.load.generator.busy(),
                 })
                 .collect(),
@@ -240,9 +240,12 @@ pub(crate) fn document(loads: &Loads) -> Document<'_> {
 }
 
 fn delayed(pool: &Pool) -> Option<DelayedResponses> {
-    let count = pool.delayed.count();
-    let least =
-        || distribution(&Latencies::from_sparse(pool.delayed.least_of(&pool.response.buckets()).each()));
+    let count = pool.times.delayed.count();
+    let least = || {
+        distribution(&Latencies::from_sparse(
+            pool.times.delayed.least_of(&pool.times.response.buckets()).each(),
+        ))
+    };
     (count > 0).then(|| DelayedResponses { count, least: least() })
 }
 
@@ -258,17 +261,17 @@ fn server(server: &Loaded) -> Server<'_> {
         span: pool.span,
         behind: pool.behind,
         rate: pool.rate(),
-        due: pool.due,
-        answered: pool.answered,
-        failed: pool.failures.each().map(|(class, count)| (class.name(), count)).collect(),
-        bad_statuses: pool.failures.statuses(),
-        bytes: pool.bytes,
-        backlog: pool.backlog,
+        due: pool.counts.due,
+        answered: pool.counts.answered,
+        failed: pool.counts.failures.each().map(|(class, count)| (class.name(), count)).collect(),
+        bad_statuses: pool.counts.failures.statuses(),
+        bytes: pool.counts.bytes,
+        backlog: pool.counts.backlog,
         reconnects: pool.reconnects,
-        response: distribution(&pool.response),
-        service: distribution(&pool.service),
-        lag: distribution(&pool.lag),
-        lateness: distribution(&pool.lateness),
+        response: distribution(&pool.times.response),
+        service: distribution(&pool.times.service),
+        lag: distribution(&pool.times.lag),
+        lateness: distribution(&pool.times.lateness),
         delayed: delayed(pool),
         connect: distribution(&pool.connect),
         generator: pool.generator,

@@ -37,8 +37,12 @@ pub(crate) fn text(report: &Report<'_>, loads: &Loads, width: usize) -> String {
                 _ => format!("{} {what}", server.name),
             };
             let pool = &server.pool;
-            let counted = [("response", &pool.response), ("service", &pool.service), ("lag", &pool.lag)]
-                .map(|(what, latencies)| (of(what), latencies.buckets()));
+            let counted = [
+                ("response", &pool.times.response),
+                ("service", &pool.times.service),
+                ("lag", &pool.times.lag),
+            ]
+            .map(|(what, latencies)| (of(what), latencies.buckets()));
             let rows = pool.rows.iter().filter(|_| pool.rows.len() > 1);
             let rows = rows.map(move |(name, kind, response)| (of(&row_name(name, *kind)), response.clone()));
             let aside = pool.aside.iter().map(move |aside| (of(&apart(aside)), aside.response.clone()));
@@ -245,13 +249,13 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
         let _ = writeln!(out, "{BOLD}{}{BOLD:#}", server.name);
     }
     let pool = &server.pool;
-    let failed = pool.failures.total();
+    let failed = pool.counts.failures.total();
     let style = if failed > 0 { BAD } else { GOOD };
     let void = server.void > 0 && server.void == pool.windows;
     let _ = writeln!(
         out,
         "  {} answered, {}/s{} · {style}{} failed{style:#}{}{}",
-        grouped(pool.answered as f64),
+        grouped(pool.counts.answered as f64),
         grouped(pool.rate()),
         match loads.plan.rate().filter(|_| pool.fell_behind() && loads.plan.scenario.is_none()) {
             Some(due) => format!(" {BAD}of {}/s that were due{BAD:#}", grouped(due)),
@@ -259,18 +263,18 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
         },
         grouped(failed as f64),
         if failed > 0 {
-            format!(" ({})", share(failed as f64 / pool.due.max(1) as f64))
+            format!(" ({})", share(failed as f64 / pool.counts.due.max(1) as f64))
         } else {
             String::new()
         },
         if void { format!(" · {BAD}VOID{BAD:#}") } else { String::new() }
     );
-    for (class, count) in pool.failures.each() {
+    for (class, count) in pool.counts.failures.each() {
         let _ = writeln!(
             out,
             "    {BAD}{}{BAD:#} {} ({})",
             grouped(count as f64),
-            meaning(class, &pool.failures),
+            meaning(class, &pool.counts.failures),
             class.name()
         );
     }
@@ -306,7 +310,7 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
     }
     let own = pool.generator;
     let each = |time: u64| quantity(time as f64 / own.requests.max(1) as f64, &Unit::Nanoseconds);
-    let late = match pool.lateness.quantile(0.99) {
+    let late = match pool.times.lateness.quantile(0.99) {
         Some(ns) => format!(", late by {} at the 99th percentile", quantity(ns as f64, &Unit::Nanoseconds)),
         None => String::new(),
     };
@@ -316,7 +320,7 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
         if own.threads == 1 { "" } else { "s" },
         each(own.user),
         each(own.system),
-        grouped(pool.backlog as f64)
+        grouped(pool.counts.backlog as f64)
     );
     let _ = writeln!(out, "  {DIM}{}{DIM:#}", wrap(&line, width.saturating_sub(2)).replace('\n', "\n  "));
     sheet::text(server, &loads.plan, width, out);
@@ -364,14 +368,20 @@ fn search(report: &Report<'_>, loads: &Loads, sought: &Sought, width: usize) -> 
         report.run.seed
     );
     let _ = writeln!(out, "{}\n", wrap(&head, width));
-    let most =
-        sought.found.points.iter().filter_map(|point| point.load.response.quantile(0.99)).max().unwrap_or(1);
+    let most = sought
+        .found
+        .points
+        .iter()
+        .filter_map(|point| point.load.times.response.quantile(0.99))
+        .max()
+        .unwrap_or(1);
     let rates: Vec<String> =
         sought.found.tallies.iter().map(|tally| format!("{}/s", grouped(tally.rate))).collect();
     let widest = rates.iter().map(|rate| rate.width()).max().unwrap_or(0);
     for (tally, rate) in sought.found.tallies.iter().zip(&rates) {
         let points = || sought.found.points.iter().filter(|point| point.rate == tally.rate);
-        let mut p99: Vec<u64> = points().filter_map(|point| point.load.response.quantile(0.99)).collect();
+        let mut p99: Vec<u64> =
+            points().filter_map(|point| point.load.times.response.quantile(0.99)).collect();
         p99.sort_unstable();
         let p99 = p99.get(p99.len() / 2).copied();
         let bar = p99.map_or(0, |ns| bar(ns, most));

@@ -149,12 +149,12 @@ fn answer(side: &Side, interrupted: &AtomicBool) -> Result<u64, Fault> {
     };
     let load = run(&side.target, &plan, interrupted, &mut |_| {});
     let load = load.map_err(|error| Fault::program(format!("cannot load ‘{}’: {error}", side.name)))?;
-    match load.answered {
+    match load.counts.answered {
         0 => Err(Fault::program(format!(
             "‘{}’ answered none of its requests, so that no yardstick can be made to its measure",
             side.name
         ))),
-        answered => Ok(load.bytes / answered),
+        answered => Ok(load.counts.bytes / answered),
     }
 }
 

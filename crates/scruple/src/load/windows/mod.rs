@@ -290,7 +290,7 @@ impl Loading {
                     progress.load(name, (number, division.turns), (seen.elapsed, whole), &live(seen));
                 };
                 let turn = loader.turn(arm, &plan, &mut tell)?;
-                let (ended, answered) = (turn.load.ended, turn.load.answered);
+                let (ended, answered) = (turn.load.ended, turn.load.counts.answered);
                 let first = number * BLOCKS_OF_A_TURN;
                 for (window, readings) in readings_of(division, &turn, several) {
                     self.writer.journal(&self.run, arm, Pass::Timing, first + window, &readings);

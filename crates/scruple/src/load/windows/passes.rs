@@ -80,7 +80,7 @@ impl Pass<'_> {
                     Err(LoadError::Silent { requests: requests + timeouts, patience })
                 }
                 loaded => {
-                    timeouts += loaded.as_ref().map_or(0, |load| load.failures.of(Failure::TimedOut));
+                    timeouts += loaded.as_ref().map_or(0, |load| load.counts.failures.of(Failure::TimedOut));
                     loaded
                 }
             }
@@ -163,9 +163,9 @@ impl Pass<'_> {
     /// Sends exactly this many requests, and returns an error unless all of them are answered.
     fn exactly(&self, count: u64, plan: Plan) -> Result<LoadResult, String> {
         let load = self.run(&Plan { max_requests: Some(count), most_timeouts: Some(1), ..plan })?;
-        match load.answered == count {
+        match load.counts.answered == count {
             true => Ok(load),
-            false => Err(format!("only {} of {count} requests were answered", load.answered)),
+            false => Err(format!("only {} of {count} requests were answered", load.counts.answered)),
         }
     }
 

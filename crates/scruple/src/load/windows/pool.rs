@@ -2,8 +2,8 @@
 
 use scruple_core::knee::BEHIND;
 use scruple_measure::load::{
-    Buckets, Delayed, Doubt, Ended, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, RowOf, Slow,
-    Stall,
+    Buckets, Counts, Doubt, Ended, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, RowOf, Slow,
+    Stall, Times,
 };
 use serde::Serialize;
 
@@ -22,28 +22,12 @@ pub struct Pool {
     pub behind: u64,
     /// The number of good answers in the turns that count, and the span of these turns in nanoseconds.
     counted: (u64, u64),
-    /// The number of requests that were due.
-    pub due: u64,
-    /// The number of good answers.
-    pub answered: u64,
-    /// The numbers of failed requests by class.
-    pub failures: Failures,
-    /// The number of bytes of content received.
-    pub bytes: u64,
-    /// The response times: from due to answered.
-    pub response: Latencies,
-    /// The service times: from sent to answered.
-    pub service: Latencies,
-    /// The lag: from due to sent.
-    pub lag: Latencies,
-    /// The lateness of the generator: from due to noticed.
-    pub lateness: Latencies,
-    /// The response times that contain a delay of the generator.
-    pub delayed: Delayed,
+    /// The numbers of requests and their outcomes.
+    pub counts: Counts,
+    /// How long the requests of the turns that count took.
+    pub times: Times<Latencies>,
     /// The connection times: from the start of a connection until it can be used.
     pub connect: Latencies,
-    /// The backlog: the largest number of requests that waited for a free connection at the same time.
-    pub backlog: u64,
     /// The number of connections that were opened again.
     pub reconnects: u64,
     /// The course of the load, in nanoseconds of measured time.
@@ -152,7 +136,7 @@ impl Pool {
             self.add_times(load, begins, &since);
             // These figures only count for valid turns, because a late generator also delays answers.
             self.behind += load.behind;
-            self.counted.0 += load.answered;
+            self.counted.0 += load.counts.answered;
             self.counted.1 += load.span;
         } else {
             self.set_aside("void", load.counted(), &since);
@@ -160,11 +144,7 @@ impl Pool {
         self.windows += 1;
         self.gone |= load.ended == Ended::ServerGone;
         self.span += load.span;
-        self.due += load.due;
-        self.answered += load.answered;
-        self.failures.add(&load.failures);
-        self.bytes += load.bytes;
-        self.backlog = self.backlog.max(load.backlog);
+        self.counts.add(&load.counts);
         self.reconnects += load.reconnects;
         self.unfinished += load.unfinished;
         self.aborted |= load.ended == Ended::Aborted;
@@ -181,16 +161,8 @@ impl Pool {
     /// Adds the latencies and moments of a turn. The moments count from the end of the previous turns.
     fn add_times(&mut self, load: &LoadResult, begins: i64, stalls: &[Stall]) {
         let shift = self.span as i64 - begins;
-        for (own, more) in [
-            (&mut self.response, &load.response),
-            (&mut self.service, &load.service),
-            (&mut self.lag, &load.lag),
-            (&mut self.lateness, &load.lateness),
-            (&mut self.connect, &load.connect),
-        ] {
-            own.add(more);
-        }
-        self.delayed.add(&load.delayed);
+        self.times.add(&load.times);
+        self.connect.add(&load.connect);
         let whole = Part::together(load.counted());
         for (kind, row) in load.kinds.iter().zip(whole.rows) {
             match self.rows.iter_mut().find(|(name, of, _)| *name == kind.name && *of == kind.of) {
@@ -218,17 +190,17 @@ impl Pool {
         match self.aside.iter_mut().find(|aside| aside.why == why) {
             Some(aside) => {
                 aside.span += whole.span();
-                aside.answered += whole.answered;
-                aside.failures.add(&whole.failures);
-                aside.response.add(&whole.response);
+                aside.answered += whole.counts.answered;
+                aside.failures.add(&whole.counts.failures);
+                aside.response.add(&whole.times.response);
                 aside.stall = aside.stall.max(longest);
             }
             None => self.aside.push(Aside {
                 why,
                 span: whole.span(),
-                answered: whole.answered,
-                failures: whole.failures,
-                response: whole.response,
+                answered: whole.counts.answered,
+                failures: whole.counts.failures,
+                response: whole.times.response,
                 stall: longest,
             }),
         }
@@ -266,14 +238,14 @@ fn slice(part: &Part, shift: i64, started: u64) -> Slice {
     Slice {
         from: part.from + shift,
         to: part.to + shift,
-        answered: part.answered,
-        failed: part.failures.total(),
-        backlog: part.backlog,
-        p50: part.response.quantile(0.5),
-        p99: part.response.quantile(0.99),
-        max: part.response.max(),
+        answered: part.counts.answered,
+        failed: part.counts.failures.total(),
+        backlog: part.counts.backlog,
+        p50: part.times.response.quantile(0.5),
+        p99: part.times.response.quantile(0.99),
+        max: part.times.response.max(),
         began: started.saturating_add_signed(part.from),
-        response: part.response.clone(),
-        failures: part.failures.clone(),
+        response: part.times.response.clone(),
+        failures: part.counts.failures.clone(),
     }
 }

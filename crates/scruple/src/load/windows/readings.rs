@@ -15,18 +15,18 @@ const ACCOUNTS: &str = "proc";
 /// Returns all latency readings of one window. A latency without requests is absent; a rate without requests is 0.
 pub(super) fn of(window: &Part) -> Vec<Reading> {
     let at = |buckets: &Buckets, q: f64| buckets.quantile(q).map(|ns| ns as f64);
-    let count = window.response.count() as f64;
-    let failed = window.failures.total() as f64;
-    let all = window.answered as f64 + failed;
+    let count = window.times.response.count() as f64;
+    let failed = window.counts.failures.total() as f64;
+    let all = window.counts.answered as f64 + failed;
     let figures = [
-        ("load.p50", at(&window.response, 0.5)),
-        ("load.p90", at(&window.response, 0.9)),
-        ("load.p99", at(&window.response, 0.99)),
-        ("load.p999", at(&window.response, 0.999)),
-        ("load.max", window.response.max().map(|ns| ns as f64)),
-        ("load.mean", (count > 0.0).then(|| window.response.sum() / count)),
-        ("load.service.p50", at(&window.service, 0.5)),
-        ("load.service.p99", at(&window.service, 0.99)),
+        ("load.p50", at(&window.times.response, 0.5)),
+        ("load.p90", at(&window.times.response, 0.9)),
+        ("load.p99", at(&window.times.response, 0.99)),
+        ("load.p999", at(&window.times.response, 0.999)),
+        ("load.max", window.times.response.max().map(|ns| ns as f64)),
+        ("load.mean", (count > 0.0).then(|| window.times.response.sum() / count)),
+        ("load.service.p50", at(&window.times.service, 0.5)),
+        ("load.service.p99", at(&window.times.service, 0.99)),
         ("load.rate", Some(window.came as f64 * 1e9 / window.span().max(1) as f64)),
         ("load.errors", Some(if all > 0.0 { failed / all } else { 0.0 })),
     ];
@@ -37,7 +37,7 @@ pub(super) fn of(window: &Part) -> Vec<Reading> {
             None => Reading::absent(metric, "no request was answered"),
         })
     });
-    let lag = metric("load.lag.p99").zip(at(&window.lag, 0.99));
+    let lag = metric("load.lag.p99").zip(at(&window.times.lag, 0.99));
     latencies.chain(lag.map(|(metric, lag)| Reading::of(metric, lag, SOURCE))).collect()
 }
 
@@ -57,10 +57,12 @@ pub(super) fn of_nothing_but_void_turns() -> Vec<Reading> {
 pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> Vec<(String, Vec<Reading>)> {
     let parts: Vec<&Part> = parts.collect();
     let (responses, least): (Vec<_>, Vec<_>) =
-        parts.iter().map(|part| (&part.response, part.least())).unzip();
-    let failures: Vec<(u64, u64)> =
-        parts.iter().map(|part| (part.failures.total(), part.answered + part.failures.total())).collect();
-    let services: Vec<&[(u64, u64)]> = parts.iter().map(|part| part.service.each()).collect();
+        parts.iter().map(|part| (&part.times.response, part.least())).unzip();
+    let failures: Vec<(u64, u64)> = parts
+        .iter()
+        .map(|part| (part.counts.failures.total(), part.counts.answered + part.counts.failures.total()))
+        .collect();
+    let services: Vec<&[(u64, u64)]> = parts.iter().map(|part| part.times.service.each()).collect();
     // Responses may contain a delay of the generator: the lower end of an interval is that of the responses without it.
     let bounded = |of: &dyn Fn(&[&Buckets]) -> Option<Pooled>| {
         let found = of(&responses)?;

@@ -7,7 +7,8 @@ use scruple_core::sample::Reading;
 use scruple_measure::load::cost::sheet::{self, Sheet};
 use scruple_measure::load::cost::tree::Memory;
 use scruple_measure::load::{
-    self, Delayed, Doubt, Ended, Failure, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, Plan,
+    self, Counts, Delayed, Doubt, Ended, Failure, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part,
+    Plan, Times,
 };
 use scruple_measure::memory_map::MemoryMap;
 use serde::Deserialize;
@@ -129,22 +130,21 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
     let service = if entry.service.is_empty() { response.clone() } else { of(&entry.service) };
     let (lag, lateness) = (of(&entry.lag), of(&entry.lateness));
     let delayed = Delayed::of(of(&entry.delayed).buckets(), of(&entry.least).buckets());
+    let counts = Counts { due: requests, answered, failures, bytes: answered * 13, backlog: 0 };
     let part = Part {
         from: 0,
         to: span as i64,
-        due: requests,
-        answered,
+        counts: counts.clone(),
         // If the answers were behind at the end of the window, only a part of them arrived within it.
         came: (answered as f64 * span as f64 / (span + entry.behind * 1_000_000).max(1) as f64).round()
             as u64,
-        failures: failures.clone(),
-        bytes: answered * 13,
-        backlog: 0,
-        response: response.buckets(),
-        service: service.buckets(),
-        lag: lag.buckets(),
-        lateness: lateness.buckets(),
-        delayed: delayed.clone(),
+        times: Times {
+            response: response.buckets(),
+            service: service.buckets(),
+            lag: lag.buckets(),
+            lateness: lateness.buckets(),
+            delayed: delayed.clone(),
+        },
         carried: delayed.clone(),
         rows: Vec::new(),
     };
@@ -153,18 +153,10 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         started: (0, 0),
         span,
         behind: entry.behind * 1_000_000,
-        due: requests,
-        answered,
-        failures,
+        counts,
+        times: Times { response, service, lag, lateness, delayed },
         idle_failures: Failures::default(),
-        bytes: answered * 13,
-        service,
-        response,
-        lag,
-        lateness,
-        delayed,
         connect: Latencies::new(),
-        backlog: 0,
         reconnects: 0,
         parts: vec![part],
         warm_up: 0,

@@ -29,13 +29,13 @@ pub fn course(server: &Loaded, loads: &Loads) -> LoadCourse {
         .rate()
         .filter(|_| pool.fell_behind() && loads.capacity.is_none() && loads.plan.scenario.is_none());
     LoadCourse {
-        due: pool.due,
-        answered: pool.answered,
-        failed: pool.failures.total(),
+        due: pool.counts.due,
+        answered: pool.counts.answered,
+        failed: pool.counts.failures.total(),
         windows: (pool.windows as u64, server.void as u64),
         rate: pool.rate(),
         offered,
-        response: pool.response.sparse(),
+        response: pool.times.response.sparse(),
         slices: slices.collect(),
         stalls: pool.stalls.iter().map(|stall| (stall.from, stall.to)).collect(),
         answer: loads.capacity.as_ref().map(terminal::answer),

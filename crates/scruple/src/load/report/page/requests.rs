@@ -77,10 +77,10 @@ fn distributions(server: &Loaded, label: String) -> Option<Table> {
     let pool = &server.pool;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for (what, latencies) in [
-        ("response: due to answered", &pool.response),
-        ("service: sent to answered", &pool.service),
-        ("lag: due to sent", &pool.lag),
-        ("lateness of the generator", &pool.lateness),
+        ("response: due to answered", &pool.times.response),
+        ("service: sent to answered", &pool.times.service),
+        ("lag: due to sent", &pool.times.lag),
+        ("lateness of the generator", &pool.times.lateness),
         ("making a connection", &pool.connect),
     ] {
         let buckets = latencies.buckets();
@@ -90,10 +90,10 @@ fn distributions(server: &Loaded, label: String) -> Option<Table> {
             rows.push(cells);
         }
     }
-    if pool.delayed.count() > 0 {
+    if pool.times.delayed.count() > 0 {
         let what = "response without the delays of the generator";
-        let mut cells = vec![Cell::text(what), count(pool.delayed.count(), false), Cell::text("")];
-        cells.extend(quantiles(&pool.delayed.least_of(&pool.response.buckets())));
+        let mut cells = vec![Cell::text(what), count(pool.times.delayed.count(), false), Cell::text("")];
+        cells.extend(quantiles(&pool.times.delayed.least_of(&pool.times.response.buckets())));
         rows.push(cells);
     }
     for aside in &pool.aside {
@@ -109,16 +109,16 @@ fn distributions(server: &Loaded, label: String) -> Option<Table> {
 }
 
 fn failures(server: &Loaded, label: String) -> Option<Table> {
-    let due = server.pool.due.max(1) as f64;
+    let due = server.pool.counts.due.max(1) as f64;
     let row = |(class, failed): (scruple_measure::load::Failure, u64)| {
         vec![
             Cell::text(class.name()),
             count(failed, true),
             Cell::text(share(failed as f64 / due)),
-            Cell::text(meaning(class, &server.pool.failures)),
+            Cell::text(meaning(class, &server.pool.counts.failures)),
         ]
     };
-    let rows: Vec<Vec<Cell>> = server.pool.failures.each().map(row).collect();
+    let rows: Vec<Vec<Cell>> = server.pool.counts.failures.each().map(row).collect();
     let head =
         vec![Head::text("Failed"), Head::number("requests"), Head::number("of all"), Head::text("meaning")];
     (!rows.is_empty()).then_some(Table { label, head, rows, ..Table::default() })
@@ -145,14 +145,14 @@ fn generators(loads: &Loads) -> Option<Table> {
     let row = |server: &Loaded| {
         let own = server.pool.generator;
         let each = |time_of: u64| time(time_of as f64 / own.requests.max(1) as f64);
-        let late = server.pool.lateness.quantile(0.99).map_or("–".to_owned(), |ns| time(ns as f64));
+        let late = server.pool.times.lateness.quantile(0.99).map_or("–".to_owned(), |ns| time(ns as f64));
         vec![
             Cell::text(name(&server.name)),
             Cell::text(share(own.busy())),
             Cell::text(each(own.user)),
             Cell::text(each(own.system)),
             Cell::text(late),
-            Cell::text(grouped(server.pool.backlog as f64)),
+            Cell::text(grouped(server.pool.counts.backlog as f64)),
         ]
     };
     let mut head = vec![Head::text("Generator for")];
@@ -174,14 +174,14 @@ pub(super) fn search(sought: &Sought) -> Section {
             Outcome::Void => ("void", Tone::Open),
         };
         let quantile =
-            |q: f64| point.load.response.quantile(q).map_or("–".to_owned(), |ns| time(ns as f64));
+            |q: f64| point.load.times.response.quantile(q).map_or("–".to_owned(), |ns| time(ns as f64));
         vec![
             Cell::text(format!("{}", number + 1)),
             Cell::text(format!("{}/s", grouped(point.rate))),
             Cell::text(format!("{}/s", grouped(point.load.rate()))),
             Cell::text(quantile(0.5)),
             Cell::text(quantile(0.99)),
-            count(point.load.failures.total(), true),
+            count(point.load.counts.failures.total(), true),
             Cell::toned(word, tone),
             Cell::text(sentence(&point.broken.join(", "))),
         ]
@@ -190,7 +190,7 @@ pub(super) fn search(sought: &Sought) -> Section {
     let orders = vec![
         Order::given("order", points.len()),
         Order::greatest("rate", &of(|point| Some(point.rate))),
-        Order::greatest("p99", &of(|point| point.load.response.quantile(0.99).map(|ns| ns as f64))),
+        Order::greatest("p99", &of(|point| point.load.times.response.quantile(0.99).map(|ns| ns as f64))),
     ];
     let mut head = vec![Head::number("Measurement")];
     head.extend(["asked", "achieved", "p50", "p99", "failed"].map(Head::number));
