@@ -5,9 +5,9 @@ metric in every kind of run, on this machine. Prints a table in Markdown, and wr
     python3 bench/aa/run.py --scruple PATH [--quick] [--load N] [--only WAY]… [--without PROGRAM]… [--tries N] [--out FILE]
 
 Each try weighs a fresh copy of a program against another. A verdict of "different" or "small" is wrong. So is a limit of no
-change (+0%) that is exceeded, and a limit of an improvement (-1%) that is kept. The ways are commands by their launches,
-cases of a bench program by their processes, histories by their rounds, servers under load, and a fresh run against a
-stored one. `--load N` keeps N processes busy meanwhile. The exit code is 1 if a cell has more errors than a rate of 5 %
+change (+0%) that is exceeded, and a limit of an improvement (-1%) that is kept. The ways are commands by their launches in
+all passes together (`-r`), cases of a bench program by their processes, histories by their rounds, servers under load, and
+a fresh run against a stored one. `--load N` keeps N processes busy meanwhile. The exit code is 1 if a cell has more errors than a rate of 5 %
 explains (a binomial test at 0.1 %), or if more than 5 % of all verdicts are wrong.
 
 The simulated table, which is more precise, is made by
@@ -223,11 +223,11 @@ def ways(machine, options):
     """Every kind of run: its name, how many tries of it, and what makes one."""
     tries = options.tries or (3 if options.quick else 20)
     programs = commands(machine, options.quick, options.without)
-    for launches in (1, 2, 3, 6, None):
+    for launches in (1, 4, 9, 15, 24, None):
         name = "default launches" if launches is None else f"{launches} launches"
         for pair in programs.values():
             yield name, tries, lambda pair=pair, launches=launches: launched(machine, pair, launches)
-    for launches in (2, 3, 10):
+    for launches in (4, 15, 24):
         for pair in programs.values():
             yield f"stored, {launches} of each", tries, lambda pair=pair, launches=launches: stored(machine, pair, launches)
     if machine.compile("fnv", ["cc", "-O2", "-I", str(ROOT / "sdk/c"), "-o", "fnv", str(ROOT / "sdk/c/examples/fnv.c"), "-lm"]):
