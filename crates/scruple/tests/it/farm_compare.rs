@@ -15,16 +15,16 @@ pub fn place_with_versions() -> (Place, Repository) {
     (place, repository)
 }
 
-/// The words that compare these revisions, in 12 blocks.
+/// The words that compare these revisions, in six blocks.
 pub fn words<'a>(revisions: &[&'a str]) -> Vec<&'a str> {
-    let words = ["compare", "--repo", "repo", "--seed", "7", "-r", "12", "--json"];
+    let words = ["compare", "--repo", "repo", "--seed", "7", "-r", "15", "--json"];
     words.iter().chain(&BUILD).chain(revisions).chain(&["--", "./app"]).copied().collect()
 }
 
 /// Checks a comparison of the first version with the second one by this many units.
 pub fn check(told: &Value, names: [&str; 2], units: usize) {
     for (name, bytes) in names.into_iter().zip([1000.0, 2000.0]) {
-        assert_eq!(readings(told, name, "time.cpu").len(), 12 * units, "{name}: each unit once");
+        assert_eq!(readings(told, name, "time.cpu").len(), 6 * units, "{name}: each unit once");
         let mut exact = readings(told, name, "malloc.bytes");
         exact.dedup();
         assert_eq!(exact, [bytes], "{name}");
