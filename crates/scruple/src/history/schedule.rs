@@ -54,7 +54,8 @@ impl HistoryEffort {
 }
 
 impl Seen {
-    fn open(&self) -> bool {
+    /// Whether the version was not built yet.
+    pub fn open(&self) -> bool {
         matches!(self.state, State::Queued | State::Building | State::Skipped)
     }
 }

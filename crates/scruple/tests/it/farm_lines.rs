@@ -203,17 +203,7 @@ fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_kille
     let here = place.run(WORDS).json();
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\n");
     let words = [&WORDS[..], &["--prepare", "sleep 0.2"]].concat();
-    let units = || -> Vec<String> {
-        let all = std::fs::read_dir("/proc").expect("processes").flatten();
-        let of_place = |pid: &String| {
-            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let words = String::from_utf8_lossy(&words).into_owned();
-            let words: Vec<&str> = words.split('\0').collect();
-            words.get(1) == Some(&"unit")
-                && words.iter().any(|word| word.contains(&*place.path().to_string_lossy()))
-        };
-        all.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(of_place).collect()
-    };
+    let units = || units_of(&place);
     let start = |said: &str| {
         let said = std::fs::File::create(place.file(said)).expect("a file");
         let mut command = place.command(&words);
@@ -248,6 +238,58 @@ fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_kille
     }
     assert_eq!(place.run(["store", "list", "--json"]).stdout.matches("\"complete\"").count(), 2);
     assert_eq!(cluster.ask(&["squeue", "-h"]), "");
+}
+
+/// The ids of the processes that do units of this place.
+fn units_of(place: &Place) -> Vec<String> {
+    let all = std::fs::read_dir("/proc").expect("processes").flatten();
+    let of_place = |pid: &String| {
+        let words = words_of(pid);
+        words.get(1).is_some_and(|word| word == "unit")
+            && words.iter().any(|word| word.contains(&*place.path().to_string_lossy()))
+    };
+    all.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(of_place).collect()
+}
+
+/// The command line of a process.
+fn words_of(pid: &str) -> Vec<String> {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&words).split('\0').map(str::to_owned).collect()
+}
+
+#[test]
+fn the_unit_of_a_node_that_dies_is_done_by_another_node() {
+    let cluster = match Cluster::start() {
+        Ok(cluster) => cluster,
+        Err(why) => return skip(&why),
+    };
+    let place = Place::new();
+    programs(&place);
+    place.write("scruple.toml", "[farm]\nkind = \"slurm\"\n");
+    let words = [&WORDS[..], &["--prepare", "sleep 0.5"]].concat();
+    let said = std::fs::File::create(place.file("said")).expect("a file");
+    let mut command = place.command(&words);
+    let sender =
+        cluster.tell(&mut command).stdout(Stdio::piped()).stderr(said).spawn().expect("scruple runs");
+    assert!(cluster.eventually(|| !units_of(&place).is_empty()), "no unit begins: {}", place.read("said"));
+    // All processes of one node end at once: its daemon, the process of the job, and the unit.
+    let unit = units_of(&place).into_iter().next().expect("a unit");
+    let words = words_of(&unit);
+    let node = words.iter().skip_while(|word| *word != "--node").nth(1).expect("a node").clone();
+    let stat = std::fs::read_to_string(format!("/proc/{unit}/stat")).expect("a unit under way");
+    let parent = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)).expect("a parent");
+    assert!(words_of(parent)[0].contains("slurmstepd"), "{:?}", words_of(parent));
+    cluster.kill(&format!("slurmd.{node}"));
+    let killed = Command::new("kill").args(["-9", parent, &unit]).status();
+    assert!(killed.is_ok_and(|status| status.success()));
+    let answer = Answer::of(sender.wait_with_output().expect("an end"), place.path());
+    assert_eq!(answer.code, 0, "{}{}", answer.exchange(), place.read("said"));
+    let told = answer.json();
+    for name in ["./one", "./two"] {
+        assert_eq!(readings(&told, name, "time.cpu").len(), 24, "four units of six blocks, each once");
+    }
+    let nodes = at(&told, "/provenance/nodes").as_array().expect("nodes");
+    assert!(nodes.iter().all(|one| one["name"] != *node), "{node} has died: {nodes:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A PostgreSQL server for the tests, on a Unix socket and on the loopback. Its folder is removed when the tests end.
 
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -35,11 +36,35 @@ rm -rf "$D"
 pub struct Server {
     folder: PathBuf,
     port: String,
-    /// The server's certificate, and one that the server does not use, as files.
-    pub certificate: PathBuf,
-    pub other_certificate: PathBuf,
+    /// The certificates of the authority that signed the server's certificate, and of another one, as files.
+    pub authority: PathBuf,
+    pub other_authority: PathBuf,
     /// The process that runs [`KEEP`], which stops the server when its standard input ends.
     keeper: Child,
+}
+
+/// An authority that signs certificates.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+impl Authority {
+    fn new() -> Authority {
+        let mut parameters = CertificateParams::default();
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        let pem = parameters.self_signed(&key).expect("a certificate").pem();
+        Authority { issuer: Issuer::new(parameters, key), pem }
+    }
+
+    /// The certificate of a server with these names, and its key.
+    fn certify(&self, names: &[&str]) -> (String, String) {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let key = KeyPair::generate().expect("a key");
+        let parameters = CertificateParams::new(names).expect("names");
+        (parameters.signed_by(&key, &self.issuer).expect("a certificate").pem(), key.serialize_pem())
+    }
 }
 
 impl Server {
@@ -54,15 +79,12 @@ impl Server {
         let bin = newest_bin();
         // The path of a Unix socket may have at most 107 bytes.
         let folder = tempfile::Builder::new().prefix("pg-").tempdir_in("/tmp").expect("a folder").keep();
-        let certify = |name: &str| {
-            let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])
-                .expect("a certificate");
-            std::fs::write(folder.join(format!("{name}.pem")), made.cert.pem()).expect("a file");
-            made
-        };
-        let own = certify("cert");
-        certify("other");
-        std::fs::write(folder.join("key.pem"), own.signing_key.serialize_pem()).expect("a file");
+        let authority = Authority::new();
+        std::fs::write(folder.join("authority.pem"), &authority.pem).expect("a file");
+        std::fs::write(folder.join("other.pem"), Authority::new().pem).expect("a file");
+        let (certificate, key) = authority.certify(&["localhost", "127.0.0.1"]);
+        std::fs::write(folder.join("cert.pem"), certificate).expect("a file");
+        std::fs::write(folder.join("key.pem"), key).expect("a file");
         std::fs::write(folder.join("password"), "s3cret\n").expect("a file");
         let port = crate::support::free_port();
         let mut keeper = Command::new("sh")
@@ -79,8 +101,8 @@ impl Server {
         let log = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
         assert_eq!(line, "ready\n", "no server: {}{}", log("initdb.log"), log("log"));
         Server {
-            certificate: folder.join("cert.pem"),
-            other_certificate: folder.join("other.pem"),
+            authority: folder.join("authority.pem"),
+            other_authority: folder.join("other.pem"),
             port,
             folder,
             keeper,

@@ -92,6 +92,8 @@ impl Cluster {
         let pid = self.read(&format!("{daemon}.pid"));
         let killed = Command::new("kill").args(["-9", pid.trim()]).status();
         assert!(killed.is_ok_and(|status| status.success()), "{daemon} runs as {pid:?}");
+        // The id may become that of another process, which is not to be killed at the end of the test.
+        std::fs::remove_file(self.folder.join(format!("{daemon}.pid"))).expect("a file");
     }
 
     /// Starts a killed daemon again, and resumes drained nodes as an administrator would.

@@ -201,6 +201,27 @@ fn writers_on_several_machines_take_turns() {
 }
 
 #[test]
+fn runs_and_copies_of_one_file_reach_the_server_at_the_same_time() {
+    let url = Server::shared().database();
+    let places: Vec<Place> = (0..4).map(|_| Place::new()).collect();
+    let file = places[0].file("file.db").display().to_string();
+    fine(&places[0], &file, &WEIGH);
+    let copy = ["store", "copy", &file, &url];
+    let start = |(number, place): (usize, &Place)| {
+        let mut command = if number % 2 == 0 { place.command(WEIGH) } else { place.command(copy) };
+        command.env("SCRUPLE_STORE", &url).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("scruple runs")
+    };
+    let children: Vec<_> = places.iter().enumerate().map(start).collect();
+    for (child, place) in children.into_iter().zip(&places) {
+        let answer = Answer::of(child.wait_with_output().expect("an end"), place.path());
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+    }
+    assert_eq!(listed(&places[0], &url).len(), 3, "two runs, and the copied one once");
+    fine(&places[0], &url, &["store", "check"]);
+}
+
+#[test]
 fn a_server_that_refuses_says_what_is_wrong_and_what_to_do() {
     let place = Place::new();
     let server = Server::shared();
@@ -273,14 +294,24 @@ fn what_crosses_a_network_is_encrypted_and_the_server_known() {
     let place = Place::new();
     let server = Server::shared();
     let url = server.by_network(&server.database());
-    let secure = format!("{url}?sslmode=verify-full&sslrootcert={}", server.certificate.display());
+    let secure = format!("{url}?sslmode=verify-full&sslrootcert={}", server.authority.display());
     fine(&place, &secure, &WEIGH);
     assert_eq!(listed(&place, &secure).len(), 1);
-    let other = format!("{url}?sslmode=require&sslrootcert={}", server.other_certificate.display());
+    let other = format!("{url}?sslmode=require&sslrootcert={}", server.other_authority.display());
     let refused = with(&place, &other, &["store", "list"]);
     assert_eq!(refused.code, 2, "{}", refused.exchange());
     assert!(
         refused.stderr.contains("certificate") && !refused.stderr.contains("s3cret"),
+        "{}",
+        refused.exchange()
+    );
+    // The certificate is not one of this host name.
+    let elsewhere = secure.replacen("127.0.0.1", "elsewhere.example", 1) + "&hostaddr=127.0.0.1";
+    let refused = with(&place, &elsewhere, &["store", "list"]);
+    assert!(
+        refused.code == 2
+            && refused.stderr.contains("certificate")
+            && refused.stderr.contains("elsewhere.example"),
         "{}",
         refused.exchange()
     );

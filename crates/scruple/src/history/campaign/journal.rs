@@ -9,6 +9,8 @@ use scruple_core::metric::Pass;
 use scruple_core::run::{self, Run};
 use scruple_core::sample::Reading;
 use scruple_core::subject::{Arm, Role, Subject};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// The history so far. Each step is stored before the next one begins.
@@ -20,13 +22,50 @@ pub(super) struct Journal {
     sequence: u64,
     /// Whether the history in memory differs from the stored one, because the results of units could not be stored.
     half_adopted: bool,
+    /// For each commit, the number of its last readings of this process.
+    last_readings: HashMap<String, u64>,
+    /// The comparisons so far, by the indices of both versions.
+    compared: RefCell<HashMap<(usize, usize), Compared>>,
+}
+
+/// How two versions compared.
+struct Compared {
+    /// The numbers of their last readings by then.
+    last: [u64; 2],
+    differed: bool,
 }
 
 impl Journal {
     /// Continues a stored history, whose arms these are.
     pub(super) fn resume(store: Store, history: StoredHistory, arms: Arms) -> Result<Journal, Fault> {
         let sequence = store.next_sequence(&history.run.id)?;
-        Ok(Journal { store, history, arms, sequence, half_adopted: false })
+        Ok(Journal {
+            store,
+            history,
+            arms,
+            sequence,
+            half_adopted: false,
+            last_readings: HashMap::new(),
+            compared: RefCell::default(),
+        })
+    }
+
+    /// Returns whether two versions differ, as `compare` says. Asks it again only if either version has new readings,
+    /// because each step of a history compares all neighbours.
+    pub(super) fn differ(&self, a: usize, b: usize, compare: impl FnOnce() -> bool) -> bool {
+        let last = [a, b].map(|index| {
+            let version = &self.history.entries[index].version;
+            let commit = version.same_as.as_ref().unwrap_or(&version.commit);
+            self.last_readings.get(commit).copied().unwrap_or(0)
+        });
+        if let Some(known) = self.compared.borrow().get(&(a, b))
+            && known.last == last
+        {
+            return known.differed;
+        }
+        let differed = compare();
+        self.compared.borrow_mut().insert((a, b), Compared { last, differed });
+        differed
     }
 
     /// Stores the state of a version, and arms of it with their indices.
@@ -46,6 +85,9 @@ impl Journal {
         let run = &self.history.run.id;
         self.store.journal(run, self.sequence, arm, pass, block, &readings)?;
         self.sequence += 1;
+        if let Some(commit) = &self.history.run.arms[arm].version {
+            self.last_readings.insert(commit.clone(), self.sequence);
+        }
         add_readings(&mut self.history.run.arms[arm], readings, pass, block);
         Ok(())
     }

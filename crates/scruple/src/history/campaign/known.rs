@@ -3,8 +3,7 @@
 use super::Campaign;
 use crate::history::schedule::Seen;
 use crate::history::subjects::Template;
-use scruple_core::history::READINGS;
-
+use scruple_core::history::{READINGS, State};
 use std::collections::HashMap;
 
 impl Campaign {
@@ -23,7 +22,11 @@ impl Campaign {
             original: entry.version.same_as.as_deref().and_then(|commit| places.get(commit).copied()),
             counted: (entry.counted > 0 && !self.lacks_instructions(entry) && !self.lacks_memory(entry))
                 || self.scope.time_only,
-            rounds: self.rounds(&entry.version.commit),
+            // A version that was not built has no arms, and histories may have thousands of them.
+            rounds: match entry.version.state {
+                State::Queued | State::Building | State::Skipped => 0,
+                _ => self.rounds(&entry.version.commit),
+            },
         };
         self.journal.history.entries.iter().enumerate().map(seen).collect()
     }

@@ -26,6 +26,10 @@ impl Suspected {
 
 /// Whether two versions differ beyond noise in an exact metric or in time.
 pub(super) fn differ(journal: &Journal, a: usize, b: usize) -> bool {
+    journal.differ(a, b, || compared(journal, a, b))
+}
+
+fn compared(journal: &Journal, a: usize, b: usize) -> bool {
     let (left, right) = (journal.arms_of(a), journal.arms_of(b));
     let margin = journal.history.run.terms.margin;
     let different = |left: &&Arm| {
