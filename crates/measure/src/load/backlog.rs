@@ -15,8 +15,9 @@ const QUEUE: f64 = 5.0;
 
 /// How far the answers were behind the requests at the end of a window, in nanoseconds. It is the increase from the
 /// quietest part of the first quarter to the quietest part of the last, by median response without the delays of the
-/// generator, extrapolated over the window; but at most the time from the end of the window to `last_done`, when the last request was done, on the
-/// same scale as the parts. It is 0 if it is too small to be distinguished from ordinary slowness.
+/// generator, extrapolated over the window; but at most the time from the end of the window to `last_done`, when the
+/// last request was done, on the same scale as the parts. It is 0 if it is too small to be distinguished from ordinary
+/// slowness.
 pub(super) fn behind(parts: &[Part], last_done: i64) -> u64 {
     let middle = |part: &Part| (part.from + part.to) as f64 / 2.0;
     let told: Vec<(f64, u64)> =

@@ -119,7 +119,7 @@ fn a_stored_map_is_shown_as_the_one_that_was_watched() {
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let page = place.read("page.html");
     assert_eq!(page, place.read("live.html"));
-    for part in ["<h2>Memory map</h2>", "Memory of server over time", "proportional (PSS)", "565 kB"] {
+    for part in ["<h2>Memory map</h2>", "Memory of server over time", "proportional (PSS)", "565\u{a0}kB"] {
         assert!(page.contains(part), "{part} is not in\n{page}");
     }
     all_is_well(&[place.file("page.html")]);
