@@ -280,9 +280,10 @@ fn shown_metrics(arms: &[&Arm], asked: &[String]) -> Vec<String> {
     if asked.is_empty() {
         let read = |key: &String| arms.iter().any(|arm| arm.sample(key).is_some());
         keys.retain(|key| match metric(key) {
-            // A missing runtime is usual, while missing allocation counts are notable.
+            // A missing runtime is usual, while missing allocation counts and a missing peak are notable.
             Some(_) => {
-                DEFAULT_METRICS.contains(&key.as_str()) && (read(key) || key.starts_with("malloc.count"))
+                let notable = key.starts_with("malloc.count") || key == "memory.peak";
+                DEFAULT_METRICS.contains(&key.as_str()) && (read(key) || notable)
             }
             None => true,
         });
