@@ -54,14 +54,14 @@ impl Delayed {
 
     /// Adds others.
     pub fn add(&mut self, other: &Delayed) {
-        self.recorded.add(&other.recorded);
-        self.least.add(&other.least);
+        self.recorded += &other.recorded;
+        self.least += &other.least;
     }
 
     /// All responses, of which these are some, without the delays: the least that they can have been.
     pub fn least_of(&self, all: &Buckets) -> Buckets {
         let mut left = all.without(&self.recorded);
-        left.add(&self.least);
+        left += &self.least;
         left
     }
 }

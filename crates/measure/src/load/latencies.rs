@@ -4,6 +4,7 @@ use hdrhistogram::Histogram;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::AddAssign;
 
 /// The largest latency in nanoseconds that is distinguished from larger ones: an hour.
 pub(super) const LONGEST: u64 = 3_600_000_000_000;
@@ -47,12 +48,6 @@ impl Latencies {
     /// The occupied buckets.
     pub fn buckets(&self) -> Buckets {
         Buckets(self.sparse())
-    }
-
-    /// Adds the latencies of another distribution.
-    pub fn add(&mut self, other: &Latencies) {
-        // All distributions have the same bounds, so this cannot fail.
-        let _ = self.counts.add(&other.counts);
     }
 
     /// The number of latencies.
@@ -239,9 +234,19 @@ impl Buckets {
         });
         Buckets(left.collect())
     }
+}
 
-    /// Adds the latencies of another distribution.
-    pub fn add(&mut self, other: &Buckets) {
+/// Adds the latencies of another distribution.
+impl AddAssign<&Latencies> for Latencies {
+    fn add_assign(&mut self, other: &Latencies) {
+        // All distributions have the same bounds, so this cannot fail.
+        let _ = self.counts.add(&other.counts);
+    }
+}
+
+/// Adds the latencies of another distribution.
+impl AddAssign<&Buckets> for Buckets {
+    fn add_assign(&mut self, other: &Buckets) {
         if self.0.is_empty() {
             self.0.clone_from(&other.0);
             return;
@@ -288,7 +293,7 @@ mod tests {
         let latencies = of([1, 50_000, 50_010, 7_000_000_000]);
         assert_eq!(Latencies::from_sparse(&latencies.sparse()).sparse(), latencies.sparse());
         let mut twice = latencies.clone();
-        twice.add(&latencies);
+        twice += &latencies;
         assert_eq!(twice.count(), 8);
     }
 
@@ -296,7 +301,7 @@ mod tests {
     fn buckets_alone_tell_the_same() {
         let (low, high) = (of((1..=500).map(|i| i * 1_000_000)), of((501..=1000).map(|i| i * 1_000_000)));
         let mut both = high.buckets();
-        both.add(&low.buckets());
+        both += &low.buckets();
         let whole = of((1..=1000).map(|i| i * 1_000_000));
         for q in [0.01, 0.5, 0.99, 1.0] {
             assert_eq!(both.quantile(q), whole.quantile(q), "{q}");

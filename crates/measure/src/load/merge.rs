@@ -138,13 +138,13 @@ fn part(index: usize, recorders: &[&Recorder], start: u64, often_late: bool) -> 
         part.counts.backlog += record.backlog;
         part.counts.failures.add(&record.failures);
         part.counts.bytes += record.bytes;
-        part.times.response.add(&record.response.buckets());
+        part.times.response += &record.response.buckets();
         delayed.add(&record.delayed);
         carried.add(&record.carried);
-        part.times.service.add(&record.service.buckets());
+        part.times.service += &record.service.buckets();
         if let Some(open) = &record.open {
-            part.times.lag.add(&open.lag.buckets());
-            part.times.lateness.add(&open.lateness.buckets());
+            part.times.lag += &open.lag.buckets();
+            part.times.lateness += &open.lateness.buckets();
         }
     }
     part.rows = rows(index, recorders, often_late);

@@ -9,6 +9,7 @@ use super::record::Slow;
 use super::shared::Ended;
 use super::stalls::Stall;
 use serde::{Deserialize, Serialize};
+use std::ops::AddAssign;
 
 /// The result of a load, without the warm-up unless stated otherwise.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,13 +91,13 @@ pub struct Times<L> {
     pub delayed: Delayed,
 }
 
-impl Times<Latencies> {
+impl<L: for<'a> AddAssign<&'a L>> Times<L> {
     /// Adds the requests of another time.
-    pub fn add(&mut self, other: &Times<Latencies>) {
-        self.response.add(&other.response);
-        self.service.add(&other.service);
-        self.lag.add(&other.lag);
-        self.lateness.add(&other.lateness);
+    pub fn add(&mut self, other: &Times<L>) {
+        self.response += &other.response;
+        self.service += &other.service;
+        self.lag += &other.lag;
+        self.lateness += &other.lateness;
         self.delayed.add(&other.delayed);
     }
 }
@@ -116,15 +117,6 @@ impl Times<Buckets> {
             lateness: latencies(self.lateness),
             delayed: self.delayed,
         }
-    }
-
-    /// Adds the requests of another time.
-    pub fn add(&mut self, other: &Times<Buckets>) {
-        self.response.add(&other.response);
-        self.service.add(&other.service);
-        self.lag.add(&other.lag);
-        self.lateness.add(&other.lateness);
-        self.delayed.add(&other.delayed);
     }
 }
 
@@ -165,7 +157,7 @@ impl PartRow {
     fn add(&mut self, other: &PartRow) {
         self.answered += other.answered;
         self.failures.add(&other.failures);
-        self.response.add(&other.response);
+        self.response += &other.response;
         self.delayed.add(&other.delayed);
     }
 }

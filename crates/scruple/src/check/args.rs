@@ -8,7 +8,8 @@ use crate::load::args::LoadArgs;
 use clap::{Args, Subcommand};
 
 /// The files that a gate can be written to.
-const EXPORT: &str = "Write a file. Its extension chooses the format: .html, .md, .json, .xml (JUnit), .sarif or .svg (a badge)";
+const EXPORT: &str = "Write a file. Its extension chooses the format: .html, .md, .json, .xml (JUnit), .sarif or .svg \
+    (a badge)";
 
 /// Gate a change: weigh merge base and working tree side by side.
 ///

@@ -61,23 +61,15 @@ pub fn done_on_a_node(
     // Launchers are forked first, while the process is small and has one thread.
     let (builds, source) = (start_launcher()?, Source::open(None)?);
     let interrupted = new_run::interruption_flag()?;
-    let Asked { subjects, sampling, terms, budgets, time_limit } = Asked::by(args, &Config::find()?)?;
+    let asked = Asked::by(args, &Config::find()?)?;
     let launchers: Vec<i32> = [builds.pid()].into_iter().chain(source.pid()).collect();
     let Some(cache) = lock(&launchers, &interrupted)? else { return Ok(None) };
     let hands = Hands::new(builds, interrupted.clone());
     let builder = Builder::new(cache, hands, versions.recipe.clone(), versions.origin.clone());
-    let (prepared, remarks) = fetch(&builder, versions, &subjects, Some(time_limit), first, outcome)?;
-    let weighing = Weighing {
-        source,
-        sampling: &sampling,
-        terms,
-        store: &args.store,
-        interrupted,
-        asked: verb::Asked::by(&args.metrics, &budgets),
-        quiet: true,
-        // The run of all nodes together says whether a build pays off.
-        clean: false,
-    };
+    let limit = Some(asked.time_limit);
+    let (prepared, remarks) = fetch(&builder, versions, &asked.subjects, limit, first, outcome)?;
+    // The run of all nodes together says whether a build pays off, so `clean` stays false.
+    let weighing = Weighing { quiet: true, ..asked.weighing(args, source, interrupted) };
     let (CommandPasses { run, .. }, result) = weighing.weigh(prepared, remarks)?;
     result?;
     Ok(Some(run))

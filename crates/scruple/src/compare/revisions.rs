@@ -90,6 +90,25 @@ impl Asked {
         let time_limit = values::duration(&args.build.time_limit)?;
         Ok(Asked { subjects, sampling, terms, budgets, time_limit })
     }
+
+    /// Returns the settings for weighing this, if builds did not begin clean.
+    pub fn weighing<'a>(
+        &'a self,
+        args: &'a CompareArgs,
+        source: Source,
+        interrupted: Arc<AtomicBool>,
+    ) -> Weighing<'a> {
+        Weighing {
+            source,
+            sampling: &self.sampling,
+            terms: self.terms.clone(),
+            store: &args.store,
+            interrupted,
+            asked: verb::Asked::by(&args.metrics, &self.budgets),
+            quiet: args.results.json,
+            clean: false,
+        }
+    }
 }
 
 /// Builds both revisions, weighs them, stores the run, and prints the report.
@@ -113,23 +132,13 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         let chosen = two_revisions::choose(&place, &revisions, recipe, starter)?;
         return on_farm::compare(args, &config, farm, (&place, chosen, clean), asked, &interrupted);
     }
-    let Asked { subjects, sampling, terms, budgets, time_limit } = asked;
-    let built = two_revisions::build(&place, &revisions, recipe, &subjects, Some(time_limit), starter)?;
-    output::check_limits(&budgets, built.prepared.iter().map(|one| &one.arm))?;
-    let asked = verb::Asked::by(&args.metrics, &budgets);
-    let weighing = Weighing {
-        source,
-        sampling: &sampling,
-        terms,
-        store: &args.store,
-        interrupted,
-        asked,
-        quiet: args.results.json,
-        clean,
-    };
+    let limit = Some(asked.time_limit);
+    let built = two_revisions::build(&place, &revisions, recipe, &asked.subjects, limit, starter)?;
+    output::check_limits(&asked.budgets, built.prepared.iter().map(|one| &one.arm))?;
+    let weighing = Weighing { clean, ..asked.weighing(args, source, interrupted) };
     let (session, result) = weighing.weigh(built.prepared, built.remarks)?;
     let CommandPasses { run, writer, .. } = session;
-    verb::conclude(Taken { run, writer, result, budgets }, &args.results, &args.metrics)
+    verb::conclude(Taken { run, writer, result, budgets: asked.budgets }, &args.results, &args.metrics)
 }
 
 /// The settings for weighing commands of two versions.

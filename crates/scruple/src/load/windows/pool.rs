@@ -162,11 +162,11 @@ impl Pool {
     fn add_times(&mut self, load: &LoadResult, begins: i64, stalls: &[Stall]) {
         let shift = self.span as i64 - begins;
         self.times.add(&load.times);
-        self.connect.add(&load.connect);
+        self.connect += &load.connect;
         let whole = Part::together(load.counted());
         for (kind, row) in load.kinds.iter().zip(whole.rows) {
             match self.rows.iter_mut().find(|(name, of, _)| *name == kind.name && *of == kind.of) {
-                Some((.., response)) => response.add(&row.response),
+                Some((.., response)) => *response += &row.response,
                 None => self.rows.push((kind.name.clone(), kind.of, row.response)),
             }
         }
@@ -192,7 +192,7 @@ impl Pool {
                 aside.span += whole.span();
                 aside.answered += whole.counts.answered;
                 aside.failures.add(&whole.counts.failures);
-                aside.response.add(&whole.times.response);
+                aside.response += &whole.times.response;
                 aside.stall = aside.stall.max(longest);
             }
             None => self.aside.push(Aside {
@@ -226,7 +226,7 @@ impl Pool {
                     known.answered += kind.answered;
                     known.failures.add(&kind.failures);
                     if let Some(more) = service {
-                        known.service.get_or_insert_default().add(more);
+                        *known.service.get_or_insert_default() += more;
                     }
                 }
             }
