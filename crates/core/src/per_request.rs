@@ -62,6 +62,20 @@ impl Bounds {
         Bounds { value: self.value.min(whole.value), interval: self.interval.map(lowered) }
     }
 
+    /// Widens the interval of a part of `whole` to what is known of its `share` (from 0 to 1) where so many observed
+    /// instants decide which part they belong to: Wilson's interval of a share (1927).
+    pub fn divided_by_ticks(self, whole: Bounds, share: f64, ticks: f64) -> Bounds {
+        let Some((own, all)) = self.interval.zip(whole.interval).filter(|_| share.is_finite()) else {
+            return self;
+        };
+        let z = normal::quantile(0.5 + own.level / 2.0);
+        let middle = share + z * z / (2.0 * ticks);
+        let half = z * (share * (1.0 - share) / ticks + z * z / (4.0 * ticks * ticks)).sqrt();
+        let end = |end: f64| (end / (1.0 + z * z / ticks)).clamp(0.0, 1.0);
+        let (low, high) = (all.low * end(middle - half), all.high * end(middle + half));
+        Bounds { interval: Some(Interval { low: own.low.min(low), high: own.high.max(high), ..own }), ..self }
+    }
+
     /// Whether the interval excludes zero.
     pub fn is_certain(self) -> bool {
         self.interval.is_some_and(|interval| interval.low > 0.0 || interval.high < 0.0)
@@ -105,6 +119,25 @@ pub fn fit(requests: &[f64], costs: &[f64], level: f64) -> Option<PerRequest> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nine_ticks_do_not_divide_a_time_that_is_known_exactly() {
+        let of = |value: f64| {
+            let interval = Interval { low: value * 0.9, high: value * 1.1, level: 0.95 };
+            Bounds { value, interval: Some(interval) }
+        };
+        let found = |part: f64, share: f64, ticks: f64| {
+            of(part).divided_by_ticks(of(30_000.0), share, ticks).interval.expect("an interval")
+        };
+        let few = found(15_000.0, 0.5, 9.0);
+        assert!(few.low < 8_000.0 && few.high > 22_000.0, "{few:?}");
+        let many = found(15_000.0, 0.5, 90_000.0);
+        assert!((13_400.0..13_450.0).contains(&many.low), "{many:?}");
+        assert!((16_550.0..16_650.0).contains(&many.high), "{many:?}");
+        // Nine ticks, none of which fell into this part, leave up to a third of the time to it.
+        let none = found(0.0, 0.0, 9.0);
+        assert!(none.low == 0.0 && (9_000.0..11_000.0).contains(&none.high), "{none:?}");
+    }
 
     #[test]
     fn exact_costs_are_found_exactly() {

@@ -16,6 +16,7 @@ pub mod sheet;
 pub mod start;
 pub mod syscalls;
 pub mod threads;
+mod ticks;
 pub mod tree;
 mod unseen_threads;
 

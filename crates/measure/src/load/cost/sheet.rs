@@ -4,12 +4,13 @@ use super::account::Account;
 use super::memory_growth::{Growth, growth};
 use super::rare_events;
 use super::threads::LivingThreads;
+use super::ticks;
 use super::tree::{Accounts, Memory, Tree};
 use super::unseen_threads::UnseenThreads;
 use crate::load::{LoadError, LoadResult, Plan};
 use crate::memory_map::MemoryMap;
 use scruple_core::metric::Quality;
-use scruple_core::per_request::{self, Bounds, PerRequest};
+use scruple_core::per_request::{self, PerRequest};
 use scruple_core::sample::Reading;
 use scruple_core::unit::Unit;
 use serde::{Deserialize, Serialize};
@@ -301,7 +302,7 @@ impl Sheet {
         maps: (MemoryMap, MemoryMap),
     ) -> Sheet {
         let mut rows: Vec<Row> = known.iter().map(|reading| row(reading, &windows, idle)).collect();
-        divide_by_ticks(&mut rows);
+        ticks::divide(&mut rows, &windows);
         rare_events::allow_for_one_more(&mut rows, &windows);
         rows.iter_mut().for_each(at_least_nothing);
         Sheet { rows, growth: growth(&windows), maps, windows }
@@ -374,24 +375,6 @@ fn row(reading: &Reading, windows: &[Window], idle: &[(String, f64)]) -> Row {
         source: reading.source.clone(),
         idle,
         cost,
-    }
-}
-
-/// Marks user and system time as absent if they are too uncertain: the kernel divides processor time by ticks, and
-/// too few ticks may have fallen into the windows. Neither is more than the whole.
-fn divide_by_ticks(rows: &mut [Row]) {
-    let each = |row: &Row| row.cost.as_ref().ok().map(|cost| cost.each);
-    let Some(whole) = rows.iter().find(|row| row.key == "time.cpu").and_then(each) else { return };
-    for row in rows.iter_mut().filter(|row| matches!(row.key.as_str(), "time.user" | "time.sys")) {
-        let vague = |part: Bounds| {
-            part.value < 0.0 || part.interval.is_none_or(|i| i.high - i.low > 2.0 * whole.value.abs())
-        };
-        if each(row).is_some_and(vague) {
-            row.cost =
-                Err("the kernel counts it in ticks, too few of which fell into the windows".to_owned());
-        } else if let Ok(cost) = &mut row.cost {
-            cost.each = cost.each.at_most(whole);
-        }
     }
 }
 
