@@ -246,12 +246,22 @@ impl Knee {
         }
         let (of_good, of_bad) = (self.measured(good), self.measured(bad));
         let clear = |rate: f64| self.tallies.iter().any(|t| t.rate == rate && (t.good == 0 || t.bad == 0));
-        if of_good.min(of_bad) >= self.search.repeats && clear(good) && clear(bad) {
+        let by_the_server = self.told().filter(|m| m.rate == bad).all(|m| self.is_bad_without_delays(m));
+        if of_good.min(of_bad) >= self.search.repeats && clear(good) && clear(bad) && by_the_server {
             let settled = KneeInterval { low: Some(good), high: Some(bad), settled: true, ..self.so_far() };
             return Next::Found(settled);
         }
         // Both ends are measured in turn, so that a lasting disturbance does not affect only one of them.
         Next::Measure(if of_good <= of_bad { good } else { bad })
+    }
+
+    /// Whether a measurement is bad even without the delays of the generator.
+    fn is_bad_without_delays(&self, measurement: &Measurement) -> bool {
+        let exceeded = |(counts, allowed): (&Vec<Count>, &Option<f64>)| {
+            let all = sum(counts);
+            all.least > all.requests * allowed.unwrap_or(0.0)
+        };
+        !measurement.kept_up || measurement.counts.iter().zip(&self.allowed).any(exceeded)
     }
 
     fn narrow(&self, found: KneeInterval) -> bool {

@@ -7,6 +7,9 @@
 //! number share, such as a slower machine for a while, cancels as far as it is certainly shared: by the lower end of
 //! the interval of the correlation between windows (Fisher 1921).
 //!
+//! Where the generator was late, a figure is known between bounds. The interval of the ratio then also holds every ratio of
+//! two values between these bounds.
+//!
 //! Turns differ by more than the windows of one turn show, so the interval is never narrower than Student's interval of
 //! the ratios of turns.
 
@@ -30,10 +33,11 @@ pub const OF_NODES: &str = "load generators of several nodes";
 /// on any node to the highest, so that a limit is kept or exceeded where it is on all of them.
 pub fn of_nodes(each: &[Pooled]) -> Option<Pooled> {
     let values: Vec<f64> = each.iter().map(|one| one.value).collect();
-    let low = each.iter().map(|one| one.low).min_by(f64::total_cmp)?;
+    let lowest = |of: fn(&Pooled) -> f64| each.iter().map(of).min_by(f64::total_cmp);
+    let (low, least) = (lowest(|one| one.low)?, lowest(|one| one.least)?);
     let highs: Option<Vec<f64>> = each.iter().map(|one| one.high).collect();
     let high = highs.and_then(|highs| highs.into_iter().max_by(f64::total_cmp));
-    Some(Pooled { value: median(&values), low, high })
+    Some(Pooled { value: median(&values), low, high, least })
 }
 
 /// The key of the pooled figure of a metric.
@@ -41,20 +45,38 @@ pub fn key(metric: &str) -> String {
     format!("{metric}{POOLED}")
 }
 
+/// The key of the pooled figure of a metric without the delays of the generator.
+fn key_of_least(metric: &str) -> String {
+    format!("{metric}.least{POOLED}")
+}
+
+impl Pooled {
+    /// The readings that hold this figure of a metric, by their keys.
+    pub fn figures(&self, metric: &str) -> Vec<(String, Vec<f64>)> {
+        let Pooled { value, low, high, least } = *self;
+        let figure = [Some(value), Some(low), high].into_iter().flatten().collect();
+        let least = (least < value).then(|| (key_of_least(metric), vec![least]));
+        [Some((key(metric), figure)), least].into_iter().flatten().collect()
+    }
+}
+
 /// The pooled figure of a metric; `None` where the arm has none.
 pub fn of(arm: &Arm, metric: &str) -> Option<Pooled> {
-    figure(arm.sample(&key(metric))?)
+    let figure = figure(arm.sample(&key(metric))?)?;
+    let least = arm.sample(&key_of_least(metric)).and_then(|sample| sample.readings.first().copied());
+    Some(Pooled { least: least.unwrap_or(figure.value), ..figure })
 }
 
 /// The figure that a pooled sample holds; `None` where it lacks an end that every figure has.
 pub fn figure(sample: &Sample) -> Option<Pooled> {
     let readings = &sample.readings;
-    Some(Pooled { value: *readings.first()?, low: *readings.get(1)?, high: readings.get(2).copied() })
+    let value = *readings.first()?;
+    Some(Pooled { value, low: *readings.get(1)?, high: readings.get(2).copied(), least: value })
 }
 
 /// The estimate from the pooled figure; `None` where the arm has none.
 pub fn estimate(arm: &Arm, key: &str, level: f64) -> Option<Estimate> {
-    let Pooled { value, low, high } = of(arm, key)?;
+    let Pooled { value, low, high, .. } = of(arm, key)?;
     let interval = high.filter(|high| low < *high).map(|high| Interval { low, high, level });
     let of_nodes = arm.sample(&self::key(key)).is_some_and(|sample| sample.source == OF_NODES);
     let method = if of_nodes { "median of nodes, ends of all of them" } else { "all requests together" };
@@ -103,15 +125,19 @@ impl<'a> Figures<'a> {
             _ => return absent(Why::Unbounded),
         };
         let wider = critical(level) / critical(self.level);
-        let ln = |part: f64, whole: f64| wider * (part / whole).ln();
+        let ln = |part: f64, whole: f64| wider * (part / whole).ln().max(0.0);
         let common = if pair.paired { in_common(key, pair, level) } else { 0.0 };
         let both = |a: f64, b: f64| (a * a + b * b - 2.0 * common * a * b).max(0.0).sqrt();
-        let below = both(ln(arm.value, arm.low), ln(most_of_reference, reference.value));
-        let above = both(ln(most_of_arm, arm.value), ln(reference.value, reference.low));
+        let below = both(ln(arm.least, arm.low), ln(most_of_reference, reference.value));
+        let above = both(ln(most_of_arm, arm.value), ln(reference.least, reference.low));
+        // A delay of the generator is a bound and no error: what it may have added is added, and does not cancel.
+        let delay = |figure: &Pooled| (figure.value / figure.least).ln();
+        let (delays_of_arm, delays_of_reference) = (delay(arm), delay(reference));
         match Evidence::of_turns(&self.turns.0, &self.turns.1, pair.paired, level) {
             Evidence::Interval { effect: turns, of, resolution } => {
                 let half = turns.interval.map(f64::ln).half_width();
                 let (below, above) = (below.max(half), above.max(half));
+                let (below, above) = (below + delays_of_arm, above + delays_of_reference);
                 let interval = Interval { low: ratio * (-below).exp(), high: ratio * above.exp(), level };
                 let effect = Effect { ratio, interval, n: turns.n, method: "all requests together" };
                 Evidence::Interval { effect, of, resolution }
@@ -210,9 +236,9 @@ mod tests {
 
     #[test]
     fn the_interval_of_several_nodes_holds_that_of_each() {
-        let one = |value: f64, high| Pooled { value, low: value - 1.0, high };
+        let one = |value: f64, high| Pooled { value, low: value - 1.0, high, least: value };
         let figure = of_nodes(&[one(5.0, Some(9.0)), one(7.0, Some(8.0)), one(6.0, Some(7.0))]);
-        assert_eq!(figure, Some(Pooled { value: 6.0, low: 4.0, high: Some(9.0) }));
+        assert_eq!(figure, Some(Pooled { value: 6.0, low: 4.0, high: Some(9.0), least: 5.0 }));
         assert_eq!(of_nodes(&[one(5.0, Some(9.0)), one(7.0, None)]).and_then(|figure| figure.high), None);
         assert_eq!(of_nodes(&[]), None);
     }
@@ -236,6 +262,34 @@ mod tests {
             let wrong = (0..200).map(differs).filter(wrong).count();
             assert!(wrong <= 10, "{wrong} of 200 with {stalls} stalls a block, drift {drift}, turns {turns}");
         }
+    }
+
+    #[test]
+    fn delays_of_the_generator_widen_an_interval_by_what_they_may_have_added() {
+        let (requests, others) = (requests(1, 0.0, 0.0), requests(2, 0.0, 0.0));
+        let delayed = |name: &str, requests: &Requests, by: f64| {
+            let mut arm = arm(name, requests);
+            let figure = of(&arm, "load.p90").expect("a figure");
+            let figure = Pooled { least: figure.value / by, low: figure.low / by, ..figure };
+            for (key, readings) in figure.figures("load.p90") {
+                let mut figure = None;
+                for (block, value) in (0..).zip(readings) {
+                    let reading = Reading::of(metric("load.p90").expect("known"), value, "test");
+                    Figure::add(&mut figure, reading, Pass::Timing, block);
+                }
+                arm.figures.insert(key, figure.expect("some"));
+            }
+            arm
+        };
+        let interval = |by: (f64, f64)| {
+            let (reference, arm) = (delayed("a", &requests, by.0), delayed("b", &others, by.1));
+            let pair = Pair::new(&reference, &arm, true);
+            let evidence = Figures::of("load.p90", &pair, 0.95).expect("both").evidence(0.95);
+            Comparison::of(evidence, true, 0.05).interval().expect("an interval")
+        };
+        let (plain, wide) = (interval((1.0, 1.0)), interval((3.0, 2.0)));
+        assert!((plain.low / wide.low / 2.0 - 1.0).abs() < 1e-9, "{plain:?} {wide:?}");
+        assert!((wide.high / plain.high / 3.0 - 1.0).abs() < 1e-9, "{plain:?} {wide:?}");
     }
 
     #[test]

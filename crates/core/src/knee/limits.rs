@@ -58,6 +58,9 @@ impl Seen<'_> {
 /// A server is behind when its answers took longer than the time in which requests were due by this share of that time.
 pub const BEHIND: f64 = 0.02;
 
+/// The lateness of the generator that a part of a measurement may have, as a share of the shortest limit.
+const LATE: f64 = 0.25;
+
 impl Limit {
     /// The share of requests that may be beyond the limit; 1 for the mean; `None` where none may be beyond it.
     pub fn allowed(&self) -> Option<f64> {
@@ -111,6 +114,13 @@ impl Slo {
             (false, true) => Outcome::Good,
             (false, false) => Outcome::Bad,
         }
+    }
+
+    /// How late the generator may be in a part of a measurement that counts, in nanoseconds. Smaller delays are told apart
+    /// request by request. A larger one changes so many responses that the part says little of the server. The limit does
+    /// not depend on responses, so that no part is left out because of its result.
+    pub fn most_lateness(&self) -> f64 {
+        self.shortest().map_or(f64::INFINITY, |limit| limit * LATE)
     }
 
     /// The shortest bound on responses, in nanoseconds; `None` where only failures are limited.

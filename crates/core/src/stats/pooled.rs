@@ -17,6 +17,8 @@ pub struct Pooled {
     pub low: f64,
     /// The upper end of the interval; absent where there are too few requests for one.
     pub high: Option<f64>,
+    /// The figure without the delays of the generator; equal to the figure where there are none.
+    pub least: f64,
 }
 
 /// The quantile `q` of requests in blocks of time. Each block is an increasing list of values with their counts.
@@ -61,7 +63,8 @@ pub fn quantile(blocks: &[&[(u64, u64)]], q: f64, level: f64) -> Option<Pooled> 
         }
     }
     let value = value.or(steps.last().map(|(value, ..)| *value as f64))?;
-    Some(Pooled { value, low: low.unwrap_or(value).min(value), high: high.map(|high| high.max(value)) })
+    let high = high.map(|high| high.max(value));
+    Some(Pooled { value, low: low.unwrap_or(value).min(value), high, least: value })
 }
 
 /// The share of requests that failed. Each block has its number of failures and of requests. Where no request failed,
@@ -75,12 +78,13 @@ pub fn share(blocks: &[(u64, u64)], level: f64) -> Option<Pooled> {
     }
     let share = count / all;
     if count == 0.0 {
-        return Some(Pooled { value: 0.0, low: 0.0, high: Some(0.0) });
+        return Some(Pooled { value: 0.0, low: 0.0, high: Some(0.0), least: 0.0 });
     }
     let alone = share * (1.0 - share) / all;
     let t = normal::student(level, (blocks.len() - 1) as f64);
     let half = t * variance(&failed, &sizes, share).max(alone).sqrt();
-    Some(Pooled { value: share, low: (share - half).max(0.0), high: Some((share + half).min(1.0)) })
+    let (low, high) = ((share - half).max(0.0), Some((share + half).min(1.0)));
+    Some(Pooled { value: share, low, high, least: share })
 }
 
 /// The mean of requests in blocks of time. Each block has the sum of its values and their count.
@@ -93,7 +97,7 @@ pub fn mean(blocks: &[(f64, u64)], level: f64) -> Option<Pooled> {
     }
     let mean = sums.iter().sum::<f64>() / all;
     let half = normal::student(level, (blocks.len() - 1) as f64) * variance(&sums, &sizes, mean).sqrt();
-    Some(Pooled { value: mean, low: mean - half, high: Some(mean + half) })
+    Some(Pooled { value: mean, low: mean - half, high: Some(mean + half), least: mean })
 }
 
 /// The variance of a share or a mean, as a ratio of sums over blocks.

@@ -96,6 +96,24 @@ fn the_interval_covers_the_highest_rate_though_the_generator_is_often_late() {
 }
 
 #[test]
+fn the_interval_covers_the_highest_rate_though_the_generator_is_late_by_as_much_as_the_limit() {
+    // It has no core once in two seconds for 40 ms on average, where the limit is 50 ms.
+    covered("later", &Server { absence: Some((0.04, 0.5)), ..ONE }, 200.0 - 100_f64.ln() / 0.05);
+}
+
+#[test]
+fn a_rate_that_only_delays_of_the_generator_make_bad_does_not_end_a_search() {
+    // Above 200/s every twentieth request was recorded as too slow, which the generator may have done.
+    let (found, _) = find(Search { steps: 40, ..Search::default() }, |rate| {
+        let beyond = if rate > 200.0 { 12.5 } else { 0.0 };
+        let outcome = if rate > 200.0 { Outcome::Bad } else { Outcome::Good };
+        let count = Count { requests: 250.0, beyond, least: 0.0 };
+        Measurement { rate, outcome, kept_up: true, counts: vec![vec![count; 8]] }
+    });
+    assert!(!found.settled && found.low.is_some_and(|low| low <= 200.0) && found.high.is_none(), "{found:?}");
+}
+
+#[test]
 fn the_truths_of_the_other_tests_are_those_of_the_simulated_queues() {
     let near = |server: Server, truth: f64| {
         let share = server.beyond(truth, 0.05, 400_000);

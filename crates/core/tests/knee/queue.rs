@@ -17,10 +17,18 @@ pub struct Server {
     pub absence: Option<(f64, f64)>,
 }
 
+/// A simulated response, in seconds.
+pub struct Response {
+    pub time: f64,
+    /// How late the generator was with this request.
+    late: f64,
+    /// How much of the time may be due to the lateness of the generator with this and earlier requests.
+    carried: f64,
+}
+
 impl Server {
-    /// The response times in seconds of requests with Poisson arrivals, each with how much of it may be due to the lateness
-    /// of the generator.
-    pub fn responses(&self, rate: f64, requests: usize, random: &mut Pcg) -> Vec<(f64, f64)> {
+    /// The responses of requests with Poisson arrivals.
+    pub fn responses(&self, rate: f64, requests: usize, random: &mut Pcg) -> Vec<Response> {
         let exponential = |random: &mut Pcg, mean: f64| -(1.0 - random.unit()).ln() * mean;
         let mut free = vec![0.0_f64; self.workers];
         let mut due = random.unit();
@@ -52,46 +60,50 @@ impl Server {
                 done += length * ((done / every).floor() - (began / every).floor());
             }
             *first = done;
-            responses.push((done - due, carried));
+            responses.push(Response { time: done - due, late: arrived - due, carried });
         }
         responses
     }
 
     /// Measures `requests` requests at `rate` requests per second.
     pub fn measure(&self, slo: &Slo, rate: f64, requests: usize, random: &mut Pcg) -> Measurement {
+        const PARTS: usize = 40;
         const STRETCHES: usize = 8;
         let found = self.responses(rate, requests, random);
-        let least: Vec<f64> = found.iter().map(|(response, late)| (response - late).max(0.0) * 1e9).collect();
-        let responses: Vec<f64> = found.iter().map(|(response, _)| response * 1e9).collect();
-        let mut sorted = responses.clone();
-        sorted.sort_by(f64::total_cmp);
-        let quantile =
-            |q: f64| sorted.get(((sorted.len() as f64 * q) as usize).min(sorted.len() - 1)).copied();
         let span = requests as f64 / rate * 1e9;
         // The fastest response of the first and of the last quarter tell how long requests waited there.
-        let quarter = responses.len() / 4;
-        let shortest = |part: &[f64]| part.iter().copied().fold(f64::INFINITY, f64::min);
-        let behind = (shortest(&responses[3 * quarter..]) - shortest(&responses[..quarter])).max(0.0) / span;
-        let mean = responses.iter().sum::<f64>() / responses.len() as f64;
+        let quarter = found.len() / 4;
+        let shortest = |part: &[Response]| part.iter().map(|r| r.time).fold(f64::INFINITY, f64::min) * 1e9;
+        let behind = (shortest(&found[3 * quarter..]) - shortest(&found[..quarter])).max(0.0) / span;
+        let timely = |part: &&[Response]| part.iter().all(|r| r.late * 1e9 <= slo.most_lateness());
+        let parts: Vec<&[Response]> = found.chunks(requests.div_ceil(PARTS)).filter(timely).collect();
+        let mut sorted: Vec<f64> = parts.iter().copied().flatten().map(|r| r.time * 1e9).collect();
+        sorted.sort_by(f64::total_cmp);
+        let quantile =
+            |q: f64| sorted.get(((sorted.len() as f64 * q) as usize).min(sorted.len().max(1) - 1)).copied();
+        let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
         let seen = Seen { quantile: &quantile, mean: Some(mean), errors: 0.0, behind };
         let counts = slo.limits.iter().map(|limit| {
-            let length = requests.div_ceil(STRETCHES);
-            let beyond =
-                |part: &[f64]| part.iter().filter(|response| **response >= limit.below).count() as f64;
-            let count = |(most, least): (&[f64], &[f64])| Count {
-                requests: most.len() as f64,
-                beyond: beyond(most),
-                least: beyond(least),
+            let count = |parts: &[&[Response]]| {
+                let beyond = |without: fn(&Response) -> f64| {
+                    let all = parts.iter().copied().flatten();
+                    all.filter(|r| (r.time - without(r)) * 1e9 >= limit.below).count() as f64
+                };
+                Count {
+                    requests: parts.iter().map(|part| part.len()).sum::<usize>() as f64,
+                    beyond: beyond(|_| 0.0),
+                    least: beyond(|r| r.carried),
+                }
             };
-            responses.chunks(length).zip(least.chunks(length)).map(count).collect()
+            parts.chunks(parts.len().div_ceil(STRETCHES).max(1)).map(count).collect()
         });
-        let outcome = slo.outcome(&seen, false);
+        let outcome = slo.outcome(&seen, parts.len() * 4 < PARTS);
         Measurement { rate, outcome, kept_up: seen.kept_up(), counts: counts.collect() }
     }
 
     /// The share of requests that take at least `seconds`, from a simulation of `requests` requests.
     pub fn beyond(&self, rate: f64, seconds: f64, requests: usize) -> f64 {
         let responses = self.responses(rate, requests, &mut Pcg::new(77));
-        responses.iter().filter(|(response, _)| *response >= seconds).count() as f64 / requests as f64
+        responses.iter().filter(|response| response.time >= seconds).count() as f64 / requests as f64
     }
 }

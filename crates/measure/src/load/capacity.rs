@@ -48,9 +48,8 @@ pub const LONGEST_MEASUREMENT: f64 = 30.0;
 /// slow requests.
 const STRETCHES: usize = 8;
 
-/// A measurement is void where the generator was late by more than this share of the shortest limit. Smaller delays are
-/// told apart from responses, request by request.
-const PART: f64 = 0.5;
+/// A measurement is void if a smaller share of its parts is left without those in which the generator was too late.
+const ENOUGH: f64 = 0.25;
 
 /// The time that the kernel takes to wake a thread, which limits the generator's precision.
 const PUNCTUAL: Duration = Duration::from_micros(200);
@@ -74,8 +73,10 @@ pub fn capacity(
     };
     // The limit is fixed before the search, so that measurements that keep and that break the limits become void
     // alike.
-    let lateness =
-        slo.shortest().map_or(LATE, |limit| Duration::from_nanos((limit * PART) as u64).max(PUNCTUAL));
+    let lateness = match slo.most_lateness() {
+        most if most.is_finite() => Duration::from_nanos(most as u64).max(PUNCTUAL),
+        _ => LATE,
+    };
     let mut knee = Knee::new(search, slo);
     let mut session = Session::new(target, plan)?;
     let mut points: Vec<Point> = Vec::new();
@@ -104,7 +105,7 @@ pub fn capacity(
         if interrupted.load(Ordering::Relaxed) {
             break knee.so_far();
         }
-        let (measurement, broken) = judge(slo, rate, &load);
+        let (measurement, broken) = judge(slo, rate, lateness, &load);
         let outcome = measurement.outcome;
         knee.report(measurement);
         points.push(Point { rate, outcome, broken, load });
@@ -113,31 +114,36 @@ pub fn capacity(
     Ok(Capacity { found, tallies: knee.tallies().to_vec(), points, interrupted })
 }
 
-fn judge(slo: &Slo, rate: f64, load: &LoadResult) -> (Measurement, Vec<String>) {
-    let quantile = |q: f64| load.times.response.quantile(q).map(|value| value as f64);
-    let behind = load.behind as f64 / load.span.max(1) as f64;
-    let seen =
-        Seen { quantile: &quantile, mean: load.times.response.mean(), errors: load.failed_share(), behind };
+fn judge(slo: &Slo, rate: f64, lateness: Duration, load: &LoadResult) -> (Measurement, Vec<String>) {
+    let timely = |part: &&Part| part.times.lateness.max().unwrap_or(0) <= lateness.as_nanos() as u64;
+    let parts: Vec<&Part> = load.counted().iter().filter(timely).collect();
+    let whole = Part::together(parts.iter().copied());
+    let responses = &whole.times.response;
+    let quantile = |q: f64| responses.quantile(q).map(|value| value as f64);
+    let failed = whole.counts.failures.total() as f64;
+    let seen = Seen {
+        quantile: &quantile,
+        mean: (responses.count() > 0).then(|| responses.sum() / responses.count() as f64),
+        errors: failed / (whole.counts.answered as f64 + failed).max(1.0),
+        behind: load.behind as f64 / load.span.max(1) as f64,
+    };
     let broken: Vec<String> = slo.broken(&seen).into_iter().map(|limit| limit.text.clone()).collect();
     // Only faults of the generator make a measurement void. That a server breaks down is a result.
-    let ours = load
-        .doubts
-        .iter()
-        .any(|doubt| doubt.code == "generator-late" || doubt.voids && doubt.code.starts_with("generator-"));
+    let spoilt = load.is_spoilt() || (parts.len() as f64) < load.counted().len() as f64 * ENOUGH;
     let counts = slo.limits.iter().map(|limit| {
-        let stretches = load.counted().chunks(load.counted().len().div_ceil(STRETCHES).max(1));
+        let stretches = parts.chunks(parts.len().div_ceil(STRETCHES).max(1));
         stretches.map(|parts| count(limit, parts)).collect()
     });
     let measurement = Measurement {
         rate,
-        outcome: slo.outcome(&seen, ours),
+        outcome: slo.outcome(&seen, spoilt),
         kept_up: seen.kept_up(),
         counts: counts.collect(),
     };
     (measurement, broken)
 }
 
-fn count(limit: &Limit, parts: &[Part]) -> Count {
+fn count(limit: &Limit, parts: &[&Part]) -> Count {
     let of = |part: &Part| match limit.of {
         Measure::Errors => {
             let failed = part.counts.failures.total();
@@ -148,7 +154,7 @@ fn count(limit: &Limit, parts: &[Part]) -> Count {
             of_responses(part, &|responses| responses.from(limit.below as u64) as f64)
         }
     };
-    parts.iter().map(of).fold(Count::default(), |sum, count| Count {
+    parts.iter().map(|part| of(part)).fold(Count::default(), |sum, count| Count {
         requests: sum.requests + count.requests,
         beyond: sum.beyond + count.beyond,
         least: sum.least + count.least,

@@ -3,8 +3,9 @@
 use super::delayed::PUNCTUAL;
 use super::doubt::Doubt;
 use super::failure::Failure;
+use super::latencies::Latencies;
 use super::plan::Plan;
-use super::result::LoadResult;
+use super::result::{LoadResult, Times};
 use super::shared::Ended;
 use scruple_core::unit::{Unit, grouped, quantity};
 
@@ -91,12 +92,8 @@ fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
             true => (true, middle, "with most requests"),
             false => (false, most, "at the 99th percentile"),
         };
-        let known = match (void, between(result)) {
-            (false, Some(bounds)) => format!("What is known of the responses: {bounds}. "),
-            _ => String::new(),
-        };
         let text = format!(
-            "the generator itself was late: by {} {at}, where {} are allowed. {known}Give it a core of its own \
+            "the generator itself was late: by {} {at}, where {} are allowed. Give it a core of its own \
              (--threads 1@CORE) or a real-time priority (--priority), lower the rate, or add threads (--threads)",
             time(by as f64),
             time(limit as f64)
@@ -107,32 +104,32 @@ fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
 
 /// The doubt about a generator that was late by less, which makes the server look slower than it is.
 fn delayed(result: &LoadResult) -> Option<Doubt> {
-    between(result).map(|bounds| {
-        let text = format!(
-            "other work on the machine delayed the generator, and {} of {} responses contain its delay: {bounds}",
-            grouped(result.times.delayed.count() as f64),
-            grouped(result.times.response.count() as f64),
-        );
+    between(&result.times).is_some().then(|| {
+        let text = "other work on the machine delayed the generator".to_owned();
         Doubt::new("generator-unpunctual", false, text)
     })
 }
 
-/// The figures that contain a noticeable delay of the generator, each with its bounds; `None` if there are none.
-fn between(result: &LoadResult) -> Option<String> {
-    if result.times.delayed.count() == 0 {
+/// Says how many responses contain a delay of the generator, and the bounds of the figures that contain a noticeable one;
+/// `None` if there are none.
+pub fn between(times: &Times<Latencies>) -> Option<String> {
+    if times.delayed.count() == 0 {
         return None;
     }
-    let least = result.least();
+    let least = times.delayed.least_of(&times.response.buckets());
     let spans: Vec<String> =
         [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("the longest", 1.0)]
             .into_iter()
             .filter_map(|(name, q)| {
-                let (low, high) = (least.quantile(q)? as f64, result.times.response.quantile(q)? as f64);
+                let (low, high) = (least.quantile(q)? as f64, times.response.quantile(q)? as f64);
                 let apart = high - low > (high * PART).max(PUNCTUAL as f64);
                 apart.then(|| format!("{name} is between {} and {}", time(low), time(high)))
             })
             .collect();
-    (!spans.is_empty()).then(|| spans.join(", "))
+    (!spans.is_empty()).then(|| {
+        let [delayed, all] = [times.delayed.count(), times.response.count()].map(|n| grouped(n as f64));
+        format!("{delayed} of {all} responses contain its delay: {}", spans.join(", "))
+    })
 }
 
 fn time(nanoseconds: f64) -> String {

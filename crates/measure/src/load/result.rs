@@ -264,6 +264,18 @@ impl LoadResult {
         !self.doubts.iter().any(|doubt| doubt.voids)
     }
 
+    /// Whether the generator made the latencies void. It does so for a turn as a whole or not at all, so that no part of a
+    /// turn is left out because of its results.
+    pub fn is_spoilt(&self) -> bool {
+        self.doubts.iter().any(|doubt| doubt.voids && doubt.code.starts_with("generator-"))
+    }
+
+    /// Whether the generator was later than the plan allows. Unless it spoilt the load, the responses are known between
+    /// bounds.
+    pub fn is_late(&self) -> bool {
+        self.doubts.iter().any(|doubt| doubt.code == "generator-late")
+    }
+
     /// Good answers per second, over the span and the time by which the answers were behind at its end.
     pub fn rate(&self) -> f64 {
         if self.span == 0 {

@@ -3,7 +3,7 @@
 use super::windows::{Loads, Side};
 use scruple_core::run::Run;
 use scruple_core::unit::{Unit, grouped, quantity};
-use scruple_measure::load::{Doubt, Failure};
+use scruple_measure::load::{self, Doubt, Failure};
 
 /// Adds remarks on how the requests were read.
 pub fn note(run: &mut Run, sides: &[Side]) {
@@ -36,7 +36,10 @@ pub fn remark(run: &mut Run, loads: &Loads) {
         let turns = loads.division.turns;
         for (doubt, times) in server.pool.doubts.iter().filter(told) {
             let often = if turns > 1 { format!(" ({times} of {turns} turns)") } else { String::new() };
-            run.warn(&doubt.code, format!("{of}{}{often}", doubt.text));
+            let of_generator = ["generator-late", "generator-unpunctual"].contains(&doubt.code.as_str());
+            let bounds = load::between(&server.pool.times).filter(|_| of_generator && !doubt.voids);
+            let known = bounds.map_or(String::new(), |bounds| format!(". {bounds}"));
+            run.warn(&doubt.code, format!("{of}{}{often}{known}", doubt.text));
         }
         if server.pool.unfinished > 0 {
             let text = "sessions were under way at the end: their requests count, they themselves do not";

@@ -37,25 +37,63 @@ fn a_limit_that_only_a_delay_of_the_generator_exceeds_cannot_be_told() {
     assert!(answer.json().pointer("/load/servers/0/delayed").is_none());
 }
 
-#[test]
-fn a_late_generator_leaves_bounds_to_a_single_server_and_nothing_to_a_comparison() {
-    let place = Place::new();
+/// Windows in which the generator was late by more than the plan allows.
+fn late_windows() -> Vec<Value> {
     let late = json!({"code": "generator-late", "voids": false, "text": "the generator itself was late"});
     let mut windows = windows();
     windows.iter_mut().for_each(|window| window["doubts"] = json!([late]));
-    script(&place, &[("new", windows.clone())]);
+    windows
+}
+
+#[test]
+fn a_late_generator_leaves_bounds_of_the_responses_and_nothing_of_the_service() {
+    let place = Place::new();
+    script(&place, &[("new", late_windows())]);
     let code = |limit: &str| place.run(load(&["--limit", limit])).code;
     assert_eq!(code("load.max<9ms"), 1, "it is at least 10 ms");
     assert_eq!(code("load.max<50ms"), 3, "it is between 10 and 100 ms");
     assert_eq!(code("load.max<101ms"), 0, "it is at most 100 ms");
-    let json = place.run(load(&["--json"])).json();
-    assert_eq!(at(&json, "/load/servers/0/void"), 0);
-    let good = json!({ "span": 1000, "response": [[1000, 900], [2000, 100]] });
-    script(&place, &[("new", windows), ("old", vec![good; 10])]);
-    let answer = place.run(load(&["--against", "old=:10", "--json"]));
-    let json = answer.json();
-    let void = |server: u32| at(&json, &format!("/load/servers/{server}/void")).as_u64().expect("a number");
-    assert_eq!((void(0) > 0, void(1) > 0), (false, true), "{}", answer.exchange());
+    assert_eq!(code("load.service.p99<1s"), 3, "requests came in groups");
+    let answer = place.run(load(&["--json"]));
+    assert_eq!(at(&answer.json(), "/load/servers/0/void"), 0);
+    let said = "10 of 10,000 responses contain its delay: the longest is between 10.0 ms and 100 ms";
+    let remark = at(&answer.json(), "/warnings").to_string();
+    assert!(remark.contains(said), "{remark}");
+}
+
+#[test]
+fn servers_are_compared_by_what_both_bounds_of_a_late_generator_say() {
+    let place = Place::new();
+    let of = |recorded: u64, least: u64| -> Vec<Value> {
+        let late = json!({"code": "generator-late", "voids": false, "text": "the generator itself was late"});
+        (0..20_u64)
+            .map(|window| {
+                // Windows differ a little, so that there is something to compute an interval from.
+                json!({
+                    "span": 1000,
+                    "response": [[1000 + 3 * (window % 5), 800], [recorded + window % 7, 200]],
+                    "delayed": [[recorded + window % 7, 200]],
+                    "least": [[least + window % 7, 200]],
+                    "doubts": [late],
+                })
+            })
+            .collect()
+    };
+    let verdict = |new: Vec<Value>, old: Vec<Value>| {
+        script(&place, &[("new", new), ("old", old)]);
+        let answer = place.run(load(&["--against", "old=:10", "--json"]));
+        let json = answer.json();
+        assert_eq!(
+            (at(&json, "/load/servers/0/void"), at(&json, "/load/servers/1/void")),
+            (&json!(0), &json!(0))
+        );
+        let rows = at(&json, "/comparisons").as_array().expect("rows").clone();
+        let row = rows.iter().find(|row| row["metric"] == "load.p99").cloned().expect("a row");
+        row["verdict"].as_str().unwrap_or_else(|| panic!("{row}")).to_owned()
+    };
+    // Recorded as twice as long, which the delays may have done; and ten times, which they cannot.
+    assert_eq!(verdict(of(20_000, 8_000), of(10_000, 8_000)), "can't tell");
+    assert_eq!(verdict(of(100_000, 80_000), of(10_000, 8_000)), "different");
 }
 
 #[test]

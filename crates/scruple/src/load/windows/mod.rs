@@ -30,7 +30,7 @@ use scruple_measure::load::cost::instructions::Instructions;
 use scruple_measure::load::cost::sampled::Sampled;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::start::Server;
-use scruple_measure::load::{self, Capacity, Doubt, Ended, LoadResult, Part, Plan, Row, WarmUp};
+use scruple_measure::load::{self, Capacity, Ended, LoadResult, Part, Plan, Row, WarmUp};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -278,7 +278,7 @@ impl Loading {
 
     fn take_turns(&mut self, plan: &Plan, watchers: &Watchers) -> Result<bool, Fault> {
         let Some(loader) = &mut self.loader else { return Ok(false) };
-        let (division, several) = (self.division, self.taken.len() > 1);
+        let division = self.division;
         let visits = VisitOrder::new(self.taken.len(), self.run.seed);
         for number in 0..division.turns {
             for arm in visits.order(number) {
@@ -292,7 +292,7 @@ impl Loading {
                 let turn = loader.turn(arm, &plan, &mut tell)?;
                 let (ended, answered) = (turn.load.ended, turn.load.counts.answered);
                 let first = number * BLOCKS_OF_A_TURN;
-                for (window, readings) in readings_of(division, &turn, several) {
+                for (window, readings) in readings_of(division, &turn) {
                     self.writer.journal(&self.run, arm, Pass::Timing, first + window, &readings);
                 }
                 self.taken[arm].push((first, turn));
@@ -316,26 +316,31 @@ impl Loading {
     pub fn outcome(&mut self, plan: &Plan) -> Loads {
         let sheets = self.loader.take().map(|mut loader| loader.sheets());
         let mut sheets = sheets.into_iter().flatten();
-        let (division, several) = (self.division, self.taken.len() > 1);
-        let spoilt = |load: &LoadResult| spoilt(load, several);
+        let division = self.division;
         let mut servers = Vec::new();
         for (arm, turns) in self.run.arms.iter_mut().zip(&self.taken) {
             for (first, turn) in turns {
-                for (window, readings) in readings_of(division, turn, several) {
+                for (window, readings) in readings_of(division, turn) {
                     add_readings(arm, readings, Pass::Timing, first + window);
                 }
             }
             let counted: Vec<&LoadResult> =
-                turns.iter().map(|(_, turn)| &turn.load).filter(|load| !spoilt(load)).collect();
-            let counted = counted.iter().flat_map(|load| load.counted());
-            for (_, readings) in readings::pooled(counted, self.run.terms.level) {
+                turns.iter().map(|(_, turn)| &turn.load).filter(|load| !load.is_spoilt()).collect();
+            if !counted.is_empty() && counted.iter().all(|load| load.is_late()) {
+                add_readings(arm, readings::of_no_service(), Pass::Timing, 0);
+            }
+            let parts = |timely: bool| {
+                let loads = counted.iter().filter(move |load| !timely || !load.is_late());
+                loads.flat_map(|load| load.counted()).collect::<Vec<_>>()
+            };
+            for (_, readings) in readings::pooled(&parts(false), &parts(true), self.run.terms.level) {
                 for (block, reading) in (0..).zip(readings) {
                     add_readings(arm, [reading], Pass::Timing, block);
                 }
             }
             let windows = |load| division.windows_of(load).len();
             let count = |void: bool| -> usize {
-                let some = turns.iter().filter(|(_, turn)| !void || spoilt(&turn.load));
+                let some = turns.iter().filter(|(_, turn)| !void || turn.load.is_spoilt());
                 some.map(|(_, turn)| windows(&turn.load)).sum()
             };
             let (all, void) = (count(false), count(true));
@@ -343,7 +348,7 @@ impl Loading {
                 add_readings(arm, readings::of_nothing_but_void_turns(), Pass::Timing, 0);
             }
             // If every turn is void, the latencies are shown and marked as void.
-            let counts = |load: &LoadResult| void == all || !spoilt(load);
+            let counts = |load: &LoadResult| void == all || !load.is_spoilt();
             let mut pool = Pool::of(turns.iter().map(|(_, turn)| (&turn.load, counts(&turn.load))));
             pool.windows = all;
             servers.push(Loaded { void, sheet: sheets.next().flatten(), ..Loaded::of(&arm.name, pool) });
@@ -360,7 +365,7 @@ impl Loading {
                 let name = setup::part_name(&self.run.arms[server].name, name, several);
                 let part = |arm: &&mut Arm| arm.role == Role::Part && arm.name == name;
                 let Some(arm) = self.run.arms.iter_mut().find(part) else { continue };
-                let counted = turns.iter().filter(|(_, turn)| !spoilt(&turn.load, several));
+                let counted = turns.iter().filter(|(_, turn)| !turn.load.is_spoilt());
                 if !turns.is_empty() && counted.clone().next().is_none() {
                     add_readings(arm, readings::of_nothing_but_void_turns(), Pass::Timing, 0);
                 }
@@ -372,7 +377,7 @@ impl Loading {
                 }
                 let parts: Vec<Part> =
                     counted.flat_map(|(_, turn)| turn.load.counted()).map(|part| part.row(row)).collect();
-                for (_, readings) in readings::pooled(parts.iter(), level) {
+                for (_, readings) in readings::pooled(&parts.iter().collect::<Vec<_>>(), &[], level) {
                     for (block, reading) in (0..).zip(readings) {
                         add_readings(arm, [reading], Pass::Timing, block);
                     }
@@ -413,37 +418,32 @@ pub fn started(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Res
     engine::start(side, patience, interrupted)
 }
 
-/// Returns the readings of each window of a turn, with its number. If the generator was late, the latencies are void,
-/// but the server's accounts are valid.
-fn readings_of(division: Division, turn: &Turn, several: bool) -> Vec<(u32, Vec<Reading>)> {
+/// Returns the readings of each window of a turn, with its number. If the generator spoilt the turn, the latencies are
+/// void, but the server's accounts are valid.
+fn readings_of(division: Division, turn: &Turn) -> Vec<(u32, Vec<Reading>)> {
     let accounts = |window: u32| turn.costs.get(window as usize).map_or(&[][..], Vec::as_slice);
     let of = |(window, parts): (u32, &[Part])| {
-        let mut readings = match spoilt(&turn.load, several) {
-            false => readings::of(&Part::together(parts)),
-            true => Vec::new(),
-        };
+        let mut readings = latencies_of(&turn.load, parts);
         readings.extend(readings::of_the_server(accounts(window)));
         (window, readings)
     };
     division.windows_of(&turn.load).into_iter().map(of).collect()
 }
 
-/// Adds the readings of one measurement to an arm, unless the generator spoilt the measurement.
-pub fn add_window(arm: &mut Arm, load: &LoadResult, block: u32) {
-    if !spoilt(load, true) {
-        add_readings(arm, readings::of(&Part::together(load.counted())), Pass::Timing, block);
+/// Returns the latency readings of a window of a load. If the generator was late, its requests came in groups, and how
+/// much longer the server took for each is not known: then there are none of the service.
+fn latencies_of(load: &LoadResult, parts: &[Part]) -> Vec<Reading> {
+    if load.is_spoilt() {
+        return Vec::new();
     }
+    let mut readings = readings::of(&Part::together(parts));
+    readings.retain(|reading| !load.is_late() || !readings::is_of_service(&reading.key));
+    readings
 }
 
-/// Whether the generator made a turn void. A turn is void as a whole or not at all, so that no part of it is left out
-/// because of its results. If the generator was late, the responses are known between bounds. These are enough for limits,
-/// but not for differences, so that one of `several` servers that are compared is left with its other turns.
-fn spoilt(load: &LoadResult, several: bool) -> bool {
-    let ours = |doubt: &Doubt| match doubt.code.as_str() {
-        "generator-late" => several || doubt.voids,
-        code => doubt.voids && code.starts_with("generator-"),
-    };
-    load.doubts.iter().any(ours)
+/// Adds the readings of one measurement to an arm, unless the generator spoilt the measurement.
+pub fn add_window(arm: &mut Arm, load: &LoadResult, block: u32) {
+    add_readings(arm, latencies_of(load, load.counted()), Pass::Timing, block);
 }
 
 /// Describes the progress of a turn in a few words.

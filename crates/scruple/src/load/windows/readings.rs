@@ -1,6 +1,5 @@
 //! Converts the results of windows into readings.
 
-use scruple_core::judge::POOLED;
 use scruple_core::metric::{METRICS, metric};
 use scruple_core::sample::Reading;
 use scruple_core::stats::pooled::{self, Pooled};
@@ -52,22 +51,32 @@ pub(super) fn of_nothing_but_void_turns() -> Vec<Reading> {
     latencies.map(|metric| Reading::absent(metric, "every window is void: the generator was late")).collect()
 }
 
-/// Returns readings of all windows of some turns together, with which limits are compared. A window in which the server
-/// stalled has the weight of all its requests.
-pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> Vec<(String, Vec<Reading>)> {
-    let parts: Vec<&Part> = parts.collect();
+/// Whether a metric is about the time that the server took.
+pub(super) fn is_of_service(key: &str) -> bool {
+    key.starts_with("load.service.")
+}
+
+/// Returns absent readings of the service, for a server in whose turns the generator was always late.
+pub(super) fn of_no_service() -> impl Iterator<Item = Reading> {
+    let services = METRICS.iter().filter(|metric| is_of_service(&metric.key));
+    services.map(|metric| Reading::absent(metric, "the generator was late, and sent requests in groups"))
+}
+
+/// Returns readings of all windows of some turns together, with which limits are compared and servers too. A window in
+/// which the server stalled has the weight of all its requests. The service is that of the windows `timely`.
+pub(super) fn pooled(parts: &[&Part], timely: &[&Part], level: f64) -> Vec<(String, Vec<Reading>)> {
     let (responses, least): (Vec<_>, Vec<_>) =
         parts.iter().map(|part| (&part.times.response, part.least())).unzip();
     let failures: Vec<(u64, u64)> = parts
         .iter()
         .map(|part| (part.counts.failures.total(), part.counts.answered + part.counts.failures.total()))
         .collect();
-    let services: Vec<&[(u64, u64)]> = parts.iter().map(|part| part.times.service.each()).collect();
+    let services: Vec<&[(u64, u64)]> = timely.iter().map(|part| part.times.service.each()).collect();
     // Responses may contain a delay of the generator: the lower end of an interval is that of the responses without it.
     let bounded = |of: &dyn Fn(&[&Buckets]) -> Option<Pooled>| {
         let found = of(&responses)?;
-        let low = of(&least.iter().collect::<Vec<_>>()).map_or(found.low, |least| least.low.min(found.low));
-        Some(Pooled { low, ..found })
+        let least = of(&least.iter().collect::<Vec<_>>()).unwrap_or(found);
+        Some(Pooled { low: least.low.min(found.low), least: least.value.min(found.value), ..found })
     };
     let quantile = |q: f64| {
         bounded(&|blocks| {
@@ -77,7 +86,7 @@ pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> V
     let longest = bounded(&|blocks| {
         // The longest response time of this load is known exactly.
         let value = blocks.iter().filter_map(|block| block.max()).max()? as f64;
-        Some(Pooled { value, low: value, high: Some(value) })
+        Some(Pooled { value, low: value, high: Some(value), least: value })
     });
     let mean = bounded(&|blocks| {
         let sums: Vec<_> = blocks.iter().map(|block| (block.sum(), block.count())).collect();
@@ -94,15 +103,15 @@ pub(super) fn pooled<'a>(parts: impl Iterator<Item = &'a Part>, level: f64) -> V
         ("load.service.p99", pooled::quantile(&services, 0.99, level)),
         ("load.errors", pooled::share(&failures, level)),
     ];
-    let reading = |(key, found): (&str, Option<Pooled>)| {
-        let (metric, found) = (metric(key)?, found?);
-        let key = format!("{key}{POOLED}");
-        let of = |value: f64| Reading { key: key.clone(), ..Reading::of(metric, value, SOURCE) };
-        let readings =
-            [Some(found.value), Some(found.low), found.high].into_iter().flatten().map(of).collect();
-        Some((key.clone(), readings))
+    let readings = |(key, found): (&str, Option<Pooled>)| {
+        let (metric, found) = metric(key).zip(found)?;
+        let of = |(key, values): (String, Vec<f64>)| {
+            let one = |value| Reading { key: key.clone(), ..Reading::of(metric, value, SOURCE) };
+            (key.clone(), values.into_iter().map(one).collect::<Vec<_>>())
+        };
+        Some(found.figures(key).into_iter().map(of).collect::<Vec<_>>())
     };
-    figures.into_iter().filter_map(reading).collect()
+    figures.into_iter().filter_map(readings).flatten().collect()
 }
 
 /// Converts the server's own accounts of a window into readings.
