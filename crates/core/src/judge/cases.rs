@@ -192,7 +192,7 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
         net.interval.high = net.interval.high.max(median(&raw.readings) - quick);
     }
     if is_starved(tare) {
-        let reach = (1.0 - tare::RESOLUTION) * least(&raw.readings) - quick;
+        let reach = (1.0 - tare::RESOLUTION) * least_alone(arm, &raw, key) - quick;
         net.interval.low = net.interval.low.min(reach.max(0.0));
     }
     Some(super::clock::widened_net(net, tare))
@@ -203,6 +203,13 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
 fn is_starved(tare: &Arm) -> bool {
     let watched = tare.sample(WAITED).is_some() || alone(tare).is_some();
     watched && undisturbed(tare).is_none()
+}
+
+/// The least that a batch may have taken without other work on the machine: its smallest reading, or its smallest
+/// processor time. Batches longer than a time slice all wait for a core on a busy machine.
+fn least_alone(arm: &Arm, raw: &Sample, key: &str) -> f64 {
+    let cpu = arm.sample("time.cpu").filter(|_| key == "time.wall");
+    cpu.map_or(f64::INFINITY, |cpu| least(&cpu.readings)).min(least(&raw.readings))
 }
 
 /// The smallest of some readings, except the one in fifty that a clock may have cut short.

@@ -8,6 +8,7 @@ use crate::entries::entry;
 use scruple_core::judge::cases;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
+use scruple_core::stats::quantile::Interval;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::summary::mean;
 use scruple_core::stats::{bootstrap, growth, ols, paired, power, quantile, tare};
@@ -381,6 +382,41 @@ fn starved_cases(tries: u64) {
 #[test]
 fn a_few_undisturbed_blocks_tell_what_a_case_costs() {
     starved_cases(100);
+}
+
+/// A case of a millisecond in three processes on a machine with three other busy programs: every batch is interrupted,
+/// so that it takes two to six times its processor time.
+fn always_waiting(pcg: &mut Pcg, with_cpu: bool) -> Interval {
+    let arm = |name: &str, role| Arm::new(name, Subject::Command { argv: vec![name.to_owned()] }, role);
+    let (mut case, mut tare) = (arm("case", Role::Subject), arm("case", Role::Tare));
+    let add = |arm: &mut Arm, key: &str, value: f64, block: u32| {
+        let mut reading = Reading::of(metric("time.wall").expect("declared"), value, "simulated");
+        key.clone_into(&mut reading.key);
+        let mut figure = arm.figures.remove(key);
+        Figure::add(&mut figure, reading, Pass::Timing, block);
+        arm.figures.extend(figure.map(|figure| (key.to_owned(), figure)));
+    };
+    for block in (0..3).flat_map(|process| (0..6).map(move |block| process * BLOCKS_OF_A_PROCESS + block)) {
+        let slow = 2.0 + 4.0 * pcg.unit();
+        add(&mut case, "time.wall", 1e6 * slow, block);
+        if with_cpu {
+            add(&mut case, "time.cpu", 1e6 * (1.0 + 0.3 * pcg.unit().powi(3)), block);
+        }
+        add(&mut tare, "time.wall", 3.0 + 30.0 * pcg.unit(), block);
+        add(&mut tare, cases::WAITED, 1.0 - 1.0 / slow, block);
+    }
+    cases::net(&case, &tare, "time.wall", 0.95).expect("18 blocks").interval
+}
+
+#[test]
+fn a_case_that_waits_for_a_core_in_every_block_may_cost_its_processor_time() {
+    let held = |with_cpu| {
+        (0..50)
+            .filter(|number| always_waiting(&mut Pcg::with_stream(92, *number), with_cpu).contains(1e6))
+            .count()
+    };
+    let (with, without) = (held(true), held(false));
+    assert!(with >= 48 && without <= 25, "{with} of 50 with processor time, {without} without");
 }
 
 #[test]
