@@ -36,9 +36,10 @@ const QUEUE_TARGET: f64 = 2_000_000.0;
 const WARM_UP: Duration = Duration::from_millis(2);
 const COMPILED_WARM_UP: Duration = Duration::from_millis(40);
 
-/// The largest share of the budget that the warm-up of a case takes if the program has a just-in-time compiler and the
-/// machine is busy.
-const COMPILED_SHARE: u32 = 10;
+/// The largest share of the budget that the warm-up of all cases in all processes takes if the program has a
+/// just-in-time compiler and the machine is busy; and that of a single case in a process.
+const COMPILED_SHARE: f64 = 0.5;
+const COMPILED_SINGLE: u32 = 10;
 
 /// The largest multiple of the shortest warm-up that a case gets while it keeps becoming faster.
 const PATIENCE: u32 = 8;
@@ -151,8 +152,9 @@ impl Suite {
         let inputs = weighed.case.per_iteration_input;
         let possible = (target / SHORTEST_ITERATION) as u64;
         let most = weighed.case.max_iterations.unwrap_or(possible).clamp(1, possible);
-        // A tare that walks over inputs is extremely cheap, so that a long batch would need far too many inputs.
-        let most = if inputs && kind == LoopKind::Tare { most.min(first) } else { most };
+        // A tare that walks over inputs or elements is extremely cheap. A long batch would need far too many of them, which
+        // are made and checked outside the timed part.
+        let most = if (inputs || queue) && kind == LoopKind::Tare { most.min(first) } else { most };
         let mut iterations = if queue { 1000.min(most) } else { first.min(most) };
         let mut attempt = 1;
         loop {
@@ -212,7 +214,9 @@ impl Suite {
         let (time, round, most) = match compiled {
             true => {
                 let time = COMPILED_WARM_UP.min((self.effort.budget / 20).div_f64(cases));
-                (time, time / 2, self.effort.budget / COMPILED_SHARE)
+                let warmed = cases * f64::from(self.effort.processes.0.max(1));
+                let share = self.effort.budget.mul_f64(COMPILED_SHARE / warmed);
+                (time, time / 2, share.min(self.effort.budget / COMPILED_SINGLE))
             }
             false => {
                 let time = WARM_UP.min((self.effort.budget / 50).div_f64(cases));
