@@ -491,13 +491,16 @@ template <class R> class Case {
   public:
     Case(scruple_case *of, typename checking<R>::type *check, hooks *with) : c(of), checker(check), h(with) {}
     Case &check(typename checking<R>::type f) { *checker = f; h->checked = true; return *this; }
-    Case &param(const char *key, double value) { scruple_param(c, key, value); return *this; }
+    template <class N, class = typename std::enable_if<std::is_arithmetic<N>::value>::type>
+    Case &param(const char *key, N value) { scruple_param(c, key, static_cast<double>(value)); return *this; }
     Case &param(const char *key, const char *value) { scruple_param_text(c, key, value); return *this; }
     Case &throughput_bytes(double n) { scruple_throughput(c, "bytes", n); return *this; }
     Case &throughput_items(double n) { scruple_throughput(c, "items", n); return *this; }
     Case &timing(enum scruple_timing t) { scruple_timing(c, t); return *this; }
     Case &threads(std::vector<unsigned> list) { for (unsigned n : list) scruple_threads(c, n); return *this; }
-    Case &budget(const char *metric, double max) { scruple_budget(c, metric, max); return *this; }
+    /* A template, since a literal 0 would be a pointer as well. */
+    template <class N, class = typename std::enable_if<std::is_arithmetic<N>::value>::type>
+    Case &budget(const char *metric, N max) { scruple_budget(c, metric, static_cast<double>(max)); return *this; }
     Case &budget(const char *metric, const char *max, const char *against = "baseline") { scruple_budget_against(c, metric, max, against); return *this; }
     Case &tag(const char *tag) { scruple_tag(c, tag); return *this; }
     Case &group(const char *group) { scruple_group(c, group); return *this; }
