@@ -20,66 +20,23 @@ import subprocess
 import sys
 import tempfile
 
+import programs
 import run as seven
 
-HERE = pathlib.Path(__file__).resolve().parent
-SDK = HERE.parent.parent / "sdk"
 NEAR = 0.03
 
 
-def in_cpp(folder):
-    seven.need("c++")
-    seven.build(["c++", "-O2", "-pthread", SDK / "c/examples/fnv.cpp", "-o", folder / "fnv-cpp"])
-    return [str(folder / "fnv-cpp")]
-
-
-def in_criterion(folder):
-    """The seven functions as a criterion suite with its import changed."""
-    seven.need("ghc")
-    own = folder / "seven-criterion-import"
-    own.mkdir()
-    source = (HERE / "Seven.hs").read_text().replace("import Criterion.Main", "import Scruple.Criterion")
-    (own / "Seven.hs").write_text(source)
-    words = ["ghc", "--make", "-v0", "-O", "-DRIVAL", f"-i{SDK / 'haskell/src'}", "-outputdir", own]
-    seven.build([*words, own / "Seven.hs", "-o", own / "program"])
-    return [str(own / "program")]
-
-
-def in_go(folder):
-    seven.need("go")
-    own = {**os.environ, "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local"}
-    seven.build(["go", "build", "-o", folder / "fnv-go", "./example"], cwd=SDK / "go", env=own)
-    return [str(folder / "fnv-go")]
-
-
-def in_java(folder):
-    seven.need("javac")
-    sources = [SDK / f"java/{name}.java" for name in ("ScrupleBench", "ScrupleLoops", "Example")]
-    seven.build(["javac", "--release", "11", "-encoding", "UTF-8", "-d", folder / "java", *sources])
-    return ["java", "-cp", str(folder / "java"), "Example"]
-
-
-def in_javascript(_):
-    seven.need("node")
-    return ["node", str(SDK / "js/example.mjs")]
-
-
-def in_guile(_):
-    seven.need("guile")
-    return ["guile", "-L", str(SDK / "guile"), str(SDK / "guile/example.scm")]
-
-
 SUITES = {
-    "C": seven.in_c,
-    "C++": in_cpp,
-    "Rust": seven.in_rust,
-    "Haskell": seven.in_haskell,
-    "Haskell, Scruple.Criterion": in_criterion,
-    "Go": in_go,
-    "Java": in_java,
-    "JavaScript": in_javascript,
-    "Python": seven.in_python,
-    "Guile": in_guile,
+    "C": programs.in_c,
+    "C++": programs.in_cpp,
+    "Rust": programs.in_rust,
+    "Haskell": programs.in_haskell,
+    "Haskell, Scruple.Criterion": programs.in_criterion,
+    "Go": programs.in_go,
+    "Java": programs.in_java,
+    "JavaScript": programs.in_javascript,
+    "Python": programs.in_python,
+    "Guile": programs.in_guile,
 }
 
 
@@ -89,7 +46,7 @@ def built(only, folder):
             continue
         try:
             yield name, build(folder)
-        except seven.Absent as why:
+        except programs.Absent as why:
             print(f"skipped: {name}: {why}", file=sys.stderr)
 
 

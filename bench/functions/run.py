@@ -24,15 +24,12 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+import programs
+from programs import Absent, HERE, ROOT, build, need
+
 NAMES = ["loop", "id", "fnv1", "fnv4", "fnv8", "us", "ms"]
 UNITS = {"ps": 1e-3, "ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 STEPS = (900, 918)
-
-
-class Absent(Exception):
-    """Why a tool is left out."""
 
 
 class Tool:
@@ -42,17 +39,6 @@ class Tool:
         self.name, self.command, self.read, self.keep = name, command, read, keep
 
 
-def build(words, **more):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **more)
-    if done.returncode:
-        raise Absent(f"‘{words[0]}’ cannot build it: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
-
-
-def need(program):
-    if not shutil.which(program):
-        raise Absent(f"there is no {program}")
-
-
 def amount(number, unit):
     return float(number) * UNITS[unit]
 
@@ -60,12 +46,14 @@ def amount(number, unit):
 # Scruple itself: any bench program, its table in JSON.
 
 
-def scruple(options, label, build_program, more=()):
-    command = [options.scruple, "bench", "--no-store", "--json", *more, "--"] + build_program(options.folder)
-    return Tool(f"Scruple, {label}", command, read_scruple, keep=None if more else scruple_parts)
+def scruple(options, label, build_program, more, whole=True):
+    command = [options.scruple, "bench", "--no-store", "--json", *more, "--", *build_program(options.folder)]
+    return Tool(f"Scruple, {label}", command, read_scruple, keep=scruple_parts if whole else None)
 
 
 FIRST = ("--quick", "--time-only")
+FNV = ("--filter", "fnv/", "--threads", "1")
+ALSO = {"identity": "id", "1 step": "fnv1", "4 steps": "fnv4", "8 steps": "fnv8"}
 
 
 def arms(text):
@@ -73,7 +61,8 @@ def arms(text):
     parts = {}
     for arm in run["arms"]:
         wall = arm["metrics"].get("time.wall", {})
-        parts.setdefault(arm["subject"]["name"].rsplit("/", 1)[-1], {})[arm["role"]] = wall
+        name = arm["subject"]["name"].rsplit("/", 1)[-1]
+        parts.setdefault(ALSO.get(name, name), {})[arm["role"]] = wall
     return parts
 
 
@@ -94,46 +83,6 @@ def scruple_parts(text):
     }
 
 
-def in_c(folder):
-    need("cc")
-    build(["cc", "-O2", "-pthread", ROOT / "sdk/c/examples/fnv.c", "-o", folder / "fnv-c"])
-    return [str(folder / "fnv-c")]
-
-
-def in_rust(folder):
-    return [rust_bench("scruple")]
-
-
-def in_python(folder):
-    os.environ["PYTHONPATH"] = str(ROOT / "sdk/python")
-    return [sys.executable, str(ROOT / "sdk/python/examples/fnv.py")]
-
-
-def in_haskell(folder, rival=False):
-    need("ghc")
-    name = "seven-criterion" if rival else "seven-scruple"
-    (folder / name).mkdir(exist_ok=True)
-    where = ["-DRIVAL"] if rival else [f"-i{ROOT / 'sdk/haskell/src'}"]
-    target = folder / name / "program"
-    build(["ghc", "--make", "-v0", "-O", *where, "-outputdir", folder / name, HERE / "Seven.hs", "-o", target])
-    return [str(target)]
-
-
-def rust_bench(name):
-    """The newest program that cargo made of the bench of that name."""
-    need("cargo")
-    target = os.environ.get("CARGO_TARGET_DIR", str(HERE / "rust/target"))
-    words = ["cargo", "bench", "--quiet", "--locked", "--no-run", "--message-format=json", "--bench", name]
-    done = subprocess.run(
-        words, cwd=HERE / "rust", env={**os.environ, "CARGO_TARGET_DIR": target}, capture_output=True, text=True
-    )
-    for line in done.stdout.splitlines():
-        message = json.loads(line)
-        if message.get("executable") and message["target"]["name"] == name:
-            return message["executable"]
-    raise Absent(f"cargo cannot build it: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
-
-
 # The other tools, each used as its manual recommends.
 
 
@@ -142,7 +91,7 @@ def criterion_rs(options):
         times = r"^(\w+)\s+time:\s+\[\S+ \S+ ([\d.]+) (\S+) "
         return {name: amount(number, unit) for name, number, unit in re.findall(times, text, re.M)}
 
-    return Tool("criterion.rs, slope", [rust_bench("criterion"), "--bench", "--noplot"], read)
+    return Tool("criterion.rs, slope", [programs.rust_bench("criterion"), "--bench", "--noplot"], read)
 
 
 def divan(options):
@@ -154,11 +103,11 @@ def divan(options):
                 found[cells[0][1]] = amount(*cells[2])
         return found
 
-    return Tool("divan, median", [rust_bench("divan"), "--bench"], read)
+    return Tool("divan, median", [programs.rust_bench("divan"), "--bench"], read)
 
 
 def criterion_hs(options):
-    command = in_haskell(options.folder, rival=True)
+    command = programs.in_haskell(options.folder, rival=True)
     report = options.folder / "criterion.json"
 
     def read(_):
@@ -170,52 +119,65 @@ def criterion_hs(options):
 
 
 def google(options, key="real_time"):
-    need("c++")
-    target = options.folder / "google"
-    if not target.exists():
-        build(["c++", "-O2", HERE / "google.cc", "-lbenchmark", "-lpthread", "-o", target])
-
     def read(text):
         found = json.loads(text)["benchmarks"]
         return {one["name"].split("/")[-1]: amount(one[key], one["time_unit"]) for one in found}
 
     label = "real time" if key == "real_time" else "cpu time"
-    return Tool(f"google-benchmark, {label}", [str(target), "--benchmark_format=json"], read)
+    return Tool(f"google-benchmark, {label}", programs.in_google(options.folder), read)
+
+
+def read_rows(text):
+    """Rows of a name, a comma and nanoseconds."""
+    rows = (line.split(",") for line in text.splitlines() if "," in line)
+    return {name: float(ns) for name, ns in rows}
 
 
 def nanobench(options):
-    need("c++")
-    folders = [options.nanobench] if options.nanobench else ["/usr/include", "/usr/local/include"]
-    folder = next((f for f in folders if f and (pathlib.Path(f) / "nanobench.h").exists()), None)
-    if not folder:
-        raise Absent("no nanobench.h (it is in no package here; name its folder with --nanobench)")
-    target = options.folder / "nano"
-    build(["c++", "-O2", f"-I{folder}", HERE / "nano.cc", "-o", target])
+    command = programs.in_nanobench(options.folder, options.nanobench)
+    return Tool("nanobench, median", command, lambda text: {name: s * 1e9 for name, s in read_rows(text).items()})
 
+
+def go_testing(options):
     def read(text):
-        rows = (line.split(",") for line in text.splitlines() if "," in line)
-        return {name: float(seconds) * 1e9 for name, seconds in rows}
+        rows = re.findall(r"^BenchmarkSeven/(\w+?)(?:-\d+)?\s+\d+\s+([\d.]+) ns/op", text, re.M)
+        return {name: float(ns) for name, ns in rows}
 
-    return Tool("nanobench, median", [str(target)], read)
+    return Tool("Go, testing", programs.in_go_testing(options.folder), read)
+
+
+# The bench program of each SDK, and the options that select the seven functions.
+SUITES = {
+    "c": ("C", programs.in_c, ()),
+    "cpp": ("C++", programs.in_cpp, ()),
+    "rust": ("Rust", programs.in_rust, ()),
+    "haskell": ("Haskell", programs.in_haskell, ()),
+    "go": ("Go", programs.in_go, FNV),
+    "java": ("Java", programs.in_java, FNV),
+    "javascript": ("JavaScript", programs.in_javascript, FNV),
+    "python": ("Python", programs.in_python, ()),
+    "guile": ("Guile", programs.in_guile, FNV),
+}
+RIVALS = {
+    "divan": divan,
+    "nanobench": nanobench,
+    "google-benchmark": google,
+    "google-benchmark-cpu": lambda o: google(o, "cpu_time"),
+    "go-testing": go_testing,
+    "benchmark.js": lambda o: Tool("benchmark.js, mean", programs.in_benchmark_js(o.folder), read_rows),
+    "timeit": lambda o: Tool("timeit, best of five", programs.in_timeit(o.folder), read_rows),
+    "criterion.rs": criterion_rs,
+    "criterion": criterion_hs,
+}
 
 
 def tools(options):
-    makers = {
-        "c": lambda o: scruple(o, "C", in_c),
-        "c-first": lambda o: scruple(o, "C, first answer", in_c, FIRST),
-        "rust": lambda o: scruple(o, "Rust", in_rust),
-        "rust-first": lambda o: scruple(o, "Rust, first answer", in_rust, FIRST),
-        "haskell": lambda o: scruple(o, "Haskell", in_haskell),
-        "haskell-first": lambda o: scruple(o, "Haskell, first answer", in_haskell, FIRST),
-        "python": lambda o: scruple(o, "Python", in_python),
-        "divan": divan,
-        "nanobench": nanobench,
-        "google-benchmark": google,
-        "google-benchmark-cpu": lambda o: google(o, "cpu_time"),
-        "criterion.rs": criterion_rs,
-        "criterion": criterion_hs,
-    }
-    for name, make in makers.items():
+    makers = {}
+    for name, (label, program, more) in SUITES.items():
+        makers[name] = lambda o, label=label, program=program, more=more: scruple(o, label, program, more)
+        makers[f"{name}-first"] = lambda o, label=f"{label}, first answer", program=program, more=more: scruple(
+            o, label, program, (*more, *FIRST), whole=False)
+    for name, make in {**makers, **RIVALS}.items():
         if options.only and name not in options.only:
             continue
         try:
@@ -273,6 +235,9 @@ def compare(options, chosen):
         for function in NAMES:
             values = [reading.get(function) for reading in readings[name]]
             known = [value for value in values if value is not None]
+            if not any(function in reading for reading in readings[name]):
+                cells.append("–")
+                continue
             hidden = len(known) <= len(values) // 2
             cells.append("< res." if hidden else f"{text(statistics.median(known))} ({percent(spread(known))})")
         wall, cpu = (statistics.median(times) for times in zip(*seconds[name]))
@@ -282,8 +247,8 @@ def compare(options, chosen):
         tool = dict(chosen)[name]
         print(f"{tool.name}, last invocation:\n\n| | " + " | ".join(NAMES) + " |\n|---|" + "---|" * len(NAMES))
         for index, row in enumerate(["raw", "tare"]):
-            print(f"| {row} | " + " | ".join(text(parts[f][index]) for f in NAMES) + " |")
-        print("| net | " + " | ".join(net_text(parts[f][2]) for f in NAMES) + " |\n")
+            print(f"| {row} | " + " | ".join(text(parts[f][index]) if f in parts else "–" for f in NAMES) + " |")
+        print("| net | " + " | ".join(net_text(parts[f][2]) if f in parts else "–" for f in NAMES) + " |\n")
     return readings, seconds
 
 
@@ -311,7 +276,7 @@ def functions(options, chosen, bars):
     if "c" in seconds:
         took = statistics.median(wall for wall, _ in seconds["c"])
         bars(f"c: all seven in {took:.1f} s (at most 3 s)", took <= 3)
-    for name in ("c", "rust", "haskell"):
+    for name in SUITES:
         if name in readings and f"{name}-first" in readings:
             first_answer(name, readings, seconds[f"{name}-first"], bars)
 
@@ -331,14 +296,14 @@ def first_answer(name, readings, seconds, bars):
 def difference(options, bars):
     """Two builds that differ by exactly 2 %."""
     need("cc")
-    programs = [options.folder / f"chain-{steps}" for steps in STEPS]
-    for program, steps in zip(programs, STEPS):
+    chains = [options.folder / f"chain-{steps}" for steps in STEPS]
+    for program, steps in zip(chains, STEPS):
         words = ["cc", "-O2", "-pthread", f"-DSTEPS={steps}", "-I", ROOT / "sdk/c", HERE / "chain.c", "-o", program]
         build(words)
     print("A true difference of 2.00 %:\n\n| Estimate | Interval | Covers 2.00 % | Verdict | Seconds |\n|---|---|---|---|---|")
     near = verdicts = covered = 0
     for _ in range(options.times):
-        words = [options.scruple, "bench", "--no-store", "--json", "--against", str(programs[0]), "--", str(programs[1])]
+        words = [options.scruple, "bench", "--no-store", "--json", "--against", str(chains[0]), "--", str(chains[1])]
         printed, (took, _) = run(words)
         found = next(c for c in json.loads(printed)["comparisons"] if c["metric"] == "time.wall")
         change = 100 * (found["effect"] - 1)

@@ -22,8 +22,8 @@ ALLOWED = 0.05
 PROGRAMS = [
     ("GHC", "alloc.hs", ["ghc", "-v0", "-O1", "-outputdir", "o", "-o", "hs", "{}"], ["./hs"], 1_000_000),
     ("CPython", "alloc.py", [], ["/usr/bin/python3", "{}"], 200_000),
-    ("Node.js", "alloc.cjs", [], ["node", "{}"], 1_000_000),
-    ("JVM", "Alloc.java", ["javac", "-d", ".", "{}"], ["java", "-cp", ".", "Alloc"], 1_000_000),
+    ("Node.js", "alloc.cjs", [], ["node", "{}"], 300_000),
+    ("JVM", "Alloc.java", ["javac", "-d", ".", "{}"], ["java", "-cp", ".", "Alloc"], 300_000),
     ("Go", "alloc.go", ["go", "build", "-o", "goprog", "{}"], ["./goprog"], 1_000_000),
     ("Guile", "alloc.scm", ["guile", "{}", "10"], ["guile", "{}"], 1_000_000),
     ("OCaml", "alloc.ml", ["ocamlopt", "-o", "ml", "{}"], ["./ml"], 1_000_000),

@@ -1,0 +1,3 @@
+module seven
+
+go 1.21
