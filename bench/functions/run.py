@@ -12,6 +12,7 @@ with the reason.
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -33,10 +34,11 @@ STEPS = (900, 918)
 
 
 class Tool:
-    """A tool with its functions built: `command`, and `read`, which converts its output to {function: ns}."""
+    """A tool with its functions built: `command`, and `read`, which converts its output to {function: ns}. `cycle`
+    reads how long a cycle of the core took meanwhile."""
 
-    def __init__(self, name, command, read, keep=None):
-        self.name, self.command, self.read, self.keep = name, command, read, keep
+    def __init__(self, name, command, read, keep=None, cycle=None):
+        self.name, self.command, self.read, self.keep, self.cycle = name, command, read, keep, cycle
 
 
 def amount(number, unit):
@@ -48,7 +50,7 @@ def amount(number, unit):
 
 def scruple(options, label, build_program, more, whole=True):
     command = [options.scruple, "bench", "--no-store", "--json", *more, "--", *build_program(options.folder)]
-    return Tool(f"Scruple, {label}", command, read_scruple, keep=scruple_parts if whole else None)
+    return Tool(f"Scruple, {label}", command, read_scruple, scruple_parts if whole else None, read_cycle)
 
 
 FIRST = ("--quick", "--time-only")
@@ -73,6 +75,12 @@ def read_scruple(text):
         net = arm["subject"]["net"]
         found[name] = None if net["below_resolution"] is not None else net["estimate"]
     return found
+
+
+def read_cycle(text):
+    """The median length of the core's cycle between the blocks."""
+    found = [arm["metrics"]["batch.cycle"]["readings"] for arm in json.loads(text)["arms"] if "batch.cycle" in arm["metrics"]]
+    return statistics.median(itertools.chain.from_iterable(found))
 
 
 def scruple_parts(text):
@@ -216,16 +224,18 @@ def percent(share):
 
 
 def compare(options, chosen):
-    """Runs every tool several times, in turn; prints the table and returns the figures that have required values."""
+    """Runs every tool several times, in turn; prints the table and returns the figures that have required values. Those
+    of Scruple are in cycles of the core, whose clock differs from invocation to invocation."""
     readings = {name: [] for name, _ in chosen}
     seconds = {name: [] for name, _ in chosen}
-    kept = {}
+    kept, cycles = {}, {name: [] for name, _ in chosen}
     for turn in range(options.times):
         for name, tool in chosen:
             print(f"{turn + 1}/{options.times} {tool.name}", file=sys.stderr)
             printed, took = run(tool.command)
             readings[name].append(tool.read(printed))
             seconds[name].append(took)
+            cycles[name].append(tool.cycle(printed) if tool.cycle else 1)
             if tool.keep:
                 kept[name] = tool.keep(printed)
     print(f"Median of {options.times} invocations, and (max − min) / median over them:\n")
@@ -249,7 +259,14 @@ def compare(options, chosen):
         for index, row in enumerate(["raw", "tare"]):
             print(f"| {row} | " + " | ".join(text(parts[f][index]) if f in parts else "–" for f in NAMES) + " |")
         print("| net | " + " | ".join(net_text(parts[f][2]) if f in parts else "–" for f in NAMES) + " |\n")
-    return readings, seconds
+    in_cycles = {
+        name: [
+            {function: value and value / cycle for function, value in reading.items()}
+            for reading, cycle in zip(readings[name], cycles[name])
+        ]
+        for name in readings
+    }
+    return in_cycles, seconds
 
 
 def net_text(net):

@@ -7,16 +7,15 @@ Under plain `pytest` the fixture calls the function once, so the test is a test.
 each such test is a case: the test runs once to record the call (its fixtures end then, so pass objects that must still
 exist as arguments), the function is then called in batches, and the test's own assertions are the case's check.
 
-Tests written for pytest-benchmark need no change if this plugin replaces it (`-p no:benchmark` if both are installed):
-`benchmark(f, …)` and `benchmark.pedantic(f, args, kwargs, setup)` do the same. Scruple chooses rounds and iterations;
-`extra_info` is only visible in the test.
+Tests written for pytest-benchmark need no change. `benchmark(f, …)` and `benchmark.pedantic(f, args, kwargs, setup)` do
+the same. Under `scruple bench` this plugin takes the place of pytest-benchmark, and Scruple chooses rounds and
+iterations; `extra_info` is only visible in the test.
 
 A mark sets the options of a case: `@pytest.mark.scruple(throughput=4096, tags=["slow"])`. Params of `parametrize`
 become the case's params.
 """
 
 import functools
-import importlib.util
 import os
 import sys
 
@@ -77,9 +76,11 @@ class Benchmark(Recorder):
         raise RuntimeError("benchmark.weave is not supported: hand the function to benchmark itself")
 
 
-if is_benched() or not importlib.util.find_spec("pytest_benchmark"):
+class BenchmarkFixture:
+    """A plugin of its own, which is registered late: of two fixtures of one name, the later one wins."""
+
     @pytest.fixture(name="benchmark")
-    def _benchmark(request):
+    def _benchmark(self, request):
         recorder = Benchmark()
         request.node.scruple_recorder = recorder
         return recorder
@@ -142,7 +143,15 @@ def last_line(text):
     return " ".join(line[1:].strip() for line in lines if line.startswith("E ")) or lines[-1]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
+    plugins = config.pluginmanager
+    rival = plugins.get_plugin("benchmark")
+    if is_benched() or not rival:
+        plugins.register(BenchmarkFixture(), "scruple benchmark")
+    if is_benched() and rival:
+        # It refuses a fixture of its name. Its options stay known, so that a project's configuration is still read.
+        plugins.unregister(rival)
     config.addinivalue_line("markers", "scruple(**options): options of the case that Scruple makes of this test")
 
 

@@ -80,6 +80,33 @@ BENCHMARKS = """
 """
 
 
+# What pytest-benchmark does that matters here: a fixture of that name, an option, and a check of what the fixture is.
+RIVAL = """
+    import pytest
+
+    def pytest_addoption(parser):
+        parser.addoption("--benchmark-min-rounds")
+
+    @pytest.fixture
+    def benchmark():
+        return lambda function, *arguments: function(*arguments)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(item):
+        assert "Benchmark" not in type(item.funcargs["benchmark"]).__name__, "another plugin's fixture"
+"""
+
+
+def test_under_the_host_pytest_benchmark_is_replaced_where_it_is_installed(pytester, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(SDK))
+    pytester.makepyfile(test_it=BENCHMARKS, benchmark=RIVAL)
+    words = ["-p", "scruple_pytest", "-p", "benchmark", "--benchmark-min-rounds=3"]
+    with Program([sys.executable, "-m", "pytest", "-q", *words, "test_it.py"]) as program:
+        cases, _ = program.cases()
+        for case in cases:
+            assert program.ask(f"once {case['id']}")["ok"]
+
+
 def test_the_fixture_of_pytest_benchmark_hands_over_cases_with_and_without_a_setup(pytester, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(SDK))
     pytester.makepyfile(test_it=BENCHMARKS)
