@@ -16,7 +16,7 @@ use crate::farm::Farm;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history;
-use crate::history::report::is_it_a_win;
+use crate::history::report::pays_off;
 use crate::history::resolve::RequestedSubjects;
 use crate::history::resolve::recipe;
 use crate::history::two_revisions;
@@ -231,7 +231,7 @@ pub fn remark_on_break_even(run: &mut Run) {
         let one = BreakEven::of(name, (0, 1), (costs(*before, old)?, costs(*after, new)?), [false, surely]);
         let label =
             |arm: &Arm| arm.name.rsplit_once(" @").map_or(String::new(), |(_, label)| label.to_owned());
-        one.is_told().then(|| is_it_a_win(&one, &label(old), &label(new)))
+        one.is_told().then(|| pays_off(&one, &label(old), &label(new)))
     });
     let told: Vec<String> = told.collect();
     told.into_iter().for_each(|text| run.warn("break-even", text));

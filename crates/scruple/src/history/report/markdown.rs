@@ -55,7 +55,7 @@ pub(crate) fn text(page: &Page<'_>) -> String {
         let _ = writeln!(out, "\nSmaller steps would have been missed: {}.", escaped(&detectable.join(", ")));
     }
     for one in &page.judgement.break_even {
-        let _ = writeln!(out, "\nIs it a win? {}", escaped(&words::break_even(page, one)));
+        let _ = writeln!(out, "\nBuild cost against run time: {}", escaped(&words::break_even(page, one)));
     }
     let open = words::open(page);
     if !open.is_empty() {

@@ -88,8 +88,8 @@ pub struct ExplainedRow {
 }
 
 /// Says in a sentence whether a change of the build's cost pays off between two versions with these names.
-pub fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
-    words::is_it_a_win(one, from, to)
+pub fn pays_off(one: &BreakEven, from: &str, to: &str) -> String {
+    words::pays_off(one, from, to)
 }
 
 /// A counter of bench programs that is shown only if the user names it.

@@ -30,7 +30,7 @@ pub(crate) fn of(page: &Page<'_>) -> model::Page {
     let wins = page.judgement.break_even.iter().map(|one| words::break_even(page, one));
     let mut sections: Vec<Section> = Vec::new();
     sections.extend(changes(page));
-    sections.extend(list("Is it a win?", wins));
+    sections.extend(list("Build cost against run time", wins));
     sections.extend(charts(page));
     sections.extend(summary(page));
     sections.extend(list("Still open", words::open(page)));

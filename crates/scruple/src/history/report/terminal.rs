@@ -41,7 +41,7 @@ pub(crate) fn text(page: &Page<'_>, width: usize) -> String {
         let _ = writeln!(out, "\n{}", hanging(&format!("{head}: {}.", figures.join(", ")), width));
     }
     section(
-        "Is it a win?",
+        "Build cost against run time",
         page.judgement.break_even.iter().map(|one| words::break_even(page, one)),
         width,
         &mut out,

@@ -426,7 +426,7 @@ fn the_report_on_a_terminal() {
     So much do versions with the same binary differ: init start.cold 0.5 %, init
       wall 0.3 %, init peak memory 0.1 %, parse wall 0.5 %.
 
-    Is it a win?
+    Build cost against run time
       init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more; a run of it
         takes 12.3 s less: it pays off after 1 run for each build.
 
@@ -483,7 +483,7 @@ fn lines_to_paste() {
 
     Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %, init peak memory 0.5 %, parse wall 3.0 %.
 
-    Is it a win? init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more; a run of it takes 12.3 s less: it pays off after 1 run for each build.
+    Build cost against run time: init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more; a run of it takes 12.3 s less: it pays off after 1 run for each build.
 
     - #&#8203;6 was brought by one of 4 versions; 2 of them were not weighed: \`scruple history bisect\` looks closer.
     "#);

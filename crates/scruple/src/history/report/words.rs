@@ -214,11 +214,11 @@ pub(crate) fn series(series: &Series) -> String {
 
 /// Says in a sentence whether a change of the build's cost pays off.
 pub(crate) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
-    is_it_a_win(one, &short(page, one.from), &short(page, one.to))
+    pays_off(one, &short(page, one.from), &short(page, one.to))
 }
 
 /// Says in a sentence whether a change of the build's cost pays off between two versions with these names.
-pub(crate) fn is_it_a_win(one: &BreakEven, from: &str, to: &str) -> String {
+pub(crate) fn pays_off(one: &BreakEven, from: &str, to: &str) -> String {
     let amount = |value: f64| {
         let more = if value < 0.0 { "less" } else { "more" };
         format!("{} {more}", quantity(value.abs(), &Unit::Nanoseconds))
