@@ -107,4 +107,7 @@ pub struct BenchArgs {
     /// Where runs are kept.
     #[command(flatten)]
     pub store: StoreArgs,
+    /// Whether counts decide a gate, so that every case is counted even beyond the budget.
+    #[arg(skip)]
+    pub counts_decide: bool,
 }

@@ -285,5 +285,6 @@ fn effort(args: &BenchArgs) -> Result<SuiteEffort, Fault> {
         case_limit: values::duration(&args.case_limit)?,
         passes: Passes::asked(args.time_only, args.count_only),
         list_only: args.list,
+        counts_decide: args.counts_decide,
     })
 }

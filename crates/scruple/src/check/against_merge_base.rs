@@ -4,7 +4,7 @@
 use super::args::RevisionArgs;
 use super::explained;
 use super::summary::{Weighed, check_limits};
-use super::verb::{Context, asked, before, conclude, counts_decide, stopped, wants_instructions};
+use super::verb::{Context, asked, before, conclude, deciding, stopped, wants_instructions};
 use crate::bench;
 use crate::bench::suite::{Selection, Side, Suite, SuiteEffort};
 use crate::cli::values;
@@ -185,6 +185,7 @@ fn suite(
         case_limit: CASE_LIMIT,
         passes: Passes::All,
         list_only: false,
+        counts_decide: deciding(&args.gate.gate).counts,
     };
     let mut suite = Suite::open(sides, run, &Selection::default(), effort, interrupted, work.path())?;
     brought.extend(suite.brought());
@@ -224,6 +225,6 @@ fn sampling(args: &RevisionArgs) -> SamplingArgs {
         count_only: false,
         memory_map: false,
         requested_peak: false,
-        counts_decide: counts_decide(&args.gate.gate),
+        gate: deciding(&args.gate.gate),
     }
 }

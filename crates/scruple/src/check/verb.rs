@@ -8,7 +8,7 @@ use super::summary::{Summary, Weighed};
 use crate::bench;
 use crate::cli::{ResultArgs, StoreArgs};
 use crate::command;
-use crate::command::session::Stop;
+use crate::command::session::{Deciding, Stop};
 use crate::fault::{Code, Fault};
 use crate::load;
 use crate::show::export::{names, writer};
@@ -41,7 +41,7 @@ pub fn asked(gate: &[String], metrics: &[String]) -> Vec<String> {
 
 fn commands(mut of: OfCommands) -> Result<Code, Fault> {
     before(&of.run.results, &of.gate.gate)?;
-    of.run.sampling.counts_decide = counts_decide(&of.gate.gate);
+    of.run.sampling.gate = deciding(&of.gate.gate);
     of.run.sampling.metrics = asked(&of.gate.gate, &of.run.sampling.metrics);
     let taken = command::verb::take(&of.run)?;
     let fault = stopped(taken.result, &taken.writer.fault);
@@ -56,6 +56,7 @@ fn suites(mut of: OfSuites) -> Result<Code, Fault> {
             "a gate weighs both sides now: name the other build with --against, and leave --baseline and --list out",
         ));
     }
+    of.bench.counts_decide = deciding(&of.gate.gate).counts;
     of.bench.metrics = asked(&of.gate.gate, &of.bench.metrics);
     let taken = bench::verb::take(&of.bench)?;
     let fault = bench::verb::ended(&taken.suite, taken.result);
@@ -138,12 +139,17 @@ pub fn conclude(
     Ok(summary.kept.into())
 }
 
-/// Whether a gate with these metrics needs the counting pass.
-pub fn counts_decide(gate: &[String]) -> bool {
-    let counted = |pattern: &String| {
-        METRICS.iter().any(|metric| metric.pass == Pass::Counting && metric.matches(pattern))
+/// Returns which of the metrics that are measured decide a gate with these keys and families.
+pub fn deciding(gate: &[String]) -> Deciding {
+    let of = |pass: Pass| {
+        METRICS
+            .iter()
+            .filter(move |metric| metric.pass == pass && gate.iter().any(|pattern| metric.matches(pattern)))
     };
-    gate.is_empty() || gate.iter().any(counted)
+    Deciding {
+        counts: gate.is_empty() || of(Pass::Counting).next().is_some(),
+        times: of(Pass::Timing).map(|metric| metric.key.clone().into_owned()).collect(),
+    }
 }
 
 /// Whether these metrics include instructions.

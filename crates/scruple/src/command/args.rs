@@ -1,5 +1,6 @@
 //! The command line of `scruple run`.
 
+use super::session::Deciding;
 use crate::cli::{ResultArgs, StoreArgs};
 use clap::Args;
 use std::path::PathBuf;
@@ -103,9 +104,9 @@ pub struct SamplingArgs {
     /// DHAT does, instead of those that the allocator handed out.
     #[arg(long, conflicts_with = "time_only", hide_short_help = true)]
     pub requested_peak: bool,
-    /// Whether counts decide a gate, so that they are read often enough even beyond the budget.
+    /// What decides the gate that is measured for, if there is one.
     #[arg(skip)]
-    pub counts_decide: bool,
+    pub gate: Deciding,
 }
 
 /// What surrounds each run.

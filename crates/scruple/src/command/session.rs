@@ -26,7 +26,7 @@ use std::collections::HashMap;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long and how often to measure.
 #[derive(Clone, Debug)]
@@ -45,8 +45,17 @@ pub struct Effort {
     pub passes: Passes,
     /// Whether each subject is launched once more to watch its memory.
     pub memory_map: bool,
-    /// Whether counts decide a gate, so that they are read often enough even beyond the budget.
-    pub counts_decide: bool,
+    /// What decides the gate that this measurement is for, if it is for one.
+    pub gate: Deciding,
+}
+
+/// Which measured metrics decide a gate. All fields are empty if there is no gate.
+#[derive(Clone, Debug, Default)]
+pub struct Deciding {
+    /// Whether counts do, so that they are read often enough even beyond the budget.
+    pub counts: bool,
+    /// The keys of the metrics of the timing pass that do, so that only their verdicts end it before the budget does.
+    pub times: Vec<String>,
 }
 
 /// The number of blocks before the first look at the verdicts.
@@ -102,7 +111,10 @@ pub struct CommandPasses {
     ignored: Ignored,
     interrupted: Arc<AtomicBool>,
     progress: Progress,
+    /// The time that the launches took.
     spent: Duration,
+    /// The time of the clock at the first launch, moved on by the time that hooks took.
+    began: Option<Instant>,
     /// The launches of each arm in the memory and counting passes.
     launched: Vec<u32>,
     /// Whether peak memory is read of timed launches, because there are no others.
@@ -138,6 +150,7 @@ impl CommandPasses {
             interrupted,
             progress,
             spent: Duration::ZERO,
+            began: None,
             outputs: HashMap::new(),
         })
     }
@@ -221,12 +234,19 @@ impl CommandPasses {
         for block in 0..most {
             self.block(&plan, block, Some(most))?;
             let taken = block + 1;
-            let out_of_time = self.spent >= until && taken >= least;
-            if out_of_time || (looks.contains(&taken) && taken < most && self.enough(most - taken)) {
+            let out_of_time = self.elapsed() >= until && taken >= least;
+            let looks_now = looks.contains(&taken) && taken < most;
+            if out_of_time || (looks_now && self.enough(&effort.gate.times, most - taken)) {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Returns the time spent since the first launch, without that of hooks. On a busy machine Scruple itself waits for
+    /// a core between launches, which the time of the launches does not contain.
+    fn elapsed(&self) -> Duration {
+        self.began.map_or(Duration::ZERO, |began| began.elapsed()).max(self.spent)
     }
 
     /// Runs the blocks that are not measured. Returns the order of the blocks to measure.
@@ -281,6 +301,7 @@ impl CommandPasses {
             return Err(Stop::Interrupted);
         }
         self.hook(index, "--prepare", |hooks| &hooks.prepare)?;
+        self.began.get_or_insert_with(Instant::now);
         let job = &self.jobs[index].0;
         let weighing =
             weigh(&mut *self.weigher, job).map_err(|error| Stop::Failed(not_weighed(&job.name, error)))?;
@@ -347,9 +368,11 @@ impl CommandPasses {
         shell.args(["-c", command]).current_dir(&job.folder).stdin(Stdio::null()).stdout(Stdio::null());
         // An interruption does not end a hook that runs after a launch, because such hooks clean up.
         let give_up = if matches!(flag, "--setup" | "--prepare") { Some(&*self.interrupted) } else { None };
+        let before = Instant::now();
         let status = wait_for(&mut shell, give_up).map_err(|error| {
             Stop::Failed(Fault::usage(format!("cannot run the {flag} command ‘{command}’: {error}")))
         })?;
+        self.began = self.began.map(|began| began + before.elapsed());
         match status {
             None => Err(Stop::Interrupted),
             Some(status) if status.success() => Ok(()),
@@ -359,8 +382,9 @@ impl CommandPasses {
         }
     }
 
-    /// Whether the verdicts are clear, or depend only on metrics that more blocks will not settle.
-    fn enough(&self, remaining: u32) -> bool {
+    /// Whether the verdicts are clear, or depend only on metrics that more blocks will not settle. Where these times
+    /// decide a gate, only their verdicts matter.
+    fn enough(&self, deciding: &[String], remaining: u32) -> bool {
         let level = 1.0 - (1.0 - self.run.terms.level) / f64::from(self.run.terms.looks.max(1));
         let pairs = judge::pairs(&self.run);
         if pairs.is_empty() {
@@ -375,6 +399,9 @@ impl CommandPasses {
             (clear, comparison.more_blocks as u32)
         };
         pairs.iter().filter(|pair| pair.arm.role == Role::Subject).all(|pair| {
+            if !deciding.is_empty() {
+                return deciding.iter().all(|key| clear(key, &pair.arm.name).0);
+            }
             let (wall, needed) = clear("time.wall", &pair.arm.name);
             wall || (needed > remaining && clear("time.cpu", &pair.arm.name).0)
         })

@@ -165,7 +165,7 @@ pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
         budget: values::duration(&args.budget)?,
         passes: Passes::asked(args.time_only, args.count_only),
         memory_map: args.memory_map,
-        counts_decide: args.counts_decide,
+        gate: args.gate.clone(),
     })
 }
 

@@ -7,7 +7,7 @@ use crate::cli::values;
 use crate::command::args::SamplingArgs;
 use crate::command::arms;
 use crate::command::arms::Prepared;
-use crate::command::session::{CommandPasses, Ignored, Stop};
+use crate::command::session::{CommandPasses, Deciding, Ignored, Stop};
 use crate::command::verb;
 use crate::command::verb::Source;
 use crate::command::verb::Taken;
@@ -208,7 +208,7 @@ fn sampling(args: &CompareArgs) -> SamplingArgs {
         count_only: false,
         memory_map: false,
         requested_peak: false,
-        counts_decide: false,
+        gate: Deciding::default(),
     }
 }
 

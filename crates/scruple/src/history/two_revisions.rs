@@ -79,6 +79,18 @@ pub fn build(
     choose(place, revisions, recipe, starter)?.build(subjects, time_limit)
 }
 
+/// Returns the label of a merge base: the branch and the beginning of the commit's id. Jobs of continuous integration
+/// name a commit by its whole id instead of a branch.
+fn label_of_base(reference: &str, base: &str) -> String {
+    let short = |id: &str| id[..10.min(id.len())].to_owned();
+    let is_id = reference.len() >= 40 && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match is_id {
+        true if reference == base => short(base),
+        true => format!("{} ({})", short(reference), short(base)),
+        false => format!("{reference} ({})", short(base)),
+    }
+}
+
 /// Finds the commits of both versions. The working tree becomes a commit in the folder of builds.
 pub fn choose(place: &str, revisions: &Revisions, recipe: Recipe, starter: Starter) -> Result<Chosen, Fault> {
     let (cache, mut hands) = starter.take(place)?;
@@ -92,7 +104,7 @@ pub fn choose(place: &str, revisions: &Revisions, recipe: Recipe, starter: Start
         false => (revisions.reference.clone(), source.commit(&revisions.reference)?),
         true => {
             let base = source.merge_base(&revisions.reference)?;
-            (format!("{} ({})", revisions.reference, &base[..10.min(base.len())]), base)
+            (label_of_base(&revisions.reference, &base), base)
         }
     };
     let mut uncommitted = false;

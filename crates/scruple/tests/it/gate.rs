@@ -3,7 +3,7 @@
 use crate::fake::fake;
 use crate::load::{script, windows};
 use crate::repository::{BUILD, Repository, program};
-use crate::script::{Arm, arm};
+use crate::script::{Arm, arm, noisy_arm};
 use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
 use std::path::{Path, PathBuf};
@@ -160,6 +160,55 @@ fn counts_that_decide_are_read_often_enough_even_beyond_the_budget() {
     assert_eq!(code, 0, "{said}");
     let (code, said) = check(arm(1.0, 2), &["--gate", "time.cpu"]);
     assert_eq!(code, 3, "three blocks of times do not decide: {said}");
+}
+
+#[test]
+fn the_budget_of_a_gate_contains_the_time_between_launches() {
+    let place = Place::new();
+    // Launches that take a nanosecond never spend a budget by themselves, and what decides is never clear.
+    let quick = |seed| noisy_arm(1.0, seed, 0.5).with("timing", "time.wall", |_| 1.0);
+    place.script(&[("old", quick(1)), ("new", quick(2))]);
+    let words = ["check", "run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", "new"];
+    let more = ["--gate", "time.cpu", "--budget", "1ms", "--margin", "0.1%", "true", "true new"];
+    let answer = place.run(words.iter().chain(&more));
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+    let blocks =
+        answer.stdout.split(" readings of each side").next().and_then(|head| head.rsplit(' ').next());
+    let blocks: u32 = blocks.and_then(|text| text.parse().ok()).expect("a number of blocks");
+    assert!(blocks < 320, "as many blocks as there may be: {}", answer.exchange());
+}
+
+#[test]
+fn a_gate_of_times_goes_on_until_the_time_that_decides_is_clear() {
+    let place = Place::new();
+    let blocks = |gate: &str| {
+        let noisy = |seed| {
+            let noise = noisy_arm(1.0, seed, 0.2);
+            noise.with("timing", "time.wall", |launch| 5e6 + launch as f64)
+        };
+        place.script(&[("old", noisy(1)), ("new", noisy(2))]);
+        let words = ["check", "run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", "new"];
+        let answer = place.run(words.iter().chain(&["--gate", gate, "true", "true new"]));
+        let head = answer.stdout.split(" readings of each side").next().unwrap_or_default();
+        head.rsplit(' ').next().and_then(|text| text.parse::<u32>().ok()).expect("a number of blocks")
+    };
+    let (of_counts, of_times) = (blocks("malloc"), blocks("time.cpu"));
+    assert!(of_counts < of_times, "wall time is clear after {of_counts}, cpu time not after {of_times}");
+}
+
+#[test]
+fn every_case_of_a_large_suite_is_counted_where_counts_decide() {
+    let place = Place::new();
+    let old = fake(&place, &["--many", "120", r#"{"name":"zoo/ant","cost":5,"bytes":16}"#]);
+    let new = fake(&place, &["--many", "120", r#"{"name":"zoo/ant","cost":5,"bytes":17}"#]);
+    let old: Vec<String> = old.iter().map(|word| format!("'{word}'")).collect();
+    let words = ["check", "bench", "--no-store", "--count-only", "--budget", "1ms", "--gate", "alloc.bytes"];
+    let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    words.extend(["--against".to_owned(), old.join(" "), "--".to_owned()]);
+    words.extend(new);
+    let answer = place.run(words);
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    assert!(answer.stdout.contains("1 regression, 120 not worse"), "{}", answer.exchange());
 }
 
 #[test]

@@ -184,10 +184,10 @@ fn a_merge_request_keeps_one_note() {
     assert_eq!(bash(&line, place.path(), &[]).status.code(), Some(2));
 }
 
-#[test]
-fn a_job_of_a_shallow_clone_weighs_and_ends_as_it_was_told_to() {
-    let place = Place::new();
-    let repository = Repository::new(&place, "origin");
+/// Makes a repository `origin` with a program and a branch `topic`, which allocates more. Returns the repository and the
+/// commit of its main branch.
+fn origin(place: &Place) -> (Repository, String) {
+    let repository = Repository::new(place, "origin");
     repository.write(
         "scruple.toml",
         "[[command]]\nname = \"app\"\nrun = \"./app\"\n[build]\nsteps = [\"cc -O1 -o app app.c\"]\nartifacts = [\"app\"]\n",
@@ -196,6 +196,13 @@ fn a_job_of_a_shallow_clone_weighs_and_ends_as_it_was_told_to() {
     let base = repository.git(&["rev-parse", "HEAD"]);
     repository.git(&["checkout", "--quiet", "-b", "topic"]);
     repository.commit_program("more", 10, 1001, "");
+    (repository, base)
+}
+
+#[test]
+fn a_job_of_a_shallow_clone_weighs_and_ends_as_it_was_told_to() {
+    let place = Place::new();
+    let (repository, base) = origin(&place);
     let clone = place.file("clone");
     let url = format!("file://{}", place.file("origin").display());
     let words =
@@ -225,5 +232,83 @@ fn a_job_of_a_shallow_clone_weighs_and_ends_as_it_was_told_to() {
     for ending in ["md", "json", "xml", "sarif", "svg"] {
         assert!(clone.join(format!("results/scruple.{ending}")).exists(), "{ending}");
     }
+    place.assert_no_processes();
+}
+
+/// The variables of the job for GitLab, and the lines of its `script` and its `after_script`.
+fn gitlab_job() -> (Vec<(String, String)>, Vec<String>, Vec<String>) {
+    let text = std::fs::read_to_string(root().join("ci/gitlab.yml")).expect("the job");
+    let (mut variables, mut script, mut after) = (Vec::new(), Vec::new(), Vec::new());
+    let mut part = "";
+    for line in text.lines() {
+        match (part, line.trim().strip_prefix("- "), line.trim().split_once(": ")) {
+            _ if line.starts_with("  ") && !line.starts_with("   ") => part = line.trim(),
+            ("variables:", _, Some((name, value))) => variables.push((name.to_owned(), value.to_owned())),
+            ("script:", Some(line), _) => script.push(line.to_owned()),
+            ("after_script:", Some(line), _) => after.push(line.trim_matches('\'').to_owned()),
+            _ => {}
+        }
+    }
+    (variables, script, after)
+}
+
+#[test]
+fn the_job_of_a_merge_request_weighs_as_written_and_leaves_its_note() {
+    if !can_comment() {
+        return;
+    }
+    let place = Place::new();
+    let (repository, base) = origin(&place);
+    let clone = place.file("clone");
+    let url = format!("file://{}", place.file("origin").display());
+    repository.git(&["clone", "--quiet", "--branch", "topic", &url, clone.to_str().expect("a path")]);
+    let programs = place.file("programs");
+    std::fs::create_dir(&programs).expect("a folder");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_scruple"), programs.join("scruple")).expect("a link");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let forge = Forge::with(vec![]);
+    let (variables, script, after) = gitlab_job();
+    assert!(!script.is_empty() && !after.is_empty() && !variables.is_empty(), "the job has another form");
+    let here = root();
+    let of_job = |(name, value): &(String, String)| match name.as_str() {
+        // The job is told where the clone of Scruple is.
+        "SCRUPLE_CLONE" => format!("export SCRUPLE_CLONE='{}'", here.display()),
+        _ => format!("export {name}=\"{value}\""),
+    };
+    let exports: Vec<String> = variables.iter().map(of_job).collect();
+    let run = |lines: &[String]| {
+        let line = format!("set -e\n{}\n{}", exports.join("\n"), lines.join("\n"));
+        bash(
+            &line,
+            &clone,
+            &[
+                ("CI_MERGE_REQUEST_DIFF_BASE_SHA", base.as_str()),
+                ("CI_API_V4_URL", forge.address.as_str()),
+                ("CI_PROJECT_ID", "1"),
+                ("CI_MERGE_REQUEST_IID", "2"),
+                ("SCRUPLE_TOKEN", "secret"),
+                ("PATH", path.as_str()),
+                ("HOME", place.path().to_str().expect("a path")),
+                ("XDG_CACHE_HOME", place.path().to_str().expect("a path")),
+            ],
+        )
+    };
+    let weighed = run(&script);
+    assert_eq!(weighed.status.code(), Some(1), "{weighed:?}");
+    let noted = run(&after);
+    assert!(noted.status.success(), "{noted:?}");
+    let changes = forge.changes();
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert_eq!(
+        (changes[0].method.as_str(), changes[0].path.as_str()),
+        ("POST", "/projects/1/merge_requests/2/notes")
+    );
+    let body = changes[0].body["body"].as_str().unwrap_or_default();
+    assert!(
+        body.starts_with(MARKER) && body.contains("Gate exceeded") && body.contains("malloc bytes"),
+        "{body}"
+    );
+    assert!(body.contains(&format!("`{}` →", &base[..10])), "a commit by the beginning of its id: {body}");
+    assert!(clone.join("scruple-results/scruple.xml").exists(), "the report that the job names");
     place.assert_no_processes();
 }

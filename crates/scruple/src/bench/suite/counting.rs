@@ -43,7 +43,7 @@ impl Suite {
         };
         for (index, visit) in visits {
             self.stop_if_interrupted()?;
-            if !fresh && began.elapsed() >= self.effort.budget {
+            if !fresh && !self.effort.counts_decide && began.elapsed() >= self.effort.budget {
                 let rest = self.weighed.len() - index;
                 let text = match visit {
                     0 => format!("allocations of {rest} cases are not counted: the budget ended"),

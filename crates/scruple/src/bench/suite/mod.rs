@@ -60,6 +60,8 @@ pub struct SuiteEffort {
     pub passes: Passes,
     /// Whether cases are only listed.
     pub list_only: bool,
+    /// Whether counts decide a gate, so that every case is counted, often enough, even beyond the budget.
+    pub counts_decide: bool,
 }
 
 /// The shortest time in which a case can be calibrated and weighed.
@@ -68,7 +70,7 @@ const LEAST_TIME: Duration = Duration::from_micros(300);
 impl SuiteEffort {
     /// Returns the largest number of cases that the budget may suffice for. Further cases get no arms.
     fn most_cases(&self) -> usize {
-        match self.exact_processes || self.exact_blocks || self.list_only {
+        match self.exact_processes || self.exact_blocks || self.list_only || self.counts_decide {
             true => usize::MAX,
             false => timing::MANY.max((self.budget.as_nanos() / LEAST_TIME.as_nanos()) as usize),
         }

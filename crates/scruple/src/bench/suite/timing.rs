@@ -120,7 +120,8 @@ impl Suite {
             // If there are very many cases, those that the budget does not reach are left out. A small number of slow
             // cases is weighed completely.
             let many = self.weighed.len() > MANY;
-            let hurried = many && !self.effort.exact_processes && !self.effort.exact_blocks;
+            let all = self.effort.exact_processes || self.effort.exact_blocks || self.effort.counts_decide;
+            let hurried = many && !all;
             let share = self.effort.budget.mul_f64(CALIBRATION);
             if hurried && !self.calibrated && index > 0 && ready.elapsed() >= share {
                 self.leave_out_from(index);

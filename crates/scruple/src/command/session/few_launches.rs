@@ -50,14 +50,14 @@ impl CommandPasses {
     /// Runs the instruments. Each is attached to launches of its own.
     pub fn counting_pass(&mut self, effort: &Effort, time: Duration) -> Result<(), Stop> {
         let instruments = self.weigher.counting_launches();
-        let bounded = effort.at_least.is_none() && !effort.counts_decide;
+        let bounded = effort.at_least.is_none() && !effort.gate.counts;
         if bounded && !self.affords(effort, time * instruments) {
             self.leave_out(Pass::Counting, "the budget was spent before the counting pass: raise --budget");
             return Ok(());
         }
         // A gate whose counts were read too few times cannot tell. Equal counts take two rounds; only instruments whose
         // counts differ take a third.
-        let (least, least_if_open) = if effort.counts_decide { (REPEATED as u32, COUNTING) } else { (1, 1) };
+        let (least, least_if_open) = if effort.gate.counts { (REPEATED as u32, COUNTING) } else { (1, 1) };
         let rounds = self.rounds(effort, COUNTING, time * instruments).max(least);
         let before = self.spent;
         self.attach(0..rounds, |_| true)?;
@@ -108,7 +108,7 @@ impl CommandPasses {
     }
 
     fn affords(&self, effort: &Effort, time: Duration) -> bool {
-        self.spent + time <= effort.budget.mul_f64(1.1)
+        self.elapsed() + time <= effort.budget.mul_f64(1.1)
     }
 
     /// Announces the launches if they are expected to take long.
