@@ -57,6 +57,13 @@ pub fn fits(
 
 type Family<'a> = Vec<(f64, &'a Arm)>;
 
+/// Groups the arms that differ only in this numeric parameter. Returns what the names of each group have in common,
+/// and its arms with their values of the parameter.
+pub fn families_by<'a>(arms: &[&'a Arm], parameter: &str) -> Vec<(String, Vec<(f64, &'a Arm)>)> {
+    let named = |members: Family<'a>| (family_name(&members, parameter), members);
+    families(arms, parameter).into_iter().map(named).collect()
+}
+
 /// Groups arms that differ only in this parameter.
 ///
 /// Every command of a scan takes every value once, so an arm with a value that a family has already belongs to the next

@@ -129,7 +129,7 @@ fn arm_of(judged: &Judged) -> usize {
 }
 
 /// Makes the table of every arm with every shown metric.
-fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
+pub fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
     let mut head = vec![Head::text(if report.of_cases() { "Case" } else { "Command" })];
     // How often a case ran within one reading says nothing about its cost.
     let keys: Vec<&String> = report.shown.iter().filter(|key| !key.starts_with("batch.")).collect();
@@ -141,7 +141,7 @@ fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
     let row = |(arm, net): (&&Arm, &Option<Net>)| {
         let mut cells = vec![Cell::text(name(&arm.name))];
         cells.extend(with_net.then(|| net_cell(net.as_ref())));
-        cells.extend(keys.iter().map(|key| matrix::cell(report, key, arm)));
+        cells.extend(keys.iter().map(|key| matrix::cell(report, key, arm, true)));
         cells
     };
     let rows: Vec<Vec<Cell>> = arms.iter().zip(&nets).map(row).collect();

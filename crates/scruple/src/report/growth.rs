@@ -7,6 +7,7 @@ use crate::show::page::chart::slug;
 use crate::show::page::{
     Axis, Chart, Drawn, Layer, Part, Plot, Point, Scale, Section, Shape, name, sentence,
 };
+use crate::show::scaling::THREADS;
 use crate::show::sentence::form_in;
 use scruple_core::judge::Fit;
 use scruple_core::stats::growth::Form;
@@ -21,6 +22,8 @@ pub fn section(report: &Report<'_>) -> Option<Section> {
     let mut keys: Vec<(&str, &str)> =
         report.fits.iter().map(|fit| (fit.metric.as_str(), fit.parameter.as_str())).collect();
     keys.dedup();
+    // How time shrinks with threads is in the section on scaling.
+    keys.retain(|key| *key != ("time.wall", THREADS));
     let charts: Vec<Chart> =
         keys.iter().filter_map(|(key, parameter)| chart(report, key, parameter)).collect();
     let section =

@@ -8,7 +8,7 @@ use crate::show::{Report, verdict_words};
 use scruple_core::judge::{self, Judged};
 use scruple_core::stats::growth::Form;
 use scruple_core::subject::{Arm, Role};
-use scruple_core::unit::quantity;
+use scruple_core::unit::{change, quantity};
 use scruple_core::verdict::Verdict;
 
 /// The largest number of verdicts that are listed. More are only counted.
@@ -184,7 +184,7 @@ fn one_by_one(few: &[&Judged]) -> Vec<Span> {
     spans
 }
 
-/// Writes how many arms are worse, better, the same and undecided, and names the worst one first.
+/// Writes how many arms are worse, better, the same and undecided, and which is worse by most.
 fn counted(many: &[&Judged]) -> Vec<Span> {
     let of = |wanted: Tone| many.iter().filter(|judged| tone(&judged.comparison) == wanted).count();
     let other = of(Tone::Plain);
@@ -195,14 +195,38 @@ fn counted(many: &[&Judged]) -> Vec<Span> {
         (other, Tone::Plain, "different"),
         (of(Tone::Open), Tone::Open, "can’t tell"),
     ];
-    let mut spans = vec![Span::plain(format!("Of {} comparisons: ", many.len()))];
+    let first = many[0];
+    let reference = match many.iter().all(|judged| judged.reference == first.reference) {
+        true => format!(" with ‘{}’", name(&first.reference)),
+        false => String::new(),
+    };
+    let metric = match many.iter().all(|judged| judged.metric == first.metric) {
+        true => format!(" in {}", what(&first.metric)),
+        false => String::new(),
+    };
+    let mut spans = vec![Span::plain(format!("Of {} comparisons{reference}{metric}: ", many.len()))];
     for (count, tone, word) in parts.into_iter().filter(|(count, ..)| *count > 0) {
         if spans.len() > 1 {
             spans.push(Span::plain(", "));
         }
         spans.push(Span::new(format!("{count} {word}"), tone));
+        if tone == Tone::Worse {
+            spans.extend(worst(many, count));
+        }
     }
     spans
+}
+
+/// Names the arm that is worse by the largest ratio.
+fn worst(many: &[&Judged], count: usize) -> Option<Span> {
+    let worse = many.iter().filter(|judged| tone(&judged.comparison) == Tone::Worse);
+    let by =
+        |judged: &Judged| judged.comparison.evidence.effect().filter(|by| *by > 0.0).map(|by| by.ln().abs());
+    let known = worse.filter_map(|judged| Some((by(judged)?, *judged)));
+    let (_, most) = known.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let first = if count > 1 { "most: " } else { "" };
+    let effect = most.comparison.evidence.effect().map(change)?;
+    Some(Span::plain(format!(" ({first}‘{}’, {effect})", name(&most.arm))))
 }
 
 /// Names other metrics that became worse, because the quoted verdict alone would understate the differences.
@@ -220,10 +244,11 @@ fn besides(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
             tone(&one.comparison) == Tone::Worse && !quoted.iter().any(|quoted| std::ptr::eq(*quoted, *one))
         })
         .collect();
+    let joint = if calm.len() < quoted.len() { "; also " } else { "; but " };
     match worse.as_slice() {
         [] => Vec::new(),
         [one] => vec![
-            Span::plain("; but "),
+            Span::plain(joint),
             Span::new(
                 format!(
                     "{} {} ({})",
@@ -244,7 +269,7 @@ fn besides(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
             metrics.dedup();
             metrics.sort();
             metrics.dedup();
-            vec![Span::plain("; but "), Span::new(format!("worse in {}", metrics.join(", ")), Tone::Worse)]
+            vec![Span::plain(joint), Span::new(format!("worse in {}", metrics.join(", ")), Tone::Worse)]
         }
     }
 }

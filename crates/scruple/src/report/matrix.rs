@@ -10,7 +10,7 @@ use scruple_core::metric::Quality;
 use scruple_core::subject::Arm;
 use scruple_core::unit::{self, change, exact, quantity};
 
-/// The largest number of arms that have a column each. With more, each arm has a row.
+/// The largest number of arms whose charts stand together. With more, each arm has charts of its own.
 pub const MOST_ARMS: usize = 8;
 
 /// Makes the section with the table.
@@ -29,12 +29,13 @@ pub fn section(report: &Report<'_>, arms: &[&Arm]) -> Section {
 
 fn row(report: &Report<'_>, key: &str, arms: &[&Arm]) -> Vec<Cell> {
     let mut cells = vec![Cell::text(what(key))];
-    cells.extend(arms.iter().map(|arm| cell(report, key, arm)));
+    cells.extend(arms.iter().map(|arm| cell(report, key, arm, false)));
     cells
 }
 
-/// Returns the cell of an arm: its estimate, and the comparison with the reference.
-pub fn cell(report: &Report<'_>, key: &str, arm: &Arm) -> Cell {
+/// Returns the cell of an arm: its estimate, and the comparison with the reference. A brief one, for tables with many
+/// cells beside each other, has no difference in units: the estimates show it.
+pub fn cell(report: &Report<'_>, key: &str, arm: &Arm, brief: bool) -> Cell {
     let (Some(sample), Some(estimate)) = (arm.sample(key), report.estimate(arm, key)) else {
         let why = arm.absent(key).unwrap_or("not read");
         return Cell {
@@ -47,6 +48,7 @@ pub fn cell(report: &Report<'_>, key: &str, arm: &Arm) -> Cell {
     let value =
         if counted { exact(estimate.value, &sample.unit) } else { quantity(estimate.value, &sample.unit) };
     let tail = match report.judged_of(&arm.name, key) {
+        Some(judged) if brief => Some(said_with(judged, ratio_alone(judged))),
         Some(judged) => Some(said(judged)),
         None if report.judged.iter().any(|judged| judged.metric == key && judged.reference == arm.name) => {
             Some(Span::new("reference", Tone::Same))
@@ -64,14 +66,26 @@ pub fn effect_alone(judged: &Judged) -> String {
     }
 }
 
+/// Writes the effect of a comparison as a ratio only, if it has one.
+fn ratio_alone(judged: &Judged) -> String {
+    match (&judged.comparison.evidence, judged.comparison.evidence.effect()) {
+        (Evidence::Exact { .. }, Some(effect)) if effect != 0.0 => change(effect),
+        _ => effect_alone(judged),
+    }
+}
+
 /// Returns the sign, the effect and the words of a verdict.
 pub fn said(judged: &Judged) -> Span {
+    said_with(judged, effect_alone(judged))
+}
+
+fn said_with(judged: &Judged, effect: String) -> Span {
     let comparison = &judged.comparison;
     let (sign, word) = (sign(comparison), verdict_words(&judged.metric, comparison));
     let text = match (tone(comparison), multiple(judged)) {
         (Tone::Same | Tone::Open, _) => format!("{sign} {word}"),
         (_, Some((times, adverb))) => format!("{sign} {} as {adverb}", unit::times(times)),
-        (_, None) => format!("{sign} {} {word}", effect_alone(judged)),
+        (_, None) => format!("{sign} {effect} {word}"),
     };
     Span::new(text, tone(comparison))
 }

@@ -10,6 +10,7 @@ pub mod load;
 pub mod matrix;
 pub mod memory;
 pub mod panel;
+pub mod scaling;
 pub mod several;
 pub mod verb;
 
@@ -58,10 +59,14 @@ pub fn page_with(report: &Report<'_>, others: Vec<Section>) -> Page {
     match report.of_cases() || arms.len() > matrix::MOST_ARMS {
         true => page.sections.extend(cases::sections(report)),
         false => {
-            page.sections.push(matrix::section(report, &arms));
+            page.sections.push(match arms.len() > COLOURS {
+                true => cases::table(report, &arms),
+                false => matrix::section(report, &arms),
+            });
             page.sections.extend(panels(report, &arms));
         }
     }
+    page.sections.extend(scaling::section(report));
     page.sections.extend(growth::section(report));
     page.sections.extend(memory::section(run));
     page.sections.extend(said(report));
@@ -143,8 +148,10 @@ fn notes(report: &Report<'_>) -> Vec<String> {
     if let Some(blocks) = blocks.min().filter(|_| report.run.provenance.tool.is_none() && !report.of_cases())
     {
         first.push(match (several, report.side_by_side) {
-            (true, true) => format!("{blocks} blocks, interleaved: every block runs each command once."),
-            _ => format!("{blocks} launches."),
+            (true, true) => {
+                format!("{}, interleaved: every block runs each command once.", counted(blocks, "block"))
+            }
+            _ => format!("{}.", counted(blocks, "launch")),
         });
     }
     if !report.judged.is_empty() {
@@ -157,6 +164,16 @@ fn notes(report: &Report<'_>) -> Vec<String> {
     let mut notes: Vec<String> = Some(first.join(" ")).filter(|note| !note.is_empty()).into_iter().collect();
     notes.extend(lead::detail(report));
     notes
+}
+
+/// Writes a number of things.
+fn counted(number: usize, what: &str) -> String {
+    let plural = match what.ends_with("ch") {
+        _ if number == 1 => "",
+        true => "es",
+        false => "s",
+    };
+    format!("{number} {what}{plural}")
 }
 
 /// Returns the panels of the metrics whose readings vary. The panel of the quoted metric is first and not folded.

@@ -61,7 +61,15 @@ pub fn parts(report: &Report<'_>, key: &str, arms: &[&Arm]) -> Vec<Part> {
     parts.push(Part::Chart(strips(report, key, &sides)));
     let several = sides.iter().any(|side| side.sample.readings.len() > 2);
     if several && sides.len() <= COLOURS {
-        parts.push(Part::Charts(vec![distribution(report, key, &sides), course(key, &sides)]));
+        let chart = format!("{}-distribution", what(key));
+        let title = "Share of readings at or below".to_owned();
+        let all: Vec<&Side<'_>> = sides.iter().collect();
+        let distribution = distribution(report, key, &sides, &all, (slug(&chart), title));
+        parts.push(Part::Charts(vec![distribution, course(key, &sides)]));
+    } else if several {
+        let note = "Share of readings at or below each value: each beside the reference, on one scale.";
+        parts.push(Part::Note(note.to_owned()));
+        parts.push(Part::Charts(distributions(report, key, &sides)));
     }
     let pairs = in_blocks(report, key, &sides, &judged);
     if !pairs.is_empty() {
@@ -175,11 +183,40 @@ fn strips(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
     }
 }
 
-/// Draws the cumulative distribution: the share of the readings at or below each value.
-fn distribution(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
-    let unit = unit(sides);
+/// Draws a distribution for each arm, beside that of its reference if it has one: too many curves in one chart cannot
+/// be told apart.
+fn distributions(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Vec<Chart> {
+    let chart = |side: &Side<'_>| {
+        let reference = report.judged_of(&side.arm.name, key).map(|judged| judged.reference.as_str());
+        let references = || report.judged.iter().filter(|judged| judged.metric == key);
+        if reference.is_none() && references().any(|judged| judged.reference == side.arm.name) {
+            return None;
+        }
+        let reference = sides.iter().find(|other| Some(other.arm.name.as_str()) == reference);
+        let pair: Vec<&Side<'_>> =
+            reference.into_iter().chain(sides.iter().filter(|one| one.place == side.place)).collect();
+        let chart = slug(&format!("{}-distribution-{}", what(key), side.name()));
+        let mut chart = distribution(report, key, sides, &pair, (chart, side.name()));
+        if let Drawn::Plot(plot) = &mut chart.drawn {
+            plot.small = true;
+        }
+        Some(chart)
+    };
+    sides.iter().filter_map(chart).collect()
+}
+
+/// Draws the cumulative distribution of some arms: the share of the readings at or below each value. The scale is that
+/// of all arms.
+fn distribution(
+    report: &Report<'_>,
+    key: &str,
+    all: &[Side<'_>],
+    sides: &[&Side<'_>],
+    (called, title): (String, String),
+) -> Chart {
+    let unit = unit(all);
     let (low, high) =
-        crate::show::chart::scale::window(sides.iter().flat_map(|side| side.sample.readings.iter().copied()));
+        crate::show::chart::scale::window(all.iter().flat_map(|side| side.sample.readings.iter().copied()));
     let mut beyond = 0;
     let layers = sides.iter().map(|side| {
         let each = side.sample.blocks.iter().zip(&side.sample.readings);
@@ -213,8 +250,8 @@ fn distribution(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
         more => format!("{more} readings are beyond the range that is shown."),
     };
     Chart {
-        name: slug(&format!("{}-distribution", what(key))),
-        title: "Share of readings at or below".to_owned(),
+        name: called,
+        title,
         note,
         label: medians.join("; "),
         drawn: Drawn::Plot(Plot {

@@ -17,11 +17,6 @@ pub struct Frame {
     pub parent: Option<usize>,
 }
 
-/// The group of boxes whose cost has increased.
-pub const MORE: &str = "+";
-/// The group of boxes whose cost has decreased.
-pub const LESS: &str = "-";
-
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;
 const ROW: f64 = 17.0;
@@ -29,39 +24,68 @@ const TOP: f64 = 34.0;
 /// The smallest width of a box that is drawn, in pixels. Narrower boxes are invisible, and numerous.
 const LEAST: f64 = 0.3;
 
-/// Draws the graph; `written` formats a cost. Callees are above their callers, so that the program itself is at the
-/// bottom.
-pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> String {
+/// Where the boxes of a graph are.
+pub struct Layout {
+    /// The boxes that are wide enough to be drawn, callers before what they call.
+    pub boxes: Vec<Placed>,
+    /// The total cost of each frame, including everything on top of it.
+    pub whole: Vec<f64>,
+    /// The cost of all frames together.
+    pub all: f64,
+}
+
+/// The place of a box.
+pub struct Placed {
+    /// The index of the frame.
+    pub frame: usize,
+    /// The left end, as a share of the width of the graph.
+    pub from: f64,
+    /// The width, as a share of the width of the graph.
+    pub wide: f64,
+    /// The number of boxes below.
+    pub level: usize,
+}
+
+/// Places the boxes whose share of the whole cost is at least `least`.
+pub fn layout(frames: &[Frame], least: f64) -> Layout {
     let whole = totals(frames);
-    let (mut depth, mut deepest) = (vec![0_usize; frames.len()], 0);
+    let mut level = vec![0_usize; frames.len()];
     for (index, frame) in frames.iter().enumerate() {
-        depth[index] = frame.parent.map_or(0, |parent| depth[parent] + 1);
+        level[index] = frame.parent.map_or(0, |parent| level[parent] + 1);
     }
     let all: f64 =
         frames.iter().zip(&whole).filter(|(f, _)| f.parent.is_none()).map(|(_, whole)| whole).sum();
-    let scale = if all > 0.0 { (WIDTH - 2.0 * MARGIN) / all } else { 0.0 };
     // The first child starts at the left end of its parent. The space to the right of the children is the parent's own
     // cost.
     let mut next: Vec<f64> = vec![0.0; frames.len()];
-    let (mut root, mut shown) = (MARGIN, Vec::new());
+    let (mut root, mut boxes) = (0.0, Vec::new());
     for index in by_size(frames, &whole) {
-        let width = whole[index] * scale;
+        let wide = if all > 0.0 { whole[index] / all } else { 0.0 };
         let cursor = match frames[index].parent {
             Some(parent) => &mut next[parent],
             None => &mut root,
         };
-        let x = *cursor;
-        *cursor += width;
-        next[index] = x;
-        if width >= LEAST {
-            deepest = deepest.max(depth[index]);
-            shown.push((index, x, width));
+        let from = *cursor;
+        *cursor += wide;
+        next[index] = from;
+        if wide >= least {
+            boxes.push(Placed { frame: index, from, wide, level: level[index] });
         }
     }
+    Layout { boxes, whole, all }
+}
+
+/// Draws the graph; `written` formats a cost. Callees are above their callers, so that the program itself is at the
+/// bottom.
+pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> String {
+    const ROOM: f64 = WIDTH - 2.0 * MARGIN;
+    let Layout { boxes, whole, all } = layout(frames, LEAST / ROOM);
+    let deepest = boxes.iter().map(|placed| placed.level).max().unwrap_or(0);
     let height = TOP + ROW * (deepest + 1) as f64 + MARGIN;
     let body = html! {
-        @for (index, x, width) in shown {
-            @let y = height - MARGIN - ROW * (depth[index] + 1) as f64;
+        @for Placed { frame: index, from, wide, level } in boxes {
+            @let (x, width) = (MARGIN + from * ROOM, wide * ROOM);
+            @let y = height - MARGIN - ROW * (level + 1) as f64;
             @let frame = &frames[index];
             @let label = plain_lines(&frame.label);
             @let name = cut(&label, width - 6.0);
@@ -70,7 +94,7 @@ pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> St
                     (label) ": " (written(whole[index])) " (" (share(whole[index] / all)) "), itself " (written(frame.own))
                 }
                 rect class="part" x=(format!("{x:.2}")) y=(y) width=(format!("{width:.2}")) height=(ROW - 1.0)
-                    fill=(fill(&frame.group)) {}
+                    fill=(colour(&frame.group)) {}
                 @if !name.is_empty() {
                     text x=(format!("{:.2}", x + 3.0)) y=(y + 12.0) { (name) }
                 }
@@ -79,14 +103,6 @@ pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> St
         }
     };
     picture(WIDTH as usize, height as usize, title, &body)
-}
-
-fn fill(group: &str) -> String {
-    match group {
-        MORE => "hsl(4 70% var(--lightness))".to_owned(),
-        LESS => "hsl(212 70% var(--lightness))".to_owned(),
-        group => colour(group),
-    }
 }
 
 /// Returns the total cost of each box, including everything on top of it.

@@ -17,6 +17,7 @@ pub mod nodes;
 pub mod output;
 pub mod page;
 pub mod ranking;
+pub mod scaling;
 pub mod sentence;
 pub mod svg;
 pub mod terminal;

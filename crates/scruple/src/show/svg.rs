@@ -27,11 +27,6 @@ pub(crate) fn picture(width: usize, height: usize, title: &str, body: &Markup) -
     picture.into_string() + "\n"
 }
 
-/// Escapes a text and removes its control characters, for pages that are concatenated from strings.
-pub(crate) fn escape(text: &str) -> String {
-    html! { (plain_lines(text)) }.into_string()
-}
-
 /// Returns the colour of a name. It is the same in every picture; a variable makes it light or dark.
 pub(crate) fn colour(name: &str) -> String {
     let hash =

@@ -219,6 +219,9 @@ fn numbers_of_threads_are_those_of_the_case_or_of_the_command_line() {
         1 threads         23.8 M/s     1.00 ×   efficiency 100 %
         2 threads         47.6 M/s     2.00 ×   efficiency 100 %   fairness 1.000
     ");
+    let against: Vec<String> = fake(&place, &[shared]).iter().map(|word| format!("'{word}'")).collect();
+    let both = bench(&place, &["--no-store", "--against", &against.join(" ")], &[shared]);
+    assert_eq!(both.stdout.matches("Scaling of ‘shared @").count(), 2, "{}", both.exchange());
     let list = bench(&place, &["--list", "--threads", "1,4"], &[shared, TWO]);
     assert_eq!(list.stdout, "shared ×1 threads\nshared ×4 threads\nzoo/bee\n");
 }

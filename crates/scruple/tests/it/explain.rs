@@ -1,5 +1,6 @@
 //! `scruple explain` on programs whose difference is known.
 
+use crate::pages;
 use crate::programs::has_valgrind;
 use crate::repository::Repository;
 use crate::support::{Answer, Place, at};
@@ -286,6 +287,11 @@ fn revisions_are_built_and_the_change_in_the_source_is_named() {
     assert!(!text.stderr.contains("is the same in both"), "{}", text.exchange());
     let page = place.read("page.html");
     assert!(page.contains("hash (+") && page.contains("<svg") && page.ends_with("</html>\n"), "{page}");
+    assert!(
+        page.contains("more instructions than A</span>") || page.contains("more instructions than A:"),
+        "{page}"
+    );
+    pages::all_is_well(&[place.file("page.html")]);
 }
 
 #[test]

@@ -109,7 +109,18 @@ fn pages_of_runs_are_well_at_every_width_in_light_and_dark() {
     let scan = ["--seed", "3", "-P", "n", "10", "90", "-D", "10", "-r", "18", "true {n}"];
     played(&place, &arms, &scan);
     let growth = page(&place, "growth.html", &[]);
-    all_is_well(&[commands, one, growth]);
+    let arms: Vec<(&str, Arm)> = sizes[..8]
+        .iter()
+        .zip(1..)
+        .map(|(name, n)| (name.as_str(), noisy_arm(1.0 / f64::from(n), n as u64, 0.01)))
+        .collect();
+    played(
+        &place,
+        &arms,
+        &["--seed", "4", "-L", "threads", "10,20,30,40,50,60,70,80", "-r", "18", "true {threads}"],
+    );
+    let threads = page(&place, "threads.html", &[]);
+    all_is_well(&[commands, one, growth, threads]);
 }
 
 #[test]

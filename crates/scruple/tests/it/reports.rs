@@ -189,11 +189,56 @@ fn a_scan_is_told_by_its_growth_and_every_size_is_drawn() {
     assert_eq!(place.play(&arms, &words).code, 0);
     let text = written(&place, &["-o", "page.md"], "page.md");
     let first = text.lines().next().expect("a line");
-    assert!(first.contains("Wall time is ") && first.contains("· n. Of 8 comparisons: "), "{first}");
+    assert!(
+        first.contains("Wall time is ")
+            && first.contains("· n. Of 8 comparisons with ‘true 1’ in wall time: "),
+        "{first}"
+    );
     let listed = place.run(["report", "--svg", "list", "--metrics", "time.wall,malloc.bytes"]).stdout;
     assert!(!listed.contains("malloc-bytes-growth"), "what never changes is not drawn: {listed}");
     let picture = written(&place, &["--svg", "wall-time-growth-n", "-o", "one.svg"], "one.svg");
     assert!(!picture.contains("class=\"over"), "{picture}");
+}
+
+#[test]
+fn scaling_over_threads_has_a_chart_with_the_ideal_and_a_table() {
+    let place = Place::new();
+    let arms: Vec<(&str, Arm)> =
+        [("true 1", 1.0), ("true 2", 0.5), ("true 4", 0.5)].map(|(name, cost)| (name, arm(cost, 1))).into();
+    assert_eq!(place.play(&arms, &["-L", "threads", "1,2,4", "-r", "18", "true {threads}"]).code, 0);
+    let text = written(&place, &["-o", "page.md"], "page.md");
+    assert!(text.contains("## Scaling over threads"), "{text}");
+    let row = |threads: u32| {
+        let start = format!("| {threads} | ");
+        let row =
+            text.lines().find(|line| line.starts_with(&start) && line.contains("/s")).unwrap_or_default();
+        row.split('|').map(|cell| cell.trim().to_owned()).skip(3).take(2).collect::<Vec<String>>()
+    };
+    assert_eq!(row(2), ["2.00 ×", "100 %"], "{text}");
+    assert_eq!(row(4), ["2.00 ×", "50 %"], "{text}");
+    assert!(
+        !text.contains("**Wall time by threads**"),
+        "the growth of what shrinks with threads is not drawn: {text}"
+    );
+    let picture = written(&place, &["--svg", "threads-true-threads", "-o", "one.svg"], "one.svg");
+    assert!(
+        picture.contains("4 threads: ") && picture.matches("path class=\"curve").count() == 2,
+        "{picture}"
+    );
+}
+
+#[test]
+fn of_eight_commands_each_distribution_stands_beside_that_of_the_reference() {
+    let place = Place::new();
+    let names: Vec<String> = (0..8).map(|n| format!("true {n}")).collect();
+    let arms: Vec<(&str, Arm)> =
+        names.iter().zip(1..).map(|(name, n)| (name.as_str(), noisy_arm(1.0, n, 0.05))).collect();
+    let words: Vec<&str> = ["-r", "18"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    assert_eq!(place.play(&arms, &words).code, 0);
+    let listed = place.run(["report", "--svg", "list"]).stdout;
+    assert_eq!(listed.matches("wall-time-distribution-true-").count(), 7, "{listed}");
+    let picture = written(&place, &["--svg", "wall-time-distribution-true-7", "-o", "one.svg"], "one.svg");
+    assert!(picture.contains("readings of true 0") && picture.contains("readings of true 7"), "{picture}");
 }
 
 #[test]

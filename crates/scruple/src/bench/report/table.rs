@@ -3,13 +3,13 @@
 use super::panel;
 use crate::show::align::{fit, on_points, wrap};
 use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN, preface};
-use crate::show::{Report, effect_text, sentence, title, verdict_words};
+use crate::show::{Report, effect_text, scaling, sentence, title, verdict_words};
 use scruple_core::judge::{Estimate, cases, headline};
 use scruple_core::metric::Quality;
 use scruple_core::protocol::Timing;
 use scruple_core::run::State;
 use scruple_core::stats::tare::Net;
-use scruple_core::subject::{Arm, Parameter, Role, Subject};
+use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, exact, quantity, share, times};
 use scruple_core::verdict::{Direction, Verdict};
 use std::collections::BTreeSet;
@@ -59,7 +59,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
         let _ = writeln!(out, "{}", wrap(&line, width));
     }
     out.push_str(&matrix);
-    out.push_str(&scaling(report, &rows));
+    out.push_str(&scaling_lines(report));
     out.push_str(&super::queues::text(report, width));
     crate::show::terminal::remarks(report, width, &mut out);
     out
@@ -435,43 +435,21 @@ fn versus_sentences(report: &Report<'_>) -> Vec<String> {
 }
 
 /// Writes throughput, speed-up and fairness of the cases that ran with several numbers of threads.
-fn scaling(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
-    let threads = |row: &CaseRow<'_>| match row.arm.params.get("threads") {
-        Some(Parameter::Number(n)) => Some(*n),
-        _ => None,
-    };
-    let family = |row: &CaseRow<'_>| row.arm.name.split(" ×").next().unwrap_or("").to_owned();
+fn scaling_lines(report: &Report<'_>) -> String {
     let mut out = String::new();
-    let mut done: Vec<String> = Vec::new();
-    for row in rows.iter().filter(|row| threads(row).is_some()) {
-        let name = family(row);
-        if done.contains(&name) {
-            continue;
-        }
-        let members: Vec<&CaseRow<'_>> =
-            rows.iter().filter(|other| threads(other).is_some() && family(other) == name).collect();
-        done.push(name.clone());
-        if members.len() < 2 {
-            continue;
-        }
-        let _ = writeln!(out, "Scaling of ‘{name}’:");
-        let base = members.iter().find(|row| threads(row) == Some(1.0)).unwrap_or(&members[0]);
-        let rate = |row: &CaseRow<'_>| row.raw.as_ref().map(|raw| 1e9 / raw.value);
-        for member in &members {
-            let (Some(n), Some(now), Some(first)) = (threads(member), rate(member), rate(base)) else {
-                continue;
-            };
-            let speedup = now / first;
-            let n_base = threads(base).unwrap_or(1.0);
-            let fairness = report
-                .estimate(member.arm, "threads.fairness")
-                .map_or(String::new(), |f| format!("   fairness {:.3}", f.value));
+    for one in scaling::of(report) {
+        let version = one.version.map_or(String::new(), |version| format!(" @{version}"));
+        let _ = writeln!(out, "Scaling of ‘{}{version}’:", one.name);
+        for step in &one.steps {
+            let fairness =
+                step.fairness.map_or(String::new(), |fairness| format!("   fairness {fairness:.3}"));
             let _ = writeln!(
                 out,
-                "  {n:>3} threads   {:>12}/s   {:>8}   efficiency {:>5}{fairness}",
-                quantity(now, &Unit::Count),
-                times(speedup),
-                share(speedup / (n / n_base))
+                "  {:>3} threads   {:>12}/s   {:>8}   efficiency {:>5}{fairness}",
+                step.threads,
+                quantity(step.rate, &Unit::Count),
+                times(step.speed_up),
+                share(step.efficiency)
             );
         }
     }

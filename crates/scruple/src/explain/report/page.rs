@@ -1,40 +1,172 @@
-//! Writes the explanation as a page: the text, and a flame graph of increases and decreases.
+//! Writes the explanation as a page: what differs, the functions that it comes from, and a flame graph of increases
+//! and decreases.
 
-use super::terminal;
+use super::{terminal, words};
+use crate::address::without_password;
 use crate::explain::findings::Findings;
+use crate::report::{self, capital};
 use crate::show::flame::{self, Frame};
-use crate::show::svg::escape;
-use scruple_core::explain::{Difference, differences};
+use crate::show::page::{
+    Cell, Chart, Drawn, Flame, Fold, Head, Page, Part, Section, Span, Stacked, Table, Tone, html, name,
+    sentence,
+};
+use scruple_core::explain::{Difference, Explanation, FunctionDifference, differences};
+use scruple_core::unit::share;
 use scruple_measure::calltree::Side;
-use std::fmt::Write as _;
 
-/// Writes the page, which loads no other files.
+/// The number of columns of preformatted text.
+const WIDTH: usize = 120;
+
+/// The smallest share of all differences that a box of the flame graph stands for.
+const LEAST: f64 = 0.002;
+
+/// Writes the page as HTML, with this many functions for each count.
 pub fn text(found: &Findings, rows: usize, first: &Side, second: &Side) -> String {
-    let plain = anstream::adapter::strip_str(&terminal::text(found, rows, 120)).to_string();
-    let mut out = String::new();
-    let title = format!("{} → {}", found.names[0], found.names[1]);
-    let _ = writeln!(
-        out,
-        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{}</title>\n<style>\n\
-         :root{{color-scheme:light dark}}body{{font:14px system-ui,sans-serif;max-width:1240px;margin:2em auto;padding:0 1em}}\n\
-         pre{{overflow-x:auto;font-size:12px}}svg{{max-width:100%;height:auto}}\n</style>\n<h1>{}</h1>\n<pre>{}</pre>",
-        escape(&title),
-        escape(&title),
-        escape(&plain)
-    );
-    let frames: Vec<Frame> = differences(&first.tree, &second.tree).into_iter().map(frame).collect();
-    let _ = writeln!(
-        out,
-        "<h2>What is more and what is less</h2>\n<p>Boxes are as wide as what differs in them and above them, whether more \
-         (red) or less (blue); so what B does no more can be seen as well. Callers are below.</p>\n{}</html>",
-        flame::svg("Differences of instructions by calling context", &frames, super::words::count)
-    );
-    out
+    html::text(&of(found, rows, &differences(&first.tree, &second.tree)))
 }
 
-fn frame(one: Difference) -> Frame {
-    let name = if one.name.is_empty() { "code without a name".to_owned() } else { one.name };
-    let label = format!("{name} ({})", super::words::signed(one.net));
-    let group = if one.net > 0.0 { flame::MORE } else { flame::LESS };
-    Frame { label, group: group.to_owned(), own: one.gross, parent: one.parent }
+fn of(found: &Findings, rows: usize, contexts: &[Difference]) -> Page {
+    let names = found.names.each_ref().map(|one| name(one));
+    let mut told = words::answer(found).into_iter();
+    let mut sections = vec![functions(found, found.main(), rows, Vec::new())];
+    sections.extend(found.script.iter().map(|script| {
+        let told = words::answer(script).iter().map(|line| Part::Words(sentence(line))).collect();
+        Section {
+            title: "Functions of the script".to_owned(),
+            ..functions(script, script.main(), rows, told)
+        }
+    }));
+    sections.extend(found.explanations[1..].iter().map(|explanation| {
+        let told = Some(words::whole(found, explanation)).into_iter().chain(words::cause(found, explanation));
+        let told = told.map(|line| Part::Words(sentence(&line))).collect();
+        let title = capital(&name(found.word(explanation.count)));
+        Section { title, ..functions(found, explanation, rows, told) }
+    }));
+    sections.extend(code(found));
+    sections.extend(flame(contexts));
+    sections.extend(again());
+    sections.retain(|section| !section.parts.is_empty());
+    Page {
+        title: format!("{} → {}", names[0], names[1]),
+        kind: vec!["Explanation".to_owned(), format!("A: {}", names[0]), format!("B: {}", names[1])],
+        verdict: vec![Span::new(sentence(&told.next().unwrap_or_default()), tone(found.main().delta()))],
+        notes: told.map(|line| sentence(&line)).collect(),
+        warnings: words::remarks(found).iter().map(|remark| sentence(remark)).collect(),
+        sections,
+    }
+}
+
+fn tone(delta: f64) -> Tone {
+    match delta.round() {
+        0.0 => Tone::Same,
+        more if more > 0.0 => Tone::Worse,
+        _ => Tone::Better,
+    }
+}
+
+/// Makes the table of the functions that a difference comes from, below these parts.
+fn functions(found: &Findings, explanation: &Explanation, most: usize, mut parts: Vec<Part>) -> Section {
+    let telling: Vec<&FunctionDifference> = found.telling(explanation).take(most).collect();
+    let delta = explanation.delta();
+    let mut rows: Vec<Vec<Cell>> = telling
+        .iter()
+        .map(|row| {
+            let part = if delta.round() == 0.0 { String::new() } else { share(row.delta / delta) };
+            vec![
+                Cell::text(name(&words::function(row))),
+                Cell::toned(words::signed(row.delta), tone(row.delta)),
+                Cell::text(part),
+                Cell::text(words::code(row)),
+                Cell::text(causes(found, explanation, row)),
+            ]
+        })
+        .collect();
+    let rest = delta.round() - telling.iter().map(|row| row.delta.round()).sum::<f64>();
+    if !rows.is_empty() {
+        let sum = |called: &str, value: f64| {
+            let mut cells = vec![Cell::text(called), Cell::text(words::signed(value))];
+            cells.resize(5, Cell::default());
+            cells
+        };
+        rows.extend((rest != 0.0).then(|| sum("all other functions", rest)));
+        rows.push(sum("together", delta));
+        let mut head = vec![Head::text("Function")];
+        head.extend(["Difference", "Share"].map(Head::number));
+        head.extend(["Code", "What differs"].map(Head::text));
+        let label = format!("Functions by their difference in {}", name(found.word(explanation.count)));
+        parts.push(Part::Table(Table { label, head, rows, stacks: true, ..Table::default() }));
+    }
+    Section { title: "Functions".to_owned(), folded: None, parts }
+}
+
+/// Writes what differs within a function, and which change of the source touches it.
+fn causes(found: &Findings, explanation: &Explanation, row: &FunctionDifference) -> String {
+    let least = row.delta.abs() / 20.0;
+    let telling = row.parts.iter().filter(|part| part.delta.abs() >= least).take(3);
+    let mut told: Vec<String> =
+        telling.map(|part| format!("{}: {}", words::signed(part.delta), words::tell(row, part))).collect();
+    let hunk = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
+    told.extend(hunk.map(|(_, hunk)| format!("changed at {} {}", hunk.place(), hunk.context)));
+    sentence(told.join("; ").trim())
+}
+
+/// Makes the section of lines and machine code, if the user requested them.
+fn code(found: &Findings) -> Option<Section> {
+    let text = terminal::code(found.code.as_ref()?, WIDTH);
+    let plain = anstream::adapter::strip_str(&text).to_string();
+    let parts = vec![Part::Fold(Fold {
+        summary: "How often each line and instruction was executed".to_owned(),
+        parts: vec![Part::Code(plain)],
+    })];
+    Some(Section { title: "Lines and machine code".to_owned(), folded: None, parts })
+}
+
+/// Makes the section with the command that repeats the explanation.
+fn again() -> Option<Section> {
+    let words: Vec<String> = std::env::args().skip(1).map(|word| without_password(&word)).collect();
+    let command = shell_words::join(["scruple"].into_iter().chain(words.iter().map(String::as_str)));
+    (!words.is_empty()).then(|| Section {
+        title: report::AGAIN.to_owned(),
+        folded: None,
+        parts: vec![Part::Code(report::code(&command))],
+    })
+}
+
+fn flame(contexts: &[Difference]) -> Option<Section> {
+    let called = |one: &Difference| match one.name.as_str() {
+        "" => "code without a name".to_owned(),
+        called => name(called),
+    };
+    let frames: Vec<Frame> = contexts
+        .iter()
+        .map(|one| Frame { label: String::new(), group: String::new(), own: one.gross, parent: one.parent })
+        .collect();
+    let layout = flame::layout(&frames, LEAST);
+    let boxes: Vec<Stacked> = layout
+        .boxes
+        .iter()
+        .map(|placed| {
+            let one = &contexts[placed.frame];
+            Stacked {
+                from: placed.from,
+                wide: placed.wide,
+                level: placed.level,
+                name: format!("{} ({})", called(one), words::signed(one.net)),
+                about: format!("{} of all differences", share(placed.wide)),
+                tone: tone(one.net),
+            }
+        })
+        .collect();
+    let label = boxes.iter().take(12).map(|one| one.name.as_str()).collect::<Vec<_>>().join("; ");
+    let chart = Chart {
+        name: "contexts".to_owned(),
+        title: "Differences of instructions by calling context".to_owned(),
+        note: "A box is as wide as the differences in it and above it, increases (red) and decreases (green) added up; \
+               the number is the increase less the decrease. Callers are below."
+            .to_owned(),
+        label,
+        drawn: Drawn::Flame(Flame { boxes }),
+    };
+    let title = "What is more and what is less".to_owned();
+    (!layout.boxes.is_empty()).then(|| Section { title, folded: None, parts: vec![Part::Chart(chart)] })
 }

@@ -24,14 +24,7 @@ pub fn text(found: &Findings, rows: usize, width: usize) -> String {
         let _ = if index == 0 { writeln!(out, "{BOLD}{line}{BOLD:#}") } else { writeln!(out, "{line}") };
     }
     table(found, found.main(), rows, width, &mut out);
-    if let Some(code) = &found.code {
-        lines(code, width, &mut out);
-        instructions(code, width, &mut out);
-        core(code, width, &mut out);
-        for lacking in &code.lacking {
-            let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(lacking, width));
-        }
-    }
+    out.extend(found.code.iter().map(|view| code(view, width)));
     if let Some(script) = &found.script {
         out.push('\n');
         for line in words::answer(script) {
@@ -54,6 +47,18 @@ pub fn text(found: &Findings, rows: usize, width: usize) -> String {
     }
     for remark in remarks {
         let _ = writeln!(out, "{}", wrap(&format!("! {remark}"), width));
+    }
+    out
+}
+
+/// Writes the detailed view of a function.
+pub(super) fn code(code: &CodeView, width: usize) -> String {
+    let mut out = String::new();
+    lines(code, width, &mut out);
+    instructions(code, width, &mut out);
+    core(code, width, &mut out);
+    for lacking in &code.lacking {
+        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(lacking, width));
     }
     out
 }

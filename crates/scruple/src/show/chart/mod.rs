@@ -4,6 +4,7 @@
 //! keep their size at every width without a script. Only curves are stretched, in an inner picture whose strokes keep
 //! their width.
 
+pub mod flame;
 pub mod frame;
 pub mod heat;
 pub mod plot;
@@ -23,6 +24,7 @@ pub(crate) fn draw(chart: &Chart, tooltips: bool) -> Markup {
         Drawn::Rows(rows) => rows::draw(rows, &chart.label, tooltips),
         Drawn::Plot(plot) => plot::draw(plot, &chart.label, tooltips),
         Drawn::Heat(heat) => heat::draw(heat, &chart.label),
+        Drawn::Flame(flame) => flame::draw(flame, &chart.label),
     }
 }
 
@@ -31,7 +33,7 @@ pub(crate) fn marks(chart: &Chart) -> usize {
     match &chart.drawn {
         Drawn::Rows(rows) => rows.rows.iter().map(|row| row.dots.len()).sum(),
         Drawn::Plot(plot) => plot.layers.iter().map(plot::marks).sum(),
-        Drawn::Heat(_) => 0,
+        Drawn::Heat(_) | Drawn::Flame(_) => 0,
     }
 }
 
@@ -47,6 +49,7 @@ pub(crate) fn picture<'a>(charts: impl IntoIterator<Item = &'a Chart>) -> String
             Drawn::Rows(rows) => rows::picture(rows),
             Drawn::Plot(plot) => plot::picture(plot),
             Drawn::Heat(heat) => heat::picture(heat),
+            Drawn::Flame(flame) => flame::picture(flame),
         };
         labels.push(chart.label.as_str());
         drawn.push((chart, height, tall, body));

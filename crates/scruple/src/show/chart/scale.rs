@@ -81,6 +81,10 @@ impl<'a> Ruler<'a> {
             Scale::Nines => self.nines(high),
         };
         ticks.dedup_by(|one, other| one.text == other.text);
+        // A scale takes two labels, on a narrow screen too.
+        if ticks.iter().filter(|tick| !tick.minor).count() < 2 {
+            ticks.iter_mut().for_each(|tick| tick.minor = false);
+        }
         ticks
     }
 

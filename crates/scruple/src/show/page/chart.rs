@@ -28,6 +28,8 @@ pub enum Drawn {
     Plot(Plot),
     /// Counts in fields over two axes, shown by shades.
     Heat(Heat),
+    /// Boxes above each other, each as wide as its share: a flame graph.
+    Flame(Flame),
 }
 
 /// The scale of an axis.
@@ -209,6 +211,30 @@ pub struct Field {
     pub up: (f64, f64),
     /// The count in the field.
     pub count: f64,
+}
+
+/// A flame graph: a box stands on that of its caller.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Flame {
+    /// The boxes, callers before what they call.
+    pub boxes: Vec<Stacked>,
+}
+
+/// A box of a flame graph.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Stacked {
+    /// The left end of the box, as a share of the whole width.
+    pub from: f64,
+    /// The width of the box, as a share of the whole width.
+    pub wide: f64,
+    /// The number of boxes below the box.
+    pub level: usize,
+    /// The name of the box.
+    pub name: String,
+    /// A description of the box, in addition to its name.
+    pub about: String,
+    /// Whether the box stands for an increase or a decrease.
+    pub tone: super::Tone,
 }
 
 impl Heat {

@@ -54,6 +54,12 @@ fn rows(chart: &Chart, out: &mut String) {
                 line("", "field", Some(field.across.0), Some(field.count), up, true);
             }
         }
+        Drawn::Flame(flame) => {
+            for one in &flame.boxes {
+                let ends = (Some(one.from), Some(one.from + one.wide));
+                line(&one.name, "box", None, Some(one.level as f64), ends, true);
+            }
+        }
         Drawn::Plot(plot) => {
             for layer in &plot.layers {
                 for point in layer.pieces.iter().flatten() {

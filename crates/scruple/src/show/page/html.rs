@@ -179,6 +179,11 @@ fn table_of(table: &Table) -> Markup {
     }
 }
 
+/// Whether a text in a column of numbers is so long that it may have several lines: it is no number but a reason.
+fn is_long(text: &str) -> bool {
+    text.chars().count() > 32
+}
+
 fn cell_of(table: &Table, place: usize, cell: &Cell) -> Markup {
     let head = table.head.get(place);
     let number = head.is_some_and(|head| head.number);
@@ -192,14 +197,22 @@ fn cell_of(table: &Table, place: usize, cell: &Cell) -> Markup {
             None => span class={ "v " (tone(cell.tone)) } { (value) },
         }
         @if !cell.course.is_empty() { (chart::small::line(&cell.course)) }
-        @if let Some(tail) = &cell.tail { " " span class={ "e " (tone(tail.tone)) } { (typeset(&tail.text)) } }
+        @if let Some(tail) = &cell.tail {
+            @let long = if is_long(&tail.text) { " long" } else { "" };
+            " " span class={ "e " (tone(tail.tone)) (long) } { (typeset(&tail.text)) }
+        }
     };
     html! {
         @if place == 0 {
             th scope="row" role=[said.then_some("rowheader")] class=[number.then_some("n")] { (text) }
         } @else {
             @let empty = cell.text.is_empty() && cell.tail.is_none() && cell.course.is_empty();
-            @let class = match (number, empty) { (_, true) => Some("none"), (true, false) => Some("n"), _ => None };
+            @let class = match (number, empty) {
+                (_, true) => Some("none"),
+                (true, false) if is_long(&cell.text) => Some("n long"),
+                (true, false) => Some("n"),
+                _ => None,
+            };
             td role=[said.then_some("cell")] class=[class] {
                 @if let (true, Some(head)) = (table.stacks, head) {
                     span.who aria-hidden="true" {

@@ -10,7 +10,8 @@ pub mod terminal;
 pub mod typeset;
 
 pub use chart::{
-    Axis, Chart, Dot, Drawn, Event, Field, Heat, Layer, Place, Plot, Point, Row, Rows, Scale, Shade, Shape,
+    Axis, Chart, Dot, Drawn, Event, Field, Flame, Heat, Layer, Place, Plot, Point, Row, Rows, Scale, Shade,
+    Shape, Stacked,
 };
 
 use super::export::Formats;

@@ -22,6 +22,7 @@ pub(crate) fn charts(page: &Page, width: usize) -> String {
             Drawn::Rows(rows) => rows_of(rows, width, &mut out),
             Drawn::Plot(plot) => plot_of(plot, width, &mut out),
             Drawn::Heat(heat) => heat_of(heat, width, &mut out),
+            Drawn::Flame(_) => out.push_str(&wrap(&chart.label, width)),
         }
         out.push('\n');
     }

@@ -1,0 +1,152 @@
+//! Draws how throughput grows with the number of threads, beside that of an ideal program.
+
+use crate::show::Report;
+use crate::show::page::chart::slug;
+use crate::show::page::{
+    Axis, Cell, Chart, Drawn, Head, Layer, Part, Place, Plot, Point, Scale, Section, Shape, Span, Table,
+    Tone, name,
+};
+use crate::show::scaling::{self, Scaling, Step};
+use scruple_core::unit::{Unit, quantity, share, times};
+
+/// The largest number of charts. The table has every subject.
+const MOST_CHARTS: usize = 12;
+
+/// The ratio of the most threads to the fewest from which on both axes are logarithmic.
+const WIDE: f64 = 8.0;
+
+/// Makes the section with a chart for each subject and a table of all, if any ran with several numbers of threads.
+pub fn section(report: &Report<'_>) -> Option<Section> {
+    let found = scaling::of(report);
+    if found.is_empty() {
+        return None;
+    }
+    let mut names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
+    names.dedup();
+    let versions_of = |name: &str| -> Vec<&Scaling> { found.iter().filter(|one| one.name == name).collect() };
+    let charts: Vec<Chart> = names
+        .iter()
+        .take(MOST_CHARTS)
+        .filter_map(|name| chart(&versions_of(name), names.len() > 1))
+        .collect();
+    let mut note = "Ideal: the throughput with the fewest threads, times the number of threads.".to_owned();
+    let cores = report.run.provenance.cores;
+    let most = found.iter().flat_map(|one| &one.steps).map(|step| step.threads).fold(0.0, f64::max);
+    if cores > 0 && most > f64::from(cores) {
+        let s = if cores == 1 { "" } else { "s" };
+        note.push_str(&format!(" The machine has {cores} core{s}, which more threads have to share."));
+    }
+    if names.len() > MOST_CHARTS {
+        note.push_str(&format!(" {} more subjects are only in the table.", names.len() - MOST_CHARTS));
+    }
+    let parts = vec![Part::Note(note), Part::Charts(charts), Part::Table(table(&found, names.len() > 1))];
+    Some(Section { title: "Scaling over threads".to_owned(), folded: None, parts })
+}
+
+fn chart(versions: &[&Scaling], small: bool) -> Option<Chart> {
+    let first = versions.first()?;
+    let (fewest, most) = (first.steps.first()?.threads, first.steps.last()?.threads);
+    let scale = if fewest > 0.0 && most / fewest >= WIDE { Scale::Log } else { Scale::Linear };
+    let called = |one: &Scaling, what: &str| match &one.version {
+        Some(version) => format!("{what} @{}", name(version)),
+        None => what.to_owned(),
+    };
+    let mut layers = Vec::new();
+    for (arm, one) in versions.iter().enumerate() {
+        let band = one.steps.iter().filter_map(|step| {
+            let (low, high) = step.interval?;
+            Some(Point { low: Some(low), ..Point::at(step.threads, high) })
+        });
+        let layer = |name: String, shape, points| Layer { arm, name, shape, pieces: vec![points] };
+        layers.push(layer(String::new(), Shape::Area, band.collect()));
+        let measured = one.steps.iter().map(|step| Point::at(step.threads, step.rate)).collect();
+        layers.push(layer(called(one, "measured"), Shape::Course, measured));
+    }
+    layers.push(Layer {
+        arm: versions.len(),
+        name: if versions.len() > 1 { called(first, "ideal") } else { "ideal".to_owned() },
+        shape: Shape::Line,
+        pieces: vec![first.steps.iter().map(|step| Point::at(step.threads, step.ideal())).collect()],
+    });
+    let told = versions.iter().flat_map(|one| {
+        one.steps.iter().map(|step| {
+            format!(
+                "{}: {} ({})",
+                called(one, &of_threads(step)),
+                per_second(step.rate),
+                times(step.speed_up)
+            )
+        })
+    });
+    let x = Axis {
+        places: first
+            .steps
+            .iter()
+            .map(|step| Place {
+                at: step.threads,
+                name: quantity(step.threads, &Unit::Count),
+                about: if step.threads == 1.0 { "thread" } else { "threads" }.to_owned(),
+                event: None,
+            })
+            .collect(),
+        ..Axis::new("threads", Unit::Count, scale.clone())
+    };
+    Some(Chart {
+        name: slug(&format!("threads-{}", name(&first.name))),
+        title: format!("‘{}’ per second, by threads", name(&first.name)),
+        note: String::new(),
+        label: told.collect::<Vec<_>>().join("; "),
+        drawn: Drawn::Plot(Plot {
+            x,
+            y: Axis::new("per second", Unit::Count, scale.clone()),
+            shade: None,
+            column: None,
+            zero: (scale == Scale::Linear).then_some(0.0),
+            layers,
+            small,
+        }),
+    })
+}
+
+fn of_threads(step: &Step) -> String {
+    format!("{} thread{}", quantity(step.threads, &Unit::Count), if step.threads == 1.0 { "" } else { "s" })
+}
+
+fn per_second(rate: f64) -> String {
+    format!("{}/s", quantity(rate, &Unit::Count))
+}
+
+fn table(found: &[Scaling], named: bool) -> Table {
+    let versions = found.iter().any(|one| one.version.is_some());
+    let fair = found.iter().flat_map(|one| &one.steps).any(|step| step.fairness.is_some());
+    let mut head = Vec::new();
+    head.extend(named.then(|| Head::text("Subject")));
+    head.extend(versions.then(|| Head::text("Version")));
+    head.extend(["Threads", "Throughput", "Speed-up", "Efficiency"].map(Head::number));
+    head.extend(fair.then(|| Head::number("Fairness")));
+    let row = |one: &Scaling, step: &Step| {
+        let interval = step
+            .interval
+            .map_or(String::new(), |(low, high)| format!("[{}, {}]", per_second(low), per_second(high)));
+        let mut cells = Vec::new();
+        cells.extend(named.then(|| Cell::text(name(&one.name))));
+        cells.extend(versions.then(|| Cell::text(one.version.as_deref().map(name).unwrap_or_default())));
+        cells.push(Cell::text(quantity(step.threads, &Unit::Count)));
+        cells.push(Cell { tail: Some(Span::new(interval, Tone::Same)), ..Cell::text(per_second(step.rate)) });
+        cells.push(Cell::text(times(step.speed_up)));
+        cells.push(Cell::text(share(step.efficiency)));
+        cells.extend(
+            fair.then(|| {
+                Cell::text(step.fairness.map_or("–".to_owned(), |fairness| format!("{fairness:.3}")))
+            }),
+        );
+        cells
+    };
+    Table {
+        label: "Throughput by the number of threads".to_owned(),
+        head,
+        rows: found.iter().flat_map(|one| one.steps.iter().map(|step| row(one, step))).collect(),
+        stacks: true,
+        ..Table::default()
+    }
+}
