@@ -2,7 +2,7 @@
 """Which changes a gate detects: a small program in its own repository, whose merge base is compared with changes of
 known cost. Every change is checked repeatedly, each time as a new commit on a new branch. Prints Markdown.
 
-    python3 bench/gate/run.py --scruple target/release/scruple [--quiet N] [--changed N] [--busy N]
+    python3 bench/gate/run.py --scruple target/release/scruple [--times N] [--busy N]
 
 With --gates FILE each gate is written down there, and those written down count: the work can be done in pieces.
 """
@@ -60,7 +60,6 @@ CHANGES = {
     "3 % more work, time decides": ({"ROUNDS": "103"}, 1),
     "other code, time decides": ({"EXTRA": "all == 1u"}, 0),
 }
-QUIET = ["documents", "a comment", "other code of the same cost", "other code, time decides"]
 OF_TIME = ["--gate", "time.cpu", "--margin", "1%", "--budget", "40s"]
 
 
@@ -124,8 +123,7 @@ def named(found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scruple", required=True, type=lambda text: pathlib.Path(text).resolve())
-    parser.add_argument("--quiet", type=int, default=50, help="gates of each change that costs nothing")
-    parser.add_argument("--changed", type=int, default=10, help="gates of each change that costs something")
+    parser.add_argument("--times", type=int, default=50, help="gates of each change")
     parser.add_argument("--busy", type=int, default=os.cpu_count(), help="processes that keep the machine busy")
     parser.add_argument("--only", help="one of the changes")
     parser.add_argument("--gates", type=pathlib.Path, help="a file of the gates so far, which is continued")
@@ -151,8 +149,7 @@ def run(args):
         folder = place / "repo"
         repository(folder)
         for name in CHANGES if not args.only else [args.only]:
-            wanted = args.quiet if name in QUIET else args.changed
-            while sum(one["change"] == name for one in gates) < wanted and time.monotonic() < until:
+            while sum(one["change"] == name for one in gates) < args.times and time.monotonic() < until:
                 code, took, found = once(args.scruple, folder, place, name, len(gates) + 1)
                 metrics, places = named(found)
                 gates.append({"change": name, "code": code, "seconds": took, "load": os.getloadavg()[0],
