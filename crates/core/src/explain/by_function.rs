@@ -14,6 +14,8 @@ pub struct Explanation {
     pub count: Count,
     /// The total cost of the first and of the second program.
     pub totals: (f64, f64),
+    /// The size up to which the difference of the totals may be variation from run to run; 0 where the programs repeat.
+    pub spread: f64,
     /// The functions in which the difference originates, the most likely first. Their differences add up to the whole.
     pub rows: Vec<FunctionDifference>,
 }
@@ -109,6 +111,17 @@ impl Explanation {
         self.totals.1 - self.totals.0
     }
 
+    /// Whether the difference of the totals may be variation from run to run.
+    pub fn is_within_spread(&self) -> bool {
+        self.spread > 0.0 && self.delta().abs() <= self.spread
+    }
+
+    /// A row's share of the whole difference; `None` if there is none, or if it may be variation from run to run.
+    pub fn share_of(&self, row: &FunctionDifference) -> Option<f64> {
+        let delta = self.delta();
+        (delta.round() != 0.0 && !self.is_within_spread()).then(|| row.delta / delta)
+    }
+
     /// Orders the rows: functions with changed code first, if their differences matter, then the others; rows whose
     /// difference may be chance last. Within each group the largest difference is first.
     pub fn rank(&mut self) {
@@ -163,7 +176,7 @@ pub fn explain(first: &Tree, second: &Tree, matched: &Matched, code: &Code<'_>, 
     }
     let rows = grouped.into_values().map(|pieces| row(&pieces, keys, &sums));
     let totals = (first.total(count) as f64, second.total(count) as f64);
-    let mut explanation = Explanation { count, totals, rows: rows.collect() };
+    let mut explanation = Explanation { count, totals, spread: 0.0, rows: rows.collect() };
     explanation.rank();
     explanation
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 /// the largest deviation of a few runs, and there are many rows.
 const FACTOR: f64 = 3.0;
 
-/// The mean of the explanations of pairs of runs, with the spread of each row; `None` without pairs. The spread is
+/// The mean of the explanations of pairs of runs, with the spread of the totals and of each row; `None` without pairs. The spread is
 /// [`FACTOR`] times the largest of the deviations of pairs from their mean and of the differences `within` one program.
 pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explanation> {
     let runs = pairs.len() as f64;
@@ -24,6 +24,8 @@ pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explan
         let most = alone.entry(id(row)).or_default();
         *most = most.max(row.delta.abs());
     }
+    let delta = totals.1 - totals.0;
+    let of_pairs = pairs.iter().map(|pair| (pair.delta() - delta).abs()).fold(0.0, f64::max);
     let whole = within.iter().map(|one| one.delta().abs()).fold(0.0, f64::max);
     let mut rows: HashMap<Id, super::FunctionDifference> = HashMap::new();
     let count = pairs.first()?.count;
@@ -42,7 +44,12 @@ pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explan
         row.spread = FACTOR * most;
         row
     };
-    let mut explanation = Explanation { count, totals, rows: rows.into_iter().map(settle).collect() };
+    let mut explanation = Explanation {
+        count,
+        totals,
+        spread: FACTOR * whole.max(of_pairs),
+        rows: rows.into_iter().map(settle).collect(),
+    };
     explanation.rank();
     Some(explanation)
 }

@@ -67,7 +67,7 @@ impl Side {
 
     /// Whether GHC compiled a part of the program.
     pub fn is_haskell(&self) -> bool {
-        self.tree.functions.iter().any(|function| function.trampoline)
+        self.tree.functions.iter().any(|function| function.trampoline && !function.shown.is_empty())
     }
 
     /// The share of instructions in Haskell functions of which only the module is known.

@@ -80,12 +80,11 @@ fn keep(
 /// Returns the rows of an explanation as a report shows them.
 fn rows(found: &Findings) -> Vec<ExplainedRow> {
     let explanation = found.main();
-    let delta = explanation.delta();
     let row = |row: &FunctionDifference| {
         let touching = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
         ExplainedRow {
             difference: words::signed(row.delta),
-            share: if delta.round() == 0.0 { String::new() } else { share(row.delta / delta) },
+            share: explanation.share_of(row).map_or(String::new(), share),
             code: words::code(row).to_owned(),
             function: words::function(row),
             what: row.parts.first().map_or(String::new(), |part| words::tell(row, part)),

@@ -194,6 +194,7 @@ fn by_chance(explanation: &mut Explanation) {
         let samples = (row.own.0 + row.own.1) as f64 + come_or_gone.map(|part| part.delta.abs()).sum::<f64>();
         row.spread = row.spread.max(DEVIATIONS * samples.sqrt());
     }
+    explanation.spread = DEVIATIONS * (explanation.totals.0 + explanation.totals.1).sqrt();
     explanation.rank();
 }
 

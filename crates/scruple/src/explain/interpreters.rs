@@ -1,8 +1,7 @@
 //! Recognizes interpreters, which run programs in their own languages. The functions that are counted are not those of
 //! the script.
 
-use super::script::WORD;
-use scruple_measure::calltree::Side;
+use scruple_measure::calltree::{Language, Side};
 use std::collections::HashMap;
 
 /// The beginning of the file name of each interpreter, and the tool that reports the functions of its scripts.
@@ -28,13 +27,23 @@ pub fn remark(side: &Side, counted: bool) -> Option<String> {
     Some(match counted {
         true => format!(
             "{word} runs programs in its own language: the functions in the first table are the interpreter’s own; those \
-             of the script are in the table of {WORD}"
+             of the script are in the table of {}",
+            language(side).map_or("the script", Language::word)
         ),
         false => format!(
             "{word} runs programs in its own language: functions here are the interpreter’s own, counted exactly; which \
              functions of the script they ran for, they do not tell, but {tool} does"
         ),
     })
+}
+
+/// Returns the language whose functions the interpreter of a program can count.
+pub fn language(side: &Side) -> Option<Language> {
+    match of(side)? {
+        "python" => Some(Language::Python),
+        "node" => Some(Language::JavaScript),
+        _ => None,
+    }
 }
 
 /// Returns the interpreter that executed most of the instructions, by the beginning of its file's name.

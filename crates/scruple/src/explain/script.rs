@@ -1,4 +1,4 @@
-//! Counts what programs in Python execute by their own functions, where both sides run in Python.
+//! Counts what programs execute by functions of their own, where the interpreter of both sides can count that.
 
 use super::counted_runs::{Both, Effort, Gathered, repeats};
 use super::interpreters;
@@ -6,32 +6,28 @@ use crate::fault::Fault;
 use crate::inspect::launch::{ended, failure};
 use crate::profile::read::Kind;
 use scruple_core::metric::Pass;
-use scruple_measure::calltree::{PythonCounts, PythonSession, Side};
+use scruple_measure::calltree::{Language, ScriptCounts, ScriptSession, Side};
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::launch::Ending;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The name of what is counted.
-pub const WORD: &str = "bytecode instructions of Python";
-
-/// Counts both sides by functions of Python. Returns `None` if one is no program in Python, or a sentence that says why
-/// nothing was counted.
+/// Counts both sides by functions of their language. Returns `None` if they are not both programs in one language that can be
+/// counted, or a sentence that says why nothing was counted.
 pub fn gather(
     both: &mut Both<'_>,
     under_call_tree: [&Side; 2],
     work: &Path,
     effort: &Effort,
 ) -> Result<Option<Result<Gathered, String>>, Fault> {
-    if !under_call_tree.into_iter().all(|side| interpreters::of(side) == Some("python")) {
-        return Ok(None);
-    }
+    let [first, second] = under_call_tree.map(interpreters::language);
+    let Some(language) = first.filter(|_| first == second) else { return Ok(None) };
     let mut remarks = BTreeSet::new();
     let mut sides = [Vec::new(), Vec::new()];
     let mut wanted = 2;
     while sides[1].len() < wanted {
-        let run = both.run(|_, commands, job, _| counted(job, commands, work, effort.strict))?;
+        let run = both.run(|_, commands, job, _| counted(language, job, commands, work, effort.strict))?;
         for (which, counts) in run.into_iter().enumerate() {
             let job = both.jobs[which];
             let counts = match counts {
@@ -40,9 +36,8 @@ pub fn gather(
             };
             if counts.processes == 0 {
                 return Ok(Some(Err(format!(
-                    "the functions of the script cannot be counted: ‘{}’ did not import the module that counts, for which \
-                     Python 3.7 or later has to read PYTHONPATH and import `site` (without -E, -I and -S)",
-                    job.name
+                    "the functions of the script cannot be counted: {}",
+                    not_counted(language, &job.name)
                 ))));
             }
             if counts.lost > 0 {
@@ -64,20 +59,44 @@ pub fn gather(
             wanted = effort.runs as usize;
         }
     }
-    let kind = Kind { word: Some(WORD.to_owned()), has_heap: false, ..Kind::counted("Python") };
+    if !language.has_contexts() {
+        remarks.insert(format!(
+            "of functions in {} only the number of calls is known, not the callers: a difference stands at the function that \
+             shows it, which need not be the one that causes it",
+            language.name()
+        ));
+    }
+    let has_contexts = language.has_contexts();
+    let word = Some(language.word().to_owned());
+    let kind = Kind { word, has_heap: false, has_contexts, ..Kind::counted(language.name()) };
     let remarks = remarks.into_iter().collect();
     let times = [Vec::new(), Vec::new()];
     Ok(Some(Ok(Gathered { sides, totals_repeat: false, times, remarks, kind, script: None })))
 }
 
+/// Why no process of a program counted.
+fn not_counted(language: Language, name: &str) -> String {
+    match language {
+        Language::Python => format!(
+            "‘{name}’ did not import the module that counts, for which Python 3.7 or later has to read PYTHONPATH and import \
+             `site` (without -E, -I and -S)"
+        ),
+        Language::JavaScript => format!(
+            "‘{name}’ wrote no coverage of V8, which Node 12 or later does when it ends by itself, not by a signal, and \
+             runs code of files"
+        ),
+    }
+}
+
 /// Runs a program once, counting itself.
 fn counted(
+    language: Language,
     job: &Job,
     commands: &mut Commands,
     work: &Path,
     strict: bool,
-) -> Result<Result<PythonCounts, String>, Fault> {
-    let session = PythonSession::start(work)
+) -> Result<Result<ScriptCounts, String>, Fault> {
+    let session = ScriptSession::start(language, work)
         .map_err(|error| Fault::internal(format!("cannot write to ‘{}’: {error}", work.display())))?;
     let set = |name: &str| job.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
     let given = |name: &str| -> Option<OsString> { set(name).or_else(|| std::env::var_os(name)) };
@@ -86,11 +105,11 @@ fn counted(
     let weighed = commands.weigh(&job, Pass::Timing, 0, 0);
     let unknown = |why: String| Ok(Err(format!("the functions of the script are not known: {why}")));
     if weighed.as_ref().is_ok_and(|weighing| weighing.ending == Ending::TimedOut) {
-        return unknown(format!("‘{}’ exceeded its time limit while Python counted", job.name));
+        return unknown(format!("‘{}’ exceeded its time limit while {} counted", job.name, language.name()));
     }
     let weighing = ended(&job, weighed)?;
     if let Some(fault) = failure(&job, &weighing).filter(|_| strict) {
-        return unknown(format!("{} while Python counted", fault.message));
+        return unknown(format!("{} while {} counted", fault.message, language.name()));
     }
     Ok(session.read().map_err(|why| format!("the functions of the script are not known: {why}")))
 }

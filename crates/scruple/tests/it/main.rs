@@ -17,7 +17,7 @@ mod calls;
 mod documents;
 mod explain;
 mod explain_haskell;
-mod explain_python;
+mod explain_scripts;
 mod explain_sources;
 mod formats;
 mod launches;

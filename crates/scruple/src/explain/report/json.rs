@@ -49,6 +49,7 @@ struct CountedDifference<'a> {
     a: f64,
     b: f64,
     difference: f64,
+    spread: f64,
     gross: f64,
     rows: Vec<ToldFunction<'a>>,
 }
@@ -115,6 +116,7 @@ fn count<'a>(found: &'a Findings, explanation: &'a Explanation) -> CountedDiffer
         a: explanation.totals.0,
         b: explanation.totals.1,
         difference: explanation.delta(),
+        spread: explanation.spread,
         gross: explanation.gross(),
         rows: rows
             .map(|(index, function)| ToldFunction {

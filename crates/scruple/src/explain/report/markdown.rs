@@ -26,12 +26,11 @@ fn part(found: &Findings, rows: usize, out: &mut String) {
         let _ = writeln!(out, "{}\n", escaped(&line));
     }
     let explanation = found.main();
-    let delta = explanation.delta();
     if found.telling(explanation).next().is_some() {
         out.push_str("| difference | share | code | function | what |\n|---:|---:|---|---|---|\n");
     }
     for row in found.telling(explanation).take(rows) {
-        let part = if delta.round() == 0.0 { String::new() } else { share(row.delta / delta) };
+        let part = explanation.share_of(row).map_or(String::new(), share);
         let what = row.parts.first().map_or(String::new(), |part| words::tell(row, part));
         let cells = [words::signed(row.delta), part, words::code(row).to_owned(), words::function(row), what];
         let _ = writeln!(out, "| {} |", cells.map(|cell| escaped(&cell)).join(" | "));

@@ -131,7 +131,7 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
     let delta = explanation.delta();
     let _ = writeln!(out, "\n{DIM}{:>15}  {:>7}  {:<7}  function{DIM:#}", "difference", "share", "code");
     let line = |row: &FunctionDifference| {
-        let part = if delta.round() == 0.0 { String::new() } else { share(row.delta / delta) };
+        let part = explanation.share_of(row).map_or(String::new(), share);
         format!(
             "{:>15}  {}  {:<7}  {}",
             words::signed(row.delta),

@@ -82,6 +82,16 @@ pub fn whole(found: &Findings, explanation: &Explanation) -> String {
         let verb = if executes(found, explanation) { "execute" } else { "have" };
         return format!("A and B {verb} the same {} {what} ({repeats}).", count(first));
     }
+    if explanation.is_within_spread() {
+        let verb = if executes(found, explanation) { "executes" } else { "has" };
+        return format!(
+            "Can’t tell whether B {verb} more or fewer {what} than A: {} → {} ({}, which varies by up to {}; {repeats}).",
+            count(first),
+            count(second),
+            signed(second - first),
+            count(explanation.spread)
+        );
+    }
     let more = if second > first { "more" } else { "fewer" };
     let many =
         |ratio: f64| format!("{} times as many {what} as A", times(ratio).trim_end_matches([' ', '×']));
@@ -107,11 +117,15 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         let differs = explanation.rows.iter().any(|row| row.delta.abs() >= 0.5);
         return differs.then(|| nothing(found));
     };
+    if explanation.is_within_spread() && row.same_code != Some(false) {
+        return None;
+    }
     let part = row.delta / delta;
-    let how_much = match delta.round() == 0.0 || !(0.0..=1.5).contains(&part) {
-        true => format!("{} of it", signed(row.delta)),
-        false => format!("{} of the difference", share(part)),
-    };
+    let how_much =
+        match delta.round() == 0.0 || explanation.is_within_spread() || !(0.0..=1.5).contains(&part) {
+            true => format!("{} of it", signed(row.delta)),
+            false => format!("{} of the difference", share(part)),
+        };
     let surely = match () {
         () if row.same_code == Some(true) && found.other_causes.none() => {
             "No function’s code explains it, so the input or the state must differ; it shows first in"
@@ -120,6 +134,9 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
             "Can’t tell where it comes from; it shows first in"
         }
         () if row.same_code.is_none() => "It shows first in",
+        () if explanation.is_within_spread() => {
+            "One function differs by more than it varies from run to run:"
+        }
         () if delta.round() == 0.0 => "What one function has more another has less; the largest is",
         () if part >= CAUSE => "It comes from",
         () if part >= PART => "A part of it comes from",

@@ -1,7 +1,7 @@
-//! `scruple explain` of programs in Python: by the functions of the script, which the interpreter counts.
+//! `scruple explain` of programs in Python and JavaScript: by the functions of the script, which the interpreter counts.
 
 use crate::explain::explain;
-use crate::programs::has_valgrind;
+use crate::programs::{has_valgrind, skip};
 use crate::support::{Place, at};
 use std::path::Path;
 
@@ -77,4 +77,36 @@ fn a_script_that_does_not_let_itself_be_counted_is_named() {
     assert!(page.pointer("/explain/script").is_none(), "{page:#}");
     let remarks = at(&page, "/explain/remarks").to_string();
     assert!(remarks.contains("cannot be counted") && remarks.contains("without -E, -I and -S"), "{remarks}");
+}
+
+/// Node itself: a shim of a version manager would run a shell as well.
+fn node() -> Option<String> {
+    let found = std::process::Command::new("node").args(["-p", "process.execPath"]).output();
+    if found.is_err() {
+        skip("Node is not installed");
+    }
+    Some(String::from_utf8_lossy(&found.ok()?.stdout).trim().to_owned())
+}
+
+#[test]
+fn what_javascript_executes_more_is_put_down_to_its_own_function() {
+    let Some(node) = node().filter(|_| has_valgrind()) else { return };
+    let place = Place::new();
+    for (folder, rounds) in [("one", 10), ("other", 11)] {
+        std::fs::create_dir(place.file(folder)).expect("a folder");
+        let body = "word = (word * 31 + 7) % 16777619";
+        let text =
+            format!("exports.hashed = function (word) {{ for (let i = 0; i < {rounds}; i++) {body} }}\n");
+        place.write(&format!("{folder}/hash.js"), &text);
+        let text = "const { hashed } = require('./hash.js')\nfor (let i = 0; i < 1000; i++) hashed(i)\n";
+        place.write(&format!("{folder}/app.js"), text);
+    }
+    let words = ["one", "other"].map(|folder| format!("{node} {folder}/app.js"));
+    let page = explain(&place, &["--runs", "2", &words[0], &words[1]]).json();
+    let script = at(&page, "/explain/script");
+    assert_eq!(at(script, "/counts"), "source characters of JavaScript");
+    assert_eq!(at(script, "/rows/0/function"), "exports.hashed", "{script:#}");
+    assert_eq!(at(script, "/rows/0/file"), "module hash.js");
+    assert_eq!([at(script, "/rows/0/code"), at(script, "/rows/0/parts/0/kind")], ["changed", "own"]);
+    assert_eq!(at(script, "/rows/0/calls"), &serde_json::json!([1000, 1000]));
 }

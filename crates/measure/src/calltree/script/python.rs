@@ -3,107 +3,66 @@
 //! `sitecustomize.py` is imported by every Python process in whose `PYTHONPATH` its folder is. It counts by
 //! `sys.monitoring` from Python 3.12 on, and by `sys.settrace` from 3.7 on.
 
-use super::merged_profiles::Side;
-use super::profile::Function;
-use scruple_core::explain::{self, Context, Cost};
+use super::{Language, PROGRAM, ScriptCounts, add_function, empty_side, text_of};
+use crate::calltree::merged_profiles::Side;
+use scruple_core::explain::{Context, Cost};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 const MODULE: &str = include_str!("sitecustomize.py");
 
 /// The first line of a file of counts, up to the word that says whether the program replaced the counter.
 const HEAD: &str = "scruple-python 1 ";
 
-/// The most bytes of counts that are read of one process.
-const LARGEST: u64 = 1 << 30;
-
 /// The module of the program itself, whatever its file is called.
 const MAIN: &str = "__main__";
 
-/// A launch of a program in Python that counts itself.
-#[derive(Debug)]
-pub struct PythonSession {
-    folder: PathBuf,
+/// Writes the module that counts.
+pub(super) fn prepare(folder: &Path) -> io::Result<()> {
+    fs::write(folder.join("sitecustomize.py"), MODULE)
 }
 
-/// What the Python processes of a launch counted.
-#[derive(Debug, Default)]
-pub struct PythonCounts {
-    /// The tree of all processes: bytecode instructions stand where instructions are.
-    pub side: Side,
-    /// Processes that counted.
-    pub processes: usize,
-    /// Processes that ended without writing their counts: killed, replaced by `exec`, or left by `os._exit`.
-    pub lost: usize,
-    /// Processes in which the program took the interpreter's hook for itself.
-    pub replaced: usize,
+/// The variables that make Python count. `given` finds those that the program would have anyway.
+pub(super) fn env(folder: &Path, given: impl Fn(&str) -> Option<OsString>) -> Vec<(OsString, OsString)> {
+    let mut path = folder.to_owned().into_os_string();
+    if let Some(others) = given("PYTHONPATH").filter(|others| !others.is_empty()) {
+        path.push(":");
+        path.push(others);
+    }
+    let seed = given("PYTHONHASHSEED").unwrap_or_else(|| "0".into());
+    // Python executes less where a compiled module is beside its source, so none is looked for, and none is written.
+    let nowhere = folder.join("compiled").into_os_string();
+    let set = [
+        ("PYTHONPATH", path),
+        ("PYTHONHASHSEED", seed),
+        ("PYTHONPYCACHEPREFIX", nowhere),
+        ("PYTHONDONTWRITEBYTECODE", "1".into()),
+    ];
+    set.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 
-impl PythonSession {
-    /// Makes a folder below this one.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn start(below: &Path) -> io::Result<PythonSession> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        // The path always has the same length, because the program can read it.
-        let folder = below.join(format!("python-{:06}", NUMBER.fetch_add(1, Ordering::Relaxed)));
-        fs::create_dir(&folder)?;
-        fs::write(folder.join("sitecustomize.py"), MODULE)?;
-        Ok(PythonSession { folder })
-    }
-
-    /// The variables that make Python count. `given` finds those that the program would have anyway.
-    pub fn env(&self, given: impl Fn(&str) -> Option<OsString>) -> Vec<(OsString, OsString)> {
-        let mut path = self.folder.clone().into_os_string();
-        if let Some(others) = given("PYTHONPATH").filter(|others| !others.is_empty()) {
-            path.push(":");
-            path.push(others);
+/// Reads what was counted.
+pub(super) fn read(folder: &Path) -> Result<ScriptCounts, String> {
+    let mut counts = ScriptCounts::default();
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| error.to_string())?.flatten() {
+        match entry.path().extension().and_then(OsStr::to_str) {
+            Some("calls") => files.push(entry.path()),
+            Some("running") => counts.lost += 1,
+            _ => {}
         }
-        let seed = given("PYTHONHASHSEED").unwrap_or_else(|| "0".into());
-        // Python executes less where a compiled module is beside its source, so none is looked for, and none is written.
-        let nowhere = self.folder.join("compiled").into_os_string();
-        let set = [
-            ("PYTHONPATH", path),
-            ("PYTHONHASHSEED", seed),
-            ("PYTHONPYCACHEPREFIX", nowhere),
-            ("PYTHONDONTWRITEBYTECODE", "1".into()),
-        ];
-        set.into_iter().map(|(name, value)| (name.into(), value)).collect()
     }
-
-    /// Reads what was counted.
-    ///
-    /// # Errors
-    /// A clause that says what is damaged.
-    pub fn read(&self) -> Result<PythonCounts, String> {
-        let mut counts = PythonCounts::default();
-        let mut files: Vec<PathBuf> = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(|error| error.to_string())?.flatten() {
-            match entry.path().extension().and_then(OsStr::to_str) {
-                Some("calls") => files.push(entry.path()),
-                Some("running") => counts.lost += 1,
-                _ => {}
-            }
-        }
-        files.sort();
-        let mut builder = Builder::new();
-        for file in files {
-            let size = fs::metadata(&file).map_err(|error| error.to_string())?.len();
-            if size > LARGEST {
-                return Err(format!("a process wrote {size} bytes of counts, which is more than is read"));
-            }
-            let text = fs::read_to_string(&file).map_err(|error| error.to_string())?;
-            counts.replaced += usize::from(builder.add(&text)?);
-            counts.processes += 1;
-        }
-        counts.side = builder.side;
-        Ok(counts)
+    files.sort();
+    let mut builder = Builder::new();
+    for file in files {
+        counts.replaced += usize::from(builder.add(&text_of(&file)?)?);
+        counts.processes += 1;
     }
+    counts.side = builder.side;
+    Ok(counts)
 }
 
 struct Builder {
@@ -113,10 +72,7 @@ struct Builder {
 
 impl Builder {
     fn new() -> Builder {
-        let mut side = Side { digests: Some(vec![0]), ..Side::default() };
-        let root = side.add_function(Function::default(), explain::Function::default());
-        side.tree.contexts.push(Context { function: root, calls: 1, ..Context::default() });
-        Builder { side, known: HashMap::new() }
+        Builder { side: empty_side(Language::Python), known: HashMap::new() }
     }
 
     /// Adds a process; says whether the program replaced the counter.
@@ -167,16 +123,8 @@ impl Builder {
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        let named = explain::Function {
-            module: if module == MAIN { "program".to_owned() } else { format!("module {module}") },
-            name: name.to_owned(),
-            shown: name.to_owned(),
-            library: false,
-            trampoline: false,
-        };
-        let own = Function { name: Some(name.to_owned()), object: None, offset: 0 };
-        let place = self.side.add_function(own, named);
-        self.side.digests.get_or_insert_default().push(digest);
+        let module = if module == MAIN { PROGRAM.to_owned() } else { format!("module {module}") };
+        let place = add_function(&mut self.side, module, name, digest);
         self.known.insert(key, place);
         place
     }

@@ -1,0 +1,145 @@
+//! Programs in a language that an interpreter runs, by functions of their own: counted exactly inside the interpreter.
+
+mod coverage;
+mod python;
+
+use super::merged_profiles::Side;
+use super::profile::Function;
+use scruple_core::explain;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The most bytes of counts that are read of one process.
+const LARGEST: u64 = 1 << 30;
+
+/// The module name of the script that was started, whatever its file is called.
+const PROGRAM: &str = "program";
+
+/// A language whose interpreter can count what each function executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Run by CPython 3.7 or later.
+    Python,
+    /// Run by Node 12 or later.
+    JavaScript,
+}
+
+/// A launch of a program that counts itself.
+#[derive(Debug)]
+pub struct ScriptSession {
+    language: Language,
+    folder: PathBuf,
+}
+
+/// What the processes of a launch counted.
+#[derive(Debug, Default)]
+pub struct ScriptCounts {
+    /// The tree of all processes: what the language counts stands where instructions are.
+    pub side: Side,
+    /// Processes that counted.
+    pub processes: usize,
+    /// Processes that ended without writing their counts, as far as they can be known: killed, replaced by `exec`, or
+    /// left by `os._exit`.
+    pub lost: usize,
+    /// Processes in which the program took the interpreter's hook for itself.
+    pub replaced: usize,
+}
+
+impl Language {
+    /// What is counted, as a noun in the plural.
+    pub fn word(self) -> &'static str {
+        match self {
+            Language::Python => "bytecode instructions of Python",
+            Language::JavaScript => "source characters of JavaScript",
+        }
+    }
+
+    /// The name of the language.
+    pub fn name(self) -> &'static str {
+        match self {
+            Language::Python => "Python",
+            Language::JavaScript => "JavaScript",
+        }
+    }
+
+    /// Whether a function's calling contexts are known, besides the number of its calls.
+    pub fn has_contexts(self) -> bool {
+        self == Language::Python
+    }
+}
+
+impl ScriptSession {
+    /// Makes a folder below this one.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn start(language: Language, below: &Path) -> io::Result<ScriptSession> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        // The path always has the same length, because the program can read it.
+        let folder = below.join(format!("script-{:06}", NUMBER.fetch_add(1, Ordering::Relaxed)));
+        fs::create_dir(&folder)?;
+        if language == Language::Python {
+            python::prepare(&folder)?;
+        }
+        Ok(ScriptSession { language, folder })
+    }
+
+    /// The variables that make the interpreter count. `given` finds those that the program would have anyway.
+    pub fn env(&self, given: impl Fn(&str) -> Option<OsString>) -> Vec<(OsString, OsString)> {
+        match self.language {
+            Language::Python => python::env(&self.folder, given),
+            Language::JavaScript => coverage::env(&self.folder),
+        }
+    }
+
+    /// Reads what was counted.
+    ///
+    /// # Errors
+    /// A clause that says what is damaged.
+    pub fn read(&self) -> Result<ScriptCounts, String> {
+        match self.language {
+            Language::Python => python::read(&self.folder),
+            Language::JavaScript => coverage::read(&self.folder),
+        }
+    }
+}
+
+/// A side with nothing but its root, whose functions have digests of their code. Where functions have no callers, the
+/// root counts as none.
+fn empty_side(language: Language) -> Side {
+    let mut side = Side { digests: Some(vec![0]), ..Side::default() };
+    let named = explain::Function { trampoline: !language.has_contexts(), ..explain::Function::default() };
+    let root = side.add_function(Function::default(), named);
+    side.tree.contexts.push(explain::Context { function: root, calls: 1, ..explain::Context::default() });
+    side
+}
+
+/// Adds a function of a module to a side. `digest` is a hash of its code. Returns its index.
+fn add_function(side: &mut Side, module: String, name: &str, digest: u64) -> usize {
+    let named = explain::Function {
+        module,
+        name: name.to_owned(),
+        shown: name.to_owned(),
+        library: false,
+        trampoline: false,
+    };
+    let own = Function { name: Some(name.to_owned()), object: None, offset: 0 };
+    let place = side.add_function(own, named);
+    side.digests.get_or_insert_default().push(digest);
+    place
+}
+
+/// Reads a file of counts.
+///
+/// # Errors
+/// If it cannot be read or is longer than any that is read.
+fn text_of(file: &Path) -> Result<String, String> {
+    let size = fs::metadata(file).map_err(|error| error.to_string())?.len();
+    if size > LARGEST {
+        return Err(format!("a process wrote {size} bytes of counts, which is more than is read"));
+    }
+    fs::read_to_string(file).map_err(|error| error.to_string())
+}
