@@ -87,10 +87,13 @@ impl Graph {
         let (mut nearest, mut between) = (Vec::new(), Vec::new());
         let mut seen = HashSet::new();
         let mut open: Vec<usize> = self.before[version].iter().rev().copied().collect();
+        // Only behind a merge can a version be met again.
+        let mut merged = open.len() > 1;
         while let Some(next) = open.pop() {
-            if !seen.insert(next) {
+            if merged && !seen.insert(next) {
                 continue;
             }
+            merged |= self.before[next].len() > 1;
             match known(next) {
                 true => nearest.push(next),
                 false => {
