@@ -233,7 +233,7 @@ impl Evidence {
         let readings = reference.len().min(arm.len());
         let pointing = || ratio(median(reference), median(arm));
         match (Range::of(reference), Range::of(arm)) {
-            (Some(left), Some(right)) if readings >= APART || left.overlaps(&right) => {
+            (Some(left), Some(right)) if readings >= if left.overlaps(&right) { REPEATED } else { APART } => {
                 Evidence::Ranges { reference: left, arm: right, floor, readings }
             }
             (Some(_), Some(_)) => Evidence::Absent {
@@ -248,11 +248,14 @@ impl Evidence {
         }
     }
 
+    /// The evidence of arms whose readings are all 0, of which there are no ratios; `None` where one is not 0.
     fn of_nothing(reference: &[f64], arm: &[f64]) -> Option<Evidence> {
-        let nothing = !reference.is_empty() && !arm.is_empty();
-        let nothing = nothing && reference.iter().chain(arm).all(|reading| *reading == 0.0);
         let readings = reference.len().min(arm.len());
-        nothing.then_some(Evidence::Exact { reference: 0.0, arm: 0.0, readings })
+        let nothing = readings > 0 && reference.iter().chain(arm).all(|reading| *reading == 0.0);
+        nothing.then_some(match readings < REPEATED {
+            true => Evidence::without(Why::TooFew { have: readings, need: REPEATED }, reference, arm),
+            false => Evidence::Exact { reference: 0.0, arm: 0.0, readings },
+        })
     }
 
     fn of(effect: Result<Effect, Why>, of: Replicate, reference: &[f64], arm: &[f64]) -> Evidence {
