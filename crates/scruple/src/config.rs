@@ -87,51 +87,6 @@ pub struct ConfiguredCommand {
     pub prepare: Option<String>,
 }
 
-/// The keys that the tables of the file may have, for messages about mistyped ones.
-const KEYS: [&str; 41] = [
-    "command",
-    "bench",
-    "budgets",
-    "store",
-    "name",
-    "run",
-    "params",
-    "prepare",
-    "program",
-    "max",
-    "build",
-    "history",
-    "steps",
-    "artifacts",
-    "check",
-    "env",
-    "toolchain",
-    "clean",
-    "limit",
-    "range",
-    "size",
-    "overlay",
-    "commits",
-    "patch",
-    "replace",
-    "file",
-    "from",
-    "to",
-    "url",
-    "metadata",
-    "farm",
-    "kind",
-    "folder",
-    "scratch",
-    "builds",
-    "constraint",
-    "partition",
-    "options",
-    "nodes",
-    "mixed",
-    "hosts",
-];
-
 impl Config {
     /// Searches for the file in the working folder and its parents, and reads it.
     pub fn find() -> Result<Config, Fault> {
@@ -249,10 +204,13 @@ fn split_key(key: &str) -> Option<(&str, &str)> {
     Some((&key[..first], &key[first + 1..]))
 }
 
-/// Returns the known key that is most similar to the unknown one, which the message of the parser quotes.
-fn unknown_key(message: &str) -> Option<&'static str> {
-    let name = message.strip_prefix("unknown field `")?.split('`').next()?;
-    nearest(name, KEYS)
+/// Returns the key most similar to the unknown one, of those that its table may have. The message of the parser quotes
+/// them all.
+fn unknown_key(message: &str) -> Option<&str> {
+    let (name, expected) = message.strip_prefix("unknown field `")?.split_once('`')?;
+    // Every second part is between quotes.
+    let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+    nearest(name, known.iter().copied())
 }
 
 #[cfg(test)]
@@ -267,6 +225,19 @@ mod tests {
                 let _ = (config.commands(), config.benches(), config.budgets(&[]), config.history());
             }
         });
+    }
+    #[test]
+    fn an_unknown_key_is_compared_with_those_of_its_table() {
+        let told = |text: &str| Config::parse(Path::new("f"), text).err().map(|fault| fault.to_string());
+        let told = |text: &str| told(text).expect("an unknown key");
+        let of_command = "[[command]]\nname = 'one'\nrun = 'true'\n";
+        assert!(told(&format!("{of_command}prepair = 'sync'\n")).contains("did you mean ‘prepare’?"));
+        assert!(
+            !told(&format!("{of_command}comand = 'x'\n")).contains("did you mean"),
+            "the table has no such key"
+        );
+        assert!(told("[[comand]]\nname = 'one'\n").contains("did you mean ‘command’?"));
+        assert!(told("[store]\nurls = 'x'\n").contains("did you mean ‘url’?"), "a table with one key");
     }
     #[test]
     fn what_stands_under_metadata_is_for_other_programs() {
