@@ -24,9 +24,9 @@ struct ListedRun<'a> {
 pub fn list(args: &ListArgs) -> Result<Code, Fault> {
     let address = paths::store_address(args.store.as_deref())?;
     if let Some((file, count)) = outbox::waiting(&address) {
-        let runs = if count == 1 { "1 run is" } else { "some runs are" };
+        let (runs, them) = if count == 1 { ("1 run is", "it") } else { ("some runs are", "them") };
         output::warn(&format!(
-            "{runs} still in ‘{file}’ and not on the server: `scruple store copy` puts them there"
+            "{runs} still in ‘{file}’ and not on the server: `scruple store copy` puts {them} there"
         ));
     }
     let runs = Store::open_existing(&address)?.list(args.most)?;

@@ -18,7 +18,8 @@ impl Store {
     /// The file cannot be written, or the server answers and refuses.
     pub fn open_for_runs(address: &Address) -> Result<Store, StoreError> {
         let Address::Server(url) = address else { return Store::open(address) };
-        let server = match Store::open(address) {
+        let writable = |server: Store| server.check_rights().map(|()| server);
+        let server = match Store::open(address).and_then(writable) {
             Ok(server) => Some(server),
             Err(error @ StoreError::Away { .. }) => {
                 output::warn(&format!("{error}. What is measured now is kept on this machine until it is"));
@@ -34,6 +35,12 @@ impl Store {
             }
         }
         Ok(store)
+    }
+
+    /// Checks that this user may add runs, without adding one.
+    fn check_rights(&self) -> Result<(), StoreError> {
+        let asked = self.database.execute("INSERT INTO run SELECT * FROM run WHERE 1 = 0", &[]);
+        asked.map(drop).map_err(|failure| self.error(failure))
     }
 
     /// Copies a run that has ended to the server, if there is one.
@@ -52,6 +59,8 @@ impl Store {
                 // If the removal fails, the run is found on the server the next time, and removed then.
                 let _ = self.remove(&[id.to_owned()]);
             }
+            // Another process with this file has put the run there meanwhile.
+            Err(_) if self.has(id).is_ok_and(|here| !here) => {}
             Err(error) => self.keep(id, &error),
         }
     }

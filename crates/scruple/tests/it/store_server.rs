@@ -201,6 +201,25 @@ fn writers_on_several_machines_take_turns() {
 }
 
 #[test]
+fn writers_that_share_a_file_of_waiting_runs_take_each_others_runs_in_silence() {
+    let (place, url) = (Place::new(), Server::shared().database());
+    let start = |_| {
+        let mut run = place.command(WEIGH);
+        run.env("SCRUPLE_STORE", &url).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a run")
+    };
+    for _ in 0..3 {
+        let children: Vec<_> = (0..4).map(start).collect();
+        for child in children {
+            let answer = Answer::of(child.wait_with_output().expect("an end"), place.path());
+            assert_eq!(answer.code, 0, "{}", answer.exchange());
+            assert!(!answer.stderr.contains("is kept in"), "{}", answer.exchange());
+        }
+    }
+    assert_eq!(listed(&place, &url).len(), 12);
+    assert!(listed_in(&waiting_file(&place)).is_empty());
+}
+
+#[test]
 fn runs_and_copies_of_one_file_reach_the_server_at_the_same_time() {
     let url = Server::shared().database();
     let places: Vec<Place> = (0..4).map(|_| Place::new()).collect();
@@ -246,9 +265,9 @@ fn a_server_that_refuses_says_what_is_wrong_and_what_to_do() {
     run(&foreign, "it holds the tables of something else");
     // A store with the schema of a newer Scruple.
     fine(&place, &url, &WEIGH);
-    client.batch_execute("UPDATE schema_version SET version = 999").expect("a version");
-    run(&url, "has version 999");
-    client.batch_execute("UPDATE schema_version SET version = 3").expect("a version");
+    client.batch_execute("UPDATE schema_version SET version = version + 991").expect("a version");
+    run(&url, "has version ");
+    client.batch_execute("UPDATE schema_version SET version = version - 991").expect("a version");
     // A user with the privilege to read can read.
     client
         .batch_execute(
@@ -256,6 +275,8 @@ fn a_server_that_refuses_says_what_is_wrong_and_what_to_do() {
         )
         .expect("rights");
     fine(&place, &url.replace("owner@", "guest@"), &["show", "last"]);
+    // And a run of theirs is refused before it measures.
+    run(&url.replace("owner@", "guest@"), "permission denied for table run");
     run("postgres://127.0.0.1:notaport/x", "the URL cannot be read");
     run("mysql://u:s3cret@h/x", "mysql is not supported");
     assert_eq!(with(&place, &server.database(), &["store", "list"]).code, 2);
