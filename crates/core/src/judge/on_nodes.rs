@@ -7,7 +7,7 @@ use crate::metric::Pass;
 use crate::provenance::Node;
 use crate::run::Run;
 use crate::sample::Sample;
-use crate::stats::nodes::{self, CLASS, OverNodes, PAIRS};
+use crate::stats::nodes::{self, CLASS, OverNodes};
 use crate::stats::paired::Why;
 use crate::stats::quantile::median;
 use crate::stats::ranks::hodges_lehmann;
@@ -41,11 +41,11 @@ pub(super) type Replicates = (Vec<f64>, Vec<f64>, Replicate);
 /// where one machine took the readings, or where all readings are zero.
 ///
 /// With at least [`CLASS`] nodes, each node is one replicate: the Hodges–Lehmann centre of its own pairs. With fewer
-/// nodes, their pairs are replicates of the effect on these nodes, after the difference of each node from their mean is
-/// subtracted.
+/// nodes, the pairs of those with enough are replicates of the effect on these, after the difference of each node from
+/// their mean is subtracted.
 ///
 /// # Errors
-/// There are too few nodes for the class and too few pairs on one of them, a reading is not positive, or all replicates
+/// There are too few nodes for the class and too few pairs on each of them, a reading is not positive, or all replicates
 /// are equal.
 pub(super) fn replicates(
     pair: &Pair<'_>,
@@ -66,23 +66,23 @@ fn standing_for(ratios: &[Vec<f64>]) -> Result<Replicates, Why> {
     }
     let k = ratios.len();
     let centres: Vec<f64> = ratios.iter().map(|own| hodges_lehmann(own)).collect();
+    let counted = nodes::counted(&ratios.iter().map(Vec::len).collect::<Vec<usize>>());
     let logarithms = match k {
         CLASS.. => centres,
         // One node shows nothing about the others.
         0 | 1 => return Err(Why::FewNodes { have: k, need: CLASS }),
-        _ if ratios.iter().any(|own| own.len() < PAIRS) => {
-            return Err(Why::FewNodes { have: k, need: CLASS });
-        }
+        _ if counted.is_empty() => return Err(Why::FewNodes { have: k, need: CLASS }),
         _ => {
+            let centres: Vec<f64> = counted.iter().map(|place| centres[*place]).collect();
+            let own: Vec<&Vec<f64>> = counted.iter().map(|place| &ratios[*place]).collect();
             let middle = mean(&centres);
-            let residuals = nodes::aligned(&ratios.iter().collect::<Vec<_>>(), &centres);
-            residuals.into_iter().map(|residual| middle + residual).collect()
+            nodes::aligned(&own, &centres).into_iter().map(|residual| middle + residual).collect()
         }
     };
     if logarithms.windows(2).all(|pair| pair[0] == pair[1]) {
         return Err(Why::NoSpread);
     }
-    let replicate = Replicate::Nodes { nodes: k, of_class: k >= CLASS };
+    let replicate = Replicate::Nodes { nodes: counted.len(), of_class: k >= CLASS };
     Ok((vec![1.0; logarithms.len()], logarithms.into_iter().map(f64::exp).collect(), replicate))
 }
 

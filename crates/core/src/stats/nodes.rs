@@ -18,8 +18,9 @@ use super::summary::{mean, sd};
 /// two nodes, the interval for the class is more than ten times as wide as with four.
 pub const CLASS: usize = 4;
 
-/// The number of pairs that each node must have for an interval on fewer than [`CLASS`] nodes.
-pub const PAIRS: usize = 12;
+/// The number of pairs that a node must have to count where there are fewer than [`CLASS`] nodes: not more than runs and
+/// histories take before they look at their readings for the first time.
+pub const PAIRS: usize = 8;
 
 /// The effect that several nodes show together.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,8 @@ pub struct Joined {
     pub effect: Effect,
     /// Whether `effect` is that on the class of machines; else it is that on these nodes only.
     pub of_class: bool,
+    /// The places of the nodes that `effect` rests on.
+    pub counted: Vec<usize>,
     /// The effect of each node as a ratio, in the order of the nodes.
     pub each: Vec<f64>,
     /// The relative standard deviation of the true effects of the nodes: their observed spread without the noise of
@@ -47,11 +50,17 @@ pub struct OverNodes {
     pub joined: Result<Joined, Why>,
 }
 
+/// The places of the nodes that count, by the number of their pairs: all, where they stand for their class; else those
+/// with at least [`PAIRS`], since fewer hardly show the noise of a node.
+pub(crate) fn counted(pairs: &[usize]) -> Vec<usize> {
+    let counts = |place: &usize| pairs.len() >= CLASS || pairs[*place] >= PAIRS;
+    (0..pairs.len()).filter(counts).collect()
+}
+
 /// Joins the effects of nodes. `nodes` holds the log ratio ln(arm/reference) of each block of each node.
 ///
 /// # Errors
-/// There is no pair, a ratio is not finite, or there are fewer than [`CLASS`] nodes and one has too few pairs for an
-/// interval.
+/// There is no pair, a ratio is not finite, or there are two or three nodes, each with fewer than [`PAIRS`] pairs.
 pub fn joined(nodes: &[Vec<f64>], level: f64) -> Result<Joined, Why> {
     let nodes: Vec<&Vec<f64>> = nodes.iter().filter(|ratios| !ratios.is_empty()).collect();
     if nodes.iter().any(|ratios| ratios.iter().any(|ratio| !ratio.is_finite())) {
@@ -60,10 +69,22 @@ pub fn joined(nodes: &[Vec<f64>], level: f64) -> Result<Joined, Why> {
     let centres: Vec<f64> = nodes.iter().map(|ratios| hodges_lehmann(ratios)).collect();
     let pairs: usize = nodes.iter().map(|ratios| ratios.len()).sum();
     let k = nodes.len();
+    let lengths: Vec<usize> = nodes.iter().map(|ratios| ratios.len()).collect();
+    let counted = if k == 1 { vec![0] } else { counted(&lengths) };
     let effect = match k {
         0 => return Err(Why::TooFew { have: 0, need: paired::blocks_needed(level) }),
         1 => paired::effect_of_log_ratios(nodes[0], level)?,
-        2..CLASS => on_these(&nodes, &centres, pairs, level)?,
+        2..CLASS => match counted[..] {
+            [] => {
+                let most = lengths.into_iter().max().unwrap_or(0);
+                return Err(Why::TooFew { have: most, need: PAIRS });
+            }
+            [only] => paired::effect_of_log_ratios(nodes[only], level)?,
+            _ => {
+                let own: Vec<&Vec<f64>> = counted.iter().map(|place| nodes[*place]).collect();
+                on_these(&own, &counted.iter().map(|place| centres[*place]).collect::<Vec<f64>>(), level)?
+            }
+        },
         _ => {
             let over_nodes = processes::of_logarithms(&centres, level, "mean of nodes, Student over nodes");
             Effect { n: pairs, ..over_nodes.ok_or(Why::TooFew { have: k, need: CLASS })? }
@@ -71,7 +92,7 @@ pub fn joined(nodes: &[Vec<f64>], level: f64) -> Result<Joined, Why> {
     };
     let (spread, share) = heterogeneity(&nodes, &centres);
     let each = centres.iter().map(|centre| centre.exp()).collect();
-    Ok(Joined { effect, of_class: k >= CLASS, each, spread, share })
+    Ok(Joined { effect, of_class: k >= CLASS, counted, each, spread, share })
 }
 
 /// The residuals of all pairs about the centre of their node. Each node has the same weight, however many pairs it has.
@@ -88,10 +109,8 @@ pub(crate) fn aligned(nodes: &[&Vec<f64>], centres: &[f64]) -> Vec<f64> {
 
 /// The effect on these nodes only. The residuals about the centre of each node show how well the mean of the centres is
 /// known.
-fn on_these(nodes: &[&Vec<f64>], centres: &[f64], pairs: usize, level: f64) -> Result<Effect, Why> {
-    if let Some(fewest) = nodes.iter().map(|ratios| ratios.len()).min().filter(|fewest| *fewest < PAIRS) {
-        return Err(Why::TooFew { have: fewest, need: PAIRS });
-    }
+fn on_these(nodes: &[&Vec<f64>], centres: &[f64], level: f64) -> Result<Effect, Why> {
+    let pairs = nodes.iter().map(|ratios| ratios.len()).sum();
     let centre = mean(centres);
     let around = signed_rank_interval(&aligned(nodes, centres), level)
         .ok_or(Why::TooFew { have: pairs, need: PAIRS })?;
@@ -142,9 +161,13 @@ mod tests {
         let two = joined(&[node(0.0, 12), node(0.5, 12)], 0.95).expect("enough pairs");
         assert!(!two.of_class && two.effect.interval.high < 1.30, "their difference is not in it: {two:?}");
         assert_eq!(
-            joined(&[node(0.0, 12), node(0.5, 11)], 0.95).map_err(|why| why.to_string()),
-            Err("11 readings are too few; at least 12 are needed".to_owned())
+            joined(&[node(0.0, 6), node(0.5, 7)], 0.95).map_err(|why| why.to_string()),
+            Err("7 readings are too few; at least 8 are needed".to_owned())
         );
+        let one = joined(&[node(0.0, 7), node(0.5, 12)], 0.95).expect("one node has enough pairs");
+        let alone = joined(&[node(0.5, 12)], 0.95).expect("one node");
+        assert_eq!((one.effect, one.counted, one.each.len()), (alone.effect, vec![1], 2));
+        assert_eq!(joined(&[node(0.0, 7), node(0.5, 8), node(0.1, 20)], 0.95).expect("two").counted, [1, 2]);
         assert!(!joined(&[node(0.0, 20)], 0.95).expect("one").of_class);
         assert!(joined(&[], 0.95).is_err());
         assert_eq!(joined(&[vec![f64::NAN]], 0.95), Err(Why::NotFinite));

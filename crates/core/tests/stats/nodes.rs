@@ -73,7 +73,7 @@ fn intervals_of_a_class_hold_where_its_nodes_differ_at_length() {
 
 #[test]
 fn intervals_on_two_or_three_nodes_hold_what_these_nodes_do() {
-    for (k, pairs) in [(2, 24), (3, 16), (3, 12)] {
+    for (k, pairs) in [(2, 24), (3, 16), (3, 12), (2, 8), (3, 8)] {
         for between in [0.0, 0.01, 0.03] {
             let tries = 600;
             let held = (0..tries).filter(|number| {
@@ -188,7 +188,7 @@ fn a_comparison_that_several_nodes_have_taken_has_the_interval_of_these_nodes_or
 
 #[test]
 fn few_nodes_with_few_pairs_and_runs_of_other_nodes_say_nothing() {
-    let few = two_arms(&[0.02, 0.03], 8, 3);
+    let few = two_arms(&[0.02, 0.03], 7, 3);
     let why = |found: &Judged| found.comparison.evidence.why();
     assert_eq!(why(&judged_over(&few, &few, true)), Some(Why::FewNodes { have: 2, need: 4 }));
     // Two stored runs are compared on the nodes that both have, on each node by itself.

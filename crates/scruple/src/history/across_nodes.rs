@@ -3,7 +3,7 @@
 use crate::show::nodes::differ;
 use scruple_core::history::{ByNodes, History, Series, find_changes};
 use scruple_core::metric::metric;
-use scruple_core::stats::nodes::{CLASS, Joined};
+use scruple_core::stats::nodes::{CLASS, Joined, PAIRS};
 use scruple_core::unit::change_between;
 
 /// The largest number of changes for which a sentence is written.
@@ -37,7 +37,7 @@ fn sentence(history: &History, series: &Series, one: &ByNodes) -> String {
             format!("{head}: {}", text(joined, &found.names, &history.run.provenance.machine_class))
         }
         Err(why) => format!(
-            "{head}: all readings together show a difference, which is no verdict over {} nodes: {why} of each",
+            "{head}: all readings together show a difference, which is no verdict over {} nodes: {why} of one of them",
             found.names.len()
         ),
     }
@@ -47,6 +47,11 @@ fn text(joined: &Joined, names: &[String], class: &str) -> String {
     let interval = joined.effect.interval;
     let effect = change_between(joined.effect.ratio, interval.low, interval.high);
     let apart = format!("nodes differ {}", differ(joined, names));
+    let counted: Vec<&str> = joined.counted.iter().map(|place| names[*place].as_str()).collect();
+    let these = match names.len() - counted.len() {
+        0 => counted.join(", "),
+        others => format!("{}; {others} more took fewer than {PAIRS} rounds", counted.join(", ")),
+    };
     match joined.of_class {
         true if interval.contains(1.0) => format!(
             "{effect} over {} nodes of the class {class}, which do not agree: no verdict for the class ({apart})",
@@ -54,11 +59,10 @@ fn text(joined: &Joined, names: &[String], class: &str) -> String {
         ),
         true => format!("{effect} over {} nodes of the class {class} ({apart})", names.len()),
         false if interval.contains(1.0) => {
-            format!("{effect} on these nodes ({}), which is no verdict ({apart})", names.join(", "))
+            format!("{effect} on these nodes ({these}), which is no verdict ({apart})")
         }
         false => format!(
-            "{effect} on these nodes ({}), and no verdict for their class, which takes {CLASS} ({apart})",
-            names.join(", ")
+            "{effect} on these nodes ({these}), and no verdict for their class, which takes {CLASS} ({apart})"
         ),
     }
 }
@@ -79,6 +83,9 @@ mod tests {
             "+1.72 % [+0.25, +3.21] over 4 nodes of the class m1 (nodes differ by ±0.9 %, from +1.06 % on a to +3.10 % on d; \
              I² 100 %)"
         );
+        let few = vec![all[0].clone(), all[1][..7].to_vec()];
+        let few = text(&joined(&few, 0.95).expect("a node"), &names[..2], "m1");
+        assert!(few.contains("on these nodes (a; 1 more took fewer than 8 rounds), and no verdict"), "{few}");
         assert!(told(3).contains("on these nodes (a, b, c), and no verdict for their class, which takes 4"));
         let apart: Vec<Vec<f64>> = [-0.03, 0.02, -0.01, 0.03].map(node).to_vec();
         let apart = text(&joined(&apart, 0.95).expect("nodes"), &names, "m1");

@@ -455,6 +455,6 @@ mod tests {
         assert_eq!(node_count(8, 20), 8);
         assert_eq!(node_count(8, 8), 4);
         assert_eq!(node_count(8, 4), 1);
-        assert_eq!([24, 23, 36, 8, 0].map(|rounds| node_count(3, rounds)), [2, 1, 3, 1, 1]);
+        assert_eq!([24, 23, 36, 8, 0].map(|rounds| node_count(3, rounds)), [3, 2, 3, 1, 1]);
     }
 }
