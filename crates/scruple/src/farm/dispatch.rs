@@ -7,10 +7,11 @@ mod ssh;
 
 use super::FarmEntry;
 use super::config::{Builds, Kind};
-use super::folder::Folder;
+use super::folder::{Folder, appears};
 use super::unit::UnitFailure;
 use crate::config::Config;
 use crate::fault::Fault;
+use crate::history::build_process::interrupted;
 use crate::paths;
 use crate::progress::Progress;
 use here::Here;
@@ -20,7 +21,7 @@ use ssh::Ssh;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The largest number of times that a unit is sent if it disappears without an error.
 const ATTEMPTS: u32 = 3;
@@ -123,6 +124,13 @@ impl Farm {
     pub fn run(&mut self, order: &Order<'_>) -> Result<(), Fault> {
         self.dispatcher.run(order)
     }
+}
+
+/// Whether units that were sent for the last time have results after all, which a slow file system shows late.
+fn have_results_late(order: &Order<'_>, units: &[&String]) -> Result<bool, Fault> {
+    let all = || units.iter().try_fold(true, |all, name| Ok(all && order.folder.result(name)?.is_some()));
+    let late = appears(order.interrupted, all)?;
+    if order.interrupted.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(late) }
 }
 
 /// Returns the error of a unit that reported why it cannot be done.

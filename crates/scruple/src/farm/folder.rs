@@ -21,10 +21,32 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// The names of the subfolders.
 const PARTS: [&str; 8] = ["units", "results", "failed", "lists", "pids", "begun", "logs", "tmp"];
+
+/// How long a shared file system may take to show one node what another one has written. NFS trusts what it knows of a
+/// folder for up to a minute.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Polls `there` until it returns true or the user interrupts, but no longer than a shared file system may lag behind.
+/// Returns what it returned last.
+pub fn appears(
+    interrupted: &AtomicBool,
+    mut there: impl FnMut() -> Result<bool, Fault>,
+) -> Result<bool, Fault> {
+    let began = Instant::now();
+    loop {
+        let last = there();
+        let waits = !interrupted.load(Ordering::Relaxed) && began.elapsed() < PATIENCE;
+        if !waits || matches!(last, Ok(true)) {
+            return last;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
 
 /// The folder of the units of one history or run.
 #[derive(Clone, Debug)]

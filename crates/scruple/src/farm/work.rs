@@ -1,7 +1,7 @@
 //! `scruple unit`: does one unit on this machine, and publishes its result.
 
 use super::args::UnitArgs;
-use super::folder::Folder;
+use super::folder::{Folder, appears};
 use super::unit::{
     Measure, UnitFailure, UnitOutcome, UnitResult, Versions, Work, WorkUnit, Written, parse, text,
 };
@@ -51,7 +51,8 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
         Written::Version(unit) => version(&unit, &folder, (&name, &node)),
         Written::CommandLine(line) if args.serve => super::do_command_line::serve(&line, &node),
         Written::CommandLine(line) => {
-            check_earlier(&folder, line.versions.iter().flat_map(Versions::units))?;
+            let units = line.versions.iter().flat_map(Versions::units);
+            check_earlier(&folder, &AtomicBool::new(false), units)?;
             let beside =
                 args.reach.clone().map(|address| RemoteHelper { words: args.beside.clone(), address });
             publish(&folder, (&name, &node), || {
@@ -63,10 +64,14 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
 
 /// Checks that earlier units have results. A missing result means that the order of stages was lost. This is no failure
 /// of the unit, which may be done later.
-fn check_earlier<'a>(folder: &Folder, mut units: impl Iterator<Item = &'a String>) -> Result<(), Fault> {
-    units.try_for_each(|unit| match folder.result(unit)? {
-        Some(_) => Ok(()),
-        None => {
+fn check_earlier<'a>(
+    folder: &Folder,
+    interrupted: &AtomicBool,
+    mut units: impl Iterator<Item = &'a String>,
+) -> Result<(), Fault> {
+    units.try_for_each(|unit| match appears(interrupted, || Ok(folder.result(unit)?.is_some()))? {
+        true => Ok(()),
+        false => {
             Err(Fault::usage(format!("the unit ‘{unit}’, which comes before this one, has no result yet")))
         }
     })
@@ -79,7 +84,7 @@ fn version(unit: &WorkUnit, folder: &Folder, (name, node): (&str, &str)) -> Resu
     let source = Source::open(None)?;
     let flag = new_run::interruption_flag()?;
     if let Work::Measure(measure) = &unit.work {
-        check_earlier(folder, measure.builds.values())?;
+        check_earlier(folder, &flag, measure.builds.values())?;
     }
     publish(folder, (name, node), || {
         let launchers = [builds.pid()].into_iter().chain(source.pid()).collect::<Vec<i32>>();

@@ -176,6 +176,37 @@ fn where_only_this_machine_has_a_compiler_units_weigh_what_was_built_here() {
 }
 
 #[test]
+fn what_a_shared_folder_shows_late_is_waited_for() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1000, 2000]);
+    // Whatever a unit needs from the shared folder vanishes before it begins, and comes back one after the other, as on
+    // a file system that shows a node late what others have written. Each node has its own cache.
+    place.shell_script(
+        "on-a-node",
+        &format!(
+            "for file in \"$@\"; do :; done\nfarm=$(dirname \"$(dirname \"$file\")\")\nshared=$farm/../..\n\
+             late() {{ mv \"$1\" \"$1.late\" && (sleep \"$2\"; mv \"$1.late\" \"$1\") & }}\n\
+             if grep -q '\"Measure\"' \"$file\"; then\n\
+             for result in \"$farm\"/results/*; do late \"$result\" 1; done\n\
+             for kept in \"$shared\"/built/* \"$shared\"/lists/*; do late \"$kept\" 2; done\nsleep 0.2\nfi\n\
+             XDG_CACHE_HOME={}/$$ {} \"$@\"\ncode=$?\nwait\nexit $code",
+            place.file("nodes").display(),
+            env!("CARGO_BIN_EXE_scruple")
+        ),
+    );
+    let farm = "[farm]\nkind = \"here\"\nfolder = \"shared\"\nprogram = \"./on-a-node\"\n";
+    place.write("scruple.toml", farm);
+    let answer = place.run(words("4"));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let recorded = place.recorded();
+    assert_eq!(recorded.states(), ["built"; 2]);
+    for title in ["version 0", "version 1"] {
+        assert_eq!(recorded.readings(title, "time.wall").len(), 4);
+    }
+    place.assert_no_processes();
+}
+
+#[test]
 fn a_history_takes_no_part_of_another_class_or_of_builds_that_are_not_there() {
     let (place, folder, builds, measures) = written_units();
     let unit = |name: &String| {

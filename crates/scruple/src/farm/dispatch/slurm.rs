@@ -8,7 +8,7 @@
 mod stuck;
 
 use super::script::Script;
-use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure};
+use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure, have_results_late};
 use crate::digest::digest;
 use crate::fault::Fault;
 use crate::history::build_process::interrupted;
@@ -255,7 +255,9 @@ impl Slurm {
         for stage in order.stages {
             let units: Vec<String> = stage.iter().filter(|name| lost.contains(name)).cloned().collect();
             for name in units.iter() {
-                if attempts.get(name).is_some_and(|count| *count >= ATTEMPTS) {
+                if attempts.get(name).is_some_and(|count| *count >= ATTEMPTS)
+                    && !have_results_late(order, &[name]).map_err(Unsent::Fault)?
+                {
                     return Err(Unsent::Fault(Fault::usage(format!(
                         "a unit ended {ATTEMPTS} times without a result; what it wrote is in ‘{}’. Nodes must see that folder and \
                          ‘scruple’: [farm] folder and program name others",

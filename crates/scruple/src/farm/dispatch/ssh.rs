@@ -4,7 +4,7 @@
 //! done, and units without a result are distributed again.
 
 use super::script::Script;
-use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure};
+use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure, have_results_late};
 use crate::fault::Fault;
 use crate::history::build_process::interrupted;
 use std::collections::BTreeSet;
@@ -153,6 +153,9 @@ impl Dispatch for Ssh {
                 let done: BTreeSet<String> = order.folder.done()?;
                 let open: Vec<&String> = stage.iter().filter(|name| !done.contains(*name)).collect();
                 if open.is_empty() {
+                    break;
+                }
+                if attempt > ATTEMPTS && have_results_late(order, &open)? {
                     break;
                 }
                 if attempt > ATTEMPTS {

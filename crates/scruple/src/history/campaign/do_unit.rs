@@ -1,6 +1,7 @@
 //! Runs a campaign inside a farm unit, which weighs only the versions that the unit names.
 
 use super::Campaign;
+use crate::farm::folder::appears;
 use crate::farm::unit::{Measure, UnitOutcome};
 use crate::fault::Fault;
 use crate::store::Entry;
@@ -24,7 +25,8 @@ impl Campaign {
                 Some(found) => self.note_build(index, found)?,
             }
             let Some(digest) = self.journal.history.entries[index].artefacts.clone() else { continue };
-            if !self.builds.builder.cache.fetch(shared, &digest)? {
+            let cache = &self.builds.builder.cache;
+            if !appears(&self.interrupted, || cache.fetch(shared, &digest))? {
                 return Err(Fault::usage(format!(
                     "the artefacts of {commit} are not in ‘{}’: all nodes must see that folder; [farm] folder names another one",
                     shared.display()
