@@ -110,6 +110,38 @@ fn a_history_by_slurm_has_the_figures_of_here_and_runs_on_nodes_of_its_class_onl
 }
 
 #[test]
+fn a_history_by_slurm_has_the_verdicts_of_here() {
+    let Some(cluster) = cluster() else { return };
+    // One version allocates more, and a later one needs twice the time.
+    let told: Vec<Answer> = [false, true]
+        .map(|by_slurm| {
+            let place = Place::new();
+            let repository = Repository::new(&place, "repo");
+            for index in 0..8 {
+                let (steps, bytes) =
+                    (if index < 5 { 3_000_000 } else { 6_000_000 }, if index < 3 { 10_000 } else { 20_000 });
+                let other = format!("volatile int v = {index}; (void)v;");
+                repository.commit_program(&format!("version {index}"), steps, bytes, &other);
+            }
+            if by_slurm {
+                of_class_m1(&place);
+            }
+            let words = ["history", "--repo", "repo", "--all", "--rounds", "20", "--seed", "7", "--json"];
+            let mut command = place.command(words.iter().chain(&BUILD).chain(&["--", "./app"]));
+            let answer = place.finish(cluster.tell(&mut command));
+            assert_eq!(answer.code, 0, "{}", answer.exchange());
+            answer
+        })
+        .into();
+    for answer in &told {
+        assert_eq!(changes(answer, "malloc.bytes"), [3], "{}", answer.exchange());
+        assert!(changes(answer, "time.cpu").contains(&5), "{}", answer.exchange());
+    }
+    let nodes = told[1].json()["provenance"]["nodes"].as_array().map_or(0, Vec::len);
+    assert!((1..=3).contains(&nodes), "{nodes} nodes: {}", told[1].exchange());
+}
+
+#[test]
 fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twice() {
     let Some(cluster) = cluster() else { return };
     let place = Place::new();
