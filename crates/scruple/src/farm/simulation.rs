@@ -90,7 +90,9 @@ fn simulate(world: &World, costs: &Costs, nodes: usize) -> Outcome {
     let launch = |number: usize| costs.launches[number % costs.launches.len()];
     let round: f64 = (0..world.subjects).map(launch).sum();
     loop {
-        let now = ahead(&seen, &graph, &effort, Duration::ZERO, (nodes, u32::MAX), |a, b| world.differ(a, b));
+        let now = ahead(&seen, &graph, &effort, Duration::ZERO, (nodes, u32::MAX), |a, b| {
+            f64::from(world.differ(a, b))
+        });
         if now == Ahead::default() {
             break;
         }

@@ -20,6 +20,9 @@ pub struct Artefacts {
     pub bytes: u64,
     /// The time that the build steps took, in nanoseconds.
     pub time: u64,
+    /// Whether they were built for another history or run before, so that this one did not spend that time.
+    #[serde(default)]
+    pub reused: bool,
 }
 
 /// Lists the files and links below a path of a folder, except those of git itself.

@@ -116,7 +116,7 @@ impl Builder {
         let effective = self.recipe.of(commit);
         let essence = self.essence(commit, tree);
         if let Some(found) = self.cache.find(&essence)? {
-            return Ok(Outcome::Ready(found));
+            return Ok(Outcome::Ready(Artefacts { reused: true, ..found }));
         }
         let log = self.cache.log(commit);
         match fs::remove_file(&log) {

@@ -22,11 +22,11 @@ use crate::farm::Farm;
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::{Entry, Store, StoredHistory};
-use builds::Builds;
+use builds::{BUILD, Builds, EARLIER_BUILD};
 use forecast::Forecast;
 use given_launches::GivenLaunches;
 use journal::Journal;
-use refinement::{Suspected, differ};
+use refinement::Suspected;
 use scruple_core::history::{Graph, History, READINGS, State, Version, find_changes};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run;
@@ -168,14 +168,12 @@ impl Campaign {
         while result.is_ok() {
             let seen = self.seen();
             let unclear = self.unclear(&seen);
-            let open = |a, b| unclear.iter().any(|stretch| stretch.holds(&self.questions.graph, a, b));
-            let differ = |a, b| open(a, b) || differ(&self.journal, a, b);
             let step = match next_step(
                 &seen,
                 &self.questions.graph,
                 &self.scope.effort,
                 self.journal.spent(self.scope.effort.adaptive),
-                differ,
+                |a, b| self.difference(&unclear, a, b),
             ) {
                 Step::Done => self.unconfirmed().map_or(Step::Done, Step::Count),
                 step => step,
@@ -293,7 +291,8 @@ impl Campaign {
             Outcome::Ready(artefacts) => {
                 self.builds.succeeded();
                 let took = quantity(artefacts.time as f64, &Unit::Nanoseconds);
-                self.progress.done(&format!("version {number} built in {took}: {name}"));
+                let how = if artefacts.reused { "was built before," } else { "built" };
+                self.progress.done(&format!("version {number} {how} in {took}: {name}"));
                 self.built(index, &commit, &artefacts)
             }
         }
@@ -321,7 +320,11 @@ impl Campaign {
         }
         let reading = |key: &str, value: f64, source: &str| Some(Reading::of(metric(key)?, value, source));
         let readings = [
-            reading("build.time", artefacts.time as f64, "the build steps' elapsed time"),
+            reading(
+                "build.time",
+                artefacts.time as f64,
+                if artefacts.reused { EARLIER_BUILD } else { BUILD },
+            ),
             reading("build.bytes", artefacts.bytes as f64, "sizes of files"),
         ];
         self.journal.keep(arm, Pass::Build, 0, readings.into_iter().flatten().collect())

@@ -47,7 +47,7 @@ impl Work {
         graph: &Graph,
         effort: &HistoryEffort,
         assumed: &Assumed,
-        differ: impl Fn(usize, usize) -> bool,
+        difference: impl Fn(usize, usize) -> f64,
     ) -> Work {
         let (mut seen, mut work, mut spent) = (seen.to_vec(), Work::default(), assumed.spent);
         let places = assumed.nodes.unwrap_or(1).max(1);
@@ -62,7 +62,7 @@ impl Work {
             open.into_iter().for_each(|one| one.state = State::Built);
         }
         loop {
-            let now = ahead(&seen, graph, effort, spent, (places, u32::MAX), &differ);
+            let now = ahead(&seen, graph, effort, spent, (places, u32::MAX), &difference);
             if now == Ahead::default() {
                 break;
             }
@@ -166,7 +166,7 @@ mod tests {
         let queued = Seen { state: State::Queued, original: None, counted: false, rounds: 0, builds: 0 };
         let graph: Graph =
             (0..versions).map(|version| version.checked_sub(1).into_iter().collect::<Vec<usize>>()).collect();
-        let differ = |a: usize, b: usize| (a < step) != (b < step);
+        let differ = |a: usize, b: usize| f64::from((a < step) != (b < step));
         Work::expected(&vec![queued; versions], &graph, effort, assumed, differ)
     }
 

@@ -75,18 +75,19 @@ pub enum Step {
     Done,
 }
 
-/// Returns the next step. `differ` says whether two weighed versions differ beyond noise.
+/// Returns the next step. `difference` says by how much two weighed versions differ: 0 if by no more than noise, in any
+/// unit else.
 pub fn next_step(
     seen: &[Seen],
     graph: &Graph,
     effort: &HistoryEffort,
     spent: Duration,
-    differ: impl Fn(usize, usize) -> bool,
+    difference: impl Fn(usize, usize) -> f64,
 ) -> Step {
     let time_left = effort.budget.is_none_or(|budget| spent < budget);
     let build = match effort.adaptive {
         false => seen.iter().position(Seen::open),
-        true => wanted(seen, graph, effort, time_left, &differ),
+        true => wanted(seen, graph, effort, time_left, &difference),
     };
     if let Some(index) = build {
         return Step::Build(index);
@@ -96,7 +97,7 @@ pub fn next_step(
     if let Some(index) = all.iter().find(|index| !seen[**index].counted) {
         return Step::Count(*index);
     }
-    match needy(seen, graph, effort, time_left, &differ) {
+    match needy(seen, graph, effort, time_left, &difference) {
         Some((needy, _)) => Step::Block(beside(&needy, &all, graph)),
         None => rebuild(seen, effort),
     }
@@ -121,7 +122,7 @@ fn needy(
     graph: &Graph,
     effort: &HistoryEffort,
     time_left: bool,
-    differ: &impl Fn(usize, usize) -> bool,
+    difference: &impl Fn(usize, usize) -> f64,
 ) -> Option<(Vec<usize>, u32)> {
     let all: Vec<usize> = (0..seen.len()).filter(|index| seen[*index].state == State::Built).collect();
     let below = |rounds: u32, of: &[usize]| -> Option<(Vec<usize>, u32)> {
@@ -133,7 +134,7 @@ fn needy(
     if least.is_some() || !effort.adaptive || !time_left {
         return least;
     }
-    below(effort.suspects, &suspects(seen, graph, effort, differ)).or_else(|| below(effort.rounds, &all))
+    below(effort.suspects, &suspects(seen, graph, effort, difference)).or_else(|| below(effort.rounds, &all))
 }
 
 /// The work that is possible now, without knowing the results of any of it.
@@ -157,12 +158,12 @@ pub fn ahead(
     effort: &HistoryEffort,
     spent: Duration,
     (places, most): (usize, u32),
-    differ: impl Fn(usize, usize) -> bool,
+    difference: impl Fn(usize, usize) -> f64,
 ) -> Ahead {
     let (mut seen, mut found) = (seen.to_vec(), Ahead::default());
     let begun = seen.iter().any(|one| one.state == State::Built);
     loop {
-        match next_step(&seen, graph, effort, spent, &differ) {
+        match next_step(&seen, graph, effort, spent, &difference) {
             Step::Build(index) if found.count.is_empty() && found.beside.is_empty() => {
                 seen[index].state = State::Built;
                 found.builds.push(index);
@@ -170,7 +171,7 @@ pub fn ahead(
             Step::Count(_) if found.beside.is_empty() => {
                 let more = places.saturating_sub(found.builds.len());
                 if effort.adaptive && found.count.is_empty() && !found.builds.is_empty() && more > 0 {
-                    for index in also(&seen, graph, effort, (begun, more), &differ) {
+                    for index in also(&seen, graph, effort, (begun, more), &difference) {
                         seen[index].state = State::Built;
                         found.builds.push(index);
                     }
@@ -182,11 +183,12 @@ pub fn ahead(
             }
             Step::Block(set) if found.rounds == 0 => {
                 let time_left = effort.budget.is_none_or(|budget| spent < budget);
-                let rounds = needy(&seen, graph, effort, time_left, &differ).map_or(1, |(needy, target)| {
-                    // The set of versions changes as soon as one of them has enough rounds.
-                    let missing = needy.iter().map(|index| target - seen[*index].rounds);
-                    missing.min().unwrap_or(1)
-                });
+                let rounds =
+                    needy(&seen, graph, effort, time_left, &difference).map_or(1, |(needy, target)| {
+                        // The set of versions changes as soon as one of them has enough rounds.
+                        let missing = needy.iter().map(|index| target - seen[*index].rounds);
+                        missing.min().unwrap_or(1)
+                    });
                 found.rounds = rounds.clamp(1, most.max(1));
                 found.beside = set;
             }
@@ -196,32 +198,32 @@ pub fn ahead(
 }
 
 /// Returns additional versions that a farm with free places builds. Before anything is known, they are spread evenly
-/// over the range. Later, they are the middles of the stretches whose ends differ, and then of the widest ones. Of
+/// over the range. Later, they are the middles of the stretches whose ends differ most, and then of the widest ones. Of
 /// equally good choices, the older version comes first.
 fn also(
     seen: &[Seen],
     graph: &Graph,
     effort: &HistoryEffort,
     (begun, more): (bool, usize),
-    differ: &impl Fn(usize, usize) -> bool,
+    difference: &impl Fn(usize, usize) -> f64,
 ) -> Vec<usize> {
     if !begun {
         let open: Vec<usize> = (0..seen.len()).filter(|index| seen[*index].open()).collect();
         let more = more.min(open.len());
         return (0..more).map(|step| open[(2 * step + 1) * open.len() / (2 * more)]).collect();
     }
-    let mut stretches: Vec<(bool, usize, Vec<usize>)> = Vec::new();
+    let mut stretches: Vec<(f64, Vec<usize>)> = Vec::new();
     for stretch in stretches_of(seen, graph, effort.first()) {
         let under_way = stretch.between.iter().any(|index| seen[*index].state == State::Built);
         let missing: Vec<usize> =
             stretch.between.iter().copied().filter(|index| seen[*index].open()).collect();
-        let differs = differs(&stretch, differ);
-        if !missing.is_empty() && !under_way && (differs || effort.fill) {
-            stretches.push((differs, missing.len(), missing));
+        let size = size(&stretch, difference);
+        if !missing.is_empty() && !under_way && (size > 0.0 || effort.fill) {
+            stretches.push((size, missing));
         }
     }
-    stretches.sort_by_key(|(differs, length, _)| std::cmp::Reverse((*differs, *length)));
-    stretches.iter().take(more).filter_map(|(_, _, missing)| middle(missing, graph)).collect()
+    stretches.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.1.len().cmp(&one.1.len())));
+    stretches.iter().take(more).filter_map(|(_, missing)| middle(missing, graph)).collect()
 }
 
 /// Returns these versions and those that they are compared with: the nearest built versions before and after each, and
@@ -280,14 +282,14 @@ pub fn neighbours(seen: &[Seen], graph: &Graph, first: u32) -> Vec<(usize, usize
     stretches_of(seen, graph, first).into_iter().flat_map(pairs).collect()
 }
 
-/// Returns the version to build next: an end of the range, the middle of a stretch whose ends differ, or the middle of
-/// the widest stretch. Of equally good choices, the older version comes first.
+/// Returns the version to build next: an end of the range, the middle of the stretch whose ends differ most, or the
+/// middle of the widest stretch. Of equally good choices, the older version comes first.
 fn wanted(
     seen: &[Seen],
     graph: &Graph,
     effort: &HistoryEffort,
     time_left: bool,
-    differ: &impl Fn(usize, usize) -> bool,
+    difference: &impl Fn(usize, usize) -> f64,
 ) -> Option<usize> {
     let mut alive = (0..seen.len()).filter(|index| !seen[*index].state.failed());
     let (first, last) = (alive.next()?, alive.next_back());
@@ -298,16 +300,25 @@ fn wanted(
         return None;
     }
     let mut open: Vec<(Stretch, Vec<usize>)> = Vec::new();
+    let mut pending: f64 = 0.0;
     for stretch in stretches_of(seen, graph, effort.first()) {
         let missing: Vec<usize> =
             stretch.between.iter().copied().filter(|index| seen[*index].open()).collect();
         // Built versions within a stretch are weighed before more versions are built there.
         let under_way = stretch.between.iter().any(|index| seen[*index].state == State::Built);
-        if !missing.is_empty() && !under_way {
+        if under_way {
+            pending = pending.max(size(&stretch, difference));
+        } else if !missing.is_empty() {
             open.push((stretch, missing));
         }
     }
-    if let Some((_, missing)) = open.iter().find(|(stretch, _)| differs(stretch, differ)) {
+    // While a version in a stretch with a much larger difference waits to be weighed, smaller differences wait as well.
+    let matters = |size: f64| size > 0.0 && 2.0 * size >= pending;
+    let sizes = open.iter().map(|(stretch, missing)| (size(stretch, difference), missing));
+    // Of equal elements, `max_by` returns the last one, and the oldest stretch comes first.
+    let largest =
+        sizes.filter(|(size, _)| matters(*size)).rev().max_by(|one, other| one.0.total_cmp(&other.0));
+    if let Some((_, missing)) = largest {
         return middle(missing, graph);
     }
     let waits = (0..seen.len())
@@ -315,14 +326,13 @@ fn wanted(
     if !effort.fill || waits {
         return None;
     }
-    // Of equally wide stretches, the oldest one comes first. `max_by_key` returns the last of equal elements.
     open.iter().rev().max_by_key(|(_, missing)| missing.len()).and_then(|(_, missing)| middle(missing, graph))
 }
 
-/// Whether the end of a stretch differs from all of its starts. If it equals one of them, it has inherited that one's
-/// costs.
-fn differs(stretch: &Stretch, differ: &impl Fn(usize, usize) -> bool) -> bool {
-    stretch.from.iter().all(|from| differ(*from, stretch.to))
+/// Returns by how much the end of a stretch differs from the most similar of its starts. If it equals one of them, it
+/// has inherited that one's costs.
+fn size(stretch: &Stretch, difference: &impl Fn(usize, usize) -> f64) -> f64 {
+    stretch.from.iter().map(|from| difference(*from, stretch.to)).fold(f64::INFINITY, f64::min)
 }
 
 /// Returns the version that divides the others most evenly. `versions` is in ascending order.
@@ -345,9 +355,10 @@ fn suspects(
     seen: &[Seen],
     graph: &Graph,
     effort: &HistoryEffort,
-    differ: &impl Fn(usize, usize) -> bool,
+    difference: &impl Fn(usize, usize) -> f64,
 ) -> Vec<usize> {
-    let found = stretches_of(seen, graph, effort.first()).into_iter().filter(|one| differs(one, differ));
+    let found =
+        stretches_of(seen, graph, effort.first()).into_iter().filter(|one| size(one, difference) > 0.0);
     let mut found: Vec<usize> = found
         .flat_map(|one| one.from.into_iter().chain([one.to]))
         .map(|index| seen[index].original.unwrap_or(index))

@@ -37,3 +37,34 @@ fn builds_are_cleaned_away_and_made_again_when_they_are_needed() {
         "there is nothing to free: no version was built here\n"
     );
 }
+
+#[test]
+fn builds_that_an_earlier_history_made_use_no_budget() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations((0..9).map(|version| 100 * (version + 1)));
+    let take = |name: &str| {
+        let words = [
+            "history",
+            "--repo",
+            "repo",
+            "--adaptive",
+            "--budget",
+            "3s",
+            "--build",
+            "sleep 2",
+            "--label",
+            name,
+        ];
+        let build = ["--build", "cc -O1 -o app app.c", "--artifact", "app", "-n", name, "--", "./app"];
+        let answer = place.run(words.iter().chain(&build));
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        let weighed = place.recorded().states().iter().filter(|state| **state == "built").count();
+        (weighed, answer)
+    };
+    // Builds of two seconds use up the budget: only the ends are built.
+    assert_eq!(take("first").0, 2);
+    // Another history finds them, and has time for the next version.
+    let (weighed, answer) = take("second");
+    assert!(answer.stderr.contains("version 1 of 9 was built before, in "), "{}", answer.stderr);
+    assert!(weighed > 2, "{}", answer.exchange());
+}

@@ -9,6 +9,11 @@ use std::path::PathBuf;
 /// The number of consecutive failed builds that suggests one mistake rather than many bad versions.
 const FAILURES: u32 = 6;
 
+/// The source of the time of a build.
+pub(super) const BUILD: &str = "the build steps' elapsed time";
+/// The source of the time of a build whose artefacts this history found.
+pub(super) const EARLIER_BUILD: &str = "the build steps' elapsed time, before this history";
+
 /// Builds versions.
 pub(super) struct Builds {
     pub(super) builder: Builder,

@@ -156,11 +156,11 @@ impl Campaign {
             spent: self.journal.spent(self.scope.effort.adaptive),
         };
         let middle = seen.len() / 2;
-        let step = |a: usize, b: usize| (a < middle) != (b < middle);
-        let of = |differ: &dyn Fn(usize, usize) -> bool| {
-            Work::expected(seen, &self.questions.graph, &self.scope.effort, &assumed, differ)
+        let step = |a: usize, b: usize| f64::from((a < middle) != (b < middle));
+        let of = |difference: &dyn Fn(usize, usize) -> f64| {
+            Work::expected(seen, &self.questions.graph, &self.scope.effort, &assumed, difference)
         };
-        [of(&|_, _| false), of(&step)]
+        [of(&|_, _| 0.0), of(&step)]
     }
 
     /// Returns the number of launches of the memory and counting passes of one version, if its counts repeat.

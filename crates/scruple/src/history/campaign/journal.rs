@@ -1,5 +1,6 @@
 //! The history of a campaign, in memory and in the store, which are changed together.
 
+use super::builds::EARLIER_BUILD;
 use crate::fault::{Code, Fault};
 use crate::history::arms::Arms;
 use crate::history::{remarks, view};
@@ -7,7 +8,7 @@ use crate::store::{Store, StoredHistory, add_readings};
 use scruple_core::history::{History, State};
 use scruple_core::metric::Pass;
 use scruple_core::run::{self, Run};
-use scruple_core::sample::Reading;
+use scruple_core::sample::{Reading, Sample};
 use scruple_core::subject::{Arm, Role, Subject};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -32,7 +33,8 @@ pub(super) struct Journal {
 struct Compared {
     /// The numbers of their last readings by then.
     last: [u64; 2],
-    differed: bool,
+    /// By how much they differed.
+    size: f64,
 }
 
 impl Journal {
@@ -50,9 +52,9 @@ impl Journal {
         })
     }
 
-    /// Returns whether two versions differ, as `compare` says. Asks it again only if either version has new readings,
-    /// because each step of a history compares all neighbours.
-    pub(super) fn differ(&self, a: usize, b: usize, compare: impl FnOnce() -> bool) -> bool {
+    /// Returns by how much two versions differ, as `compare` says. Asks it again only if either version has new
+    /// readings, because each step of a history compares all neighbours.
+    pub(super) fn difference(&self, a: usize, b: usize, compare: impl FnOnce() -> f64) -> f64 {
         let last = [a, b].map(|index| {
             let version = &self.history.entries[index].version;
             let commit = version.same_as.as_ref().unwrap_or(&version.commit);
@@ -61,11 +63,11 @@ impl Journal {
         if let Some(known) = self.compared.borrow().get(&(a, b))
             && known.last == last
         {
-            return known.differed;
+            return known.size;
         }
-        let differed = compare();
-        self.compared.borrow_mut().insert((a, b), Compared { last, differed });
-        differed
+        let size = compare();
+        self.compared.borrow_mut().insert((a, b), Compared { last, size });
+        size
     }
 
     /// Stores the state of a version, and arms of it with their indices.
@@ -114,14 +116,17 @@ impl Journal {
         self.history.entries.iter().position(|entry| entry.version.commit == commit)
     }
 
-    /// Returns the measuring time used so far, over the whole life of the history.
+    /// Returns the measuring time used so far, over the whole life of the history. Builds that the history found cost it
+    /// nothing.
     pub(super) fn spent(&self, with_builds: bool) -> Duration {
         let total = |key: &str| -> f64 {
             // The time of a case's iterations is already part of the time of its process.
             let took =
                 self.history.run.arms.iter().filter(|arm| !matches!(arm.subject, Subject::Case { .. }));
             let samples = took.filter_map(|arm| arm.sample(key));
-            samples.flat_map(|sample| &sample.readings).sum()
+            // Later readings of such a sample are builds of this history.
+            let own = |sample: &Sample| usize::from(sample.source == EARLIER_BUILD);
+            samples.flat_map(|sample| sample.readings.iter().skip(own(sample))).sum()
         };
         let builds = if with_builds { total("build.time") } else { 0.0 };
         Duration::from_nanos((total("time.wall") + builds) as u64)

@@ -1,6 +1,7 @@
 //! Builds versions more than once, in turns, to compare what building them costs.
 
 use super::Campaign;
+use super::builds::BUILD;
 use crate::fault::Fault;
 use crate::history::build_process::interrupted;
 use scruple_core::metric::{Pass, metric};
@@ -46,9 +47,8 @@ impl Campaign {
             let arm = self.build_arm(index);
             match (self.builds.builder.build_again(&commit)?, arm) {
                 (Ok(time), Some(arm)) => {
-                    let elapsed = metric("build.time").map(|metric| {
-                        Reading::of(metric, time.as_nanos() as f64, "the build steps' elapsed time")
-                    });
+                    let elapsed =
+                        metric("build.time").map(|metric| Reading::of(metric, time.as_nanos() as f64, BUILD));
                     self.journal.keep(arm, Pass::Build, block, elapsed.into_iter().collect())?;
                 }
                 (failed, _) => {

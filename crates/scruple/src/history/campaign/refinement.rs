@@ -5,7 +5,7 @@ use super::journal::Journal;
 use super::{Campaign, ERROR};
 use crate::history::schedule::{Seen, neighbours};
 use scruple_core::history::{Graph, State, find_changes};
-use scruple_core::metric::{Pass, Quality};
+use scruple_core::metric::Quality;
 use scruple_core::subject::Arm;
 use scruple_core::verdict::{Verdict, compare_noisy};
 
@@ -14,68 +14,97 @@ pub(super) struct Suspected {
     set: Vec<usize>,
     subject: String,
     metric: String,
+    /// The absolute logarithm of the change's ratio.
+    size: f64,
 }
 
 impl Suspected {
     /// Whether the set contains the second of two versions, or a version between them.
-    pub(super) fn holds(&self, graph: &Graph, one: usize, other: usize) -> bool {
+    fn holds(&self, graph: &Graph, one: usize, other: usize) -> bool {
         self.set.contains(&other)
             || graph.between(one, other).iter().any(|version| *version != one && self.set.contains(version))
     }
 }
 
-/// Whether two versions differ beyond noise in an exact metric or in time.
-pub(super) fn differ(journal: &Journal, a: usize, b: usize) -> bool {
-    journal.differ(a, b, || compared(journal, a, b))
-}
-
-fn compared(journal: &Journal, a: usize, b: usize) -> bool {
+/// Returns the largest difference of two versions beyond noise in an exact metric or in time, as [`log_ratio`] does, or
+/// 0. Costs of builds do not count: almost every commit changes them.
+fn compared(journal: &Journal, a: usize, b: usize) -> f64 {
     let (left, right) = (journal.arms_of(a), journal.arms_of(b));
     let margin = journal.history.run.terms.margin;
-    let different = |left: &&Arm| {
+    let of = |left: &&Arm| {
         // Arms with different parameters do different work, so that their figures cannot be compared.
         let same = |right: &&&Arm| left.name == right.name && left.params == right.params;
-        let right = right.iter().find(same);
-        right.is_some_and(|right| left.figures.keys().any(|key| clearly(left, right, key, margin)))
+        let right = right.iter().find(same)?;
+        let weighed = left.figures.keys().filter(|key| !key.starts_with("build."));
+        weighed.map(|key| beyond_noise(left, right, key, margin)).max_by(f64::total_cmp)
     };
-    left.iter().any(different)
+    left.iter().filter_map(of).fold(0.0, f64::max)
 }
 
-/// Whether two arms differ beyond noise in this metric, if it is exact or a time.
-fn clearly(left: &Arm, right: &Arm, key: &str, margin: f64) -> bool {
-    let (Some(old), Some(new)) = (left.sample(key), right.sample(key)) else { return false };
-    if old.pass == Pass::Build {
-        return false;
-    }
+/// Returns the difference of two arms in this metric, if it is exact or a time and they differ beyond noise, else 0.
+fn beyond_noise(left: &Arm, right: &Arm, key: &str, margin: f64) -> f64 {
+    let (Some(old), Some(new)) = (left.sample(key), right.sample(key)) else { return 0.0 };
     if old.quality == Quality::Exact
         && new.quality == Quality::Exact
         && let (Some(old), Some(new)) = (old.visits(), new.visits())
     {
-        return old.iter().zip(&new).all(|(old, new)| old != new);
+        let differences = old.iter().zip(&new).map(|(old, new)| log_ratio(*old, *new));
+        return differences.min_by(f64::total_cmp).unwrap_or(0.0);
     }
     if !matches!(key, "time.wall" | "time.cpu") {
-        return false;
+        return 0.0;
     }
     let (old, new) = old.paired(new);
-    let verdict = compare_noisy(&old, &new, true, margin, 0.99).verdict;
-    matches!(verdict, Verdict::Different | Verdict::Small)
+    let found = compare_noisy(&old, &new, true, margin, 0.99);
+    match found.verdict {
+        Verdict::Different | Verdict::Small => found.evidence.effect().map_or(0.0, |ratio| ratio.ln().abs()),
+        Verdict::Same | Verdict::CantTell => 0.0,
+    }
+}
+
+/// Returns the absolute logarithm of the ratio of two values: 0 if they are equal, infinity if they have no ratio.
+fn log_ratio(old: f64, new: f64) -> f64 {
+    match old == new {
+        true => 0.0,
+        false if old / new > 0.0 => (old / new).ln().abs(),
+        false => f64::INFINITY,
+    }
 }
 
 impl Campaign {
+    /// Returns by how much two versions differ, as [`log_ratio`] does, or by how much one of the suspected changes
+    /// between them changes its metric.
+    pub(super) fn difference(&self, unclear: &[&Suspected], a: usize, b: usize) -> f64 {
+        let graph = &self.questions.graph;
+        let suspected = unclear.iter().filter(|one| one.holds(graph, a, b)).map(|one| one.size);
+        let builds = self.questions.suspected.iter().filter(|one| one.metric.starts_with("build."));
+        let builds = builds.filter(|one| one.holds(graph, a, b)).map(|one| self.difference_in(one, a, b));
+        let weighed = self.journal.difference(a, b, || compared(&self.journal, a, b));
+        suspected.chain(builds).fold(weighed, f64::max)
+    }
+
+    /// Returns the difference of two versions in the metric of a suspected change.
+    fn difference_in(&self, one: &Suspected, a: usize, b: usize) -> f64 {
+        let has = |arm: &&Arm| arm.name == one.subject && arm.sample(&one.metric).is_some();
+        let arm = |index: usize| self.journal.arms_of(index).into_iter().find(has);
+        match (arm(a), arm(b)) {
+            (Some(left), Some(right)) => {
+                beyond_noise(left, right, &one.metric, self.journal.history.run.terms.margin)
+            }
+            _ => 0.0,
+        }
+    }
+
     /// Returns the sets in which no two neighbours differ clearly enough to identify the version that caused the
     /// change. All versions of such a set are weighed.
     pub(super) fn unclear(&self, seen: &[Seen]) -> Vec<&Suspected> {
+        if self.questions.suspected.is_empty() {
+            return Vec::new();
+        }
         let pairs = neighbours(seen, &self.questions.graph, self.scope.effort.first());
         let told = |one: &Suspected| {
-            let has = |arm: &&Arm| arm.name == one.subject && arm.sample(&one.metric).is_some();
-            let arm = |index: usize| self.journal.arms_of(index).into_iter().find(has);
             let mut within = pairs.iter().filter(|(a, b)| one.holds(&self.questions.graph, *a, *b));
-            within.any(|(a, b)| match (arm(*a), arm(*b)) {
-                (Some(left), Some(right)) => {
-                    clearly(left, right, &one.metric, self.journal.history.run.terms.margin)
-                }
-                _ => false,
-            })
+            within.any(|(a, b)| self.difference_in(one, *a, *b) > 0.0)
         };
         self.questions.suspected.iter().filter(|one| !told(one)).collect()
     }
@@ -92,6 +121,7 @@ impl Campaign {
                 set: change.set.clone(),
                 subject: series.subject.clone(),
                 metric: series.metric.clone(),
+                size: log_ratio(change.from, change.to).max(f64::MIN_POSITIVE),
             }));
         }
     }

@@ -2,7 +2,6 @@
 //! transaction.
 
 use super::Campaign;
-use super::refinement::differ;
 use crate::digest::digest;
 use crate::farm::batch::{Batch, Planned};
 use crate::farm::classes::{OfNode, check_classes};
@@ -33,8 +32,6 @@ impl Campaign {
     /// Has the farm do this step, together with all work that does not depend on its result.
     pub(super) fn hand_out_step(&mut self, farm: &mut Farm, step: Step, seen: &[Seen]) -> Result<(), Fault> {
         let unclear = self.unclear(seen);
-        let open = |a, b| unclear.iter().any(|stretch| stretch.holds(&self.questions.graph, a, b));
-        let differ = |a, b| open(a, b) || differ(&self.journal, a, b);
         let room = (farm.places()?, self.rounds_within_budget(seen));
         let mut now = ahead(
             seen,
@@ -42,7 +39,7 @@ impl Campaign {
             &self.scope.effort,
             self.journal.spent(self.scope.effort.adaptive),
             room,
-            differ,
+            |a, b| self.difference(&unclear, a, b),
         );
         if now == Ahead::default()
             && let Step::Count(index) = step

@@ -22,6 +22,11 @@ fn play(costs: &[i32], effort: &HistoryEffort) -> (Vec<Seen>, Vec<Step>) {
     play_graph(costs, &line(costs.len()), effort)
 }
 
+/// The difference of two of these costs.
+fn difference(costs: &[i32], a: usize, b: usize) -> f64 {
+    f64::from((costs[a] - costs[b]).abs())
+}
+
 fn line(count: usize) -> Graph {
     graph(&(0..count).map(|version| version.checked_sub(1).into_iter().collect()).collect::<Vec<_>>())
 }
@@ -34,7 +39,7 @@ fn play_graph(costs: &[i32], graph: &Graph, effort: &HistoryEffort) -> (Vec<Seen
     let mut seen = queued(costs.len());
     let mut steps = Vec::new();
     loop {
-        let step = next_step(&seen, graph, effort, Duration::ZERO, |a, b| costs[a] != costs[b]);
+        let step = next_step(&seen, graph, effort, Duration::ZERO, |a, b| difference(costs, a, b));
         match &step {
             Step::Build(index) => {
                 seen[*index].state = if costs[*index] < 0 { State::BuildFailed } else { State::Built };
@@ -55,7 +60,7 @@ fn play_ahead(costs: &[i32], effort: &HistoryEffort, places: usize) -> (Vec<Seen
     let (mut seen, graph, mut all) = (queued(costs.len()), line(costs.len()), Vec::new());
     loop {
         let now =
-            ahead(&seen, &graph, effort, Duration::ZERO, (places, u32::MAX), |a, b| costs[a] != costs[b]);
+            ahead(&seen, &graph, effort, Duration::ZERO, (places, u32::MAX), |a, b| difference(costs, a, b));
         if now == Ahead::default() {
             return (seen, all);
         }
@@ -138,9 +143,9 @@ fn without_time_versions_get_the_least_that_must_be() {
     let mut seen = queued(3);
     seen.iter_mut().for_each(|one| (one.state, one.counted) = (State::Built, true));
     let late = Duration::from_secs(61);
-    assert_eq!(next_step(&seen, &line(3), &plain, late, |_, _| false), Step::Block(vec![0, 1, 2]));
+    assert_eq!(next_step(&seen, &line(3), &plain, late, |_, _| 0.0), Step::Block(vec![0, 1, 2]));
     seen.iter_mut().for_each(|one| one.rounds = LEAST);
-    assert_eq!(next_step(&seen, &line(3), &plain, late, |_, _| false), Step::Done);
+    assert_eq!(next_step(&seen, &line(3), &plain, late, |_, _| 0.0), Step::Done);
 }
 
 #[test]
@@ -157,10 +162,7 @@ fn versions_that_are_added_are_weighed_beside_their_neighbours() {
     let mut seen = queued(6);
     seen.iter_mut().for_each(|one| (one.state, one.counted, one.rounds) = (State::Built, true, 10));
     seen[4].rounds = 0;
-    assert_eq!(
-        next_step(&seen, &line(6), &plain, Duration::ZERO, |_, _| false),
-        Step::Block(vec![0, 3, 4, 5])
-    );
+    assert_eq!(next_step(&seen, &line(6), &plain, Duration::ZERO, |_, _| 0.0), Step::Block(vec![0, 3, 4, 5]));
 }
 
 #[test]
@@ -170,12 +172,32 @@ fn of_equally_good_choices_the_older_version_comes_first() {
         (seen[index].state, seen[index].counted, seen[index].rounds) = (State::Built, true, 10);
     }
     let fill = HistoryEffort { fill: true, ..EFFORT };
-    let first = |differ: fn(usize, usize) -> bool| next_step(&seen, &line(13), &fill, Duration::ZERO, differ);
-    assert_eq!(first(|_, _| false), Step::Build(2), "equally wide stretches without a difference");
-    assert_eq!(first(|_, _| true), Step::Build(2), "equally wide stretches with a difference");
-    assert_eq!(first(|a, _| a == 8), Step::Build(10), "a difference matters more than age");
-    let two = ahead(&seen, &line(13), &fill, Duration::ZERO, (2, u32::MAX), |_, _| false);
+    let first = |differ: fn(usize, usize) -> f64| next_step(&seen, &line(13), &fill, Duration::ZERO, differ);
+    assert_eq!(first(|_, _| 0.0), Step::Build(2), "equally wide stretches without a difference");
+    assert_eq!(first(|_, _| 1.0), Step::Build(2), "equally wide stretches with a difference");
+    assert_eq!(first(|a, _| f64::from(a == 8)), Step::Build(10), "a difference matters more than age");
+    let two = ahead(&seen, &line(13), &fill, Duration::ZERO, (2, u32::MAX), |_, _| 0.0);
     assert_eq!(two.builds, [2, 6], "a farm with two free places");
+}
+
+#[test]
+fn the_largest_difference_is_looked_for_first() {
+    // Nine small changes, and a large one at version 160 of 200.
+    let cost = |version: i32| version / 20 + if version >= 160 { 100 } else { 0 };
+    let costs: Vec<i32> = (0..200).map(cost).collect();
+    let (_, steps) = play(&costs, &EFFORT);
+    let builds =
+        steps.iter().filter_map(|step| if let Step::Build(index) = step { Some(*index) } else { None });
+    let builds: Vec<usize> = builds.collect();
+    let place = |version: usize| builds.iter().position(|index| *index == version).expect("it is built");
+    assert!(place(159).max(place(160)) < 12 && builds.len() > 30, "{builds:?}");
+    // A farm with two free places looks into the two largest differences.
+    let mut seen = queued(13);
+    for index in [0, 4, 8, 12] {
+        (seen[index].state, seen[index].counted, seen[index].rounds) = (State::Built, true, 10);
+    }
+    let now = ahead(&seen, &line(13), &EFFORT, Duration::ZERO, (2, u32::MAX), |a, _| (1 + a) as f64);
+    assert_eq!(now.builds, [10, 6]);
 }
 
 #[test]
