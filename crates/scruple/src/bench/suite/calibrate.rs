@@ -36,10 +36,9 @@ const QUEUE_TARGET: f64 = 2_000_000.0;
 const WARM_UP: Duration = Duration::from_millis(2);
 const COMPILED_WARM_UP: Duration = Duration::from_millis(40);
 
-/// The largest share of the budget that the warm-up of all cases in all processes takes if the program has a
-/// just-in-time compiler and the machine is busy; and that of a single case in a process.
-const COMPILED_SHARE: f64 = 0.5;
-const COMPILED_SINGLE: u32 = 10;
+/// The largest share of the budget that the warm-up of a case takes if the program has a just-in-time compiler and the
+/// machine is busy. A share that is divided among the cases is too short: on a busy machine code is not compiled by then.
+const COMPILED_SHARE: u32 = 10;
 
 /// The largest multiple of the shortest warm-up that a case gets while it keeps becoming faster.
 const PATIENCE: u32 = 8;
@@ -214,9 +213,7 @@ impl Suite {
         let (time, round, most) = match compiled {
             true => {
                 let time = COMPILED_WARM_UP.min((self.effort.budget / 20).div_f64(cases));
-                let warmed = cases * f64::from(self.effort.processes.0.max(1));
-                let share = self.effort.budget.mul_f64(COMPILED_SHARE / warmed);
-                (time, time / 2, share.min(self.effort.budget / COMPILED_SINGLE))
+                (time, time / 2, self.effort.budget / COMPILED_SHARE)
             }
             false => {
                 let time = WARM_UP.min((self.effort.budget / 50).div_f64(cases));
