@@ -14,7 +14,7 @@ use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::launcher::Launcher;
 use scruple_measure::streams::Captured;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The measurements of both programs.
 pub struct Gathered {
@@ -51,6 +51,8 @@ const BLOCKS: u32 = 8;
 const FEW: u32 = 1;
 /// The time from which a launch is long.
 const LONG: Duration = Duration::from_millis(500);
+/// The longest time without a word when more runs are needed than were foretold.
+const SILENT: Duration = Duration::from_secs(5);
 /// How many times as long as alone programs take until they are counted: loops over data the least, programs that call
 /// functions all the time the most (`bench/explain/run.py`).
 const COSTS: (f64, f64) = (7.0, 30.0);
@@ -88,6 +90,7 @@ pub fn gather(
     let mut totals_repeat = false;
     let mut wanted = 2;
     while sides[0].len() < wanted {
+        let began = Instant::now();
         let counted =
             both.count(false, |which, counts| (counts.total(), Side::with_sources(counts, sources[which])))?;
         let totals = counted.each_ref().map(|(total, _)| *total);
@@ -97,8 +100,10 @@ pub fn gather(
         if effort.once && sides[0].len() == 1 {
             totals_repeat = both.count(true, |_, counts| counts.total())? == totals;
             wanted = if totals_repeat { 1 } else { effort.runs as usize };
-        } else if sides.iter().any(|runs| !repeats(runs)) {
+            foretell_more(wanted - 1, began.elapsed());
+        } else if wanted < effort.runs as usize && sides.iter().any(|runs| !repeats(runs)) {
             wanted = effort.runs as usize;
+            foretell_more(wanted - sides[0].len(), began.elapsed());
         }
     }
     let first_runs = [&sides[0][0], &sides[1][0]];
@@ -177,6 +182,17 @@ fn foretell(longest: Duration) {
         COSTS.0,
         COSTS.1
     ));
+}
+
+/// Says that so many more runs are needed because counts vary, if they take long. `each` is the time of the run before.
+fn foretell_more(runs: usize, each: Duration) {
+    let rest = each * runs as u32;
+    if rest > SILENT {
+        Progress::new().say(&format!(
+            "the counts vary from run to run, so {runs} more runs of each follow: about {}",
+            quantity(rest.as_secs_f64() * 1e9, &Unit::Nanoseconds)
+        ));
+    }
 }
 
 /// Runs one program until it is known whether its counts repeat. If they do not, runs it as often as the effort says.
