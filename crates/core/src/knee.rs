@@ -259,7 +259,7 @@ impl Knee {
     fn is_bad_without_delays(&self, measurement: &Measurement) -> bool {
         let exceeded = |(counts, allowed): (&Vec<Count>, &Option<f64>)| {
             let all = sum(counts);
-            all.least > all.requests * allowed.unwrap_or(0.0)
+            all.least > 0.0 && all.least >= all.requests * allowed.unwrap_or(0.0)
         };
         !measurement.kept_up || measurement.counts.iter().zip(&self.allowed).any(exceeded)
     }

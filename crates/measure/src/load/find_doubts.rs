@@ -33,20 +33,21 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
     {
         doubts.extend(not_met(plan, result, rate));
     }
-    if result.times.response.count() > 0 && result.times.response.count() < 1000 {
-        doubts.push(Doubt::new(
-            "few-requests",
-            false,
-            match result.times.response.count() {
-                1 => "only one request was measured: nothing is known of percentiles".to_owned(),
-                few => format!(
-                    "only {few} requests were measured: fewer than ten of them are beyond the 99th percentile"
-                ),
-            },
-        ));
-    }
+    doubts.extend(few_requests(result.times.response.count()));
     doubts.extend(delayed_acknowledgements(result));
     doubts
+}
+
+/// The doubt about the percentiles of fewer than 1000 requests.
+pub fn few_requests(requests: u64) -> Option<Doubt> {
+    let text = match requests {
+        0 | 1000.. => return None,
+        1 => "only one request was measured: nothing is known of percentiles".to_owned(),
+        few => format!(
+            "only {few} requests were measured: fewer than ten of them are beyond the 99th percentile"
+        ),
+    };
+    Some(Doubt::new("few-requests", false, text))
 }
 
 /// The doubt that the server did not keep up with the rate.

@@ -52,7 +52,7 @@ pub use capacity::{Capacity, LONGEST_MEASUREMENT, Point, capacity};
 pub use delayed::Delayed;
 pub use doubt::Doubt;
 pub use failure::{Failure, Failures};
-pub use find_doubts::between;
+pub use find_doubts::{between, few_requests};
 pub use hdr_log::hdr_log;
 pub use latencies::{Buckets, Latencies};
 pub use nginx::{Nginx, NginxError};

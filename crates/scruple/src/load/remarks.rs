@@ -32,14 +32,23 @@ pub fn remark(run: &mut Run, loads: &Loads) {
         // A turn may end during a pause for which later answers would have compensated. Therefore this doubt is ignored
         // if the server kept up on the whole.
         let kept_up = !server.pool.fell_behind() && server.pool.counts.failures.of(Failure::Unsent) == 0;
-        let told = |(doubt, _): &&(Doubt, usize)| !(kept_up && doubt.code == "rate-not-met");
+        let told = |(doubt, _): &&(Doubt, usize)| match doubt.code.as_str() {
+            "rate-not-met" => !kept_up,
+            // The requests of all turns count together.
+            "few-requests" => false,
+            _ => true,
+        };
         let turns = loads.division.turns;
+        let mut bounds = load::between(&server.pool.times);
         for (doubt, times) in server.pool.doubts.iter().filter(told) {
             let often = if turns > 1 { format!(" ({times} of {turns} turns)") } else { String::new() };
             let of_generator = ["generator-late", "generator-unpunctual"].contains(&doubt.code.as_str());
-            let bounds = load::between(&server.pool.times).filter(|_| of_generator && !doubt.voids);
-            let known = bounds.map_or(String::new(), |bounds| format!(". {bounds}"));
+            let known = if of_generator && !doubt.voids { bounds.take() } else { None };
+            let known = known.map_or(String::new(), |bounds| format!(". {bounds}"));
             run.warn(&doubt.code, format!("{of}{}{often}{known}", doubt.text));
+        }
+        if let Some(few) = load::few_requests(server.pool.times.response.count()) {
+            run.warn(&few.code, format!("{of}{}", few.text));
         }
         if server.pool.unfinished > 0 {
             let text = "sessions were under way at the end: their requests count, they themselves do not";

@@ -5,5 +5,6 @@ mod instructions;
 pub mod json;
 pub mod memory_map;
 pub mod page;
+pub mod search;
 pub mod sheet;
 pub mod terminal;

@@ -4,7 +4,7 @@ mod cost;
 mod functions;
 mod requests;
 
-use super::terminal;
+use super::search;
 use crate::load::windows::{Loaded, Loads};
 use crate::show::page::Section;
 use scruple_core::subject::{LoadCourse, LoadSlice};
@@ -38,7 +38,7 @@ pub fn course(server: &Loaded, loads: &Loads) -> LoadCourse {
         response: pool.times.response.sparse(),
         slices: slices.collect(),
         stalls: pool.stalls.iter().map(|stall| (stall.from, stall.to)).collect(),
-        answer: loads.capacity.as_ref().map(terminal::answer),
+        answer: loads.capacity.as_ref().map(search::answer),
     }
 }
 

@@ -1,0 +1,165 @@
+//! Reports a search for the highest rate on a terminal.
+
+use crate::load::windows::{Loads, Sought};
+use crate::show::Report;
+use crate::show::align::{fit, right, wrap};
+use crate::show::terminal::{BAD, BOLD, GOOD, OPEN};
+use scruple_core::knee::{KneeInterval, Outcome};
+use scruple_core::unit::{Unit, grouped, quantity};
+use scruple_measure::load::Point;
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr;
+
+/// Writes the search for the highest rate: the answer, and the latency at each rate.
+pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &Sought, width: usize) -> String {
+    let found = &sought.found.found;
+    let mut out = String::new();
+    let steps = sought.found.points.len();
+    let head = format!(
+        "{} · {} measurements of at least {} · seed {}",
+        sought.limits,
+        steps,
+        quantity(loads.plan.duration.as_nanos() as f64, &Unit::Nanoseconds),
+        report.run.seed
+    );
+    let _ = writeln!(out, "{}\n", wrap(&head, width));
+    let most = sought
+        .found
+        .points
+        .iter()
+        .filter_map(|point| point.load.times.response.quantile(0.99))
+        .max()
+        .unwrap_or(1);
+    let rates: Vec<String> =
+        sought.found.tallies.iter().map(|tally| format!("{}/s", grouped(tally.rate))).collect();
+    let widest = rates.iter().map(|rate| rate.width()).max().unwrap_or(0);
+    for (tally, rate) in sought.found.tallies.iter().zip(&rates) {
+        let points = || sought.found.points.iter().filter(|point| point.rate == tally.rate);
+        let mut p99: Vec<u64> =
+            points().filter_map(|point| point.load.times.response.quantile(0.99)).collect();
+        p99.sort_unstable();
+        let p99 = p99.get(p99.len() / 2).copied();
+        let bar = p99.map_or(0, |ns| bar(ns, most));
+        let (style, word) = match (tally.good > 0, tally.bad > 0) {
+            (true, false) => (GOOD, "kept".to_owned()),
+            (false, true) => (BAD, broken(&points().collect::<Vec<_>>())),
+            (true, true) => (OPEN, format!("kept {} of {} times", tally.good, tally.good + tally.bad)),
+            (false, false) => (OPEN, "void".to_owned()),
+        };
+        let p99 = p99.map_or(String::new(), |ns| quantity(ns as f64, &Unit::Nanoseconds));
+        let times = tally.good + tally.bad + tally.void;
+        let line =
+            format!("  {}  p99 {}  {}", right(rate, widest), right(&p99, 8), fit(&"▇".repeat(bar), BAR));
+        let _ = writeln!(out, "{line}  {times} × {style}{word}{style:#}");
+    }
+    let _ = writeln!(out, "\n{BOLD}{}{BOLD:#}", wrap(&answer(sought), width));
+    if found.void {
+        let text = "one measurement after the other was void, because the generator was late: give it a core of its own";
+        let _ =
+            writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
+    } else if !found.settled && (found.low.is_some() || found.high.is_some()) {
+        let text = "the search ended before the interval was as narrow as --margin asks; it holds the highest rate all the same";
+        let _ =
+            writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
+    }
+    let void = sought.found.points.iter().filter(|point| point.outcome == Outcome::Void).count();
+    if void > 0 {
+        let _ =
+            writeln!(out, "{OPEN}!{OPEN:#} {void} of {steps} measurements were void and count for nothing");
+    }
+    out
+}
+
+/// The width of a bar, in columns.
+const BAR: usize = 24;
+
+/// Returns the length of a bar. It is logarithmic from 10 µs on, because latencies span decades.
+fn bar(ns: u64, most: u64) -> usize {
+    let decades = |ns: u64| (ns as f64 / 10_000.0).max(1.0).log10();
+    let whole = decades(most).max(0.1);
+    (decades(ns) / whole * BAR as f64).round() as usize
+}
+
+/// Says why a rate is not sustained.
+fn broken(points: &[&Point]) -> String {
+    let mut texts: Vec<&str> = points.iter().flat_map(|point| &point.broken).map(String::as_str).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    let mut reasons = Vec::new();
+    if !texts.is_empty() {
+        reasons.push(format!("broke {}", texts.join(", ")));
+    }
+    let mut rates: Vec<f64> =
+        points.iter().filter(|point| point.load.behind > 0).map(|point| point.load.rate()).collect();
+    rates.sort_unstable_by(f64::total_cmp);
+    if let Some(rate) = rates.get(rates.len() / 2) {
+        reasons.push(format!("fell behind, {}/s answered", grouped(*rate)));
+    }
+    reasons.join("; ")
+}
+
+/// Writes the result of the search as a sentence.
+pub(crate) fn answer(sought: &Sought) -> String {
+    if sought.found.points.is_empty() {
+        return "Nothing was found: the search was interrupted in its first measurement.".to_owned();
+    }
+    // If no limit was broken at a rate, the server did not keep up with it.
+    let fell_behind = |rate: f64| {
+        let at: Vec<_> = sought.found.points.iter().filter(|point| point.rate == rate).collect();
+        !at.is_empty() && at.iter().all(|point| point.broken.is_empty())
+    };
+    let rates: Vec<f64> = sought.found.tallies.iter().map(|tally| tally.rate).collect();
+    let found = &sought.found.found;
+    sentence(&sought.limits, found, &rates, found.high.is_some_and(fell_behind))
+}
+
+/// `rates` are those that were tried, and `fell_behind` says why the rate at the upper end is not sustained.
+fn sentence(limits: &str, found: &KneeInterval, rates: &[f64], fell_behind: bool) -> String {
+    let rate = |rate: f64| format!("{} requests/s", grouped(rate));
+    let broken = match fell_behind {
+        true => "The server falls behind".to_owned(),
+        false => format!("{limits} is broken"),
+    };
+    match (found.low, found.high) {
+        (Some(low), Some(high)) => format!(
+            "The highest rate that keeps {limits} lies between {} and {}{}{}.",
+            rate(low),
+            rate(high),
+            found.estimate.map_or(String::new(), |estimate| format!(", most likely at {}", rate(estimate))),
+            if fell_behind { "; above it the server falls behind" } else { "" }
+        ),
+        (Some(low), None) if rates.iter().any(|other| *other > low) => {
+            format!("{limits} is kept up to {}. That it is broken above is not certain.", rate(low))
+        }
+        (Some(low), None) => {
+            format!("{limits} is kept up to {}, the highest rate that was tried.", rate(low))
+        }
+        (None, Some(high)) if rates.iter().any(|other| *other < high) => {
+            format!("{broken} at {}. That a lower rate is sustained is not certain.", rate(high))
+        }
+        (None, Some(high)) => format!("{broken} already at {}, the lowest rate that was tried.", rate(high)),
+        (None, None) => "Nothing was found: no measurement counts, or none is clear.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_called_that_of_the_rates_tried_only_where_it_is() {
+        let of = |low, high, rates: &[f64]| {
+            let found = KneeInterval { estimate: None, low, high, settled: false, void: false };
+            sentence("p99<20ms", &found, rates, false)
+        };
+        assert!(of(None, Some(711.0), &[711.0, 800.0]).contains("711 requests/s, the lowest rate"));
+        let text = of(None, Some(711.0), &[100.0, 711.0]);
+        assert_eq!(
+            text,
+            "p99<20ms is broken at 711 requests/s. That a lower rate is sustained is not certain."
+        );
+        assert!(of(Some(711.0), None, &[100.0, 711.0]).contains("711 requests/s, the highest rate"));
+        let text = of(Some(711.0), None, &[711.0, 900.0]);
+        assert_eq!(text, "p99<20ms is kept up to 711 requests/s. That it is broken above is not certain.");
+    }
+}
