@@ -65,6 +65,14 @@ impl Side {
         nameless as f64 / (named.saturating_add(nameless)).max(1) as f64
     }
 
+    /// The share of instructions in code that is in no file: the program generated it while it ran.
+    pub fn generated(&self) -> f64 {
+        let in_no_file = |function: &usize| self.functions[*function].object.is_none();
+        let contexts = self.tree.contexts.iter().filter(|context| in_no_file(&context.function));
+        let sum: u64 = contexts.map(|context| context.cost.instructions).sum();
+        sum as f64 / self.tree.total(explain::Count::Instructions).max(1) as f64
+    }
+
     /// Whether GHC compiled a part of the program.
     pub fn is_haskell(&self) -> bool {
         self.tree.functions.iter().any(|function| function.trampoline && !function.shown.is_empty())

@@ -44,7 +44,9 @@ fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         Figure::exact("gc.minor", minor),
         Figure::exact("gc.major", major),
     ];
-    let peak = used.filter_map(|bytes| bytes.trim().parse().ok()).reduce(f64::max);
+    // PyPy collects once at its start, when nothing is in use yet. Where the nursery is as large as the processor's cache,
+    // no other collection may follow, and then the log does not say what was in use.
+    let peak = used.filter_map(|bytes| bytes.trim().parse().ok()).reduce(f64::max).filter(|peak| *peak > 0.0);
     figures.extend(peak.map(|peak| Figure::near("heap.peak", peak)));
     Ok(figures)
 }

@@ -46,7 +46,8 @@ pub fn language(side: &Side) -> Option<Language> {
     }
 }
 
-/// Returns the interpreter that executed most of the instructions, by the beginning of its file's name.
+/// Returns the interpreter that executed most of the instructions, by the beginning of its file's name. Code that it
+/// generated from the script counts for it.
 pub fn of(side: &Side) -> Option<&'static str> {
     let mut sums: HashMap<&str, u64> = HashMap::new();
     let mut all = 0_u64;
@@ -57,9 +58,10 @@ pub fn of(side: &Side) -> Option<&'static str> {
         let sum = sums.entry(object.rsplit('/').next().unwrap_or_default()).or_default();
         *sum = sum.saturating_add(own);
     }
+    let generated = sums.get("").copied().unwrap_or_default();
     let found = INTERPRETERS.iter().find(|(word, _)| {
         let of = sums.iter().filter(|(file, _)| is_of(file, word)).map(|(_, sum)| *sum).sum::<u64>();
-        of as f64 > SHARE * all as f64
+        of > 0 && of.saturating_add(generated) as f64 > SHARE * all as f64
     });
     found.map(|(word, _)| *word)
 }
@@ -73,7 +75,26 @@ fn is_of(file: &str, word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_of;
+    use super::{is_of, of};
+    use scruple_core::explain::{self, Context, Cost};
+    use scruple_measure::calltree::{Function, Side};
+
+    #[test]
+    fn generated_code_counts_for_the_interpreter_that_generated_it() {
+        let side = |files: [(Option<&str>, u64); 2]| {
+            let mut side = Side::default();
+            for (file, instructions) in files {
+                let own = Function { object: file.map(str::to_owned), ..Function::default() };
+                let function = side.add_function(own, explain::Function::default());
+                let cost = Cost { instructions, ..Cost::default() };
+                side.tree.contexts.push(Context { function, cost, ..Context::default() });
+            }
+            side
+        };
+        assert_eq!(of(&side([(Some("/usr/lib/libguile-3.0.so.1"), 3), (None, 97)])), Some("guile"));
+        assert_eq!(of(&side([(Some("/usr/bin/app"), 3), (None, 97)])), None);
+        assert_eq!(of(&side([(Some("/usr/bin/node"), 30), (Some("/usr/bin/app"), 70)])), None);
+    }
 
     #[test]
     fn interpreters_are_known_by_their_files() {

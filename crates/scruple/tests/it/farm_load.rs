@@ -6,8 +6,10 @@ use crate::slurm_cluster::Cluster;
 use crate::support::{Answer, Place, at, free_port};
 use serde_json::Value;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-const REQUESTS: u64 = 300;
+/// So many that they take longer than a question to the process beside the servers.
+const REQUESTS: u64 = 30_000;
 
 /// The words of a load of one server, which comes up wherever the command line is done.
 pub fn words(place: &Place) -> Vec<String> {
@@ -75,19 +77,25 @@ fn beside(place: &Place) -> Option<String> {
 #[test]
 fn servers_on_another_node_are_started_and_read_there_also_where_the_process_beside_them_is_killed() {
     let place = Place::new();
-    let words = words(&place);
     place.write("scruple.toml", "[farm]\nkind = \"here\"\n");
-    let said = std::fs::File::create(place.file("said")).expect("a file");
-    let child = place.command(&words).stdout(Stdio::piped()).stderr(said).spawn().expect("scruple runs");
-    assert!(eventually(|| beside(&place).is_some()), "{}", place.read("said"));
-    if let Some(pid) = beside(&place) {
-        let _ = Command::new("kill").args(["-9", &pid]).stderr(Stdio::null()).status();
+    let few = words(&place);
+    // Without a number of requests the load lasts as long as was asked for.
+    let long: Vec<String> =
+        few.iter().filter(|word| **word != "-n" && **word != REQUESTS.to_string()).cloned().collect();
+    for (words, delay) in [(few, Duration::ZERO), (long, Duration::from_secs(2))] {
+        let said = std::fs::File::create(place.file("said")).expect("a file");
+        let child = place.command(&words).stdout(Stdio::piped()).stderr(said).spawn().expect("scruple runs");
+        assert!(eventually(|| beside(&place).is_some()), "{}", place.read("said"));
+        std::thread::sleep(delay);
+        if let Some(pid) = beside(&place) {
+            let _ = Command::new("kill").args(["-9", &pid]).stderr(Stdio::null()).status();
+        }
+        let answer = Answer::of(child.wait_with_output().expect("an end"), place.path());
+        assert_eq!(answer.code, 0, "{}{}", answer.exchange(), place.read("said"));
+        check(&answer.json(), &["here → servers"]);
+        assert!(beside(&place).is_none());
+        place.assert_no_processes();
     }
-    let answer = Answer::of(child.wait_with_output().expect("an end"), place.path());
-    assert_eq!(answer.code, 0, "{}{}", answer.exchange(), place.read("said"));
-    check(&answer.json(), &["here → servers"]);
-    assert!(beside(&place).is_none());
-    place.assert_no_processes();
 }
 
 #[test]

@@ -210,6 +210,11 @@ fn besides(causes: &OtherCauses) -> String {
 fn nothing(found: &Findings) -> String {
     let nameless = found.nameless.iter().copied().fold(0.0, f64::max);
     match () {
+        () if found.is_nameless() && found.is_generated => format!(
+            "Can’t tell where it comes from: {} of the instructions are of code without a name, most of it generated while \
+             the program ran.",
+            share(nameless)
+        ),
         () if found.is_nameless() => format!(
             "Can’t tell where it comes from: {} of the instructions are of code without a name. Programs that are not \
              stripped have names.",

@@ -26,6 +26,7 @@ pub struct Link {
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     address: String,
+    is_gone: bool,
     /// The name of the node.
     pub node: String,
     /// The provenance of the node.
@@ -52,7 +53,8 @@ impl Link {
         };
         let machine = Provenance::default();
         let (from, address) = (BufReader::new(from), beside.address.clone());
-        let mut link = Link { child, to: Some(to), from, address, node: String::new(), machine };
+        let mut link =
+            Link { child, to: Some(to), from, address, is_gone: false, node: String::new(), machine };
         match link.read()? {
             Answer::Ready(node, machine) => (link.node, link.machine) = (node, *machine),
             other => return Err(link.unexpected(&other)),
@@ -84,7 +86,21 @@ impl Link {
         }
     }
 
+    /// Checks that the process there has answered everything so far.
+    ///
+    /// # Errors
+    /// It has ended, so that accounts are lost.
+    pub fn check(&self) -> Result<(), Fault> {
+        if self.is_gone { Err(gone(&self.node)) } else { Ok(()) }
+    }
+
     fn ask(&mut self, ask: &Ask, handled: &dyn Fn() -> u64) -> Result<Answer, Fault> {
+        let answer = self.answer(ask, handled);
+        self.is_gone |= answer.is_err();
+        answer
+    }
+
+    fn answer(&mut self, ask: &Ask, handled: &dyn Fn() -> u64) -> Result<Answer, Fault> {
         self.say(ask)?;
         loop {
             match self.read()? {

@@ -199,6 +199,8 @@ impl Loader for Engine {
             fault(&error, server, there)
         })?;
         server.loaded = true;
+        // Without the accounts of a turn nothing is known of what its requests cost.
+        self.link.iter().try_for_each(|link| link.borrow().check())?;
         Ok(turn)
     }
 

@@ -114,6 +114,12 @@ pub(super) fn pooled(parts: &[&Part], timely: &[&Part], level: f64) -> Vec<(Stri
     figures.into_iter().filter_map(readings).flatten().collect()
 }
 
+/// Returns an absent reading of the processor time, for a server of which no window has accounts with requests.
+pub(super) fn of_no_account() -> impl Iterator<Item = Reading> {
+    let why = "no request was answered between two readings of the server’s accounts: a longer load tells";
+    metric("request.cpu").into_iter().map(move |metric| Reading::absent(metric, why))
+}
+
 /// Converts the server's own accounts of a window into readings.
 pub(super) fn of_the_server(each: &[(String, f64)]) -> Vec<Reading> {
     costs(each, ACCOUNTS).collect()
