@@ -28,7 +28,7 @@ fn main() {
         }
         return;
     }
-    let (mut passed, mut skipped, mut failed) = (0, 0, 0);
+    let (mut passed, mut skipped, mut failed) = (0, 0, Vec::new());
     for (name, test) in TESTS.iter().copied().flatten() {
         if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
             continue;
@@ -43,14 +43,19 @@ fn main() {
                 println!("skipped: {name}: {why}");
             }
             Err(_) => {
-                failed += 1;
+                failed.push(*name);
                 println!("test {name} ... FAILED");
             }
         }
     }
     drop(scales);
-    println!("\ntest result: {passed} passed, {failed} failed, {skipped} skipped");
-    if failed > 0 {
+    // In the words of the standard harness, so that failed tests can be found and repeated alike.
+    if !failed.is_empty() {
+        println!("\nfailures:\n    {}", failed.join("\n    "));
+    }
+    let word = if failed.is_empty() { "ok" } else { "FAILED" };
+    println!("\ntest result: {word}. {passed} passed; {} failed; {skipped} skipped", failed.len());
+    if !failed.is_empty() {
         std::process::exit(1);
     }
 }
