@@ -324,10 +324,8 @@ impl Loading {
                     add_readings(arm, readings, Pass::Timing, first + window);
                 }
             }
-            let mut accounts = turns.iter().flat_map(|(_, turn)| &turn.costs).peekable();
-            if accounts.peek().is_some() && accounts.all(Vec::is_empty) {
-                add_readings(arm, readings::of_no_account(), Pass::Timing, 0);
-            }
+            let accounts = turns.iter().flat_map(|(_, turn)| &turn.costs);
+            add_readings(arm, readings::of_empty_accounts(accounts), Pass::Timing, 0);
             let counted: Vec<&LoadResult> =
                 turns.iter().map(|(_, turn)| &turn.load).filter(|load| !load.is_spoilt()).collect();
             if !counted.is_empty() && counted.iter().all(|load| load.is_late()) {

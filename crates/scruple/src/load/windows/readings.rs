@@ -114,10 +114,12 @@ pub(super) fn pooled(parts: &[&Part], timely: &[&Part], level: f64) -> Vec<(Stri
     figures.into_iter().filter_map(readings).flatten().collect()
 }
 
-/// Returns an absent reading of the processor time, for a server of which no window has accounts with requests.
-pub(super) fn of_no_account() -> impl Iterator<Item = Reading> {
+/// Returns an absent reading of the processor time, if the accounts of a server have windows but none with requests.
+pub(super) fn of_empty_accounts<'a>(each: impl Iterator<Item = &'a Vec<(String, f64)>>) -> Option<Reading> {
+    let mut each = each.peekable();
+    let are_empty = each.peek().is_some() && each.all(Vec::is_empty);
     let why = "no request was answered between two readings of the server’s accounts: a longer load tells";
-    metric("request.cpu").into_iter().map(move |metric| Reading::absent(metric, why))
+    metric("request.cpu").filter(|_| are_empty).map(|metric| Reading::absent(metric, why))
 }
 
 /// Converts the server's own accounts of a window into readings.
