@@ -284,9 +284,12 @@ fn java_collections(scales: &mut Scales) -> Done {
     for collector in ["UseSerialGC", "UseParallelGC", "UseG1GC", "UseZGC", "UseShenandoahGC"] {
         let log = scales.path(&format!("{collector}.log"));
         let (wanted, logged) = (format!("-XX:+{collector}"), format!("-Xlog:gc:file={}", log.display()));
+        // ZGC of Java 17 hangs where a thread of the JVM still waits for memory at the end, so its heap is never filled.
+        let megabytes = if collector == "UseZGC" { 600 } else { 256 };
+        let heap = format!("-Xmx{megabytes}m");
         let command = |steps| -> Vec<std::ffi::OsString> {
             let folder = folder.to_string_lossy();
-            ["java", "-Xmx256m", &wanted, &logged, "-cp", &folder, "Alloc", steps].map(Into::into).to_vec()
+            ["java", &heap, &wanted, &logged, "-cp", &folder, "Alloc", steps].map(Into::into).to_vec()
         };
         let words = command("20000000");
         let run = scales.weigh(&words.iter().map(|word| word.as_os_str()).collect::<Vec<_>>(), &[]);
@@ -300,7 +303,8 @@ fn java_collections(scales: &mut Scales) -> Done {
         let counted = run.value("gc.count");
         assert!((all - 1.0..=all).contains(&counted), "{collector}: {counted} of {all}\n{text}");
         assert_eq!(counted, run.value("gc.minor") + run.value("gc.major"), "{collector}");
-        assert!((1e6..270e6).contains(&run.value("heap.peak")), "{collector}: {}", run.value("heap.peak"));
+        let most = f64::from(megabytes) * 1.06e6;
+        assert!((1e6..most).contains(&run.value("heap.peak")), "{collector}: {}", run.value("heap.peak"));
         assert!(run.value("heap.live_max") < run.value("heap.peak"), "{collector}");
         let words = command("1000");
         let run = scales.weigh(&words.iter().map(|word| word.as_os_str()).collect::<Vec<_>>(), &[]);
