@@ -100,6 +100,14 @@ pub(super) struct Left {
     pub(super) answers: Vec<Answer>,
 }
 
+/// The processes that have left a record so far.
+pub(super) fn processes(folder: &Path) -> Vec<i32> {
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(name);
+    let number = |name: String| name.strip_suffix(".record")?.split_once('-')?.0.parse().ok();
+    names.filter_map(number).collect()
+}
+
 /// Reads the folder and removes the files that it read, so that the next launch starts with an empty folder.
 pub(super) fn take(folder: &Path) -> Left {
     let mut left = Left::default();

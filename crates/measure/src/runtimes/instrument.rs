@@ -52,6 +52,11 @@ impl Runtimes {
         &self.told
     }
 
+    /// The processes of the current launch in which a runtime was found so far. Go programs are not among them.
+    pub fn processes(&self) -> Vec<i32> {
+        self.place.as_ref().map(|place| agent_records::processes(place.folder())).unwrap_or_default()
+    }
+
     /// The times at which collections stopped processes of the last launch: start and end in nanoseconds on the
     /// monotonic clock. The stops of Go programs are not here: [`go::counters`] reads them from memory.
     ///

@@ -299,3 +299,21 @@ fn slow_requests_that_met_a_collection_are_counted() {
         place.run(["load", &url, "-c", "1", "-n", "100", "-d", "60s", "--", "python3", "server.py", &port]);
     assert!(shown.stdout.contains("pauses for collections: "), "{}", shown.exchange());
 }
+
+/// A server in C, below a shell that also keeps a helper in Python waiting.
+#[test]
+fn the_runtime_of_a_helper_that_only_waits_is_not_that_of_the_server() {
+    let place = Place::new();
+    place.write("helper.py", "import sys\nsys.stdin.read()\n");
+    let server = place.compile("server", SERVER, &[]).display().to_string();
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/");
+    let script = format!(
+        "test -p never || mkfifo never; python3 helper.py <>never & helper=$!; '{server}' {port} 0 0 0 & \
+         trap \"kill -INT $helper; kill $!\" INT TERM; wait"
+    );
+    let words = ["load", &url, "--json", "--no-store", "-c", "1", "-n", "400", "-d", "60s", "--"];
+    let answer = place.run(words.into_iter().chain(["sh", "-c", &script]));
+    let absent = at(&answer.json(), "/load/servers/0/runtime/absent").clone();
+    assert_eq!(absent, "no process with a language runtime ran under load", "{}", answer.exchange());
+}

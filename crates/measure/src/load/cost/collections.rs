@@ -4,6 +4,7 @@
 //! costs cancel. Pauses are those of the second run, and are compared with that run's requests.
 
 use super::start::ServerCommand;
+use super::tree::{Tree, cpu_clock};
 use crate::instrument::Instrument;
 use crate::launch::{Ending, Launch, Options, Outcome};
 use crate::load::{LoadResult, Target};
@@ -18,7 +19,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The figures that grow with the requests. Others, such as the longest pause, cannot be divided by them.
 const KEYS: [&str; 6] = ["alloc.bytes", "alloc.objects", "gc.count", "gc.minor", "gc.major", "gc.time"];
@@ -26,6 +27,10 @@ const KEYS: [&str; 6] = ["alloc.bytes", "alloc.objects", "gc.count", "gc.minor",
 /// The interval at which the pauses of a Go server are read: its runtime keeps the last 256, and may collect several
 /// hundred times a second.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How long a server and its helpers may take to become idle before they are loaded, and for how long they must have
+/// used no processor time to be so.
+const SETTLING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(50));
 
 /// The figures of a server's runtime.
 #[derive(Clone, Debug, PartialEq)]
@@ -200,7 +205,10 @@ fn told(
     let mut running = running.map_err(|error| error.to_string())?;
     // A Go server cannot be stopped at its exit, but its counters can be read from its memory at any time. It may run
     // below a wrapper, so the whole process tree is searched.
+    settle(running.pid());
+    let before = processor_times(&runtimes.processes());
     let (loaded, stops) = watched(running.pid(), || load(requests));
+    let idle = unchanged(&before);
     let exits = counters::while_running(running.pid());
     // Most runtimes shut down properly after SIGINT. A killed runtime reports nothing.
     let status = running.leave(target);
@@ -217,11 +225,40 @@ fn told(
         }
         Ok(pauses)
     });
+    // A helper in another language that only waits does not answer requests.
+    let told = runtimes.told();
+    if !told.is_empty() && told.iter().all(|process| idle.contains(&process.pid)) {
+        return Err(Untold::NoRuntime("no process with a language runtime ran under load".to_owned()));
+    }
     match readings.iter().any(|reading| reading.value.is_ok()) {
         true => Ok(Life { load, readings, pauses }),
         false if runtimes.told().is_empty() => Err(Untold::NoRuntime(why(&readings))),
         false => Err(why(&readings).into()),
     }
+}
+
+/// Waits until the processes below `root` are idle.
+fn settle(root: i32) {
+    let all = || Tree::of(root).map(|tree| processor_times(&tree.processes())).unwrap_or_default();
+    let (began, mut before) = (Instant::now(), all());
+    while began.elapsed() < SETTLING.0 {
+        std::thread::sleep(SETTLING.1);
+        let after = all();
+        if std::mem::replace(&mut before, after.clone()) == after {
+            return;
+        }
+    }
+}
+
+/// The processor time of each process in nanoseconds; `None` if it has ended.
+fn processor_times(processes: &[i32]) -> Vec<(i32, Option<u64>)> {
+    processes.iter().map(|pid| (*pid, cpu_clock(*pid))).collect()
+}
+
+/// The processes that had ended before, or have not run since.
+fn unchanged(before: &[(i32, Option<u64>)]) -> Vec<i32> {
+    let idle = before.iter().filter(|(pid, time)| time.is_none() || cpu_clock(*pid) == *time);
+    idle.map(|(pid, _)| *pid).collect()
 }
 
 /// Start and end of each pause in nanoseconds since 1970, or why they are not known.

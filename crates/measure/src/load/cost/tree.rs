@@ -233,7 +233,7 @@ fn ticks_per_second() -> u64 {
 
 /// The processor time of another process in nanoseconds, including ended threads. Its resolution is about a hundred
 /// thousand times that of the ticks in the stat file.
-fn cpu_clock(pid: i32) -> Option<u64> {
+pub(super) fn cpu_clock(pid: i32) -> Option<u64> {
     let mut clock: libc::clockid_t = 0;
     // SAFETY: the call fills in plain data.
     let known = unsafe { libc::clock_getcpuclockid(pid, &mut clock) } == 0;
