@@ -55,7 +55,11 @@ pub fn list_names<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
 pub fn for_terminal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(c) = rest.chars().next() {
+    loop {
+        let (shown, others) = rest.split_at(shown(rest));
+        out.push_str(shown);
+        rest = others;
+        let Some(c) = rest.chars().next() else { return out };
         let taken = if c == '\u{1b}' { colour(rest).unwrap_or(0) } else { 0 };
         match taken {
             0 if steers(c) && !matches!(c, '\n' | '\t') => out.push('\u{fffd}'),
@@ -64,7 +68,12 @@ pub fn for_terminal(text: &str) -> String {
         }
         rest = &rest[taken.max(c.len_utf8())..];
     }
-    out
+}
+
+/// The length of the beginning of a text that consists of ASCII characters that are shown, and line ends.
+pub fn shown(text: &str) -> usize {
+    let others = |byte: u8| !matches!(byte, b' '..=b'~' | b'\n');
+    text.bytes().position(others).unwrap_or(text.len())
 }
 
 /// The length of the SGR sequence at the beginning of a text; `None` where there is none.

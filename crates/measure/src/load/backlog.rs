@@ -42,7 +42,7 @@ pub(super) fn behind(parts: &[Part], last_done: i64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::latencies::Buckets;
+    use super::super::latencies::Latencies;
     use super::super::result::{Counts, Times};
     use super::*;
 
@@ -50,7 +50,7 @@ mod tests {
 
     /// A part whose requests all waited `waited` nanoseconds.
     fn part(from: i64, to: i64, answered: u64, waited: Option<u64>) -> Part {
-        let response = Buckets::of(waited.map(|waited| (waited, answered)).into_iter().collect());
+        let response = Latencies::of(waited.map(|waited| (waited, answered)));
         let counts = Counts { answered, ..Counts::default() };
         Part { from, to, counts, times: Times { response, ..Times::default() }, ..Part::default() }
     }

@@ -1,7 +1,7 @@
 //! Finds the highest rate at which a server keeps its limits, with the search of `scruple_core::knee`.
 
 use super::{
-    Arrivals, Buckets, LATE, LoadError, LoadResult, Moment, Pace, Part, Plan, Progress, Session, Target,
+    Arrivals, LATE, Latencies, LoadError, LoadResult, Moment, Pace, Part, Plan, Progress, Session, Target,
     WarmUp,
 };
 use scruple_core::knee::{
@@ -161,7 +161,7 @@ fn count(limit: &Limit, parts: &[&Part]) -> Count {
     })
 }
 
-fn of_responses(part: &Part, beyond: &dyn Fn(&Buckets) -> f64) -> Count {
+fn of_responses(part: &Part, beyond: &dyn Fn(&Latencies) -> f64) -> Count {
     let requests = part.times.response.count() as f64;
     Count {
         requests,

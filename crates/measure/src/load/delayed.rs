@@ -1,6 +1,6 @@
 //! Responses that contain a delay of the generator itself, and what they are at the least.
 
-use super::latencies::{Buckets, Sparse};
+use super::latencies::{Latencies, Sparse};
 
 /// Shorter delays are not told apart, in nanoseconds: the kernel's time to wake a thread.
 pub(crate) const PUNCTUAL: u64 = 50_000;
@@ -28,8 +28,8 @@ impl DelayedRecord {
         self.least.add(&other.least);
     }
 
-    pub(crate) fn buckets(&self) -> Delayed {
-        Delayed { recorded: self.recorded.buckets(), least: self.least.buckets() }
+    pub(crate) fn delayed(&self) -> Delayed {
+        Delayed { recorded: self.recorded.latencies(), least: self.least.latencies() }
     }
 }
 
@@ -37,13 +37,13 @@ impl DelayedRecord {
 /// late.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delayed {
-    recorded: Buckets,
-    least: Buckets,
+    recorded: Latencies,
+    least: Latencies,
 }
 
 impl Delayed {
     /// These responses as recorded, and the same without the delays, both in increasing order and in nanoseconds.
-    pub fn of(recorded: Buckets, least: Buckets) -> Delayed {
+    pub fn of(recorded: Latencies, least: Latencies) -> Delayed {
         Delayed { recorded, least }
     }
 
@@ -59,7 +59,7 @@ impl Delayed {
     }
 
     /// All responses, of which these are some, without the delays: the least that they can have been.
-    pub fn least_of(&self, all: &Buckets) -> Buckets {
+    pub fn least_of(&self, all: &Latencies) -> Latencies {
         let mut left = all.without(&self.recorded);
         left += &self.least;
         left
@@ -68,23 +68,22 @@ impl Delayed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::latencies::Latencies;
     use super::*;
 
     #[test]
     fn only_the_delayed_responses_can_have_been_shorter() {
-        let (mut all, mut record) = (Latencies::new(), DelayedRecord::default());
+        let (mut all, mut record) = (Sparse::default(), DelayedRecord::default());
         for i in 1..=1000_u64 {
             let late = if i > 995 { 200_000_000 } else { 20_000 };
             all.record(10_000_000 + i + late);
             record.note(10_000_000 + i + late, late);
         }
-        let delayed = record.buckets();
-        let least = delayed.least_of(&all.buckets());
+        let (delayed, all) = (record.delayed(), all.latencies());
+        let least = delayed.least_of(&all);
         assert_eq!((delayed.count(), least.count()), (5, 1000));
         assert!(all.max().is_some_and(|max| max > 209_000_000));
         assert!(least.max().is_some_and(|max| max < 10_100_000), "{:?}", least.max());
         assert_eq!(least.quantile(0.5), all.quantile(0.5));
-        assert_eq!(Delayed::default().least_of(&all.buckets()), all.buckets());
+        assert_eq!(Delayed::default().least_of(&all), all);
     }
 }

@@ -3,7 +3,6 @@
 use super::delayed::PUNCTUAL;
 use super::doubt::Doubt;
 use super::failure::Failure;
-use super::latencies::Latencies;
 use super::plan::Plan;
 use super::result::{LoadResult, Times};
 use super::shared::Ended;
@@ -113,11 +112,11 @@ fn delayed(result: &LoadResult) -> Option<Doubt> {
 
 /// Says how many responses contain a delay of the generator, and the bounds of the figures that contain a noticeable one;
 /// `None` if there are none.
-pub fn between(times: &Times<Latencies>) -> Option<String> {
+pub fn between(times: &Times) -> Option<String> {
     if times.delayed.count() == 0 {
         return None;
     }
-    let least = times.delayed.least_of(&times.response.buckets());
+    let least = times.delayed.least_of(&times.response);
     let spans: Vec<String> =
         [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("the longest", 1.0)]
             .into_iter()

@@ -26,7 +26,7 @@ pub fn hdr_log(parts: impl IntoIterator<Item = (u64, u64, Latencies)>) -> io::Re
         .begin_log_with(&mut text, &mut serializer)?;
     for (began, length, latencies) in parts {
         let offset = Duration::from_nanos(began.saturating_sub(base));
-        log.write_histogram(latencies.counts(), offset, Duration::from_nanos(length), None)
+        log.write_histogram(&latencies.histogram(), offset, Duration::from_nanos(length), None)
             .map_err(|error| io::Error::other(error.to_string()))?;
     }
     String::from_utf8(text).map_err(io::Error::other)
@@ -41,11 +41,7 @@ mod tests {
 
     #[test]
     fn a_log_is_read_back_with_its_times_and_counts() {
-        let part = |values: &[u64]| {
-            let mut latencies = Latencies::new();
-            values.iter().for_each(|value| latencies.record(*value));
-            latencies
-        };
+        let part = |values: &[u64]| Latencies::of(values.iter().map(|value| (*value, 1)));
         let second = 1_000_000_000;
         let first = 1_700_000_000 * second;
         let parts =

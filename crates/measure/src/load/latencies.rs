@@ -1,134 +1,14 @@
 //! Distributions of latencies, and their exchange formats.
 
+use super::latency_counts::bucket;
 use hdrhistogram::Histogram;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::AddAssign;
 
 /// The largest latency in nanoseconds that is distinguished from larger ones: an hour.
 pub(super) const LONGEST: u64 = 3_600_000_000_000;
-
-/// A distribution of durations in nanoseconds, to three significant digits.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Latencies {
-    counts: Histogram<u64>,
-}
-
-impl Default for Latencies {
-    fn default() -> Latencies {
-        Latencies::new()
-    }
-}
-
-impl Latencies {
-    /// An empty distribution.
-    pub fn new() -> Latencies {
-        // The bounds and the precision are constants within what the format allows.
-        let counts = Histogram::new_with_bounds(1, LONGEST, 3);
-        Latencies { counts: counts.unwrap_or_else(|error| unreachable!("{error}")) }
-    }
-
-    pub(super) fn counts(&self) -> &Histogram<u64> {
-        &self.counts
-    }
-
-    /// Adds one latency.
-    pub fn record(&mut self, nanoseconds: u64) {
-        self.counts.saturating_record(nanoseconds);
-    }
-
-    /// Adds the counts of buckets.
-    pub fn add_buckets(&mut self, buckets: &Buckets) {
-        for (value, count) in &buckets.0 {
-            self.counts.saturating_record_n(*value, *count);
-        }
-    }
-
-    /// The occupied buckets.
-    pub fn buckets(&self) -> Buckets {
-        Buckets(self.sparse())
-    }
-
-    /// The number of latencies.
-    pub fn count(&self) -> u64 {
-        self.counts.len()
-    }
-
-    /// The latency that a share `q` (0 to 1) of all does not exceed, in nanoseconds; `None` if there are none.
-    pub fn quantile(&self, q: f64) -> Option<u64> {
-        (!self.counts.is_empty()).then(|| self.counts.value_at_quantile(q.clamp(0.0, 1.0)))
-    }
-
-    /// The arithmetic mean in nanoseconds; `None` if there are none.
-    pub fn mean(&self) -> Option<f64> {
-        (!self.counts.is_empty()).then(|| self.counts.mean())
-    }
-
-    /// The longest latency in nanoseconds; `None` if there are none.
-    pub fn max(&self) -> Option<u64> {
-        (!self.counts.is_empty()).then(|| self.counts.max())
-    }
-
-    /// The number of latencies above a duration in nanoseconds.
-    pub fn above(&self, nanoseconds: u64) -> u64 {
-        self.counts.len() - self.counts.count_between(0, nanoseconds)
-    }
-
-    /// The occupied buckets, each with its highest value in nanoseconds and its count.
-    pub fn sparse(&self) -> Vec<(u64, u64)> {
-        self.counts
-            .iter_recorded()
-            .map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value()))
-            .collect()
-    }
-
-    /// The distribution with these buckets: the highest value of each in nanoseconds, and its count.
-    pub fn from_sparse(buckets: &[(u64, u64)]) -> Latencies {
-        let mut latencies = Latencies::new();
-        for (value, count) in buckets {
-            latencies.counts.saturating_record_n(*value, *count);
-        }
-        latencies
-    }
-
-    /// The percentile distribution in the text format of HdrHistogram (`.hgrm`), values in milliseconds, for its
-    /// plotters.
-    pub fn hgrm(&self) -> String {
-        let mut text = format!(
-            "{:>12} {:>14} {:>10} {:>14}\n\n",
-            "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
-        );
-        let ms = |nanoseconds: u64| nanoseconds as f64 / 1e6;
-        let mut seen = 0;
-        for step in self.counts.iter_quantiles(5) {
-            seen += step.count_since_last_iteration();
-            let quantile = step.quantile_iterated_to();
-            let value = ms(step.value_iterated_to());
-            // Writing to a String cannot fail.
-            let _ = if quantile < 1.0 {
-                writeln!(text, "{value:12.6} {quantile:2.12} {seen:10} {:14.2}", 1.0 / (1.0 - quantile))
-            } else {
-                writeln!(text, "{value:12.6} {quantile:2.12} {seen:10}")
-            };
-        }
-        let (mean, sd) = (self.mean().unwrap_or(0.0) / 1e6, self.counts.stdev() / 1e6);
-        let _ = writeln!(text, "#[Mean    = {mean:12.6}, StdDeviation   = {sd:12.6}]");
-        let _ = writeln!(
-            text,
-            "#[Max     = {:12.6}, Total count    = {:12}]",
-            ms(self.counts.max()),
-            self.counts.len()
-        );
-        let _ = writeln!(
-            text,
-            "#[Buckets = {:12}, SubBuckets     = {:12}]",
-            self.counts.buckets(),
-            self.counts.distinct_values() / usize::from(self.counts.buckets()).max(1)
-        );
-        text
-    }
-}
 
 /// A distribution whose memory grows only with its content. Like the others it has three significant digits.
 /// Recording a latency takes about 10 ns.
@@ -138,9 +18,7 @@ pub(crate) struct Sparse(HashMap<u64, u64, BuildHasherDefault<Mixed>>);
 impl Sparse {
     /// Adds one latency.
     pub(crate) fn record(&mut self, nanoseconds: u64) {
-        // Buckets have 11 significant binary digits and are identified by their highest value, as in HdrHistogram.
-        let dropped = (64 - nanoseconds.leading_zeros()).saturating_sub(11);
-        *self.0.entry(nanoseconds | ((1_u64 << dropped) - 1)).or_default() += 1;
+        *self.0.entry(bucket(nanoseconds).1).or_default() += 1;
     }
 
     /// Adds the latencies of another distribution.
@@ -148,11 +26,11 @@ impl Sparse {
         other.0.iter().for_each(|(value, count)| *self.0.entry(*value).or_default() += count);
     }
 
-    /// The occupied buckets, in increasing order.
-    pub(crate) fn buckets(&self) -> Buckets {
+    /// The distribution so far.
+    pub(crate) fn latencies(&self) -> Latencies {
         let mut buckets: Vec<(u64, u64)> = self.0.iter().map(|(value, count)| (*value, *count)).collect();
         buckets.sort_unstable();
-        Buckets(buckets)
+        Latencies(buckets)
     }
 }
 
@@ -176,15 +54,37 @@ impl Hasher for Mixed {
     }
 }
 
-/// A distribution as its occupied buckets in increasing order: the highest value of each in nanoseconds, and its
-/// count.
+/// A distribution of durations in nanoseconds, to three significant digits: the occupied buckets of an HdrHistogram in
+/// increasing order, each with its highest value and its count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Buckets(Vec<(u64, u64)>);
+pub struct Latencies(Vec<(u64, u64)>);
 
-impl Buckets {
-    /// The distribution with these buckets, which must be in increasing order.
-    pub fn of(buckets: Vec<(u64, u64)>) -> Buckets {
-        Buckets(buckets)
+impl Latencies {
+    /// The distribution with these buckets, which must be in increasing order: the highest value of each, and its count.
+    pub(super) fn of_buckets(buckets: Vec<(u64, u64)>) -> Latencies {
+        Latencies(buckets)
+    }
+
+    /// The distribution of latencies in nanoseconds, each with its count. More than an hour counts as an hour.
+    pub fn of(latencies: impl IntoIterator<Item = (u64, u64)>) -> Latencies {
+        let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+        for (latency, count) in latencies {
+            *counts.entry(bucket(latency.min(LONGEST)).1).or_default() += count;
+        }
+        Latencies(counts.into_iter().collect())
+    }
+
+    /// Several distributions as one.
+    pub(super) fn together<'a>(all: impl IntoIterator<Item = &'a Latencies>) -> Latencies {
+        let mut buckets: Vec<(u64, u64)> = all.into_iter().flat_map(|one| one.0.iter().copied()).collect();
+        // Stable sorting merges runs that are in order already.
+        buckets.sort_by_key(|(value, _)| *value);
+        buckets.dedup_by(|next, last| {
+            let same = next.0 == last.0;
+            last.1 += if same { next.1 } else { 0 };
+            same
+        });
+        Latencies(buckets)
     }
 
     /// The buckets in increasing order.
@@ -218,35 +118,83 @@ impl Buckets {
         self.0.iter().map(|(value, count)| *value as f64 * *count as f64).sum()
     }
 
+    /// The arithmetic mean in nanoseconds, each latency being in the middle of its bucket; `None` if there are none.
+    pub fn mean(&self) -> Option<f64> {
+        let (middle, count) = (
+            |value: u64| {
+                let (low, high) = bucket(value);
+                low + (high - low).div_ceil(2)
+            },
+            self.count(),
+        );
+        let sum: f64 = self.0.iter().map(|(value, count)| middle(*value) as f64 * *count as f64).sum();
+        (count > 0).then(|| sum / count as f64)
+    }
+
     /// The number of latencies of at least this many nanoseconds.
     pub fn from(&self, nanoseconds: u64) -> u64 {
         let first = self.0.partition_point(|(value, _)| *value < nanoseconds);
         self.0[first..].iter().map(|(_, count)| count).sum()
     }
 
+    /// The percentile distribution in the text format of HdrHistogram (`.hgrm`), values in milliseconds, for its
+    /// plotters.
+    pub fn hgrm(&self) -> String {
+        let counts = self.histogram();
+        let mut text = format!(
+            "{:>12} {:>14} {:>10} {:>14}\n\n",
+            "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
+        );
+        let ms = |nanoseconds: u64| nanoseconds as f64 / 1e6;
+        let mut seen = 0;
+        for step in counts.iter_quantiles(5) {
+            seen += step.count_since_last_iteration();
+            let quantile = step.quantile_iterated_to();
+            let value = ms(step.value_iterated_to());
+            // Writing to a String cannot fail.
+            let _ = if quantile < 1.0 {
+                writeln!(text, "{value:12.6} {quantile:2.12} {seen:10} {:14.2}", 1.0 / (1.0 - quantile))
+            } else {
+                writeln!(text, "{value:12.6} {quantile:2.12} {seen:10}")
+            };
+        }
+        let (mean, sd) = (self.mean().unwrap_or(0.0) / 1e6, counts.stdev() / 1e6);
+        let _ = writeln!(text, "#[Mean    = {mean:12.6}, StdDeviation   = {sd:12.6}]");
+        let _ =
+            writeln!(text, "#[Max     = {:12.6}, Total count    = {:12}]", ms(counts.max()), counts.len());
+        let _ = writeln!(
+            text,
+            "#[Buckets = {:12}, SubBuckets     = {:12}]",
+            counts.buckets(),
+            counts.distinct_values() / usize::from(counts.buckets()).max(1)
+        );
+        text
+    }
+
+    /// The distribution as HdrHistogram keeps it.
+    pub(super) fn histogram(&self) -> Histogram<u64> {
+        // The bounds and the precision are constants within what the format allows.
+        let counts = Histogram::new_with_bounds(1, LONGEST, 3);
+        let mut counts = counts.unwrap_or_else(|error| unreachable!("{error}"));
+        self.0.iter().for_each(|(value, count)| counts.saturating_record_n(*value, *count));
+        counts
+    }
+
     /// All but those of another distribution, which are some of them.
-    pub fn without(&self, some: &Buckets) -> Buckets {
+    pub fn without(&self, some: &Latencies) -> Latencies {
         let mut gone = some.0.iter().peekable();
         let left = self.0.iter().filter_map(|(value, count)| {
             while gone.next_if(|(other, _)| other < value).is_some() {}
             let fewer = gone.next_if(|(other, _)| other == value).map_or(0, |(_, count)| *count);
             (*count > fewer).then(|| (*value, count - fewer))
         });
-        Buckets(left.collect())
+        Latencies(left.collect())
     }
 }
 
 /// Adds the latencies of another distribution.
 impl AddAssign<&Latencies> for Latencies {
     fn add_assign(&mut self, other: &Latencies) {
-        // All distributions have the same bounds, so this cannot fail.
-        let _ = self.counts.add(&other.counts);
-    }
-}
-
-/// Adds the latencies of another distribution.
-impl AddAssign<&Buckets> for Buckets {
-    fn add_assign(&mut self, other: &Buckets) {
         if self.0.is_empty() {
             self.0.clone_from(&other.0);
             return;
@@ -273,9 +221,7 @@ mod tests {
     use super::*;
 
     fn of(values: impl IntoIterator<Item = u64>) -> Latencies {
-        let mut latencies = Latencies::new();
-        values.into_iter().for_each(|value| latencies.record(value));
-        latencies
+        Latencies::of(values.into_iter().map(|value| (value, 1)))
     }
 
     #[test]
@@ -283,31 +229,31 @@ mod tests {
         let latencies = of((1..=1000).map(|i| i * 1_000_000));
         let p99 = latencies.quantile(0.99).expect("some") as f64;
         assert!((p99 / 990e6 - 1.0).abs() < 0.001, "{p99}");
-        assert_eq!(latencies.count(), 1000);
-        assert_eq!(latencies.above(900_500_000), 100);
-        assert_eq!(Latencies::new().quantile(0.5), None);
+        assert_eq!((latencies.count(), latencies.from(900_500_000)), (1000, 100));
+        assert_eq!((Latencies::default().quantile(0.5), Latencies::default().mean()), (None, None));
     }
 
     #[test]
     fn buckets_bring_it_back() {
         let latencies = of([1, 50_000, 50_010, 7_000_000_000]);
-        assert_eq!(Latencies::from_sparse(&latencies.sparse()).sparse(), latencies.sparse());
+        assert_eq!(Latencies::of(latencies.each().iter().copied()), latencies);
         let mut twice = latencies.clone();
         twice += &latencies;
         assert_eq!(twice.count(), 8);
     }
 
     #[test]
-    fn buckets_alone_tell_the_same() {
-        let (low, high) = (of((1..=500).map(|i| i * 1_000_000)), of((501..=1000).map(|i| i * 1_000_000)));
-        let mut both = high.buckets();
-        both += &low.buckets();
-        let whole = of((1..=1000).map(|i| i * 1_000_000));
-        for q in [0.01, 0.5, 0.99, 1.0] {
-            assert_eq!(both.quantile(q), whole.quantile(q), "{q}");
+    fn figures_are_those_of_an_hdr_histogram() {
+        let (low, high) = (of((1..=500).map(|i| i * i * 1_001)), of((501..=1000).map(|i| i * i * 1_001)));
+        let mut both = high;
+        both += &low;
+        let known = both.histogram();
+        for q in [0.0, 0.01, 0.5, 0.99, 0.999, 1.0] {
+            assert_eq!(both.quantile(q), Some(known.value_at_quantile(q)), "{q}");
         }
-        assert_eq!((both.count(), both.max()), (1000, whole.max()));
-        assert_eq!((both.from(900_500_000), Buckets::default().quantile(0.5)), (100, None));
+        let mean = both.mean().expect("some");
+        assert!((mean / known.mean() - 1.0).abs() < 1e-12, "{mean} and {}", known.mean());
+        assert_eq!((both.count(), both.max()), (known.len(), Some(known.max())));
     }
 
     #[test]

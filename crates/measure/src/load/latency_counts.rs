@@ -1,6 +1,6 @@
 //! Counts of latencies while a load runs: recorded in a few nanoseconds, and read out only where there are any.
 
-use super::latencies::{Buckets, LONGEST};
+use super::latencies::{LONGEST, Latencies};
 
 /// The number of significant binary digits of a bucket, which give three decimal ones.
 const DIGITS: u32 = 11;
@@ -11,7 +11,7 @@ const SINGLE: usize = 1 << DIGITS;
 /// The counts that are examined at once for a latency.
 const STRIDE: usize = 64;
 
-/// The number of latencies in each bucket. The buckets are those of [`super::latencies::Latencies`].
+/// The number of latencies in each bucket. The buckets are those of [`Latencies`].
 #[derive(Clone, Debug)]
 pub(crate) struct LatencyCounts {
     counts: Box<[u32]>,
@@ -34,8 +34,8 @@ impl LatencyCounts {
         self.counts[place] = self.counts[place].saturating_add(1);
     }
 
-    /// The occupied buckets, in increasing order.
-    pub(crate) fn buckets(&self) -> Buckets {
+    /// The distribution so far.
+    pub(crate) fn latencies(&self) -> Latencies {
         let mut buckets = Vec::new();
         for (stride, counts) in self.counts[..self.used].chunks(STRIDE).enumerate() {
             if counts.iter().all(|count| *count == 0) {
@@ -44,14 +44,27 @@ impl LatencyCounts {
             let occupied = counts.iter().enumerate().filter(|(_, count)| **count > 0);
             buckets.extend(occupied.map(|(at, count)| (highest(stride * STRIDE + at), u64::from(*count))));
         }
-        Buckets::of(buckets)
+        Latencies::of_buckets(buckets)
     }
+}
+
+/// The number of binary digits of a value that its bucket does not tell.
+#[inline]
+fn dropped(value: u64) -> u32 {
+    (u64::BITS - value.leading_zeros()).saturating_sub(DIGITS)
+}
+
+/// The lowest and the highest value of the bucket of a value.
+#[inline]
+pub(super) fn bucket(value: u64) -> (u64, u64) {
+    let others = (1 << dropped(value)) - 1;
+    (value & !others, value | others)
 }
 
 /// The place of the bucket of a value.
 #[inline]
 fn place(value: u64) -> usize {
-    let dropped = (u64::BITS - value.leading_zeros()).saturating_sub(DIGITS);
+    let dropped = dropped(value);
     // Each further power of two has half as many buckets as there are single values.
     (value >> dropped) as usize + dropped as usize * (SINGLE / 2)
 }
@@ -64,25 +77,29 @@ fn highest(place: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::latencies::Latencies;
     use super::*;
+    use hdrhistogram::Histogram;
 
     #[test]
-    fn every_bucket_is_that_of_the_distributions() {
+    fn every_bucket_is_that_of_an_hdr_histogram() {
         let powers = (0..42).map(|power| 1_u64 << power);
         let near =
             powers.flat_map(|power| [power - 1, power, power + 1, power + power / 3, power + power / 7]);
         let values: Vec<u64> = near.chain([LONGEST - 1, LONGEST, LONGEST + 1, u64::MAX]).collect();
-        let (mut counts, mut latencies) = (LatencyCounts::new(), Latencies::new());
+        let mut counts = LatencyCounts::new();
+        let mut known: Histogram<u64> = Histogram::new_with_bounds(1, LONGEST, 3).expect("a histogram");
         for value in &values {
             counts.record(*value);
-            latencies.record(*value);
+            known.saturating_record((*value).min(LONGEST));
         }
-        assert_eq!(counts.buckets(), latencies.buckets());
+        let occupied = known.iter_recorded().map(|at| (at.value_iterated_to(), at.count_at_value()));
+        assert_eq!(counts.latencies().each(), occupied.collect::<Vec<_>>());
+        assert_eq!(counts.latencies(), Latencies::of(values.iter().map(|value| (*value, 1))));
         for value in values {
             let value = value.min(LONGEST);
-            let highest = highest(place(value));
-            assert!(place(highest) == place(value) && place(highest + 1) == place(value) + 1, "{value}");
+            let (low, high) = bucket(value);
+            assert_eq!((low, high), (known.lowest_equivalent(value), known.highest_equivalent(value)));
+            assert!(highest(place(value)) == high && place(high + 1) == place(value) + 1, "{value}");
         }
     }
 }

@@ -50,10 +50,10 @@ pub(crate) fn merge(
         started,
         span: counted.span().max(1),
         behind: 0,
-        times: counted.times.into_latencies(),
+        times: counted.times,
         counts: Counts { backlog: threads.iter().map(|thread| thread.backlog_most).sum(), ..counted.counts },
         idle_failures: Failures::default(),
-        connect: Latencies::new(),
+        connect: Latencies::default(),
         reconnects: recorders.iter().map(|recorder| recorder.reconnects).sum(),
         warm_up: cut,
         stalls,
@@ -65,7 +65,7 @@ pub(crate) fn merge(
         parts,
     };
     for recorder in &recorders {
-        result.connect.add_buckets(&recorder.connect.buckets());
+        result.connect += &recorder.connect.latencies();
         result.idle_failures.add(&recorder.idle_failures);
     }
     if plan.rate().is_some() {
@@ -86,9 +86,9 @@ pub(crate) fn merge(
 /// Whether the generator was late by more than the plan allows. Then even a request that was sent on time may have waited
 /// for several that were not.
 fn often_late(plan: &Plan, recorders: &[&Recorder]) -> bool {
-    let mut lateness = Latencies::new();
+    let mut lateness = Latencies::default();
     let parts = recorders.iter().flat_map(|recorder| &recorder.parts);
-    parts.filter_map(|part| part.open.as_ref()).for_each(|o| lateness.add_buckets(&o.lateness.buckets()));
+    parts.filter_map(|part| part.open.as_ref()).for_each(|o| lateness += &o.lateness.latencies());
     lateness.quantile(0.99).is_some_and(|late| u128::from(late) > plan.lateness.as_nanos())
 }
 
@@ -138,18 +138,18 @@ fn part(index: usize, recorders: &[&Recorder], start: u64, often_late: bool) -> 
         part.counts.backlog += record.backlog;
         part.counts.failures.add(&record.failures);
         part.counts.bytes += record.bytes;
-        part.times.response += &record.response.buckets();
+        part.times.response += &record.response.latencies();
         delayed.add(&record.delayed);
         carried.add(&record.carried);
-        part.times.service += &record.service.buckets();
+        part.times.service += &record.service.latencies();
         if let Some(open) = &record.open {
-            part.times.lag += &open.lag.buckets();
-            part.times.lateness += &open.lateness.buckets();
+            part.times.lag += &open.lag.latencies();
+            part.times.lateness += &open.lateness.latencies();
         }
     }
     part.rows = rows(index, recorders, often_late);
-    part.carried = carried.buckets();
-    part.times.delayed = if often_late { part.carried.clone() } else { delayed.buckets() };
+    part.carried = carried.delayed();
+    part.times.delayed = if often_late { part.carried.clone() } else { delayed.delayed() };
     part
 }
 
@@ -168,8 +168,8 @@ fn rows(index: usize, recorders: &[&Recorder], often_late: bool) -> Vec<PartRow>
         Some(PartRow {
             answered: sum.answered,
             failures: sum.failures,
-            response: sum.response.buckets(),
-            delayed: sum.delayed.buckets(),
+            response: sum.response.latencies(),
+            delayed: sum.delayed.delayed(),
         })
     };
     (0..all).map_while(row).collect()
@@ -205,7 +205,8 @@ fn warm_up_of(plan: &Plan, parts: &[Part], stalls: &[Stall]) -> usize {
             // Medians of few requests differ by chance, so several parts may be joined.
             let each = (MEDIAN_OF * parts.len() as u64).div_ceil(answers.max(1)) as usize;
             let median = |parts: &[Part]| {
-                Some((Part::together(parts).times.service.quantile(0.5)? as f64).max(1.0).ln())
+                let service = Latencies::together(parts.iter().map(|part| &part.times.service));
+                Some((service.quantile(0.5)? as f64).max(1.0).ln())
             };
             let medians: Option<Vec<f64>> = parts.chunks(each.max(1)).map(median).collect();
             let cut = medians.map_or(0, |medians| warm_up::cut(&medians)) * each;
@@ -226,7 +227,7 @@ fn kinds(plan: &Plan, records: &[&[KindRecord]]) -> Vec<Kind> {
             kind.answered += record.answered;
             kind.failures.add(&record.failures);
             if let Some(service) = &record.service {
-                kind.service.get_or_insert_default().add_buckets(&service.buckets());
+                *kind.service.get_or_insert_default() += &service.latencies();
             }
         }
         kind

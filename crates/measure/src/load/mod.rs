@@ -54,7 +54,7 @@ pub use doubt::Doubt;
 pub use failure::{Failure, Failures};
 pub use find_doubts::{between, few_requests};
 pub use hdr_log::hdr_log;
-pub use latencies::{Buckets, Latencies};
+pub use latencies::Latencies;
 pub use nginx::{Nginx, NginxError};
 pub use plan::{Arrivals, LATE, Order, Pace, Plan, Polling, Row, RowOf, WarmUp};
 pub use record::Slow;

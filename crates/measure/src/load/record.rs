@@ -369,12 +369,12 @@ mod tests {
         recorder.failed(&exchange, 5_001_000, Failure::TimedOut, None);
         recorder.failed(&exchange, 3_000, Failure::Reset, None);
         let slice = &recorder.parts[1];
-        let (response, service) = (slice.response.buckets(), slice.service.buckets());
+        let (response, service) = (slice.response.latencies(), slice.service.latencies());
         assert_eq!((response.count(), service.count(), slice.failures.total()), (1, 1, 2));
         assert!(response.max() >= Some(4_990_000));
         recorder.failed(&exchange, 9_000, Failure::Unsent, None);
         let slice = &recorder.parts[1];
-        assert_eq!((slice.response.buckets().count(), slice.service.buckets().count()), (2, 1));
+        assert_eq!((slice.response.latencies().count(), slice.service.latencies().count()), (2, 1));
     }
 
     #[test]

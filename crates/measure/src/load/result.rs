@@ -3,13 +3,12 @@
 use super::delayed::Delayed;
 use super::doubt::Doubt;
 use super::failure::Failures;
-use super::latencies::{Buckets, Latencies};
+use super::latencies::Latencies;
 use super::plan::RowOf;
 use super::record::Slow;
 use super::shared::Ended;
 use super::stalls::Stall;
 use serde::{Deserialize, Serialize};
-use std::ops::AddAssign;
 
 /// The result of a load, without the warm-up unless stated otherwise.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +24,7 @@ pub struct LoadResult {
     /// The numbers of requests and their outcomes.
     pub counts: Counts,
     /// How long requests took.
-    pub times: Times<Latencies>,
+    pub times: Times,
     /// Failures of connections while no request waited for them.
     pub idle_failures: Failures,
     /// Times from the start of a connection until it could be used, including TLS, for all connections of the run.
@@ -76,47 +75,43 @@ impl Counts {
     }
 }
 
-/// How long requests took, in nanoseconds: distributions that are kept as `L`.
+/// How long requests took, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Times<L> {
+pub struct Times {
     /// From when a request was due to its answer. In a closed loop it is due when the connection becomes free.
-    pub response: L,
+    pub response: Latencies,
     /// From the sending of a request to its answer.
-    pub service: L,
+    pub service: Latencies,
     /// From when a request was due to its sending; empty in a closed loop.
-    pub lag: L,
+    pub lag: Latencies,
     /// The part of `lag` that the generator caused: from when a request was due to when the generator noticed it.
-    pub lateness: L,
+    pub lateness: Latencies,
     /// The responses that contain a delay of the generator.
     pub delayed: Delayed,
 }
 
-impl<L: for<'a> AddAssign<&'a L>> Times<L> {
+impl Times {
+    /// The requests of several times as one.
+    fn together<'a>(all: impl Iterator<Item = &'a Times> + Clone) -> Times {
+        let sum = |of: fn(&Times) -> &Latencies| Latencies::together(all.clone().map(of));
+        let mut delayed = Delayed::default();
+        all.clone().for_each(|times| delayed.add(&times.delayed));
+        Times {
+            response: sum(|times| &times.response),
+            service: sum(|times| &times.service),
+            lag: sum(|times| &times.lag),
+            lateness: sum(|times| &times.lateness),
+            delayed,
+        }
+    }
+
     /// Adds the requests of another time.
-    pub fn add(&mut self, other: &Times<L>) {
+    pub fn add(&mut self, other: &Times) {
         self.response += &other.response;
         self.service += &other.service;
         self.lag += &other.lag;
         self.lateness += &other.lateness;
         self.delayed.add(&other.delayed);
-    }
-}
-
-impl Times<Buckets> {
-    /// The same times as [`Latencies`].
-    pub(super) fn into_latencies(self) -> Times<Latencies> {
-        let latencies = |buckets: Buckets| {
-            let mut latencies = Latencies::new();
-            latencies.add_buckets(&buckets);
-            latencies
-        };
-        Times {
-            response: latencies(self.response),
-            service: latencies(self.service),
-            lag: latencies(self.lag),
-            lateness: latencies(self.lateness),
-            delayed: self.delayed,
-        }
     }
 }
 
@@ -133,7 +128,7 @@ pub struct Part {
     pub came: u64,
     /// How long the requests that were due in the part took. If the generator was late by more than the plan allows,
     /// the delayed ones are those in `carried`.
-    pub times: Times<Buckets>,
+    pub times: Times,
     /// The responses that may be longer because of a delay, their own or that of requests in flight at the same time.
     pub carried: Delayed,
     /// The figures of each row of the plan; empty if there is only one row, or more than 64.
@@ -148,7 +143,7 @@ pub struct PartRow {
     /// Failed requests by class; for a session, the failures that ended it.
     pub failures: Failures,
     /// Times from due to answered; for a session, from when its first request was due to its last answer.
-    pub response: Buckets,
+    pub response: Latencies,
     /// The responses that contain a delay of the generator.
     pub delayed: Delayed,
 }
@@ -182,26 +177,24 @@ impl Part {
     }
 
     /// The responses without the delays of the generator: the least that they can have been.
-    pub fn least(&self) -> Buckets {
+    pub fn least(&self) -> Latencies {
         self.times.delayed.least_of(&self.times.response)
     }
 
     /// Joins several parts to one, from the start of the first to the end of the last.
     pub fn together<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Part {
-        let mut whole: Option<Part> = None;
-        for part in parts {
-            let Some(sum) = &mut whole else {
-                whole = Some(part.clone());
-                continue;
-            };
+        let parts: Vec<&Part> = parts.into_iter().collect();
+        let Some((first, more)) = parts.split_first() else { return Part::default() };
+        let mut sum =
+            Part { times: Times::together(parts.iter().map(|part| &part.times)), ..(*first).clone() };
+        for part in more {
             sum.to = part.to;
             sum.counts.add(&part.counts);
-            sum.times.add(&part.times);
             sum.came += part.came;
             sum.carried.add(&part.carried);
             sum.rows.iter_mut().zip(&part.rows).for_each(|(sum, more)| sum.add(more));
         }
-        whole.unwrap_or_default()
+        sum
     }
 
     /// The length of the part in nanoseconds.
@@ -296,8 +289,8 @@ impl LoadResult {
     }
 
     /// The responses without the delays of the generator: the least that they can have been.
-    pub fn least(&self) -> Buckets {
-        self.times.delayed.least_of(&self.times.response.buckets())
+    pub fn least(&self) -> Latencies {
+        self.times.delayed.least_of(&self.times.response)
     }
 
     /// The share of the finished requests that failed, from 0 to 1.

@@ -6,7 +6,7 @@ use crate::load::report::json;
 use scruple_core::budget::{Budget, Checked};
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
-use scruple_core::harmless_text::steers;
+use scruple_core::harmless_text::{shown, steers};
 use scruple_core::judge::{Fit, Judged, cases, estimate, headlines, pooled};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Warning};
@@ -233,15 +233,20 @@ fn written(document: &impl Serialize) -> String {
 /// Escapes the characters of a JSON text that control a terminal.
 pub(crate) fn inert(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            c if steers(c) && c != '\n' => {
+    let mut rest = text;
+    loop {
+        let (shown, others) = rest.split_at(shown(rest));
+        out.push_str(shown);
+        let mut others = others.chars();
+        match others.next() {
+            Some(c) if steers(c) => {
                 let _ = write!(out, "\\u{:04x}", u32::from(c));
             }
-            c => out.push(c),
+            Some(c) => out.push(c),
+            None => return out,
         }
+        rest = others.as_str();
     }
-    out
 }
 
 /// Writes a moment, given in milliseconds since 1970, in the format of RFC 3339.

@@ -26,7 +26,8 @@ impl Generator {
                 .for_each(|(class, count)| live.failures[class as usize].store(count, Ordering::Relaxed));
         }
         let part = usize::from(self.time.part(now));
-        let mut latest_first = self.recorder.parts[..=part].iter().rev().map(|part| part.response.buckets());
+        let mut latest_first =
+            self.recorder.parts[..=part].iter().rev().map(|part| part.response.latencies());
         if let Some(latest) = latest_first.find(|responses| !responses.each().is_empty()) {
             live.p50.store(latest.quantile(0.5).unwrap_or(0), Ordering::Relaxed);
             live.p99.store(latest.quantile(0.99).unwrap_or(0), Ordering::Relaxed);

@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::load::windows::Loads;
 use crate::show::export::Formats;
 use crate::show::output::write_file;
-use scruple_measure::load::{Latencies, hdr_log};
+use scruple_measure::load::hdr_log;
 use std::path::{Path, PathBuf};
 
 /// A function that writes one file for each server.
@@ -36,13 +36,11 @@ pub fn hgrm(path: &Path, loads: &Loads) -> Result<(), Fault> {
 /// Writes the response times of each part of the load as an HdrHistogram log, version 2.
 pub fn hlog(path: &Path, loads: &Loads) -> Result<(), Fault> {
     each_server(path, loads).zip(&loads.servers).try_for_each(|(path, server)| {
-        let parts = server.pool.timeline.iter().map(|slice| {
-            (
-                slice.began,
-                (slice.to - slice.from).max(0) as u64,
-                Latencies::from_sparse(slice.response.each()),
-            )
-        });
+        let parts = server
+            .pool
+            .timeline
+            .iter()
+            .map(|slice| (slice.began, (slice.to - slice.from).max(0) as u64, slice.response.clone()));
         let log = hdr_log(parts)
             .map_err(|error| Fault::internal(format!("the HdrHistogram log cannot be written: {error}")))?;
         write_file(&path, log.as_bytes())

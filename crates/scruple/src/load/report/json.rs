@@ -241,11 +241,7 @@ pub(crate) fn document(loads: &Loads) -> Document<'_> {
 
 fn delayed(pool: &Pool) -> Option<DelayedResponses> {
     let count = pool.times.delayed.count();
-    let least = || {
-        distribution(&Latencies::from_sparse(
-            pool.times.delayed.least_of(&pool.times.response.buckets()).each(),
-        ))
-    };
+    let least = || distribution(&pool.times.delayed.least_of(&pool.times.response));
     (count > 0).then(|| DelayedResponses { count, least: least() })
 }
 
@@ -336,7 +332,7 @@ fn rows(pool: &Pool) -> Vec<Row<'_>> {
             of: kind.of,
             answered: kind.answered,
             failed: kind.failures.each().map(|(class, count)| (class.name(), count)).collect(),
-            response: distribution(&Latencies::from_sparse(response.each())),
+            response: distribution(response),
         })
     };
     pool.kinds.iter().filter(|_| pool.rows.len() > 1).filter_map(view).collect()
@@ -349,13 +345,12 @@ fn aside(aside: &Aside) -> SetApart {
         answered: aside.answered,
         failed: aside.failures.each().map(|(class, count)| (class.name(), count)).collect(),
         longest_stall: aside.stall,
-        response: distribution(&Latencies::from_sparse(aside.response.each())),
+        response: distribution(&aside.response),
     }
 }
 
 fn distribution(latencies: &Latencies) -> Distribution {
-    let buckets = latencies.buckets();
-    let rare = |q: f64| latencies.quantile(q).filter(|_| terminal::known(&buckets, q));
+    let rare = |q: f64| latencies.quantile(q).filter(|_| terminal::known(latencies, q));
     Distribution {
         count: latencies.count(),
         mean: latencies.mean(),
@@ -366,7 +361,7 @@ fn distribution(latencies: &Latencies) -> Distribution {
         p9999: rare(0.9999),
         p99999: rare(0.99999),
         max: latencies.max(),
-        buckets: latencies.sparse(),
+        buckets: latencies.each().to_vec(),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::show::{Report, block_characters};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{
-    Arrivals, Buckets, Failure, Failures, Pace, Plan, RowOf, Scenario, Stage, Stall,
+    Arrivals, Failure, Failures, Latencies, Pace, Plan, RowOf, Scenario, Stage, Stall,
 };
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -27,7 +27,7 @@ pub(crate) fn text(report: &Report<'_>, loads: &Loads, width: usize) -> String {
     }
     let mut out = String::new();
     let _ = writeln!(out, "{}\n", wrap(&header(report, loads), width));
-    let rows: Vec<(String, Buckets)> = loads
+    let rows: Vec<(String, Latencies)> = loads
         .servers
         .iter()
         .flat_map(|server| {
@@ -41,7 +41,7 @@ pub(crate) fn text(report: &Report<'_>, loads: &Loads, width: usize) -> String {
                 ("service", &pool.times.service),
                 ("lag", &pool.times.lag),
             ]
-            .map(|(what, latencies)| (of(what), latencies.buckets()));
+            .map(|(what, latencies)| (of(what), latencies.clone()));
             let rows = pool.rows.iter().filter(|_| pool.rows.len() > 1);
             let rows = rows.map(move |(name, kind, response)| (of(&row_name(name, *kind)), response.clone()));
             let aside = pool.aside.iter().map(move |aside| (of(&apart(aside)), aside.response.clone()));
@@ -204,23 +204,23 @@ const RARE: [(&str, f64); 2] = [("p99.99", 0.9999), ("p99.999", 0.99999)];
 const BEYOND: f64 = 10.0;
 
 /// Whether there are enough requests for a quantile.
-pub(crate) fn known(latencies: &Buckets, q: f64) -> bool {
+pub(crate) fn known(latencies: &Latencies, q: f64) -> bool {
     !RARE.iter().any(|(_, rare)| *rare == q) || latencies.count() as f64 * (1.0 - q) >= BEYOND * 0.999
 }
 
 /// Returns the columns of a table. They contain a rare quantile if any row has enough requests for it.
-fn quantiles(rows: &[(String, Buckets)]) -> Vec<(&'static str, f64)> {
+fn quantiles(rows: &[(String, Latencies)]) -> Vec<(&'static str, f64)> {
     let [common @ .., longest] = QUANTILES;
     let rare = RARE.into_iter().filter(|(_, q)| rows.iter().any(|(_, latencies)| known(latencies, *q)));
     common.into_iter().chain(rare).chain([longest]).collect()
 }
 
 /// Writes distributions with one row each, aligned on their decimal points.
-fn table(rows: &[(String, Buckets)], out: &mut String) {
+fn table(rows: &[(String, Latencies)], out: &mut String) {
     let name = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let mut columns: Vec<Vec<String>> = Vec::new();
     for (title, q) in quantiles(rows) {
-        let value = |latencies: &Buckets| {
+        let value = |latencies: &Latencies| {
             latencies
                 .quantile(q)
                 .filter(|_| known(latencies, q))

@@ -2,8 +2,8 @@
 
 use scruple_core::knee::BEHIND;
 use scruple_measure::load::{
-    Buckets, Counts, Doubt, Ended, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, RowOf, Slow,
-    Stall, Times,
+    Counts, Doubt, Ended, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, RowOf, Slow, Stall,
+    Times,
 };
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub struct Pool {
     /// The numbers of requests and their outcomes.
     pub counts: Counts,
     /// How long the requests of the turns that count took.
-    pub times: Times<Latencies>,
+    pub times: Times,
     /// The connection times: from the start of a connection until it can be used.
     pub connect: Latencies,
     /// The number of connections that were opened again.
@@ -35,7 +35,7 @@ pub struct Pool {
     /// The figures of each kind of request, group and session.
     pub kinds: Vec<Kind>,
     /// The response times that count for each of these kinds, with the same names.
-    pub rows: Vec<(String, RowOf, Buckets)>,
+    pub rows: Vec<(String, RowOf, Latencies)>,
     /// The number of sessions in progress at the ends of turns.
     pub unfinished: u64,
     /// The stalls of the server, in nanoseconds of measured time.
@@ -62,7 +62,7 @@ pub struct Aside {
     /// The numbers of failed requests by class.
     pub failures: Failures,
     /// The response times: from due to answered.
-    pub response: Buckets,
+    pub response: Latencies,
     /// The length of the longest stall in the parts, in nanoseconds.
     pub stall: Option<u64>,
 }
@@ -91,7 +91,7 @@ pub struct Slice {
     pub began: u64,
     /// The distribution of the response times.
     #[serde(skip)]
-    pub response: Buckets,
+    pub response: Latencies,
     /// The numbers of failed requests by class.
     #[serde(skip)]
     pub failures: Failures,

@@ -3,7 +3,7 @@
 use scruple_core::metric::{METRICS, metric};
 use scruple_core::sample::Reading;
 use scruple_core::stats::pooled::{self, Pooled};
-use scruple_measure::load::{Buckets, Part};
+use scruple_measure::load::{Latencies, Part};
 
 /// The source of latencies, as readings name it.
 const SOURCE: &str = "load generator";
@@ -13,7 +13,7 @@ const ACCOUNTS: &str = "proc";
 
 /// Returns all latency readings of one window. A latency without requests is absent; a rate without requests is 0.
 pub(super) fn of(window: &Part) -> Vec<Reading> {
-    let at = |buckets: &Buckets, q: f64| buckets.quantile(q).map(|ns| ns as f64);
+    let at = |latencies: &Latencies, q: f64| latencies.quantile(q).map(|ns| ns as f64);
     let count = window.times.response.count() as f64;
     let failed = window.counts.failures.total() as f64;
     let all = window.counts.answered as f64 + failed;
@@ -73,7 +73,7 @@ pub(super) fn pooled(parts: &[&Part], timely: &[&Part], level: f64) -> Vec<(Stri
         .collect();
     let services: Vec<&[(u64, u64)]> = timely.iter().map(|part| part.times.service.each()).collect();
     // Responses may contain a delay of the generator: the lower end of an interval is that of the responses without it.
-    let bounded = |of: &dyn Fn(&[&Buckets]) -> Option<Pooled>| {
+    let bounded = |of: &dyn Fn(&[&Latencies]) -> Option<Pooled>| {
         let found = of(&responses)?;
         let least = of(&least.iter().collect::<Vec<_>>()).unwrap_or(found);
         Some(Pooled { low: least.low.min(found.low), least: least.value.min(found.value), ..found })

@@ -111,10 +111,7 @@ impl Loader for Played {
 }
 
 fn result(entry: &Entry) -> Result<LoadResult, Fault> {
-    let of = |buckets: &[(u64, u64)]| {
-        let ns: Vec<(u64, u64)> = buckets.iter().map(|(us, count)| (us * 1000, *count)).collect();
-        Latencies::from_sparse(&ns)
-    };
+    let of = |buckets: &[(u64, u64)]| Latencies::of(buckets.iter().map(|(us, count)| (us * 1000, *count)));
     let mut failures = Failures::default();
     for (name, count) in &entry.failures {
         let class = Failure::ALL.into_iter().find(|class| class.name() == name);
@@ -129,8 +126,9 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
     let requests = answered + failures.total();
     let service = if entry.service.is_empty() { response.clone() } else { of(&entry.service) };
     let (lag, lateness) = (of(&entry.lag), of(&entry.lateness));
-    let delayed = Delayed::of(of(&entry.delayed).buckets(), of(&entry.least).buckets());
+    let delayed = Delayed::of(of(&entry.delayed), of(&entry.least));
     let counts = Counts { due: requests, answered, failures, bytes: answered * 13, backlog: 0 };
+    let times = Times { response, service, lag, lateness, delayed: delayed.clone() };
     let part = Part {
         from: 0,
         to: span as i64,
@@ -138,14 +136,8 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         // If the answers were behind at the end of the window, only a part of them arrived within it.
         came: (answered as f64 * span as f64 / (span + entry.behind * 1_000_000).max(1) as f64).round()
             as u64,
-        times: Times {
-            response: response.buckets(),
-            service: service.buckets(),
-            lag: lag.buckets(),
-            lateness: lateness.buckets(),
-            delayed: delayed.clone(),
-        },
-        carried: delayed.clone(),
+        times: times.clone(),
+        carried: delayed,
         rows: Vec::new(),
     };
     Ok(LoadResult {
@@ -154,9 +146,9 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         span,
         behind: entry.behind * 1_000_000,
         counts,
-        times: Times { response, service, lag, lateness, delayed },
+        times,
         idle_failures: Failures::default(),
-        connect: Latencies::new(),
+        connect: Latencies::default(),
         reconnects: 0,
         parts: vec![part],
         warm_up: 0,

@@ -35,7 +35,7 @@ pub fn course(server: &Loaded, loads: &Loads) -> LoadCourse {
         windows: (pool.windows as u64, server.void as u64),
         rate: pool.rate(),
         offered,
-        response: pool.times.response.sparse(),
+        response: pool.times.response.each().to_vec(),
         slices: slices.collect(),
         stalls: pool.stalls.iter().map(|stall| (stall.from, stall.to)).collect(),
         answer: loads.capacity.as_ref().map(search::answer),

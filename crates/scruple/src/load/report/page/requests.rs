@@ -7,7 +7,7 @@ use crate::load::windows::{Loaded, Loads, Sought};
 use crate::show::page::{Cell, Head, Order, Part, Section, Table, Tone, name, sentence};
 use scruple_core::knee::Outcome;
 use scruple_core::unit::{Unit, grouped, quantity, share};
-use scruple_measure::load::{Buckets, Point};
+use scruple_measure::load::{Latencies, Point};
 
 /// Makes the section, which is folded.
 pub(super) fn section(loads: &Loads) -> Option<Section> {
@@ -31,7 +31,7 @@ fn time(ns: f64) -> String {
 const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("longest", 1.0)];
 
-fn quantiles(of: &Buckets) -> Vec<Cell> {
+fn quantiles(of: &Latencies) -> Vec<Cell> {
     let cell = |(_, q): (&str, f64)| of.quantile(q).map_or("–".to_owned(), |ns| time(ns as f64));
     QUANTILES.map(cell).into_iter().map(Cell::text).collect()
 }
@@ -83,17 +83,16 @@ fn distributions(server: &Loaded, label: String) -> Option<Table> {
         ("lateness of the generator", &pool.times.lateness),
         ("making a connection", &pool.connect),
     ] {
-        let buckets = latencies.buckets();
-        if buckets.count() > 0 {
-            let mut cells = vec![Cell::text(what), count(buckets.count(), false), Cell::text("")];
-            cells.extend(quantiles(&buckets));
+        if latencies.count() > 0 {
+            let mut cells = vec![Cell::text(what), count(latencies.count(), false), Cell::text("")];
+            cells.extend(quantiles(latencies));
             rows.push(cells);
         }
     }
     if pool.times.delayed.count() > 0 {
         let what = "response without the delays of the generator";
         let mut cells = vec![Cell::text(what), count(pool.times.delayed.count(), false), Cell::text("")];
-        cells.extend(quantiles(&pool.times.delayed.least_of(&pool.times.response.buckets())));
+        cells.extend(quantiles(&pool.times.delayed.least_of(&pool.times.response)));
         rows.push(cells);
     }
     for aside in &pool.aside {
