@@ -21,62 +21,77 @@ pub struct Pooled {
     pub least: f64,
 }
 
-/// The quantile `q` of requests in blocks of time. Each block is an increasing list of values with their counts.
-///
-/// `None` where there are no requests, or fewer than four blocks.
-pub fn quantile(blocks: &[&[(u64, u64)]], q: f64, level: f64) -> Option<Pooled> {
-    let sizes: Vec<f64> =
-        blocks.iter().map(|block| block.iter().map(|(_, count)| *count as f64).sum()).collect();
-    let all: f64 = sizes.iter().sum();
-    if all == 0.0 || blocks.len() < 4 {
-        return None;
+/// Requests in blocks of time, in order of their values.
+#[derive(Clone, Debug)]
+pub struct Blocks {
+    /// The number of requests of each block.
+    sizes: Vec<f64>,
+    /// Values, their blocks and their counts, in increasing order.
+    steps: Vec<(u64, usize, f64)>,
+}
+
+impl Blocks {
+    /// Each block is an increasing list of values with their counts.
+    pub fn of(blocks: &[&[(u64, u64)]]) -> Blocks {
+        let size = |block: &&[(u64, u64)]| block.iter().map(|(_, count)| *count as f64).sum();
+        let mut steps: Vec<(u64, usize, f64)> = Vec::new();
+        for (block, values) in blocks.iter().enumerate() {
+            steps.extend(values.iter().map(|(value, count)| (*value, block, *count as f64)));
+        }
+        // A stable sort merges the blocks, which are in order already.
+        steps.sort_by_key(|(value, ..)| *value);
+        Blocks { sizes: blocks.iter().map(size).collect(), steps }
     }
-    let mut steps: Vec<(u64, usize, f64)> = Vec::new();
-    for (block, values) in blocks.iter().enumerate() {
-        steps.extend(values.iter().map(|(value, count)| (*value, block, *count as f64)));
+
+    /// The quantile `q`. `None` where there are no requests, or fewer than four blocks.
+    pub fn quantile(&self, q: f64, level: f64) -> Option<Pooled> {
+        let Blocks { sizes, steps } = self;
+        let all: f64 = sizes.iter().sum();
+        if all == 0.0 || sizes.len() < 4 {
+            return None;
+        }
+        let t = normal::student(level, (sizes.len() - 1) as f64);
+        let wanted = 1.0 - q;
+        let mut above = sizes.clone();
+        let mut squares = Squares::of(sizes);
+        let (mut value, mut low, mut high) = (None, None, None);
+        for same in steps.chunk_by(|left, right| left.0 == right.0) {
+            for (_, block, count) in same {
+                squares.take(above[*block], *count, sizes[*block]);
+                above[*block] -= count;
+            }
+            let at = same[0].0 as f64;
+            let count: f64 = above.iter().sum();
+            let share = count / all;
+            let smooth = (count + 2.0) / (all + 4.0);
+            let alone = smooth * (1.0 - smooth) / all;
+            let half = |variance: f64| t * variance.max(alone).sqrt();
+            // Bounds of the variance decide most values.
+            if share - half(squares.most(share, all, sizes.len())) > wanted {
+                continue;
+            }
+            let is_low = share <= wanted || low.is_some();
+            let is_no_high = smooth.max(share) + half(0.0) >= wanted;
+            let half = match is_low && is_no_high {
+                true => half(0.0),
+                false => half(variance(&above, sizes, share)),
+            };
+            // The small allowance keeps rounding errors from shifting a quantile up by one value.
+            if value.is_none() && share <= wanted + 1e-9 {
+                value = Some(at);
+            }
+            if low.is_none() && share - half <= wanted {
+                low = Some(at);
+            }
+            if smooth.max(share) + half < wanted {
+                high = Some(at);
+                break;
+            }
+        }
+        let value = value.or(steps.last().map(|(value, ..)| *value as f64))?;
+        let high = high.map(|high| high.max(value));
+        Some(Pooled { value, low: low.unwrap_or(value).min(value), high, least: value })
     }
-    steps.sort_unstable_by_key(|(value, block, _)| (*value, *block));
-    let t = normal::student(level, (blocks.len() - 1) as f64);
-    let wanted = 1.0 - q;
-    let mut above = sizes.clone();
-    let mut squares = Squares::of(&sizes);
-    let (mut value, mut low, mut high) = (None, None, None);
-    for same in steps.chunk_by(|left, right| left.0 == right.0) {
-        for (_, block, count) in same {
-            squares.take(above[*block], *count, sizes[*block]);
-            above[*block] -= count;
-        }
-        let at = same[0].0 as f64;
-        let count: f64 = above.iter().sum();
-        let share = count / all;
-        let smooth = (count + 2.0) / (all + 4.0);
-        let alone = smooth * (1.0 - smooth) / all;
-        let half = |variance: f64| t * variance.max(alone).sqrt();
-        // Bounds of the variance decide most values.
-        if share - half(squares.most(share, all, sizes.len())) > wanted {
-            continue;
-        }
-        let is_low = share <= wanted || low.is_some();
-        let is_no_high = smooth.max(share) + half(0.0) >= wanted;
-        let half = match is_low && is_no_high {
-            true => half(0.0),
-            false => half(variance(&above, &sizes, share)),
-        };
-        // The small allowance keeps rounding errors from shifting a quantile up by one value.
-        if value.is_none() && share <= wanted + 1e-9 {
-            value = Some(at);
-        }
-        if low.is_none() && share - half <= wanted {
-            low = Some(at);
-        }
-        if smooth.max(share) + half < wanted {
-            high = Some(at);
-            break;
-        }
-    }
-    let value = value.or(steps.last().map(|(value, ..)| *value as f64))?;
-    let high = high.map(|high| high.max(value));
-    Some(Pooled { value, low: low.unwrap_or(value).min(value), high, least: value })
 }
 
 /// The share of requests that failed. Each block has its number of failures and of requests. Where no request failed,
@@ -165,7 +180,7 @@ mod tests {
 
     fn of(blocks: &[Vec<(u64, u64)>], q: f64) -> Option<Pooled> {
         let blocks: Vec<&[(u64, u64)]> = blocks.iter().map(Vec::as_slice).collect();
-        quantile(&blocks, q, 0.95)
+        Blocks::of(&blocks).quantile(q, 0.95)
     }
 
     #[test]

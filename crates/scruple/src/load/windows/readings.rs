@@ -2,7 +2,7 @@
 
 use scruple_core::metric::{METRICS, metric};
 use scruple_core::sample::Reading;
-use scruple_core::stats::pooled::{self, Pooled};
+use scruple_core::stats::pooled::{self, Blocks, Pooled};
 use scruple_measure::load::{Latencies, Part};
 
 /// The source of latencies, as readings name it.
@@ -65,23 +65,25 @@ pub(super) fn of_no_service() -> impl Iterator<Item = Reading> {
 /// Returns readings of all windows of some turns together, with which limits are compared and servers too. A window in
 /// which the server stalled has the weight of all its requests. The service is that of the windows `timely`.
 pub(super) fn pooled(parts: &[&Part], timely: &[&Part], level: f64) -> Vec<(String, Vec<Reading>)> {
-    let (responses, least): (Vec<_>, Vec<_>) =
-        parts.iter().map(|part| (&part.times.response, part.least())).unzip();
+    let responses: Vec<&Latencies> = parts.iter().map(|part| &part.times.response).collect();
+    let least: Vec<Latencies> = parts.iter().map(|part| part.least()).collect();
+    let least: Vec<&Latencies> = least.iter().collect();
     let failures: Vec<(u64, u64)> = parts
         .iter()
         .map(|part| (part.counts.failures.total(), part.counts.answered + part.counts.failures.total()))
         .collect();
-    let services: Vec<&[(u64, u64)]> = timely.iter().map(|part| part.times.service.each()).collect();
+    let blocks = |of: &[&Latencies]| Blocks::of(&of.iter().map(|block| block.each()).collect::<Vec<_>>());
+    let services = blocks(&timely.iter().map(|part| &part.times.service).collect::<Vec<_>>());
+    let (recorded, undelayed) = (blocks(&responses), (least != responses).then(|| blocks(&least)));
     // Responses may contain a delay of the generator: the lower end of an interval is that of the responses without it.
-    let bounded = |of: &dyn Fn(&[&Latencies]) -> Option<Pooled>| {
-        let found = of(&responses)?;
-        let least = of(&least.iter().collect::<Vec<_>>()).unwrap_or(found);
-        Some(Pooled { low: least.low.min(found.low), least: least.value.min(found.value), ..found })
+    let lowered = |found: Pooled, least: Option<Pooled>| {
+        let least = least.unwrap_or(found);
+        Pooled { low: least.low.min(found.low), least: least.value.min(found.value), ..found }
     };
+    let bounded = |of: &dyn Fn(&[&Latencies]) -> Option<Pooled>| Some(lowered(of(&responses)?, of(&least)));
     let quantile = |q: f64| {
-        bounded(&|blocks| {
-            pooled::quantile(&blocks.iter().map(|block| block.each()).collect::<Vec<_>>(), q, level)
-        })
+        let undelayed = undelayed.as_ref().and_then(|blocks| blocks.quantile(q, level));
+        Some(lowered(recorded.quantile(q, level)?, undelayed))
     };
     let longest = bounded(&|blocks| {
         // The longest response time of this load is known exactly.
@@ -99,8 +101,8 @@ pub(super) fn pooled(parts: &[&Part], timely: &[&Part], level: f64) -> Vec<(Stri
         ("load.p999", quantile(0.999)),
         ("load.max", longest),
         ("load.mean", mean),
-        ("load.service.p50", pooled::quantile(&services, 0.5, level)),
-        ("load.service.p99", pooled::quantile(&services, 0.99, level)),
+        ("load.service.p50", services.quantile(0.5, level)),
+        ("load.service.p99", services.quantile(0.99, level)),
         ("load.errors", pooled::share(&failures, level)),
     ];
     let readings = |(key, found): (&str, Option<Pooled>)| {
