@@ -438,7 +438,7 @@ fn latencies_of(load: &LoadResult, parts: &[Part]) -> Vec<Reading> {
     if load.is_spoilt() {
         return Vec::new();
     }
-    let mut readings = readings::of(&Part::together(parts));
+    let mut readings = readings::of(&Part::together(parts), readings::due_per_second(load));
     readings.retain(|reading| !load.is_late() || !readings::is_of_service(&reading.key));
     readings
 }

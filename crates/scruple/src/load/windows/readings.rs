@@ -3,7 +3,7 @@
 use scruple_core::metric::{METRICS, metric};
 use scruple_core::sample::Reading;
 use scruple_core::stats::pooled::{self, Blocks, Pooled};
-use scruple_measure::load::{Latencies, Part};
+use scruple_measure::load::{Latencies, LoadResult, Part};
 
 /// The source of latencies, as readings name it.
 const SOURCE: &str = "load generator";
@@ -11,8 +11,27 @@ const SOURCE: &str = "load generator";
 /// The source of the costs of the server, as readings name it.
 const ACCOUNTS: &str = "proc";
 
-/// Returns all latency readings of one window. A latency without requests is absent; a rate without requests is 0.
-pub(super) fn of(window: &Part) -> Vec<Reading> {
+/// Returns how many requests were due per second in an open loop; `None` in a closed one.
+pub(super) fn due_per_second(load: &LoadResult) -> Option<f64> {
+    let (due, span) =
+        load.counted().iter().fold((0, 0), |sum, part| (sum.0 + part.counts.due, sum.1 + part.span()));
+    (load.times.lag.count() > 0 && span > 0).then(|| due as f64 * 1e9 / span as f64)
+}
+
+/// Returns the good answers per second of a window. Requests that are due evenly do not divide evenly among windows: of
+/// 200 in a second, a seventh of it has 28 or 29. The rate is that of the answers if the window had its exact share.
+/// `None` if its share is less than a request, and it has none.
+fn rate(window: &Part, due_per_second: Option<f64>) -> Option<f64> {
+    let (seconds, due) = (window.span().max(1) as f64 / 1e9, window.counts.due as f64);
+    let share = due_per_second.map(|rate| rate * seconds).filter(|share| (share - due).abs() < 1.0);
+    match share {
+        Some(share) => (due > 0.0).then(|| window.came as f64 * share / due / seconds),
+        None => Some(window.came as f64 / seconds),
+    }
+}
+
+/// Returns all latency readings of one window, of a load with so many requests due. A latency without requests is absent.
+pub(super) fn of(window: &Part, due_per_second: Option<f64>) -> Vec<Reading> {
     let at = |latencies: &Latencies, q: f64| latencies.quantile(q).map(|ns| ns as f64);
     let count = window.times.response.count() as f64;
     let failed = window.counts.failures.total() as f64;
@@ -26,7 +45,7 @@ pub(super) fn of(window: &Part) -> Vec<Reading> {
         ("load.mean", (count > 0.0).then(|| window.times.response.sum() / count)),
         ("load.service.p50", at(&window.times.service, 0.5)),
         ("load.service.p99", at(&window.times.service, 0.99)),
-        ("load.rate", Some(window.came as f64 * 1e9 / window.span().max(1) as f64)),
+        ("load.rate", rate(window, due_per_second)),
         ("load.errors", Some(if all > 0.0 { failed / all } else { 0.0 })),
     ];
     let latencies = figures.into_iter().filter_map(|(key, value)| {
@@ -42,7 +61,7 @@ pub(super) fn of(window: &Part) -> Vec<Reading> {
 
 /// Returns the readings of one window for a kind of request, for which only response times are known.
 pub(super) fn of_a_row(window: &Part) -> impl Iterator<Item = Reading> {
-    of(window).into_iter().filter(|reading| !reading.key.starts_with("load.service."))
+    of(window, None).into_iter().filter(|reading| !reading.key.starts_with("load.service."))
 }
 
 /// Returns absent readings of all latencies, for a server whose turns are all void.
@@ -135,4 +154,26 @@ pub(crate) fn costs<'a>(costs: &'a [(String, f64)], source: &'a str) -> impl Ite
         let key = format!("request.{}", key.strip_prefix("time.").unwrap_or(key));
         Some(Reading::of(metric(&key)?, *value, source))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scruple_measure::load::Counts;
+
+    #[test]
+    fn windows_have_the_rate_of_even_requests_though_they_do_not_divide_evenly() {
+        let window = |due: u64, came: u64| {
+            let counts = Counts { due, ..Counts::default() };
+            Part { to: 1_000_000_000 / 7, counts, came, ..Part::default() }
+        };
+        for (due, came, expected) in [(28, 28, 200.0), (29, 29, 200.0), (28, 14, 100.0), (29, 0, 0.0)] {
+            let found = rate(&window(due, came), Some(200.0)).expect("a rate");
+            assert!((found - expected).abs() < 1e-6, "{due} {came}: {found}");
+        }
+        // Differences of more than a request are those of the load.
+        let random = rate(&window(35, 35), Some(200.0)).expect("a rate");
+        assert!((random - 245.0).abs() < 1e-3, "{random}");
+        assert_eq!((rate(&window(0, 0), Some(2.0)), rate(&window(0, 0), None)), (None, Some(0.0)));
+    }
 }
