@@ -1,6 +1,6 @@
 //! Distributions of latencies, and their exchange formats.
 
-use super::latency_counts::bucket;
+use super::latency_counts::{bucket, highest, place};
 use hdrhistogram::Histogram;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -76,15 +76,16 @@ impl Latencies {
 
     /// Several distributions as one.
     pub(super) fn together<'a>(all: impl IntoIterator<Item = &'a Latencies>) -> Latencies {
-        let mut buckets: Vec<(u64, u64)> = all.into_iter().flat_map(|one| one.0.iter().copied()).collect();
-        // Stable sorting merges runs that are in order already.
-        buckets.sort_by_key(|(value, _)| *value);
-        buckets.dedup_by(|next, last| {
-            let same = next.0 == last.0;
-            last.1 += if same { next.1 } else { 0 };
-            same
-        });
-        Latencies(buckets)
+        let mut counts: Vec<u64> = Vec::new();
+        for (value, count) in all.into_iter().flat_map(|one| &one.0) {
+            let place = place(*value);
+            if place >= counts.len() {
+                counts.resize(place + 1, 0);
+            }
+            counts[place] += count;
+        }
+        let occupied = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        Latencies(occupied.map(|(place, count)| (highest(place), *count)).collect())
     }
 
     /// The buckets in increasing order.
@@ -245,8 +246,9 @@ mod tests {
     #[test]
     fn figures_are_those_of_an_hdr_histogram() {
         let (low, high) = (of((1..=500).map(|i| i * i * 1_001)), of((501..=1000).map(|i| i * i * 1_001)));
-        let mut both = high;
+        let mut both = high.clone();
         both += &low;
+        assert_eq!(Latencies::together([&low, &high]), both);
         let known = both.histogram();
         for q in [0.0, 0.01, 0.5, 0.99, 0.999, 1.0] {
             assert_eq!(both.quantile(q), Some(known.value_at_quantile(q)), "{q}");

@@ -63,14 +63,14 @@ pub(super) fn bucket(value: u64) -> (u64, u64) {
 
 /// The place of the bucket of a value.
 #[inline]
-fn place(value: u64) -> usize {
+pub(super) fn place(value: u64) -> usize {
     let dropped = dropped(value);
     // Each further power of two has half as many buckets as there are single values.
     (value >> dropped) as usize + dropped as usize * (SINGLE / 2)
 }
 
 /// The highest value of the bucket at a place.
-fn highest(place: usize) -> u64 {
+pub(super) fn highest(place: usize) -> u64 {
     let dropped = (place / (SINGLE / 2)).saturating_sub(1);
     (((place - dropped * (SINGLE / 2)) as u64 + 1) << dropped) - 1
 }
