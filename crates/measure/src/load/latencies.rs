@@ -1,6 +1,6 @@
 //! Distributions of latencies, and their exchange formats.
 
-use super::latency_counts::{bucket, highest, place};
+use super::latency_counts::{bucket, occupied, place};
 use hdrhistogram::Histogram;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -76,16 +76,11 @@ impl Latencies {
 
     /// Several distributions as one.
     pub(super) fn together<'a>(all: impl IntoIterator<Item = &'a Latencies>) -> Latencies {
-        let mut counts: Vec<u64> = Vec::new();
-        for (value, count) in all.into_iter().flat_map(|one| &one.0) {
-            let place = place(*value);
-            if place >= counts.len() {
-                counts.resize(place + 1, 0);
-            }
-            counts[place] += count;
-        }
-        let occupied = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        Latencies(occupied.map(|(place, count)| (highest(place), *count)).collect())
+        let all: Vec<&Latencies> = all.into_iter().collect();
+        let end = all.iter().filter_map(|one| one.max()).max().map_or(0, |max| place(max) + 1);
+        let mut counts = vec![0; end];
+        all.iter().flat_map(|one| &one.0).for_each(|(value, count)| counts[place(*value)] += count);
+        occupied(&counts)
     }
 
     /// The buckets in increasing order.

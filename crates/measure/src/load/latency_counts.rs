@@ -36,16 +36,22 @@ impl LatencyCounts {
 
     /// The distribution so far.
     pub(crate) fn latencies(&self) -> Latencies {
-        let mut buckets = Vec::new();
-        for (stride, counts) in self.counts[..self.used].chunks(STRIDE).enumerate() {
-            if counts.iter().all(|count| *count == 0) {
-                continue;
-            }
-            let occupied = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-            buckets.extend(occupied.map(|(at, count)| (highest(stride * STRIDE + at), u64::from(*count))));
-        }
-        Latencies::of_buckets(buckets)
+        occupied(&self.counts[..self.used])
     }
+}
+
+/// The distribution with these counts, each in the place of its bucket.
+pub(super) fn occupied<C: Copy + Default + Into<u64> + PartialEq>(counts: &[C]) -> Latencies {
+    let none = C::default();
+    let mut buckets = Vec::new();
+    for (stride, counts) in counts.chunks(STRIDE).enumerate() {
+        if counts.iter().all(|count| *count == none) {
+            continue;
+        }
+        let occupied = counts.iter().enumerate().filter(|(_, count)| **count != none);
+        buckets.extend(occupied.map(|(at, count)| (highest(stride * STRIDE + at), (*count).into())));
+    }
+    Latencies::of_buckets(buckets)
 }
 
 /// The number of binary digits of a value that its bucket does not tell.
@@ -70,7 +76,7 @@ pub(super) fn place(value: u64) -> usize {
 }
 
 /// The highest value of the bucket at a place.
-pub(super) fn highest(place: usize) -> u64 {
+fn highest(place: usize) -> u64 {
     let dropped = (place / (SINGLE / 2)).saturating_sub(1);
     (((place - dropped * (SINGLE / 2)) as u64 + 1) << dropped) - 1
 }
