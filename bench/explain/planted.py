@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether `scruple explain` names the true cause of a planted difference: programs in six languages, each compared
+"""Whether `scruple explain` names the true cause of a planted difference: programs in seven languages, each compared
 with a copy that has one change. Then identical programs, for which it must not report anything. Prints Markdown.
 
     python3 bench/explain/planted.py --scruple target/release/scruple [--tries N] [--only LANGUAGE]
@@ -90,10 +90,19 @@ def haskell(folder, values, flag):
 def python(folder, values, flag):
     extra = "bytes(48)" if values["EXTRA"] else "None"
     (folder / "plant.py").write_text(filled("plant.py", {**values, "EXTRA": extra}))
-    (folder / "plant").unlink(missing_ok=True)
     program = run(["python3", "-c", "import sys; print(sys.executable)"]).strip()
-    (folder / "plant").write_text(f"#!/bin/sh\nexec {program} {folder}/plant.py $*\n")
+    scripted(folder, f"{program} {folder}/plant.py")
+
+
+def scripted(folder, words):
+    (folder / "plant").write_text(f"#!/bin/sh\nexec {words} $*\n")
     (folder / "plant").chmod(0o755)
+
+
+def ruby(folder, values, flag):
+    extra = "String.new(capacity: 48)" if values["EXTRA"] else "nil"
+    (folder / "plant.rb").write_text(filled("plant.rb", {**values, "EXTRA": extra}))
+    scripted(folder, f"{shutil.which('ruby')} {folder}/plant.rb")
 
 
 LANGUAGES = {
@@ -103,10 +112,13 @@ LANGUAGES = {
     "Go": ("go", go),
     "Haskell": ("ghc", haskell),
     "Python": ("python3", python),
+    "Ruby": ("ruby", ruby),
 }
 
 # Where the input of Haskell's program is used: a function of its own, where other languages have a loop in main.
-INPUT = {"Haskell": "loop", "Python": "<module>"}
+INPUT = {"Haskell": "loop", "Python": "<module>", "Ruby": "<main>"}
+
+INTERPRETED = {"Python", "Ruby"}
 
 # Changes that do not apply: no compiler inlines or has flags.
 UNCOMPILED = {"inlined", "other flag"}
@@ -130,7 +142,7 @@ def counted(page):
 
 def is_right(page, wanted, language):
     rows = told(page)
-    if language == "Python" and "script" not in page:
+    if language in INTERPRETED and "script" not in page:
         return False, "the functions of the script were not counted"
     total = sum(row["difference"] for row in counted(page)["rows"])
     if abs(total - counted(page)["difference"]) > 1:
@@ -164,7 +176,7 @@ def main():
             for index, (change, values, wanted) in enumerate(CHANGES):
                 if "LIBRARY" in values and language not in ("C", "C++"):
                     continue
-                if language == "Python" and change in UNCOMPILED:
+                if language in INTERPRETED and change in UNCOMPILED:
                     continue
                 # Paths of equal length, because processing names costs instructions, too.
                 sides = [folder / f"{compiler}-{index}-{side}" for side in ("a", "b")]

@@ -42,6 +42,7 @@ pub fn language(side: &Side) -> Option<Language> {
     match of(side)? {
         "python" => Some(Language::Python),
         "node" => Some(Language::JavaScript),
+        "ruby" => Some(Language::Ruby),
         _ => None,
     }
 }

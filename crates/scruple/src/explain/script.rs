@@ -42,9 +42,11 @@ pub fn gather(
             }
             if counts.lost > 0 {
                 remarks.insert(format!(
-                    "{} processes of Python ended without their counts in ‘{}’: killed, or left by os._exit, as those of \
-                     multiprocessing are",
-                    counts.lost, job.name
+                    "{} processes of {} ended without their counts in ‘{}’: {}",
+                    counts.lost,
+                    language.name(),
+                    job.name,
+                    lost(language)
                 ));
             }
             if counts.replaced > 0 {
@@ -74,6 +76,16 @@ pub fn gather(
     Ok(Some(Ok(Gathered { sides, totals_repeat: false, times, remarks, kind, script: None })))
 }
 
+/// How processes end without writing their counts.
+fn lost(language: Language) -> &'static str {
+    match language {
+        Language::Ruby => "killed, replaced by exec, or left by exit!",
+        Language::Python | Language::JavaScript => {
+            "killed, or left by os._exit, as those of multiprocessing are"
+        }
+    }
+}
+
 /// Why no process of a program counted.
 fn not_counted(language: Language, name: &str) -> String {
     match language {
@@ -84,6 +96,10 @@ fn not_counted(language: Language, name: &str) -> String {
         Language::JavaScript => format!(
             "‘{name}’ wrote no coverage of V8, which Node 12 or later does when it ends by itself, not by a signal, and \
              runs code of files"
+        ),
+        Language::Ruby => format!(
+            "‘{name}’ did not require the library that counts, for which Ruby 3.1 or later has to read RUBYOPT (without \
+             --disable=rubyopt)"
         ),
     }
 }

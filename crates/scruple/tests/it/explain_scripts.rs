@@ -1,4 +1,4 @@
-//! `scruple explain` of programs in Python and JavaScript: by the functions of the script, which the interpreter counts.
+//! `scruple explain` of programs in Python, JavaScript and Ruby: by the functions of the script, which the interpreter counts.
 
 use crate::explain::explain;
 use crate::programs::{has_valgrind, skip};
@@ -109,4 +109,53 @@ fn what_javascript_executes_more_is_put_down_to_its_own_function() {
     assert_eq!(at(script, "/rows/0/file"), "module hash.js");
     assert_eq!([at(script, "/rows/0/code"), at(script, "/rows/0/parts/0/kind")], ["changed", "own"]);
     assert_eq!(at(script, "/rows/0/calls"), &serde_json::json!([1000, 1000]));
+}
+
+#[test]
+fn what_a_program_in_ruby_executes_more_is_put_down_to_its_own_method() {
+    let ruby = "/usr/bin/ruby";
+    if !Path::new(ruby).exists() {
+        return skip("Ruby is not installed");
+    }
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let app = |folder: &str, name: &str, rounds: u32, times: u32| {
+        std::fs::create_dir(place.file(folder)).expect("a folder");
+        let hash = format!(
+            "class Words\n  def {name}(word)\n    {rounds}.times do\n      word = word * 31 + 7\n      word &= 65535\n    end\n\
+             \x20   word\n  end\nend\n"
+        );
+        place.write(&format!("{folder}/words.rb"), &hash);
+        let text = format!(
+            "require_relative 'words'\ndef hash(one, other) = 1\ndef inspect = raise\ndef parse(words, word)\n  {times}.times {{ word = words.{name}(word) }}\n  word\nend\n\
+             words = Words.new\n300.times {{ |word| parse(words, word) }}\n"
+        );
+        place.write(&format!("{folder}/app.rb"), &text);
+    };
+    app("same", "hashed", 10, 2);
+    app("dear", "hashed", 11, 2);
+    app("more", "hashed", 10, 6);
+    app("name", "digest", 10, 2);
+    let with = |other: &str| {
+        let words = ["same", other].map(|folder| format!("{ruby} {folder}/app.rb"));
+        let answer = explain(&place, &["--runs", "2", &words[0], &words[1]]);
+        at(&answer.json(), "/explain/script").clone()
+    };
+    let dearer = with("dear");
+    assert_eq!(at(&dearer, "/counts"), "executed lines and calls of Ruby");
+    assert_eq!(at(&dearer, "/rows/0/function"), "Words#hashed", "{dearer:#}");
+    assert_eq!(at(&dearer, "/rows/0/file"), "module words.rb");
+    assert_eq!(at(&dearer, "/rows/0/parts/0/calls"), &serde_json::json!([6000, 6600]));
+    // Each round is a block’s call, two lines, and three built-in operators.
+    assert_eq!(at(&dearer, "/difference"), 600.0 * 6.0);
+    let more = with("more");
+    assert_eq!(at(&more, "/rows/0/function"), "parse", "{more:#}");
+    assert_eq!(at(&more, "/rows/0/parts/0/calls"), &serde_json::json!([600, 1800]));
+    let renamed = with("name");
+    assert_eq!(
+        [at(&renamed, "/difference"), at(&renamed, "/rows")],
+        [&serde_json::json!(0.0), &serde_json::json!([])]
+    );
 }

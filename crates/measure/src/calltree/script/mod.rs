@@ -1,7 +1,9 @@
 //! Programs in a language that an interpreter runs, by functions of their own: counted exactly inside the interpreter.
 
+mod counts_file;
 mod coverage;
 mod python;
+mod ruby;
 
 use super::merged_profiles::Side;
 use super::profile::Function;
@@ -25,6 +27,8 @@ pub enum Language {
     Python,
     /// Run by Node 12 or later.
     JavaScript,
+    /// Run by MRI 3.1 or later.
+    Ruby,
 }
 
 /// A launch of a program that counts itself.
@@ -54,6 +58,7 @@ impl Language {
         match self {
             Language::Python => "bytecode instructions of Python",
             Language::JavaScript => "source characters of JavaScript",
+            Language::Ruby => "executed lines and calls of Ruby",
         }
     }
 
@@ -62,12 +67,13 @@ impl Language {
         match self {
             Language::Python => "Python",
             Language::JavaScript => "JavaScript",
+            Language::Ruby => "Ruby",
         }
     }
 
     /// Whether a function's calling contexts are known, besides the number of its calls.
     pub fn has_contexts(self) -> bool {
-        self == Language::Python
+        self != Language::JavaScript
     }
 }
 
@@ -81,8 +87,10 @@ impl ScriptSession {
         // The path always has the same length, because the program can read it.
         let folder = below.join(format!("script-{:06}", NUMBER.fetch_add(1, Ordering::Relaxed)));
         fs::create_dir(&folder)?;
-        if language == Language::Python {
-            python::prepare(&folder)?;
+        match language {
+            Language::Python => python::prepare(&folder)?,
+            Language::Ruby => ruby::prepare(&folder)?,
+            Language::JavaScript => {}
         }
         Ok(ScriptSession { language, folder })
     }
@@ -92,6 +100,7 @@ impl ScriptSession {
         match self.language {
             Language::Python => python::env(&self.folder, given),
             Language::JavaScript => coverage::env(&self.folder),
+            Language::Ruby => ruby::env(&self.folder, given),
         }
     }
 
@@ -101,7 +110,7 @@ impl ScriptSession {
     /// A clause that says what is damaged.
     pub fn read(&self) -> Result<ScriptCounts, String> {
         match self.language {
-            Language::Python => python::read(&self.folder),
+            Language::Python | Language::Ruby => counts_file::read(self.language, &self.folder),
             Language::JavaScript => coverage::read(&self.folder),
         }
     }

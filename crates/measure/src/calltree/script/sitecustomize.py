@@ -178,7 +178,7 @@ def start():
         numbers = {id(context): number for number, context in enumerate(contexts, 1)}
         path = os.path.join(folder, "%d.calls" % os.getpid())
         with open(path + ".new", "w") as file:
-            file.write("scruple-python 1 %d\n" % replaced)
+            file.write("scruple-calls 1 %d\n" % replaced)
             for module, name, code in names:
                 file.write("f\t%x\t%s\t%s\n" % (code, text(module), text(name)))
             for context in contexts:
