@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether `scruple explain` names the true cause of a planted difference: programs in seven languages, each compared
+"""Whether `scruple explain` names the true cause of a planted difference: programs in eight languages, each compared
 with a copy that has one change. Then identical programs, for which it must not report anything. Prints Markdown.
 
     python3 bench/explain/planted.py --scruple target/release/scruple [--tries N] [--only LANGUAGE]
@@ -105,6 +105,12 @@ def ruby(folder, values, flag):
     scripted(folder, f"{shutil.which('ruby')} {folder}/plant.rb")
 
 
+def guile(folder, values, flag):
+    extra = "(make-bytevector 48)" if values["EXTRA"] else "#f"
+    (folder / "plant.scm").write_text(filled("plant.scm", {**values, "EXTRA": extra}))
+    scripted(folder, f"{shutil.which('guile')} --no-auto-compile {folder}/plant.scm")
+
+
 LANGUAGES = {
     "C": ("gcc", of_c("gcc")),
     "C++": ("g++", of_c("g++")),
@@ -113,12 +119,13 @@ LANGUAGES = {
     "Haskell": ("ghc", haskell),
     "Python": ("python3", python),
     "Ruby": ("ruby", ruby),
+    "Guile": ("guile", guile),
 }
 
 # Where the input of Haskell's program is used: a function of its own, where other languages have a loop in main.
-INPUT = {"Haskell": "loop", "Python": "<module>", "Ruby": "<main>"}
+INPUT = {"Haskell": "loop", "Python": "<module>", "Ruby": "<main>", "Guile": "(top level)"}
 
-INTERPRETED = {"Python", "Ruby"}
+INTERPRETED = {"Python", "Ruby", "Guile"}
 
 # Changes that do not apply: no compiler inlines or has flags.
 UNCOMPILED = {"inlined", "other flag"}

@@ -43,6 +43,7 @@ pub fn language(side: &Side) -> Option<Language> {
         "python" => Some(Language::Python),
         "node" => Some(Language::JavaScript),
         "ruby" => Some(Language::Ruby),
+        "guile" => Some(Language::Guile),
         _ => None,
     }
 }

@@ -80,6 +80,7 @@ pub fn gather(
 fn lost(language: Language) -> &'static str {
     match language {
         Language::Ruby => "killed, replaced by exec, or left by exit!",
+        Language::Guile => "killed, replaced by exec, or left by primitive-exit",
         Language::Python | Language::JavaScript => {
             "killed, or left by os._exit, as those of multiprocessing are"
         }
@@ -100,6 +101,10 @@ fn not_counted(language: Language, name: &str) -> String {
         Language::Ruby => format!(
             "‘{name}’ did not require the library that counts, for which Ruby 3.1 or later has to read RUBYOPT (without \
              --disable=rubyopt)"
+        ),
+        Language::Guile => format!(
+            "‘{name}’ did not load the module that counts, for which the program guile of Guile 3.0 has to read \
+             GUILE_LOAD_PATH"
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! `scruple explain` of programs in Python, JavaScript and Ruby: by the functions of the script, which the interpreter counts.
+//! `scruple explain` of programs in Python, JavaScript, Ruby and Guile: by the functions of the script, which the interpreter counts.
 
 use crate::explain::explain;
 use crate::programs::{has_valgrind, skip};
@@ -158,4 +158,50 @@ fn what_a_program_in_ruby_executes_more_is_put_down_to_its_own_method() {
         [at(&renamed, "/difference"), at(&renamed, "/rows")],
         [&serde_json::json!(0.0), &serde_json::json!([])]
     );
+}
+
+#[test]
+fn what_a_program_in_guile_executes_more_is_put_down_to_its_own_procedure() {
+    let guile = "/usr/bin/guile";
+    if !Path::new(guile).exists() {
+        return skip("Guile is not installed");
+    }
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let app = |folder: &str, name: &str, rounds: u32, times: u32| {
+        std::fs::create_dir(place.file(folder)).expect("a folder");
+        // The assignments keep Guile from inlining; a jump out of two procedures and a thread must not confuse callers.
+        let text = format!(
+            "(use-modules (ice-9 control) (ice-9 threads))\n\
+             (define ({name} word)\n  (let next ((i 0) (h word))\n    (if (< i {rounds}) (next (1+ i) (logand (+ (* h 31) 7) 65535)) h)))\n\
+             (define (parse word) (let next ((i 0)) (if (< i {times}) (begin ({name} word) (next (1+ i))) word)))\n\
+             (define (out word) (call/ec (lambda (leave) (parse word) (leave word))))\n\
+             (set! {name} {name}) (set! parse parse) (set! out out)\n\
+             (join-thread (call-with-new-thread (lambda () (parse 1))))\n\
+             (do ((i 0 (1+ i))) ((= i 300)) (out i))\n(exit 0)\n"
+        );
+        place.write(&format!("{folder}/app.scm"), &text);
+    };
+    app("same", "hashed", 10, 2);
+    app("dear", "hashed", 11, 2);
+    app("more", "hashed", 10, 6);
+    app("name", "digest", 10, 2);
+    let with = |other: &str| {
+        let words = ["same", other].map(|folder| format!("{guile} --no-auto-compile {folder}/app.scm"));
+        let answer = explain(&place, &["--runs", "2", &words[0], &words[1]]);
+        at(&answer.json(), "/explain/script").clone()
+    };
+    let dearer = with("dear");
+    assert_eq!(at(&dearer, "/counts"), "virtual machine instructions of Guile");
+    let rows = ["/rows/0/function", "/rows/0/code", "/rows/0/parts/0/kind"].map(|path| at(&dearer, path));
+    assert_eq!(rows, ["hashed", "changed", "own"], "{dearer:#}");
+    let each = at(&dearer, "/difference").as_f64().expect("a number") / 600.0;
+    assert!(each >= 1.0 && each.fract() == 0.0, "a round more in each of 600 calls: {each}");
+    let more = with("more");
+    assert_eq!(at(&more, "/rows/0/function"), "parse", "{more:#}");
+    assert_eq!(at(&more, "/rows/0/parts/0/calls"), &serde_json::json!([600, 1800]));
+    let renamed = with("name");
+    assert_eq!(at(&renamed, "/difference"), 0.0, "{renamed:#}");
 }

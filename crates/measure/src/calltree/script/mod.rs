@@ -2,6 +2,7 @@
 
 mod counts_file;
 mod coverage;
+mod guile;
 mod python;
 mod ruby;
 
@@ -29,6 +30,8 @@ pub enum Language {
     JavaScript,
     /// Run by MRI 3.1 or later.
     Ruby,
+    /// Run by Guile 3.0.
+    Guile,
 }
 
 /// A launch of a program that counts itself.
@@ -59,6 +62,7 @@ impl Language {
             Language::Python => "bytecode instructions of Python",
             Language::JavaScript => "source characters of JavaScript",
             Language::Ruby => "executed lines and calls of Ruby",
+            Language::Guile => "virtual machine instructions of Guile",
         }
     }
 
@@ -68,6 +72,7 @@ impl Language {
             Language::Python => "Python",
             Language::JavaScript => "JavaScript",
             Language::Ruby => "Ruby",
+            Language::Guile => "Guile",
         }
     }
 
@@ -90,6 +95,7 @@ impl ScriptSession {
         match language {
             Language::Python => python::prepare(&folder)?,
             Language::Ruby => ruby::prepare(&folder)?,
+            Language::Guile => guile::prepare(&folder)?,
             Language::JavaScript => {}
         }
         Ok(ScriptSession { language, folder })
@@ -101,6 +107,7 @@ impl ScriptSession {
             Language::Python => python::env(&self.folder, given),
             Language::JavaScript => coverage::env(&self.folder),
             Language::Ruby => ruby::env(&self.folder, given),
+            Language::Guile => guile::env(&self.folder, given),
         }
     }
 
@@ -110,8 +117,10 @@ impl ScriptSession {
     /// A clause that says what is damaged.
     pub fn read(&self) -> Result<ScriptCounts, String> {
         match self.language {
-            Language::Python | Language::Ruby => counts_file::read(self.language, &self.folder),
             Language::JavaScript => coverage::read(&self.folder),
+            Language::Python | Language::Ruby | Language::Guile => {
+                counts_file::read(self.language, &self.folder)
+            }
         }
     }
 }

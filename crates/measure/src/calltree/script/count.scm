@@ -1,0 +1,218 @@
+;; Counts the instructions of Guile's virtual machine that a program executes, and the calls, by calling context. The main
+;; thread of each process counts, and writes one file into this file's folder at its end.
+
+(define-module (scruple count)
+  #:use-module (system vm vm)
+  #:use-module (system vm frame)
+  #:use-module (system vm debug)
+  #:use-module (system base compile)
+  #:use-module (srfi srfi-1)
+  #:use-module (srfi srfi-9))
+
+(define folder (getenv "SCRUPLE_COUNTS"))
+(define shell (resolve-module '(ice-9 command-line)))
+
+;; A procedure: its number, the address of its first instruction, what is known of it.
+(define procedures-by-begin (make-hash-table 1000))
+(define procedures-by-ip (make-hash-table 10000))
+(define-record-type procedure (make-procedure number begin info) procedure?
+  (number procedure-number) (begin procedure-begin) (info procedure-info))
+
+;; A context is a vector, because one is changed at each instruction.
+(define-syntax-rule (define-fields maker (field index) ...)
+  (begin (define (maker . values) (list->vector values))
+         (define-syntax-rule (field context) (vector-ref context index)) ...))
+(define-fields make-context
+  (context-cost 0) (context-calls 1) (context-recursive 2) (context-procedure 3) (context-children 4)
+  (context-parent 5))
+(define root (make-context 0 1 0 #f (make-hash-table) #f))
+(define contexts '())
+
+(define-syntax-rule (increase! context index)
+  (vector-set! context index (+ 1 (vector-ref context index))))
+;; The frames that are executing, the innermost first: pairs of an address and a context.
+(define stack '())
+
+(define (procedure-of ip)
+  (let ((entry (hashv-create-handle! procedures-by-ip ip #f)))
+    (or (cdr entry)
+        (let* ((info (find-program-debug-info ip))
+               (begin (if info (program-debug-info-addr info) 0))
+               (known (hashv-create-handle! procedures-by-begin begin #f)))
+          (unless (cdr known)
+            (set-cdr! known (make-procedure (hash-count (const #t) procedures-by-begin) begin info)))
+          (set-cdr! entry (cdr known))
+          (cdr known)))))
+
+(define (enter! parent procedure)
+  (let* ((entry (hashv-create-handle! (context-children parent) (procedure-begin procedure) #f)))
+    (unless (cdr entry)
+      (set-cdr! entry
+                (let look ((above parent))
+                  (cond ((eq? above root)
+                         (let ((new (make-context 0 0 0 procedure (make-hash-table 7) parent)))
+                           (set! contexts (cons new contexts))
+                           new))
+                        ((eq? (context-procedure above) procedure) above)
+                        (else (look (context-parent above)))))))
+    (cdr entry)))
+
+;; A tail call replaces the procedure of a frame, and is a call by the procedure that was there. After a jump out of procedures, or into a continuation, the frames
+;; that are not there any more are left, and the one that executes is entered without a call.
+(define (count! frame)
+  (let* ((ip (frame-instruction-pointer frame))
+         (address (frame-address frame))
+         (procedure (procedure-of ip))
+         (begins? (= ip (procedure-begin procedure))))
+    (let leave ()
+      (when (and (pair? stack) (> (caar stack) address))
+        (set! stack (cdr stack))
+        (leave)))
+    (when (or (null? stack) (not (= (caar stack) address)) begins?
+              (not (eq? (context-procedure (cdar stack)) procedure)))
+      (let* ((parent (if (pair? stack) (cdar stack) root))
+             (context (enter! parent procedure)))
+        (when (and (pair? stack) (= (caar stack) address))
+          (set! stack (cdr stack)))
+        (when begins?
+          (if (eq? (context-parent context) parent) (increase! context 1) (increase! context 2)))
+        (set! stack (acons address context stack))))
+    (increase! (cdar stack) 0)))
+
+(define (clear! context)
+  (for-each (lambda (index) (vector-set! context index 0)) '(0 1 2)))
+
+(define (file-of-process end)
+  (string-append folder "/" (number->string (getpid)) end))
+
+(define (mark)
+  (close-port (open-output-file (file-of-process ".running"))))
+
+(define (paused thunk)
+  (let ((level (vm-trace-level)))
+    (dynamic-wind (lambda () (set-vm-trace-level! 0)) thunk (lambda () (set-vm-trace-level! level)))))
+
+(define (module-name file program)
+  (define (within directory)
+    (let ((beside (string-append directory "/")))
+      (and (string-prefix? beside file) (substring file (string-length beside)))))
+  (if (string=? file program)
+      "__main__"
+      (or (any within (cons (dirname program) %load-path)) file)))
+
+(define (hash-text text)
+  (fold (lambda (byte value) (logand (* (logxor value byte) #x100000001b3) #xffffffffffffffff))
+        #xcbf29ce484222325
+        ((@ (rnrs bytevectors) bytevector->u8-list) ((@ (rnrs bytevectors) string->utf8) text))))
+
+;; A number of what a procedure's text is, without the procedure's name.
+(define (digest path source)
+  (define (skip port line column)
+    (unless (and (= (port-line port) line) (= (port-column port) column))
+      (if (eof-object? (read-char port)) (error "no such place") (skip port line column))))
+  (catch #t
+    (lambda ()
+      (call-with-input-file path
+        (lambda (port)
+          (set-port-encoding! port "UTF-8")
+          (skip port (source-line source) (source-column source))
+          (let* ((form (read port))
+                 (names? (and (pair? form) (memq (car form) '(define define* define-public)) (pair? (cdr form))))
+                 (bare (cond ((not names?) form)
+                             ((pair? (cadr form)) (cons (cdadr form) (cddr form)))
+                             (else (cddr form)))))
+            (hash-text (object->string bare))))))
+    (lambda _ 0)))
+
+(define (context-base info)
+  (debug-context-base (program-debug-info-context info)))
+
+(define (path-of file)
+  (and file (or (and (file-exists? file) (canonicalize-path file)) (%search-load-path file) file)))
+
+(define (text word)
+  (string-map (lambda (c) (if (char<? c #\space) #\space c)) word))
+
+(define (describe procedure top? program)
+  (let* ((info (procedure-info procedure))
+         (source (and info (find-source-for-addr (procedure-begin procedure))))
+         (path (path-of (and source (source-file source))))
+         (name (or (and info (program-debug-info-name info))
+                   (cond (top? "(top level)") (info "(anonymous)") (else "(built-in procedures)")))))
+    (if (and path (string-prefix? folder path))
+        (list "" "(counter)" 0)
+        (list (if path (module-name path program) "")
+              (if (symbol? name) (symbol->string name) name)
+              (if path (digest path source) 0)))))
+
+;; The first procedure of each compiled file, which is the code outside the others.
+(define (first-procedures procedures)
+  (let ((firsts (make-hash-table)))
+    (for-each (lambda (procedure)
+                (when (procedure-info procedure)
+                  (let ((entry (hashv-create-handle! firsts (context-base (procedure-info procedure)) procedure)))
+                    (when (< (procedure-begin procedure) (procedure-begin (cdr entry)))
+                      (set-cdr! entry procedure)))))
+              procedures)
+    (hash-map->list (lambda (base procedure) procedure) firsts)))
+
+(define (write-counts program)
+  (let* ((by-number (lambda (one other) (< (procedure-number one) (procedure-number other))))
+         (procedures (sort (hash-map->list (lambda (begin procedure) procedure) procedures-by-begin) by-number))
+         (firsts (first-procedures procedures))
+         (places (make-hash-table))
+         (numbers (make-hash-table)))
+    (call-with-output-file (file-of-process ".new")
+      (lambda (port)
+        (define (line . words)
+          (display (string-join (map (lambda (word) (if (number? word) (number->string word) word)) words) "\t") port)
+          (newline port))
+        (line "scruple-calls 1 0")
+        (for-each (lambda (procedure)
+                    (hashv-set! places (procedure-number procedure) (hash-count (const #t) places))
+                    (let ((words (describe procedure (memq procedure firsts) program)))
+                      (line "f" (number->string (caddr words) 16) (text (car words)) (text (cadr words)))))
+                  procedures)
+        (fold (lambda (context number)
+                (hashq-set! numbers context number)
+                (line "c" (hashq-ref numbers (context-parent context) 0)
+                      (hashv-ref places (procedure-number (context-procedure context)))
+                      (context-calls context) (context-recursive context) (context-cost context))
+                (+ number 1))
+              1 (reverse contexts))
+        (line "end"))
+      #:encoding "UTF-8")
+    (rename-file (file-of-process ".new") (file-of-process ".calls"))
+    (delete-file (file-of-process ".running"))))
+
+(define (counted thunk)
+  (let ((program (path-of (car (command-line)))))
+    (mark)
+    (dynamic-wind
+      (lambda () (set-vm-trace-level! 1))
+      (lambda () (call-with-vm thunk))
+      (lambda () (set-vm-trace-level! 0) (write-counts program)))))
+
+(define (wrap module name wrapper)
+  (module-set! module name (wrapper (module-ref module name))))
+
+;; What Guile would interpret has no procedures of its own, so all files are compiled, beside the counts.
+(wrap shell 'compile-shell-switches
+      (lambda (compile)
+        (lambda words
+          (let ((form (apply compile words)))
+            (set! %compile-fallback-path (string-append folder "/compiled"))
+            `((@@ (scruple count) counted)
+              (lambda () (set! %load-should-auto-compile #t) ,form))))))
+(wrap (resolve-module '(system base compile)) 'compile-file
+      (lambda (compile) (lambda words (paused (lambda () (apply compile words))))))
+(wrap (resolve-module '(guile)) 'primitive-fork
+      (lambda (fork)
+        (lambda ()
+          (let ((child (fork)))
+            (when (= child 0) (for-each clear! contexts) (mark))
+            child))))
+
+(set-default-vm-engine! 'debug)
+(set-vm-engine! 'debug)
+(vm-add-next-hook! count!)
