@@ -140,10 +140,16 @@ fn what_a_program_in_ruby_executes_more_is_put_down_to_its_own_method() {
     app("name", "digest", 10, 2);
     let with = |other: &str| {
         let words = ["same", other].map(|folder| format!("{ruby} {folder}/app.rb"));
-        let answer = explain(&place, &["--runs", "2", &words[0], &words[1]]);
+        let answer = explain(&place, &["--runs", "2", "--export", "page.html", &words[0], &words[1]]);
         at(&answer.json(), "/explain/script").clone()
     };
     let dearer = with("dear");
+    // The page has a flame graph of both tables.
+    let page = std::fs::read_to_string(place.file("page.html")).expect("a page");
+    for title in ["instructions by calling context", "executed lines and calls of Ruby by calling context"] {
+        assert!(page.contains(&format!("Differences of {title}")), "{title}");
+    }
+    assert!(page.contains("block in hashed (+3,600)"), "the block of the dearer method");
     assert_eq!(at(&dearer, "/counts"), "executed lines and calls of Ruby");
     assert_eq!(at(&dearer, "/rows/0/function"), "Words#hashed", "{dearer:#}");
     assert_eq!(at(&dearer, "/rows/0/file"), "module words.rb");

@@ -16,6 +16,6 @@ pub const ROWS: usize = 10;
 /// The formats of an explanation, by the endings of their file names.
 pub const FORMATS: Formats<fn(&Findings, &Gathered) -> String, 3> = [
     ("md", |found, _| markdown::text(found, ROWS)),
-    ("html", |found, gathered| page::text(found, ROWS, &gathered.sides[0][0], &gathered.sides[1][0])),
+    ("html", |found, gathered| page::text(found, ROWS, gathered)),
     ("json", |found, _| json::text(found)),
 ];

@@ -3,6 +3,7 @@
 
 use super::{terminal, words};
 use crate::address::without_password;
+use crate::explain::counted_runs::Gathered;
 use crate::explain::findings::Findings;
 use crate::report::{self, capital};
 use crate::show::flame::{self, Frame};
@@ -12,7 +13,6 @@ use crate::show::page::{
 };
 use scruple_core::explain::{Difference, Explanation, FunctionDifference, differences};
 use scruple_core::unit::share;
-use scruple_measure::calltree::Side;
 
 /// The number of columns of preformatted text.
 const WIDTH: usize = 120;
@@ -21,11 +21,16 @@ const WIDTH: usize = 120;
 const LEAST: f64 = 0.002;
 
 /// Writes the page as HTML, with this many functions for each count.
-pub fn text(found: &Findings, rows: usize, first: &Side, second: &Side) -> String {
-    html::text(&of(found, rows, &differences(&first.tree, &second.tree)))
+pub fn text(found: &Findings, rows: usize, gathered: &Gathered) -> String {
+    let contexts = |gathered: &Gathered| {
+        let [first, second] = gathered.sides.each_ref().map(|runs| &runs[0].tree);
+        differences(first, second)
+    };
+    let of_script = gathered.script.as_deref().map(contexts).unwrap_or_default();
+    html::text(&of(found, rows, &contexts(gathered), &of_script))
 }
 
-fn of(found: &Findings, rows: usize, contexts: &[Difference]) -> Page {
+fn of(found: &Findings, rows: usize, contexts: &[Difference], of_script: &[Difference]) -> Page {
     let names = found.names.each_ref().map(|one| name(one));
     let mut told = words::answer(found).into_iter();
     let mut sections = vec![functions(found, found.main(), rows, Vec::new())];
@@ -43,7 +48,11 @@ fn of(found: &Findings, rows: usize, contexts: &[Difference]) -> Page {
         Section { title, ..functions(found, explanation, rows, told) }
     }));
     sections.extend(code(found));
-    sections.extend(flame(contexts));
+    sections.extend(flame(found, contexts));
+    sections.extend(found.script.iter().filter_map(|script| {
+        let title = "What is more and what is less in the script".to_owned();
+        Some(Section { title, ..flame(script, of_script)? })
+    }));
     sections.extend(again());
     sections.retain(|section| !section.parts.is_empty());
     Page {
@@ -132,7 +141,7 @@ fn again() -> Option<Section> {
     })
 }
 
-fn flame(contexts: &[Difference]) -> Option<Section> {
+fn flame(found: &Findings, contexts: &[Difference]) -> Option<Section> {
     let called = |one: &Difference| match one.name.as_str() {
         "" => "code without a name".to_owned(),
         called => name(called),
@@ -160,7 +169,7 @@ fn flame(contexts: &[Difference]) -> Option<Section> {
     let label = boxes.iter().take(12).map(|one| one.name.as_str()).collect::<Vec<_>>().join("; ");
     let chart = Chart {
         name: "contexts".to_owned(),
-        title: "Differences of instructions by calling context".to_owned(),
+        title: format!("Differences of {} by calling context", name(found.word(found.main().count))),
         note: "A box is as wide as the differences in it and above it, increases (red) and decreases (green) added up; \
                the number is the increase less the decrease. Callers are below."
             .to_owned(),
