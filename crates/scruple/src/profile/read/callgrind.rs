@@ -10,6 +10,12 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
     if profile.functions.is_empty() {
         return Err("it has no functions".to_owned());
     }
+    if let Some(stated) = stated_total(text).filter(|stated| *stated != profile.total) {
+        return Err(format!(
+            "its functions have {} instructions and its line ‘summary:’ or ‘totals:’ says {stated}: it is cut off or damaged",
+            profile.total
+        ));
+    }
     let title = text.lines().find_map(|line| line.strip_prefix("cmd:")).map(|line| line.trim().to_owned());
     let word = title.as_deref().and_then(|title| title.split_whitespace().next()).unwrap_or_default();
     let program = word.rsplit('/').next().unwrap_or_default();
@@ -23,4 +29,16 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
     }
     let kind = Kind { has_contexts: false, has_heap: false, ..Kind::counted("callgrind") };
     Ok(Imported { title, kind, side: builder.done() })
+}
+
+/// The instructions of all parts of the file as its own lines say, if it has such lines.
+fn stated_total(text: &str) -> Option<u64> {
+    let events = text.lines().find_map(|line| line.strip_prefix("events:"))?;
+    let column = events.split_whitespace().position(|event| event == "Ir").unwrap_or_default();
+    let sum = |key: &str| {
+        let stated = text.lines().filter_map(|line| line.strip_prefix(key));
+        let numbers = stated.map(|numbers| numbers.split_whitespace().nth(column)?.parse::<u64>().ok());
+        numbers.reduce(|one, other| one?.checked_add(other?)).flatten()
+    };
+    sum("summary:").or_else(|| sum("totals:"))
 }

@@ -15,7 +15,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
         let (stack, count) =
             line.trim_end().rsplit_once(' ').ok_or_else(|| wrong("there is no number behind a stack"))?;
         let instructions: u64 =
-            count.parse().map_err(|_| wrong(&format!("‘{}’ is no whole number", count.escape_debug())))?;
+            count.parse().map_err(|_| wrong(&format!("‘{}’ is no whole number", excerpt(count))))?;
         let names = stack.split(';').map(str::trim).filter(|name| !name.is_empty());
         let functions: Vec<usize> = names.map(|name| builder.function(name, "", false)).collect();
         builder.stack(&functions, Cost { instructions, ..Cost::default() }).map_err(|why| wrong(&why))?;
@@ -33,4 +33,10 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
         ..Kind::counted("collapsed stacks")
     };
     Ok(Imported { title: None, kind, side: builder.done() })
+}
+
+/// The beginning of a word, so that a message stays short.
+fn excerpt(word: &str) -> String {
+    let begin: String = word.chars().take(40).collect();
+    format!("{}{}", begin.escape_debug(), if begin.len() < word.len() { "…" } else { "" })
 }

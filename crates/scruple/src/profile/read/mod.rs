@@ -143,7 +143,9 @@ fn parse_plain(bytes: &[u8]) -> Result<Imported, String> {
     }
     // A message of protocol buffers is not valid text, because pprof's messages begin with the field of sample types.
     let Ok(text) = std::str::from_utf8(bytes).map(|text| text.trim_start_matches('\u{feff}')) else {
-        return pprof::parse(bytes).map_err(|why| format!("as pprof’s: {why}"));
+        return pprof::parse(bytes).map_err(|why| {
+            format!("it is no text, and as pprof’s, the only binary form that is read: {why}")
+        });
     };
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let is_callgrind = || {
@@ -160,6 +162,11 @@ fn parse_plain(bytes: &[u8]) -> Result<Imported, String> {
             heaptrack::parse(text).map_err(named("heaptrack"))
         }
         () if first.starts_with(memray::HEAD) => memray::parse(text).map_err(named("memray")),
+        () if first.starts_with("{\"") || first.trim() == "{" => Err(
+            "it is JSON, as speedscope and the Firefox profiler read it; what can be read here are collapsed stacks and \
+             the files of pprof, callgrind, heaptrack and memray"
+                .to_owned(),
+        ),
         () if is_callgrind() => callgrind::parse(text).map_err(named("callgrind")),
         () if bytes.first() == Some(&0x0a) && bytes.contains(&0) => {
             pprof::parse(bytes).map_err(named("pprof"))

@@ -98,6 +98,15 @@ fn what_is_no_profile_gets_one_clear_error() {
         (b"hello there\n", "as collapsed stacks: line 1: ‘there’ is no whole number"),
         (b"a;b 1\na;b\n", "as collapsed stacks: line 2: there is no number"),
         (b"a;b 18446744073709551616\n", "is no whole number"),
+        (
+            b"a;b 012345678901234567890123456789012345678901234567\n",
+            "‘0123456789012345678901234567890123456789…’",
+        ),
+        (b"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"}", "it is JSON"),
+        (
+            b"# callgrind format\nevents: Dr Ir\nsummary: 5 9\nfn=a\n1 5 8\n",
+            "says 9: it is cut off or damaged",
+        ),
         (b"memray\0\x01", "memray transform csv"),
         (b"# callgrind format\nevents: Dr\n", "as callgrind’s: line 2: instructions (Ir) were not counted"),
         (b"# callgrind format\nevents: Ir\n", "as callgrind’s: it has no functions"),
@@ -107,8 +116,8 @@ fn what_is_no_profile_gets_one_clear_error() {
             b"allocator,num_allocations,size,tid\nMALLOC,1,2,3\n",
             "as memray’s: it has no column ‘stack_trace’",
         ),
-        (b"\x0a\x04\x08\xff\xff\xff", "as pprof’s: "),
-        (b"\xff\xfe\x00", "as pprof’s: "),
+        (b"\x0a\x04\x08\xff\xff\xff", "it is no text, and as pprof’s"),
+        (b"\xff\xfe\x00", "it is no text, and as pprof’s"),
         (b"{\"scruple_calls\":9,", "written by another version"),
         (b"{\"scruple_calls\":1,\"title\":3}", "it is damaged"),
     ] {
