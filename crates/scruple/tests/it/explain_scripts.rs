@@ -178,14 +178,13 @@ fn what_a_program_in_guile_executes_more_is_put_down_to_its_own_procedure() {
     let place = Place::new();
     let app = |folder: &str, name: &str, rounds: u32, times: u32| {
         std::fs::create_dir(place.file(folder)).expect("a folder");
-        // The assignments keep Guile from inlining; a jump out of two procedures and a thread must not confuse callers.
+        // The assignments keep Guile from inlining; a jump out of two procedures must not confuse callers.
         let text = format!(
-            "(use-modules (ice-9 control) (ice-9 threads))\n\
+            "(use-modules (ice-9 control))\n\
              (define ({name} word)\n  (let next ((i 0) (h word))\n    (if (< i {rounds}) (next (1+ i) (logand (+ (* h 31) 7) 65535)) h)))\n\
              (define (parse word) (let next ((i 0)) (if (< i {times}) (begin ({name} word) (next (1+ i))) word)))\n\
              (define (out word) (call/ec (lambda (leave) (parse word) (leave word))))\n\
              (set! {name} {name}) (set! parse parse) (set! out out)\n\
-             (join-thread (call-with-new-thread (lambda () (parse 1))))\n\
              (do ((i 0 (1+ i))) ((= i 300)) (out i))\n(exit 0)\n"
         );
         place.write(&format!("{folder}/app.scm"), &text);

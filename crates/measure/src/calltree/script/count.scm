@@ -59,7 +59,10 @@
 
 ;; A tail call replaces the procedure of a frame, and is a call by the procedure that was there. After a jump out of procedures, or into a continuation, the frames
 ;; that are not there any more are left, and the one that executes is entered without a call.
+;; Guile's collector clears values that a call has just returned if it runs while an instruction behind a call waits for
+;; this procedure, so it must not run then.
 (define (count! frame)
+  (gc-disable)
   (let* ((ip (frame-instruction-pointer frame))
          (address (frame-address frame))
          (procedure (procedure-of ip))
@@ -77,7 +80,8 @@
         (when begins?
           (if (eq? (context-parent context) parent) (increase! context 1) (increase! context 2)))
         (set! stack (acons address context stack))))
-    (increase! (cdar stack) 0)))
+    (increase! (cdar stack) 0))
+  (gc-enable))
 
 (define (clear! context)
   (for-each (lambda (index) (vector-set! context index 0)) '(0 1 2)))
