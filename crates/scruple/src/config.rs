@@ -2,7 +2,7 @@
 
 use crate::farm::FarmEntry;
 use crate::fault::Fault;
-use crate::history::config::{BuildEntry, HistoryEntry};
+use crate::versions::config::{BuildEntry, HistoryEntry};
 use scruple_core::budget::Budget;
 use scruple_core::metric::Metric;
 use scruple_core::metric::nearest;
@@ -222,7 +222,7 @@ mod tests {
     fn damaged_configurations_are_survived() {
         Corpus::named("toml").is_survived_by_text(|text| {
             if let Ok(config) = Config::parse(Path::new("scruple.toml"), text) {
-                let _ = (config.commands(), config.benches(), config.budgets(&[]), config.history());
+                let _ = (config.commands(), config.benches(), config.budgets(&[]), config.recipe());
             }
         });
     }

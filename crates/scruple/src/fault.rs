@@ -2,6 +2,7 @@
 
 pub use crate::exit_code::Code;
 use std::fmt;
+use std::path::Path;
 
 /// An error with its exit code. The message says what was tried, what failed, and what to do.
 #[derive(Debug)]
@@ -26,6 +27,25 @@ impl Fault {
     /// Creates the error for a run that was measured but could not be stored completely.
     pub fn not_stored(error: &crate::store::StoreError) -> Fault {
         Fault::usage(format!("the run was measured but could not be stored: {error}"))
+    }
+
+    /// Creates the error for one of Scruple's own files that could not be written, for which no version is to blame.
+    pub fn unwritable(path: &Path, error: std::io::Error) -> Fault {
+        let advice = match error.kind() {
+            std::io::ErrorKind::StorageFull => {
+                "free some space, or set XDG_CACHE_HOME to a folder that has more; the same command then goes on"
+            }
+            _ => {
+                "make its folder writable, or set XDG_CACHE_HOME to one that is; the same command then goes on"
+            }
+        };
+        Fault::usage(format!("cannot write ‘{}’: {error}; {advice}", path.display()))
+    }
+
+    /// Creates the error for an interruption by the user.
+    pub fn interrupted() -> Fault {
+        let message = "interrupted; what had been read is kept, and the same command goes on".to_owned();
+        Fault { code: Code::Interrupted, message }
     }
 
     /// Creates the error for a failure of Scruple itself.

@@ -1,7 +1,6 @@
 //! Locks on files. The kernel releases the locks of a process when it ends, in whatever way.
 
 use crate::fault::Fault;
-use crate::history::build_process::unwritable;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -22,9 +21,9 @@ impl Lock {
     /// the lock.
     pub fn take(path: &Path) -> Result<Option<Lock>, Fault> {
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
+            std::fs::create_dir_all(folder).map_err(|error| Fault::unwritable(folder, error))?;
         }
-        let failed = |error| unwritable(path, error);
+        let failed = |error| Fault::unwritable(path, error);
         loop {
             let file = File::options().write(true).create(true).truncate(false).open(path).map_err(failed)?;
             match file.try_lock() {

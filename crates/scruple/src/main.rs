@@ -28,6 +28,7 @@ mod report;
 mod show;
 mod store;
 mod trend;
+mod versions;
 
 use crate::cli::Verb;
 use crate::fault::{Code, Fault};

@@ -3,8 +3,8 @@
 use crate::bench::args::BenchArgs;
 use crate::cli::{ResultArgs, StoreArgs};
 use crate::command::args::RunArgs;
-use crate::history::args::BuildArgs;
 use crate::load::args::LoadArgs;
+use crate::versions::args::BuildArgs;
 use clap::{Args, Subcommand};
 
 /// The files that a gate can be written to.

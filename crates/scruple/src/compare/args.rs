@@ -1,7 +1,7 @@
 //! The command line of `scruple compare`.
 
 use crate::cli::{ResultArgs, StoreArgs};
-use crate::history::args::BuildArgs;
+use crate::versions::args::BuildArgs;
 use clap::Args;
 
 /// Compare two stored runs, or two revisions of a repository.

@@ -15,14 +15,8 @@ use crate::config::Config;
 use crate::farm::Farm;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
-use crate::history;
 use crate::history::report::pays_off;
-use crate::history::resolve::RequestedSubjects;
-use crate::history::resolve::recipe;
-use crate::history::two_revisions;
-use crate::history::two_revisions::Revisions;
 use crate::history::verb::start_launcher;
-use crate::history::{Starter, Template};
 use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
@@ -30,6 +24,12 @@ use crate::progress::Progress;
 use crate::show::FORMATS;
 use crate::show::export::names;
 use crate::show::output;
+use crate::versions;
+use crate::versions::args::recipe;
+use crate::versions::requested_subjects::RequestedSubjects;
+use crate::versions::two_revisions;
+use crate::versions::two_revisions::Revisions;
+use crate::versions::{Starter, Template};
 use scruple_core::budget::Budget;
 use scruple_core::history::{BreakEven, Costs};
 use scruple_core::judge::{self, Judged};
@@ -48,7 +48,7 @@ pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Res
     if Config::find()?.commands().is_empty() {
         return Ok(false);
     }
-    let Ok(place) = history::place_of(args.build.repo.as_deref()) else { return Ok(false) };
+    let Ok(place) = versions::place_of(args.build.repo.as_deref()) else { return Ok(false) };
     let repository = Repository::at(Path::new(&place));
     let is_one = |revision: &str| {
         let commit = format!("{revision}^{{commit}}");
@@ -117,14 +117,14 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let source = Source::open(None)?;
     let config = Config::find()?;
     let asked = Asked::by(args, &config)?;
-    let recipe = recipe(&args.build, config.history()?.recipe()?)?;
+    let recipe = recipe(&args.build, config.recipe()?)?;
     let clean = recipe.clean;
     let revisions = Revisions {
         reference: args.base.clone().or_else(|| args.reference.clone()).unwrap_or_default(),
         base: args.base.is_some(),
         other: args.run.clone(),
     };
-    let place = history::place_of(args.build.repo.as_deref())?;
+    let place = versions::place_of(args.build.repo.as_deref())?;
     let interrupted = new_run::interruption_flag()?;
     let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
     if let Some(farm) = Farm::of(&config)? {

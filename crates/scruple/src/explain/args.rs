@@ -1,7 +1,7 @@
 //! The command line of `scruple explain`.
 
 use crate::cli::ResultArgs;
-use crate::history::args::BuildArgs;
+use crate::versions::args::BuildArgs;
 use clap::Args;
 use std::path::PathBuf;
 

@@ -13,9 +13,6 @@ use crate::cli::values;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
-use crate::history::resolve::recipe;
-use crate::history::two_revisions::{self, Revisions};
-use crate::history::{self, Recipe, Starter, Template};
 use crate::inspect::{calls, launch};
 use crate::new_run;
 use crate::paths::{self, WorkFolder};
@@ -23,6 +20,9 @@ use crate::profile::read;
 use crate::show::export::{names, writer};
 use crate::show::output;
 use crate::store::Store;
+use crate::versions::args::recipe;
+use crate::versions::two_revisions::{self, Revisions};
+use crate::versions::{self, Recipe, Starter, Template};
 use scruple_measure::calltree::{Counter, Symbols};
 use std::path::Path;
 use std::time::Duration;
@@ -106,12 +106,12 @@ fn effort(args: &ExplainArgs) -> Effort {
 fn revisions(args: &ExplainArgs, first: &str) -> Result<Code, Fault> {
     let counter = calls::counter("explain anything")?;
     let config = Config::find()?;
-    let place = history::place_of(args.build.repo.as_deref())?;
+    let place = versions::place_of(args.build.repo.as_deref())?;
     let at = At {
         place: &place,
         first,
         second: args.second.as_deref(),
-        recipe: recipe(&args.build, config.history()?.recipe()?)?,
+        recipe: recipe(&args.build, config.recipe()?)?,
         subject: &Template::new(&args.command, None)?,
         limit: values::duration(&args.build.time_limit)?,
     };

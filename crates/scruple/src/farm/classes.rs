@@ -1,7 +1,6 @@
 //! Checks that the nodes of a farm are machines of one class.
 
 use crate::fault::Fault;
-use crate::history::build_process::unwritable;
 use std::path::PathBuf;
 
 /// The machine that did a unit.
@@ -26,7 +25,7 @@ pub fn check_classes(units: &[OfNode], before: Option<(&str, &str)>) -> Result<(
     let Some(one) = odd.first() else { return Ok(()) };
     let mut results = Vec::new();
     for unit in &odd {
-        std::fs::remove_file(&unit.result).map_err(|error| unwritable(&unit.result, error))?;
+        std::fs::remove_file(&unit.result).map_err(|error| Fault::unwritable(&unit.result, error))?;
         results.push(format!("‘{}’", unit.result.display()));
     }
     Err(Fault::usage(format!(

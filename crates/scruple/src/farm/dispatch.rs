@@ -11,7 +11,6 @@ use super::folder::{Folder, appears};
 use super::unit::UnitFailure;
 use crate::config::Config;
 use crate::fault::Fault;
-use crate::history::build_process::interrupted;
 use crate::paths;
 use crate::progress::Progress;
 use here::Here;
@@ -130,7 +129,7 @@ impl Farm {
 fn have_results_late(order: &Order<'_>, units: &[&String]) -> Result<bool, Fault> {
     let all = || units.iter().try_fold(true, |all, name| Ok(all && order.folder.result(name)?.is_some()));
     let late = appears(order.interrupted, all)?;
-    if order.interrupted.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(late) }
+    if order.interrupted.load(Ordering::Relaxed) { Err(Fault::interrupted()) } else { Ok(late) }
 }
 
 /// Returns the error of a unit that reported why it cannot be done.

@@ -14,9 +14,8 @@
 use super::unit::{UnitFailure, parse, text};
 use crate::digest::digest;
 use crate::fault::Fault;
-use crate::history::artefacts::publish;
-use crate::history::build_process::unwritable;
 use crate::lock::Lock;
+use crate::versions::artefacts::publish;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -59,7 +58,7 @@ impl Folder {
     pub fn make(path: PathBuf) -> Result<Folder, Fault> {
         for part in PARTS {
             let part = path.join(part);
-            fs::create_dir_all(&part).map_err(|error| unwritable(&part, error))?;
+            fs::create_dir_all(&part).map_err(|error| Fault::unwritable(&part, error))?;
         }
         Ok(Folder { path })
     }
@@ -111,7 +110,7 @@ impl Folder {
             file.write_all(text.as_bytes())?;
             file.sync_all()
         };
-        write().map_err(|error| unwritable(&partial, error))?;
+        write().map_err(|error| Fault::unwritable(&partial, error))?;
         Ok(partial)
     }
 
@@ -131,7 +130,7 @@ impl Folder {
         match linked {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(unwritable(&path, error)),
+            Err(error) => Err(Fault::unwritable(&path, error)),
         }
     }
 

@@ -9,14 +9,13 @@ use super::unit::{CommandLine, UnitOutcome, UnitResult, Written, parse, text};
 use crate::config::Config;
 use crate::digest::digest;
 use crate::fault::Fault;
-use crate::history::build_process::unwritable;
-use crate::history::environment;
-use crate::history::two_revisions::for_nodes::ForNodes;
 use crate::lock::Lock;
 use crate::paths;
 use crate::progress::Progress;
 use crate::show::page::Section;
 use crate::store::{RunWriter, Store};
+use crate::versions::environment;
+use crate::versions::two_revisions::for_nodes::ForNodes;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use std::collections::BTreeMap;
@@ -201,7 +200,9 @@ fn forget_failed_build(folder: &Folder, name: &str) -> Result<(), Fault> {
     let Some(result) = folder.result(name)? else { return Ok(()) };
     let path = folder.path().join("results").join(name);
     match parse::<UnitResult>(&result, &path)?.found {
-        UnitOutcome::NotBuilt { .. } => std::fs::remove_file(&path).map_err(|error| unwritable(&path, error)),
+        UnitOutcome::NotBuilt { .. } => {
+            std::fs::remove_file(&path).map_err(|error| Fault::unwritable(&path, error))
+        }
         _ => Ok(()),
     }
 }

@@ -1,12 +1,12 @@
 //! The content of a unit and of its result: plain data in JSON.
 
 use crate::fault::Fault;
-use crate::history::Template;
-use crate::history::artefacts::Artefacts;
-use crate::history::build::Origin;
-use crate::history::recipe::Resolved;
 use crate::show::page::Section;
 use crate::store::Entry;
+use crate::versions::Template;
+use crate::versions::artefacts::Artefacts;
+use crate::versions::build::Origin;
+use crate::versions::recipe::Resolved;
 use scruple_core::history::State;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Terms, Warning};

@@ -8,18 +8,19 @@ use super::unit::{
 use crate::command::verb::{Asked, Source};
 use crate::digest::digest;
 use crate::fault::{Code, Fault};
-use crate::history::build::{Builder, Outcome};
-use crate::history::build_process::{Hands, interrupted};
-use crate::history::cache::Cache;
 use crate::history::campaign::Campaign;
 use crate::history::verb::start_launcher;
-use crate::history::{self, Aim, Definition, HistoryEffort, Request, Selection, Weighing};
+use crate::history::{Aim, Definition, HistoryEffort, Request, Weighing};
 use crate::load::remote_server::RemoteHelper;
 use crate::new_run;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
 use crate::show::output;
 use crate::store::{Store, StoredHistory};
+use crate::versions::build::{Builder, Outcome};
+use crate::versions::build_process::Hands;
+use crate::versions::cache::Cache;
+use crate::versions::{self, Selection};
 use scruple_core::history::State;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Terms};
@@ -153,13 +154,13 @@ pub fn take(
     flag: &Arc<AtomicBool>,
     there: impl Fn() -> Result<bool, Fault>,
 ) -> Result<Option<Cache>, Fault> {
-    let folder = history::folder_of(place)?;
+    let folder = versions::folder_of(place)?;
     loop {
         match Cache::take(folder.clone(), launchers) {
             Ok(cache) => return Ok((!there()?).then_some(cache)),
             Err(fault) if !Cache::is_held(&folder) && !there()? => return Err(fault),
             Err(_) if there()? => return Ok(None),
-            Err(_) if flag.load(Ordering::Relaxed) => return Err(interrupted()),
+            Err(_) if flag.load(Ordering::Relaxed) => return Err(Fault::interrupted()),
             Err(_) => std::thread::sleep(Duration::from_millis(200)),
         }
     }

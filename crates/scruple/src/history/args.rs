@@ -2,12 +2,9 @@
 
 use crate::cli::StoreArgs;
 use crate::show::export::ExportArgs;
+use crate::versions::args::BuildArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
-
-/// How long a step and a launch may take by default.
-pub const BUILD_LIMIT: &str = "30min";
-pub const TIME_LIMIT: &str = "5min";
 
 /// The files that a history can be written to.
 const EXPORT: &str = "Write a file; its extension chooses .html, .svg, .md, .csv or .json";
@@ -158,42 +155,6 @@ pub struct SelectArgs {
     /// The commits that a file lists, one per line.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["range", "commits"], hide = true)]
     pub commits_from: Option<PathBuf>,
-}
-
-/// How versions are built.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Building")]
-pub struct BuildArgs {
-    /// The repository: a path or a URL (default: the one of the working folder).
-    #[arg(long, value_name = "PATH_OR_URL", hide_short_help = true)]
-    pub repo: Option<String>,
-    /// Build with this step, run by a shell in the tree; give several in order.
-    #[arg(long, value_name = "STEP")]
-    pub build: Vec<String>,
-    /// Keep this file or folder of the tree (default: the whole tree).
-    #[arg(long, value_name = "PATH")]
-    pub artifact: Vec<String>,
-    /// Run this after the build; a version for which it fails is not weighed.
-    #[arg(long, value_name = "CMD")]
-    pub check: Option<String>,
-    /// Set a variable for steps, check and command.
-    #[arg(long, value_name = "NAME=VALUE", hide_short_help = true)]
-    pub env: Vec<String>,
-    /// Commands whose output tells toolchains apart; usually said in scruple.toml.
-    #[arg(long, value_name = "CMD", hide = true)]
-    pub toolchain: Vec<String>,
-    /// Remove what earlier builds left before each build, so that build times can be compared.
-    #[arg(long, hide_short_help = true)]
-    pub clean: bool,
-    /// End a step or a check that takes longer; usually said in scruple.toml.
-    #[arg(long, value_name = "TIME", default_value = BUILD_LIMIT, hide = true)]
-    pub build_limit: String,
-    /// Reject a version whose command prints something else than that of the first version.
-    #[arg(long, hide_short_help = true)]
-    pub same_output: bool,
-    /// End a launch of a command that takes longer.
-    #[arg(long, value_name = "TIME", default_value = TIME_LIMIT, hide_short_help = true)]
-    pub time_limit: String,
 }
 
 /// How long and how often to measure.

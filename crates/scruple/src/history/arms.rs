@@ -1,7 +1,7 @@
 //! Maps each subject at each version to its arms in the run of a history.
 
-use super::build::Builder;
-use super::subjects::Template;
+use crate::versions::build::Builder;
+use crate::versions::subjects::Template;
 use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Role, Subject};
 use std::collections::HashMap;

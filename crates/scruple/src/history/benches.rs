@@ -1,10 +1,10 @@
 //! Runs the bench programs of versions, and keeps the batch sizes of each version's cases for later visits.
 
-use super::recipe::Effective;
-use super::subjects::Template;
 use crate::bench::suite::{Alike, OfCase, Selection, Side, Stop, Suite, SuiteEffort};
 use crate::fault::Fault;
 use crate::new_run::Passes;
+use crate::versions::recipe::Effective;
+use crate::versions::subjects::Template;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
 use std::collections::HashMap;

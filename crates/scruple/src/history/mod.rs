@@ -2,60 +2,37 @@
 //!
 //! [`take`] runs one history from its current state until no work is left.
 
-pub mod accepted_changes;
 pub mod across_nodes;
-pub mod ancestry;
 pub mod args;
 pub mod arms;
-pub mod artefacts;
 pub mod benches;
-pub mod build;
-pub mod build_process;
-pub mod cache;
 pub mod campaign;
-pub mod clean;
-pub mod config;
-pub mod environment;
 mod expected_work;
-pub mod recipe;
 pub mod remarks;
 pub mod report;
 pub mod representatives;
 pub mod resolve;
 pub mod schedule;
-pub mod selection;
-pub mod source;
-pub mod subjects;
-pub mod two_revisions;
 pub mod verb;
 
-pub use recipe::Recipe;
 pub use schedule::HistoryEffort;
-use selection::Selected;
-pub use selection::Selection;
-pub use source::place_of;
-pub use subjects::{Template, smaller_size};
 
 use crate::digest::digest;
 use crate::farm::Farm;
 use crate::fault::Fault;
-use crate::paths;
 use crate::progress::Progress;
 use crate::store::{Entry, Store, StoredHistory};
-use build::Builder;
-use build_process::Hands;
-use cache::Cache;
+use crate::versions::build::Builder;
+use crate::versions::selection::Selected;
+use crate::versions::source::Source;
+use crate::versions::{Recipe, Selection, Starter, Template};
 use campaign::Campaign;
-use scruple_core::history::{History, State, Version};
+use scruple_core::history::{History, State, Version, find_changes};
 use scruple_core::run::Run;
 use scruple_measure::command::Weigher;
-use scruple_measure::launcher::Launcher;
 use serde::{Deserialize, Serialize};
-use source::Source;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Histories with more versions than this are adaptive, unless the user says otherwise.
@@ -113,31 +90,6 @@ pub enum Aim {
     Sets,
     /// The versions of the selection, and those that the history already lists.
     Beside,
-}
-
-/// What building needs: a launcher, and the flag of an interruption.
-pub struct Starter {
-    /// The launcher of build processes.
-    pub launcher: Launcher,
-    /// The id of the process that launches the measured programs, if there is one.
-    pub weighing: Option<i32>,
-    /// The flag that the user's interruption sets.
-    pub interrupted: Arc<AtomicBool>,
-}
-
-/// Returns the folder that holds the builds of a repository.
-pub fn folder_of(place: &str) -> Result<PathBuf, Fault> {
-    Ok(paths::history_folder()?.join(source::key(place)))
-}
-
-impl Starter {
-    /// Locks the folder of a repository's builds, and starts the launcher there.
-    fn take(self, place: &str) -> Result<(Cache, Hands), Fault> {
-        let hands = Hands::new(self.launcher, self.interrupted);
-        let folder = folder_of(place)?;
-        let launchers: Vec<i32> = self.weighing.into_iter().chain([hands.pid()]).collect();
-        Ok((Cache::take(folder, &launchers)?, hands))
-    }
 }
 
 /// The weigher, the progress display and the settings of measurement.
@@ -211,7 +163,7 @@ pub fn take(
         run,
     };
     if request.aim == Aim::Sets {
-        let more = ancestry::suspected(&history, &selected, campaign::ERROR);
+        let more = suspected(&history, &selected);
         if !more.is_empty() {
             selected = beside(&source, &request.selection, &more, &history.entries)?;
             history.entries = list(&selected);
@@ -237,6 +189,15 @@ pub fn take(
         Campaign::new(store, history, trees, builder, (weighing, interrupted), &request, effort)?;
     let fault = campaign.run(!known || changed, farm.as_mut()).err();
     Ok((campaign.into_history(), fault))
+}
+
+/// Returns the left-out commits that may have caused a change, judging by the readings of the listed versions.
+fn suspected(history: &StoredHistory, listed: &[Selected]) -> Vec<String> {
+    let judgement = find_changes(&view(history.clone()), campaign::ERROR);
+    let changes = judgement.series.iter().flat_map(|series| &series.changes);
+    let versions: HashSet<usize> = changes.flat_map(|change| change.set.iter().copied()).collect();
+    let of = |index: usize| listed[index].left_out.iter().cloned();
+    versions.into_iter().flat_map(of).collect()
 }
 
 /// Returns these commits and the existing versions of a history, in order. Commits that the repository no longer has
@@ -342,18 +303,4 @@ fn identity(request: &Request, machine_class: &str) -> String {
     let parts =
         (&request.place, recipe.essence(), &request.of.subjects, request.of.same_output, machine_class);
     digest(&format!("{parts:?}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::source::{is_url, key, last_part};
-
-    #[test]
-    fn repositories_are_named_by_their_last_part_and_told_apart() {
-        assert_eq!(last_part("https://example.org/a/tool.git"), "tool");
-        assert_eq!(last_part("git@example.org:a/tool.git"), "tool");
-        assert_eq!(last_part("/home/me/tool/.git"), "tool");
-        assert_ne!(key("/a/tool"), key("/b/tool"));
-        assert!(is_url("ssh://host/x") && is_url("git@host:x") && !is_url("/a/b") && !is_url("../b"));
-    }
 }

@@ -1,9 +1,9 @@
 //! Remarks that a reader needs in order not to be misled by a history.
 
 use super::campaign::ERROR;
-use super::source::Source;
 use super::{across_nodes, view};
 use crate::store::{Entry, StoredHistory};
+use crate::versions::source::Source;
 use scruple_core::history::{Graph, SLOPE, State, Version, comparable};
 use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Figure;

@@ -1,7 +1,7 @@
 //! Decides which of several versions with the same artefacts is weighed to represent them all.
 
-use super::build::Builder;
 use crate::store::Entry;
+use crate::versions::build::Builder;
 use scruple_core::history::State;
 use std::collections::HashMap;
 

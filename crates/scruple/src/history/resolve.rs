@@ -1,20 +1,16 @@
 //! Converts the command line and the configuration into the request of a history. Every check is made here.
 
-mod requested_subjects;
-
-pub use requested_subjects::{RequestedSubjects, put_here};
-
-use super::args::{BUILD_LIMIT, BuildArgs, SelectArgs, TIME_LIMIT, TakeArgs};
-use super::build_process::SHARED;
-use super::config::ConfiguredHistory;
+use super::args::{SelectArgs, TakeArgs};
 use super::verb::page;
-use super::{Aim, Definition, HistoryEffort, Recipe, Request, Selection, Which};
+use super::{Aim, Definition, HistoryEffort, Request, Which};
 use crate::cli::values;
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::history;
 use crate::paths;
-use requested_subjects::{check_size, named, yardstick};
+use crate::versions::args::{TIME_LIMIT, recipe};
+use crate::versions::requested_subjects::{RequestedSubjects, check_size, named, put_here, yardstick};
+use crate::versions::{self, Selection};
 use scruple_core::run::Terms;
 use std::path::Path;
 
@@ -29,12 +25,10 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(Request, Terms), Fault> {
     let effort = &args.effort;
     let terms = Terms { margin: values::margin(&effort.margin)?, ..Terms::default() };
     let config = Config::find()?;
-    let configured = config.history()?;
-    let range = configured.range.clone();
-    let place = history::place_of(args.build.repo.as_deref())?;
+    let place = versions::place_of(args.build.repo.as_deref())?;
     let continued = aim != Aim::Selection && args.command.is_empty();
     let past = if continued { past(&place, args) } else { None };
-    let mut selection = selection(args, range)?;
+    let mut selection = selection(args, config.range())?;
     let base = match past {
         Some(past) => {
             selection.first_parent |= !selects(args) && past.first_parent;
@@ -43,7 +37,7 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(Request, Terms), Fault> {
         None => {
             let wanted = RequestedSubjects { command: &args.command, bench: args.bench, names: &args.names };
             Definition {
-                recipe: configured.recipe()?,
+                recipe: config.recipe()?,
                 subjects: wanted.subjects(&config)?,
                 time_limit: values::duration(TIME_LIMIT)?,
                 ..Definition::default()
@@ -176,63 +170,5 @@ fn commits_in(path: &Path) -> Result<Vec<String>, Fault> {
     match commits.is_empty() {
         false => Ok(commits),
         true => Err(Fault::usage(format!("‘{}’ lists no commits: write one to a line", path.display()))),
-    }
-}
-
-/// Returns the base recipe with the changes of the command line.
-pub fn recipe(args: &BuildArgs, base: Recipe) -> Result<Recipe, Fault> {
-    let mut env = base.env;
-    for pair in &args.env {
-        let (name, value) = pair
-            .split_once('=')
-            .ok_or_else(|| Fault::usage(format!("‘{pair}’ sets no variable: write --env NAME=VALUE")))?;
-        env.insert(name.to_owned(), value.to_owned());
-    }
-    for name in SHARED {
-        let outside = |value: &&String| Path::new(value.as_str()).is_absolute() || value.contains("..");
-        if let Some(folder) = env.get(name).filter(outside) {
-            return Err(Fault::usage(format!(
-                "{name} is set to ‘{folder}’, which versions would share, and one could be weighed as the other: leave it out, \
-                 or name a folder of the tree"
-            )));
-        }
-    }
-    let either = |given: &Vec<String>, base: Vec<String>| match given.is_empty() {
-        true => base,
-        false => given.clone(),
-    };
-    let limit = match base.limit {
-        Some(limit) if args.build_limit == BUILD_LIMIT => limit,
-        _ => values::duration(&args.build_limit)?,
-    };
-    Ok(Recipe {
-        steps: either(&args.build, base.steps),
-        artefacts: either(&args.artifact, base.artefacts),
-        check: args.check.clone().or(base.check),
-        env,
-        toolchain: either(&args.toolchain, base.toolchain),
-        clean: args.clean || base.clean,
-        limit: Some(limit),
-        overlays: base.overlays,
-        params: base.params,
-        size: base.size,
-    })
-}
-
-impl ConfiguredHistory {
-    /// Returns the recipe of the configuration.
-    pub fn recipe(self) -> Result<Recipe, Fault> {
-        Ok(Recipe {
-            steps: self.steps,
-            artefacts: self.artefacts,
-            check: self.check,
-            env: self.env,
-            toolchain: self.toolchain,
-            clean: self.clean,
-            limit: self.limit.as_deref().map(values::duration).transpose()?,
-            overlays: self.overlays,
-            params: self.params,
-            size: self.size,
-        })
     }
 }

@@ -6,7 +6,7 @@ pub mod page;
 use super::args::{
     AcceptArgs, HistoryArgs, HistoryVerb, PageArgs, StatusArgs, StoredArgs, TakeArgs, WhichArgs,
 };
-use super::{Aim, Starter, Weighing, Which, accepted_changes, environment, resolve};
+use super::{Aim, Weighing, Which, resolve};
 use crate::command::verb::{Asked, Source};
 use crate::config::Config;
 use crate::explain::changes;
@@ -20,6 +20,7 @@ use crate::paths::WorkFolder;
 use crate::progress::Progress;
 use crate::show::json::timestamp;
 use crate::show::output;
+use crate::versions::{self, Starter, accepted_changes, environment};
 use scruple_core::harmless_text::plain;
 use scruple_core::history::{Acceptance, History, State};
 use scruple_measure::launcher::Launcher;
@@ -138,13 +139,13 @@ fn stored(args: &WhichArgs, unnamed: Which<'_>) -> Result<History, Fault> {
     let store = paths::existing_store(args.store.as_deref())?;
     match &args.history {
         Some(name) => history::stored("", &Which::Named(name), &store),
-        None => history::stored(&history::place_of(args.repo.as_deref())?, &unnamed, &store),
+        None => history::stored(&versions::place_of(args.repo.as_deref())?, &unnamed, &store),
     }
 }
 
 /// Lists the other histories of the repository, and how to name them.
 fn others(args: &WhichArgs, shown: &History) -> Result<String, Fault> {
-    let Ok(place) = history::place_of(args.repo.as_deref()) else { return Ok(String::new()) };
+    let Ok(place) = versions::place_of(args.repo.as_deref()) else { return Ok(String::new()) };
     let listed = paths::existing_store(args.store.as_deref())?.histories_of(&place)?;
     let mut text = String::new();
     for other in listed.iter().filter(|listed| listed.id != shown.run.id) {
@@ -179,7 +180,7 @@ fn states(history: &History) -> String {
 
 fn accept(args: &AcceptArgs) -> Result<Code, Fault> {
     output::check_metrics(args.metric.as_slice())?;
-    let place = history::place_of(args.repo.as_deref())?;
+    let place = versions::place_of(args.repo.as_deref())?;
     let repository = Repository::at(Path::new(&place));
     let revision = format!("{}^{{commit}}", args.commit);
     let commit = repository

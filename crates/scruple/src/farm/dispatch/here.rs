@@ -3,7 +3,6 @@
 use super::script::Script;
 use super::{ATTEMPTS, Dispatch, Order, failure};
 use crate::fault::Fault;
-use crate::history::build_process::interrupted;
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
@@ -48,7 +47,7 @@ impl Here {
                 // The launchers of the unit end the programs that it has started.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(interrupted());
+                return Err(Fault::interrupted());
             }
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -11,7 +11,6 @@ use super::script::Script;
 use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure, have_results_late};
 use crate::digest::digest;
 use crate::fault::Fault;
-use crate::history::build_process::interrupted;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::Write;
@@ -195,7 +194,7 @@ impl Slurm {
                 return Ok(());
             }
             if order.interrupted.load(Ordering::Relaxed) {
-                return Err(interrupted());
+                return Err(Fault::interrupted());
             }
             let queue = match Slurm::queue(order) {
                 Ok(queue) => queue,

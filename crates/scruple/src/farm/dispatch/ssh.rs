@@ -6,7 +6,6 @@
 use super::script::Script;
 use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure, have_results_late};
 use crate::fault::Fault;
-use crate::history::build_process::interrupted;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -126,7 +125,7 @@ impl Ssh {
             order.progress.tell("units", done, all.len(), "waiting for the hosts");
             failure(order.folder, all)?;
             if order.interrupted.load(Ordering::Relaxed) {
-                return Err(interrupted());
+                return Err(Fault::interrupted());
             }
             match child.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(100)),

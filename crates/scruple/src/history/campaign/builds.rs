@@ -1,8 +1,8 @@
 //! The builds of a campaign: the builder, and what is known about the builds so far.
 
 use crate::fault::Fault;
-use crate::history::build::{Builder, Outcome};
 use crate::store::Entry;
+use crate::versions::build::{Builder, Outcome};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 

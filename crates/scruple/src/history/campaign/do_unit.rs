@@ -43,8 +43,7 @@ impl Campaign {
             UnitOutcome::Built(artefacts) => self.built(index, &commit, &artefacts),
             UnitOutcome::NotBuilt { state, why, log } => {
                 let path = self.builds.log(&commit);
-                std::fs::write(&path, log)
-                    .map_err(|error| crate::history::build_process::unwritable(&path, error))?;
+                std::fs::write(&path, log).map_err(|error| Fault::unwritable(&path, error))?;
                 let version = &mut self.journal.history.entries[index].version;
                 (version.state, version.why) = (state, Some(why));
                 version.log = Some(path.display().to_string());

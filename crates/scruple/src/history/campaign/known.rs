@@ -2,7 +2,7 @@
 
 use super::Campaign;
 use crate::history::schedule::Seen;
-use crate::history::subjects::Template;
+use crate::versions::subjects::Template;
 use scruple_core::history::{READINGS, State};
 use std::collections::HashMap;
 

@@ -3,7 +3,6 @@
 use super::Campaign;
 use super::builds::BUILD;
 use crate::fault::Fault;
-use crate::history::build_process::interrupted;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{Reading, Sample};
 use scruple_core::visit_order::VisitOrder;
@@ -38,7 +37,7 @@ impl Campaign {
         let order = VisitOrder::new(set.len(), self.journal.history.run.seed).order(block);
         for (done, place) in order.into_iter().enumerate() {
             if self.interrupted.load(Ordering::Relaxed) {
-                return Err(interrupted());
+                return Err(Fault::interrupted());
             }
             let index = set[place];
             let version = &self.journal.history.entries[index].version;

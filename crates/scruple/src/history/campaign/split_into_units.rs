@@ -11,10 +11,9 @@ use crate::farm::merge::use_provenance_of_node;
 use crate::farm::unit::{Measure, UnitOutcome, UnitResult, Work, WorkUnit, Written, parse, text};
 use crate::fault::Fault;
 use crate::history::arms::Arms;
-use crate::history::build_process::unwritable;
 use crate::history::schedule::{Ahead, Seen, Step, ahead};
-use crate::history::source::key;
 use crate::store::Entry;
+use crate::versions::source::key;
 use scruple_core::history::State;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Run;
@@ -75,7 +74,7 @@ impl Campaign {
         };
         let folder = Folder::make(shared.join("farm").join(&self.journal.history.run.id))?;
         for part in ["built", "lists"].map(|part| shared.join(part)) {
-            std::fs::create_dir_all(&part).map_err(|error| unwritable(&part, error))?;
+            std::fs::create_dir_all(&part).map_err(|error| Fault::unwritable(&part, error))?;
         }
         let commits: Vec<&str> =
             self.journal.history.entries.iter().map(|entry| entry.version.commit.as_str()).collect();
@@ -366,7 +365,7 @@ impl Campaign {
             entry.version.why.clone_from(&theirs.version.why);
             entry.version.log = Some(log.display().to_string());
             if let Some(text) = logs.get(&commit) {
-                std::fs::write(&log, text).map_err(|error| unwritable(&log, error))?;
+                std::fs::write(&log, text).map_err(|error| Fault::unwritable(&log, error))?;
             }
         }
         self.journal.put(index, &[])

@@ -5,7 +5,7 @@ use super::Campaign;
 use crate::bench::suite::{OfCase, Stop};
 use crate::fault::Fault;
 use crate::history::benches;
-use crate::history::build_process::{interrupted, note};
+use crate::versions::build_process::note;
 use scruple_core::history::State;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
@@ -28,7 +28,7 @@ impl Campaign {
         padding: usize,
     ) -> Result<Option<Duration>, Fault> {
         if self.interrupted.load(Ordering::Relaxed) {
-            return Err(interrupted());
+            return Err(Fault::interrupted());
         }
         let entry = &self.journal.history.entries[index];
         let (commit, short) = (entry.version.commit.clone(), entry.version.short().to_owned());
@@ -101,8 +101,8 @@ impl Campaign {
         });
         let wall = began.elapsed();
         let cases = match result {
-            _ if self.interrupted.load(Ordering::Relaxed) => return Err(interrupted()),
-            Err(Stop::Interrupted) => return Err(interrupted()),
+            _ if self.interrupted.load(Ordering::Relaxed) => return Err(Fault::interrupted()),
+            Err(Stop::Interrupted) => return Err(Fault::interrupted()),
             Err(Stop::Failed(fault)) => return self.without_cases(index, subject, fault.message),
             Ok(cases) => cases,
         };
@@ -208,8 +208,8 @@ impl Campaign {
         let name = self.scope.subjects[subject].name.clone();
         let within = format!("in the {} pass", pass.word());
         match weighing.ending {
-            _ if self.interrupted.load(Ordering::Relaxed) => return Err(interrupted()),
-            Ending::Interrupted => return Err(interrupted()),
+            _ if self.interrupted.load(Ordering::Relaxed) => return Err(Fault::interrupted()),
+            Ending::Interrupted => return Err(Fault::interrupted()),
             Ending::Exited(0) => {}
             Ending::TimedOut => {
                 let limit = job.time_limit.map_or(0.0, |limit| limit.as_nanos() as f64);

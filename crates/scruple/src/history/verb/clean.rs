@@ -2,11 +2,11 @@
 
 use crate::cli::values;
 use crate::fault::{Code, Fault};
-use crate::history;
 use crate::history::args::CleanArgs;
-use crate::history::clean::{Freed, clean as free};
 use crate::paths;
 use crate::show::output;
+use crate::versions;
+use crate::versions::clean::{Freed, clean as free};
 use scruple_core::unit::{Unit, quantity};
 use std::path::{Path, PathBuf};
 
@@ -21,8 +21,8 @@ pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
             all
         }
         false => {
-            let place = history::place_of(args.repo.as_deref())?;
-            Some(history::folder_of(&place)?).filter(|folder| folder.is_dir()).into_iter().collect()
+            let place = versions::place_of(args.repo.as_deref())?;
+            Some(versions::folder_of(&place)?).filter(|folder| folder.is_dir()).into_iter().collect()
         }
     };
     let mut text = String::new();

@@ -175,8 +175,7 @@ impl Source {
             .ask(["rev-parse", "--path-format=absolute", "--git-path", "index"])
             .map_err(failed)?;
         let copy = objects.join("scruple-index");
-        copy_with_its_time(Path::new(&index), &copy)
-            .map_err(|error| super::build_process::unwritable(&copy, error))?;
+        copy_with_its_time(Path::new(&index), &copy).map_err(|error| Fault::unwritable(&copy, error))?;
         let theirs = self.common.join("objects");
         let env: [(&str, &OsStr); 3] = [
             ("GIT_INDEX_FILE", copy.as_os_str()),
@@ -241,10 +240,9 @@ fn mirror(
     let partial = folder.join("mirror.partial");
     let target = partial.display().to_string();
     if known {
-        unlock(&there).map_err(|error| super::build_process::unwritable(&there, error))?;
+        unlock(&there).map_err(|error| Fault::unwritable(&there, error))?;
     } else if partial.exists() {
-        std::fs::remove_dir_all(&partial)
-            .map_err(|error| super::build_process::unwritable(&partial, error))?;
+        std::fs::remove_dir_all(&partial).map_err(|error| Fault::unwritable(&partial, error))?;
     }
     let git = ["git", "-c", "gc.auto=0"];
     let doing: &[&str] = match known {
@@ -256,8 +254,7 @@ fn mirror(
     let ran = hands.run(&Child { words: &words, folder: within, env: &[], log: &log, limit })?;
     if ran.well() {
         if !known {
-            std::fs::rename(&partial, &there)
-                .map_err(|error| super::build_process::unwritable(&there, error))?;
+            std::fs::rename(&partial, &there).map_err(|error| Fault::unwritable(&there, error))?;
         }
         return Ok(there);
     }

@@ -2,7 +2,6 @@
 
 use crate::digest::shown;
 use crate::fault::Fault;
-use crate::history::build_process::unwritable;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
@@ -118,7 +117,7 @@ pub fn publish(partial: &Path, path: &Path) -> Result<(), Fault> {
         fs::rename(partial, path)?;
         path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
     };
-    rename().map_err(|error| unwritable(path, error))
+    rename().map_err(|error| Fault::unwritable(path, error))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::command::arms;
 use crate::config::{Config, ConfiguredCommand};
 use crate::fault::Fault;
-use crate::history::{Recipe, Template, smaller_size};
+use crate::versions::{Recipe, Template, smaller_size};
 use scruple_core::harmless_text::list_names;
 use std::collections::BTreeMap;
 

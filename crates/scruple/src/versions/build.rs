@@ -1,7 +1,7 @@
 //! Builds one version: checks out its tree, applies overlays, runs steps and the check, and keeps the artefacts.
 
 use super::artefacts::Artefacts;
-use super::build_process::{Child, Hands, Ran, note, unwritable};
+use super::build_process::{Child, Hands, Ran, note};
 use super::cache::Cache;
 use super::recipe::{Effective, Resolved};
 use crate::fault::Fault;
@@ -106,7 +106,7 @@ impl Builder {
         if !self.hands.run(&child)?.well() {
             // The copy only saves time: an empty tree works as well.
             note(&log, "the tree could not be copied, and begins empty\n")?;
-            remove(&tree).map_err(|error| unwritable(&tree, error))?;
+            remove(&tree).map_err(|error| Fault::unwritable(&tree, error))?;
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ impl Builder {
         let log = self.cache.log(commit);
         match fs::remove_file(&log) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(unwritable(&log, error));
+                return Err(Fault::unwritable(&log, error));
             }
             _ => {}
         }
@@ -172,7 +172,7 @@ impl Builder {
             Err(Early::Failed(..)) if !self.untouched => {
                 note(log, "the tree is made anew, and the commit checked out once more\n")?;
                 let tree = self.cache.tree();
-                remove(&tree).map_err(|error| unwritable(&tree, error))?;
+                remove(&tree).map_err(|error| Fault::unwritable(&tree, error))?;
                 self.prepare_tree(commit)?;
                 self.check_out(commit, log)?;
             }
@@ -181,7 +181,7 @@ impl Builder {
         self.overlay(effective, log)?;
         // An interrupted step leaves files that a later build would consider complete.
         let mark = self.mark();
-        fs::write(&mark, commit).map_err(|error| unwritable(&mark, error))?;
+        fs::write(&mark, commit).map_err(|error| Fault::unwritable(&mark, error))?;
         self.untouched = false;
         let mut time = Duration::ZERO;
         for step in &effective.steps {
@@ -199,7 +199,9 @@ impl Builder {
     fn unmark(&self) -> Result<(), Fault> {
         let mark = self.mark();
         match fs::remove_file(&mark) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(unwritable(&mark, error)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Fault::unwritable(&mark, error))
+            }
             _ => Ok(()),
         }
     }
@@ -215,7 +217,7 @@ impl Builder {
     pub fn prepare_tree(&mut self, commit: &str) -> Result<(), Fault> {
         let (tree, log) = (self.cache.tree(), self.cache.log("tree"));
         let git = tree.join(".git");
-        let failed = |error| unwritable(&tree, error);
+        let failed = |error| Fault::unwritable(&tree, error);
         let found = tree.exists();
         fs::create_dir_all(&tree).map_err(failed)?;
         let borrowed = git.join("objects/info/alternates");
@@ -256,7 +258,7 @@ impl Builder {
         for name in &self.recipe.recipe().artefacts {
             let path = tree.join(name);
             if path.is_symlink() || path.is_file() {
-                fs::remove_file(&path).map_err(|error| unwritable(&path, error))?;
+                fs::remove_file(&path).map_err(|error| Fault::unwritable(&path, error))?;
             }
         }
         self.git(&["checkout", "--quiet", "--force", "--detach", commit, "--"], "be checked out", log)?;
@@ -332,7 +334,8 @@ impl Builder {
                 note(log, &format!("{why}: {}\n", one.from))?;
                 return Err(Early::Failed(State::BuildFailed, why));
             }
-            fs::write(&path, text.replace(&one.from, &one.to)).map_err(|error| unwritable(&path, error))?;
+            fs::write(&path, text.replace(&one.from, &one.to))
+                .map_err(|error| Fault::unwritable(&path, error))?;
         }
         Ok(())
     }

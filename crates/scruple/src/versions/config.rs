@@ -1,5 +1,7 @@
 //! The parts of `scruple.toml` about builds: `[build]`, `[history]` and `[[history.overlay]]`.
 
+use super::Recipe;
+use crate::cli::values;
 use crate::config::{Config, plain};
 use crate::fault::Fault;
 use serde::{Deserialize, Serialize};
@@ -67,33 +69,6 @@ pub struct Replacement {
     pub to: String,
 }
 
-/// The settings of `scruple.toml` for builds and histories.
-#[derive(Clone, Debug, Default)]
-pub struct ConfiguredHistory {
-    /// The build steps.
-    pub steps: Vec<String>,
-    /// The files and folders of the tree to keep.
-    pub artefacts: Vec<String>,
-    /// The command that must succeed after the build.
-    pub check: Option<String>,
-    /// The variables of steps, check and command.
-    pub env: BTreeMap<String, String>,
-    /// The commands whose output identifies toolchains.
-    pub toolchain: Vec<String>,
-    /// Whether the files of earlier builds are removed before each build.
-    pub clean: bool,
-    /// The time limit of a step.
-    pub limit: Option<String>,
-    /// The range of commits.
-    pub range: Option<String>,
-    /// The values of parameters for all versions.
-    pub params: BTreeMap<String, String>,
-    /// The name of the parameter that is the size of the work.
-    pub size: Option<String>,
-    /// The exceptions for parts of the range.
-    pub overlays: Vec<Overlay>,
-}
-
 /// The exceptions that apply to a part of the range.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overlay {
@@ -112,21 +87,25 @@ pub struct Overlay {
 }
 
 impl Config {
-    /// Returns the settings for builds. It reads the text of patches as well, so that a changed patch is noticed.
-    pub fn history(&self) -> Result<ConfiguredHistory, Fault> {
+    /// Returns the range of commits that `[history]` names.
+    pub fn range(&self) -> Option<String> {
+        self.file.history.range.clone()
+    }
+
+    /// Returns how versions are built. It reads the text of patches as well, so that a changed patch is noticed.
+    pub fn recipe(&self) -> Result<Recipe, Fault> {
         let (build, history) = (&self.file.build, &self.file.history);
-        Ok(ConfiguredHistory {
+        Ok(Recipe {
             steps: build.steps.clone(),
             artefacts: build.artifacts.clone(),
             check: build.check.clone(),
             env: build.env.clone(),
             toolchain: build.toolchain.clone(),
             clean: build.clean,
-            limit: build.limit.clone(),
-            range: history.range.clone(),
+            limit: build.limit.as_deref().map(values::duration).transpose()?,
+            overlays: history.overlay.iter().map(|entry| self.overlay(entry)).collect::<Result<_, _>>()?,
             params: texts(&history.params),
             size: history.size.clone(),
-            overlays: history.overlay.iter().map(|entry| self.overlay(entry)).collect::<Result<_, _>>()?,
         })
     }
 

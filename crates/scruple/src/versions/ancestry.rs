@@ -4,8 +4,6 @@
 use super::selection::Selected;
 use super::source::Source;
 use crate::fault::Fault;
-use crate::store::StoredHistory;
-use scruple_core::history::find_changes;
 use std::collections::{HashMap, HashSet};
 
 /// Sets two fields of each listed version, which are given oldest first: the listed versions that it directly follows,
@@ -78,13 +76,4 @@ fn nearest(id: &str, parents: &HashMap<&str, Vec<&str>>, chosen: &HashSet<&str>)
         }
     }
     found
-}
-
-/// Returns the left-out commits that may have caused a change, judging by the readings of the listed versions.
-pub fn suspected(history: &StoredHistory, listed: &[Selected], error: f64) -> Vec<String> {
-    let judgement = find_changes(&super::view(history.clone()), error);
-    let changes = judgement.series.iter().flat_map(|series| &series.changes);
-    let versions: HashSet<usize> = changes.flat_map(|change| change.set.iter().copied()).collect();
-    let of = |index: usize| listed[index].left_out.iter().cloned();
-    versions.into_iter().flat_map(of).collect()
 }

@@ -6,10 +6,9 @@ use crate::farm::Farm;
 use crate::farm::unit::{BuiltBy, BuiltVersion, UnitOutcome, Versions, Work, WorkUnit, Written, text};
 use crate::fault::Fault;
 use crate::git::Repository;
-use crate::history::Template;
-use crate::history::build::Builder;
-use crate::history::build_process::unwritable;
-use crate::history::source::key;
+use crate::versions::Template;
+use crate::versions::build::Builder;
+use crate::versions::source::key;
 use scruple_core::metric::Pass;
 use scruple_core::sample::Figure;
 use std::collections::HashSet;
@@ -37,7 +36,7 @@ impl Chosen {
             None => self.builder.cache.folder().to_owned(),
         };
         for part in ["built", "lists"].map(|part| shared.join(part)) {
-            std::fs::create_dir_all(&part).map_err(|error| unwritable(&part, error))?;
+            std::fs::create_dir_all(&part).map_err(|error| Fault::unwritable(&part, error))?;
         }
         let commits: HashSet<String> = self.versions.iter().map(|(_, commit)| commit.clone()).collect();
         let recipe = self.builder.recipe().for_commits(&commits);

@@ -10,7 +10,6 @@
 //! ```
 
 use super::artefacts::{self, Artefacts};
-use super::build_process::unwritable;
 use crate::digest::digest;
 use crate::fault::Fault;
 use crate::lock::Lock;
@@ -37,10 +36,10 @@ impl Cache {
     pub fn take(folder: PathBuf, launchers: &[i32]) -> Result<Cache, Fault> {
         for part in ["built", "lists", "recipes", "logs"] {
             let part = folder.join(part);
-            fs::create_dir_all(&part).map_err(|error| unwritable(&part, error))?;
+            fs::create_dir_all(&part).map_err(|error| Fault::unwritable(&part, error))?;
         }
         let path = folder.join("lock");
-        let failed = |error| unwritable(&path, error);
+        let failed = |error| Fault::unwritable(&path, error);
         // The file names the process that holds the lock, and its launchers.
         let holders = fs::read_to_string(&path).unwrap_or_default();
         let Some(lock) = Lock::take(&path)? else {
@@ -109,8 +108,8 @@ impl Cache {
         let building = self.folder.join("building");
         if first.exists() && building.exists() {
             // The interrupted build took place in the tree that is removed here.
-            fs::remove_dir_all(&tree).map_err(|error| unwritable(&tree, error))?;
-            fs::remove_file(&building).map_err(|error| unwritable(&building, error))?;
+            fs::remove_dir_all(&tree).map_err(|error| Fault::unwritable(&tree, error))?;
+            fs::remove_file(&building).map_err(|error| Fault::unwritable(&building, error))?;
         }
         self.back()
     }
@@ -139,7 +138,7 @@ impl Cache {
         if self.verified.borrow().contains(digest) {
             return Ok(true);
         }
-        let failed = |error| unwritable(&folder, error);
+        let failed = |error| Fault::unwritable(&folder, error);
         let listed = fs::read(self.list(digest)).unwrap_or_default();
         let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         let listed: Vec<PathBuf> = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
@@ -201,7 +200,7 @@ impl Cache {
 
     fn write(&self, path: &Path, text: &[u8]) -> Result<(), Fault> {
         let partial = self.folder.join("partial");
-        fs::write(&partial, text).map_err(|error| unwritable(&partial, error))?;
+        fs::write(&partial, text).map_err(|error| Fault::unwritable(&partial, error))?;
         artefacts::publish(&partial, path)
     }
 
@@ -216,14 +215,14 @@ impl Cache {
             if !tree.join(&at).exists() {
                 return Ok(Err(name.to_owned()));
             }
-            files.extend(artefacts::files(&tree, &at).map_err(|error| unwritable(&tree, error))?);
+            files.extend(artefacts::files(&tree, &at).map_err(|error| Fault::unwritable(&tree, error))?);
         }
         files.sort();
         files.dedup();
         let (digest, bytes) = artefacts::digest_of(&tree, &files)?;
         if !self.has(&digest)? {
             let partial = self.folder.join("built/partial");
-            artefacts::copy(&tree, &files, &partial).map_err(|error| unwritable(&partial, error))?;
+            artefacts::copy(&tree, &files, &partial).map_err(|error| Fault::unwritable(&partial, error))?;
             if artefacts::digest_of(&partial, &files)?.0 != digest {
                 return Err(Fault::usage(format!(
                     "the artefacts in ‘{}’ changed while they were copied: a build step must not leave programs running \
@@ -249,12 +248,12 @@ impl Cache {
         });
         // The file was only written to test for space.
         let _ = fs::remove_file(&path);
-        written.map_err(|error| unwritable(&path, error))
+        written.map_err(|error| Fault::unwritable(&path, error))
     }
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), Fault> {
-    fs::rename(from, to).map_err(|error| unwritable(to, error))
+    fs::rename(from, to).map_err(|error| Fault::unwritable(to, error))
 }
 
 /// Copies artefacts from one folder of builds into another. Returns false if they do not match their digest.
@@ -270,19 +269,20 @@ fn transfer(from: &Path, to: &Path, digest: &str) -> Result<bool, Fault> {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let own = format!("partial-{}-{}", host.trim(), std::process::id());
     let partial = to.join("built").join(&own);
-    let copied = artefacts::copy(&source, &names, &partial).map_err(|error| unwritable(&partial, error));
+    let copied =
+        artefacts::copy(&source, &names, &partial).map_err(|error| Fault::unwritable(&partial, error));
     if copied.is_err() || artefacts::digest_of(&partial, &names).ok().is_none_or(|(now, _)| now != digest) {
         // If the incomplete copy cannot be removed, the next copy overwrites it.
         let _ = fs::remove_dir_all(&partial);
         return copied.map(|()| false);
     }
     let list = to.join(&own);
-    fs::write(&list, &listed).map_err(|error| unwritable(&list, error))?;
+    fs::write(&list, &listed).map_err(|error| Fault::unwritable(&list, error))?;
     artefacts::publish(&list, &to.join("lists").join(digest))?;
     match artefacts::publish(&partial, &target) {
         // Another process has published the same artefacts first.
         Err(_) if target.is_dir() => {
-            fs::remove_dir_all(&partial).map_err(|error| unwritable(&partial, error))?
+            fs::remove_dir_all(&partial).map_err(|error| Fault::unwritable(&partial, error))?
         }
         other => other?,
     }

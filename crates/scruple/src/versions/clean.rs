@@ -1,7 +1,6 @@
 //! Frees the disk space of builds: those of one repository, or those that were not used for some time.
 
 use super::artefacts::Artefacts;
-use super::build_process::unwritable;
 use super::cache::Cache;
 use crate::fault::Fault;
 use std::collections::HashSet;
@@ -31,7 +30,7 @@ pub fn clean(folder: PathBuf, older_than: Option<Duration>, only_say: bool) -> R
     let Some(age) = older_than else {
         if !only_say {
             let folder = cache.folder();
-            fs::remove_dir_all(folder).map_err(|error| unwritable(folder, error))?;
+            fs::remove_dir_all(folder).map_err(|error| Fault::unwritable(folder, error))?;
         }
         return Ok(Freed { bytes: before, builds, left: 0 });
     };
@@ -57,7 +56,7 @@ pub fn clean(folder: PathBuf, older_than: Option<Duration>, only_say: bool) -> R
     if !only_say {
         for path in &gone {
             let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-            removed.map_err(|error| unwritable(path, error))?;
+            removed.map_err(|error| Fault::unwritable(path, error))?;
         }
     }
     Ok(Freed { bytes, builds: built.len(), left: before - bytes })

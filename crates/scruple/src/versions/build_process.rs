@@ -1,7 +1,7 @@
 //! Runs the programs that prepare a version: git, build steps, checks. They run below a launcher, which ends them and
 //! their descendants at their time limit, when the user interrupts, and when Scruple is killed.
 
-use crate::fault::{Code, Fault};
+use crate::fault::Fault;
 use crate::git::MISLEADING;
 use scruple_measure::launch::{Ending, Launch, Options};
 use scruple_measure::launcher::{LaunchError, Launcher};
@@ -76,7 +76,7 @@ impl Hands {
     /// Returns an error if the user has interrupted.
     pub fn check(&self) -> Result<(), Fault> {
         match self.interrupted.load(Ordering::Relaxed) {
-            true => Err(interrupted()),
+            true => Err(Fault::interrupted()),
             false => Ok(()),
         }
     }
@@ -88,7 +88,7 @@ impl Hands {
             Ok(program) => program.path,
             Err(_) => PathBuf::from(child.words[0]),
         };
-        let unwritable = |error| unwritable(child.log, error);
+        let unwritable = |error| Fault::unwritable(child.log, error);
         let out = OpenOptions::new().create(true).append(true).open(child.log).map_err(unwritable)?;
         let err = out.try_clone().map_err(unwritable)?;
         let null = File::open("/dev/null").map_err(unwritable)?;
@@ -112,8 +112,8 @@ impl Hands {
             }
         };
         match outcome.ending {
-            Ending::Interrupted => Err(interrupted()),
-            _ if self.interrupted.load(Ordering::Relaxed) => Err(interrupted()),
+            Ending::Interrupted => Err(Fault::interrupted()),
+            _ if self.interrupted.load(Ordering::Relaxed) => Err(Fault::interrupted()),
             ending => Ok(Ran { ending, wall: Duration::from_nanos(outcome.wall) }),
         }
     }
@@ -138,24 +138,5 @@ fn environment(more: &[(String, String)]) -> Vec<(OsString, OsString)> {
 /// Appends a text to a log.
 pub fn note(log: &Path, text: &str) -> Result<(), Fault> {
     let file = OpenOptions::new().create(true).append(true).open(log);
-    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| unwritable(log, error))
-}
-
-/// Creates the fault for one of Scruple's own files that could not be written, for which no version is to blame.
-pub fn unwritable(path: &Path, error: std::io::Error) -> Fault {
-    let advice = match error.kind() {
-        std::io::ErrorKind::StorageFull => {
-            "free some space, or set XDG_CACHE_HOME to a folder that has more; the same command then goes on"
-        }
-        _ => "make its folder writable, or set XDG_CACHE_HOME to one that is; the same command then goes on",
-    };
-    Fault::usage(format!("cannot write ‘{}’: {error}; {advice}", path.display()))
-}
-
-/// Creates the fault for an interruption by the user.
-pub fn interrupted() -> Fault {
-    Fault {
-        code: Code::Interrupted,
-        message: "interrupted; what had been read is kept, and the same command goes on".to_owned(),
-    }
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| Fault::unwritable(log, error))
 }

@@ -1,0 +1,89 @@
+//! The words of the command line about builds of versions.
+
+use super::Recipe;
+use super::build_process::SHARED;
+use crate::cli::values;
+use crate::fault::Fault;
+use clap::Args;
+use std::path::Path;
+
+/// The default time limit of a step and of the check.
+const BUILD_LIMIT: &str = "30min";
+/// The default time limit of a launch of a command.
+pub const TIME_LIMIT: &str = "5min";
+
+/// How versions are built.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Building")]
+pub struct BuildArgs {
+    /// The repository: a path or a URL (default: the one of the working folder).
+    #[arg(long, value_name = "PATH_OR_URL", hide_short_help = true)]
+    pub repo: Option<String>,
+    /// Build with this step, run by a shell in the tree; give several in order.
+    #[arg(long, value_name = "STEP")]
+    pub build: Vec<String>,
+    /// Keep this file or folder of the tree (default: the whole tree).
+    #[arg(long, value_name = "PATH")]
+    pub artifact: Vec<String>,
+    /// Run this after the build; a version for which it fails is not weighed.
+    #[arg(long, value_name = "CMD")]
+    pub check: Option<String>,
+    /// Set a variable for steps, check and command.
+    #[arg(long, value_name = "NAME=VALUE", hide_short_help = true)]
+    pub env: Vec<String>,
+    /// Commands whose output tells toolchains apart; usually said in scruple.toml.
+    #[arg(long, value_name = "CMD", hide = true)]
+    pub toolchain: Vec<String>,
+    /// Remove what earlier builds left before each build, so that build times can be compared.
+    #[arg(long, hide_short_help = true)]
+    pub clean: bool,
+    /// End a step or a check that takes longer; usually said in scruple.toml.
+    #[arg(long, value_name = "TIME", default_value = BUILD_LIMIT, hide = true)]
+    pub build_limit: String,
+    /// Reject a version whose command prints something else than that of the first version.
+    #[arg(long, hide_short_help = true)]
+    pub same_output: bool,
+    /// End a launch of a command that takes longer.
+    #[arg(long, value_name = "TIME", default_value = TIME_LIMIT, hide_short_help = true)]
+    pub time_limit: String,
+}
+
+/// Returns the base recipe with the changes of the command line.
+pub fn recipe(args: &BuildArgs, base: Recipe) -> Result<Recipe, Fault> {
+    let mut env = base.env;
+    for pair in &args.env {
+        let (name, value) = pair
+            .split_once('=')
+            .ok_or_else(|| Fault::usage(format!("‘{pair}’ sets no variable: write --env NAME=VALUE")))?;
+        env.insert(name.to_owned(), value.to_owned());
+    }
+    for name in SHARED {
+        let outside = |value: &&String| Path::new(value.as_str()).is_absolute() || value.contains("..");
+        if let Some(folder) = env.get(name).filter(outside) {
+            return Err(Fault::usage(format!(
+                "{name} is set to ‘{folder}’, which versions would share, and one could be weighed as the other: leave it out, \
+                 or name a folder of the tree"
+            )));
+        }
+    }
+    let either = |given: &Vec<String>, base: Vec<String>| match given.is_empty() {
+        true => base,
+        false => given.clone(),
+    };
+    let limit = match base.limit {
+        Some(limit) if args.build_limit == BUILD_LIMIT => limit,
+        _ => values::duration(&args.build_limit)?,
+    };
+    Ok(Recipe {
+        steps: either(&args.build, base.steps),
+        artefacts: either(&args.artifact, base.artefacts),
+        check: args.check.clone().or(base.check),
+        env,
+        toolchain: either(&args.toolchain, base.toolchain),
+        clean: args.clean || base.clean,
+        limit: Some(limit),
+        overlays: base.overlays,
+        params: base.params,
+        size: base.size,
+    })
+}

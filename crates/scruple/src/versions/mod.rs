@@ -1,0 +1,71 @@
+//! The versions of a repository: which there are, and how each is built and kept.
+
+pub mod accepted_changes;
+pub mod ancestry;
+pub mod args;
+pub mod artefacts;
+pub mod build;
+pub mod build_process;
+pub mod cache;
+pub mod clean;
+pub mod config;
+pub mod environment;
+pub mod recipe;
+pub mod requested_subjects;
+pub mod selection;
+pub mod source;
+pub mod subjects;
+pub mod two_revisions;
+
+pub use recipe::Recipe;
+pub use selection::Selection;
+pub use source::place_of;
+pub use subjects::{Template, smaller_size};
+
+use crate::fault::Fault;
+use crate::paths;
+use build_process::Hands;
+use cache::Cache;
+use scruple_measure::launcher::Launcher;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What building needs: a launcher, and the flag of an interruption.
+pub struct Starter {
+    /// The launcher of build processes.
+    pub launcher: Launcher,
+    /// The id of the process that launches the measured programs, if there is one.
+    pub weighing: Option<i32>,
+    /// The flag that the user's interruption sets.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+/// Returns the folder that holds the builds of a repository.
+pub fn folder_of(place: &str) -> Result<PathBuf, Fault> {
+    Ok(paths::history_folder()?.join(source::key(place)))
+}
+
+impl Starter {
+    /// Locks the folder of a repository's builds, and starts the launcher there.
+    pub fn take(self, place: &str) -> Result<(Cache, Hands), Fault> {
+        let hands = Hands::new(self.launcher, self.interrupted);
+        let folder = folder_of(place)?;
+        let launchers: Vec<i32> = self.weighing.into_iter().chain([hands.pid()]).collect();
+        Ok((Cache::take(folder, &launchers)?, hands))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::versions::source::{is_url, key, last_part};
+
+    #[test]
+    fn repositories_are_named_by_their_last_part_and_told_apart() {
+        assert_eq!(last_part("https://example.org/a/tool.git"), "tool");
+        assert_eq!(last_part("git@example.org:a/tool.git"), "tool");
+        assert_eq!(last_part("/home/me/tool/.git"), "tool");
+        assert_ne!(key("/a/tool"), key("/b/tool"));
+        assert!(is_url("ssh://host/x") && is_url("git@host:x") && !is_url("/a/b") && !is_url("../b"));
+    }
+}
