@@ -3,8 +3,9 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here"
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/../../target/sdk-rust}"
+cargo fmt --check
 cargo clippy --offline --all-targets -- -D warnings
 cargo test --offline
 cargo build --offline --release --examples --benches
-target=$(cargo metadata --offline --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-python3 ../conformance/run.py -- "$target/release/examples/conformance"
+python3 ../conformance/run.py -- "$CARGO_TARGET_DIR/release/examples/conformance"
