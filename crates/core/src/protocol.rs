@@ -191,7 +191,8 @@ fn one_thread() -> Vec<u32> {
 pub enum Timing {
     /// The time from argument to result: every iteration waits for the result of the one before.
     Latency,
-    /// The time from one result to the next: iterations do not wait for each other, and may overlap.
+    /// The time from one result to the next: no iteration needs the result of the previous one. Bodies that are awaited
+    /// follow one after the other; a processor may overlap others.
     Throughput,
 }
 

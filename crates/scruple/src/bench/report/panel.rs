@@ -28,7 +28,7 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
             "      latency: from argument to result, since every iteration waits for the one before\n",
         ),
         Some(Timing::Throughput) => {
-            out.push_str("      throughput: from one result to the next, since iterations may overlap\n")
+            out.push_str("      throughput: from one result to the next; none needs the result before it\n")
         }
         None => {}
     }
