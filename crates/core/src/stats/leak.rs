@@ -124,6 +124,23 @@ pub fn judge_growth(readings: &[(f64, f64)], smallest: f64) -> Retained {
     }
 }
 
+/// Judges pairs of size and retained bytes, of which `at_most` are upper bounds. Some collectors do not look at the end
+/// of a program, so that the readings lack what was allocated since. Where the upper bounds grow with the work, smaller
+/// growth of the readings proves nothing.
+pub fn judge_bounded_growth(readings: &[(f64, f64)], at_most: &[(f64, f64)], smallest: f64) -> Retained {
+    let found = judge_growth(readings, smallest);
+    let Retained::Grows { power: above, interval, .. } = judge_growth(at_most, smallest) else {
+        return found;
+    };
+    let low = match &found {
+        Retained::Slows { power } => power.low,
+        Retained::Stops { .. } => POWERS.0,
+        Retained::Constant { .. } => return Retained::Unknown(Doubt::Noise { at_most: interval.high }),
+        Retained::Grows { .. } | Retained::Unknown(_) => return found,
+    };
+    Retained::Unknown(Doubt::Form { power: Interval { low, ..above } })
+}
+
 /// The readings averaged by size, smallest size first.
 struct Sizes {
     at: Vec<f64>,

@@ -1,7 +1,7 @@
 //! Memory that a program retains: each planted form of growth is found or left open, and never taken for another.
 
 use scruple_core::stats::Pcg;
-use scruple_core::stats::leak::{Doubt, Retained, judge_growth};
+use scruple_core::stats::leak::{Doubt, Retained, judge_bounded_growth, judge_growth};
 
 const SIZES: [f64; 6] = [1000.0, 2000.0, 4000.0, 8000.0, 16_000.0, 32_000.0];
 const ONE_BYTE: f64 = 1.0;
@@ -43,6 +43,21 @@ fn exact_forms_are_told_apart() {
         let found = exact(of);
         assert_eq!(word(&found), expected, "{name}: {found:?}");
     }
+}
+
+/// Readings of a Go program that keeps 96 bytes in each step, whose last collections came long before its end.
+#[test]
+fn growth_is_not_called_smaller_where_the_collector_did_not_look_at_the_end() {
+    let sizes = [8e3, 16e3, 32e3, 64e3, 128e3, 256e3];
+    let live = [138_080.0, 1_141_712.0, 3_136_192.0, 6_184_120.0, 12_275_716.0, 22_927_808.0];
+    let pairs: Vec<(f64, f64)> = sizes.into_iter().zip(live).collect();
+    let at_most = sizes.map(|n| (n, 96.0 * n + 20_000.0));
+    let base = sizes.map(|n| (n, 138_080.0));
+    assert_eq!(word(&judge_growth(&pairs, ONE_BYTE)), "slows");
+    assert_eq!(word(&judge_bounded_growth(&pairs, &at_most, ONE_BYTE)), "unknown");
+    assert_eq!(word(&judge_bounded_growth(&base, &at_most, ONE_BYTE)), "unknown");
+    assert_eq!(word(&judge_bounded_growth(&base, &base, ONE_BYTE)), "constant");
+    assert_eq!(word(&judge_bounded_growth(&at_most, &at_most, ONE_BYTE)), "grows");
 }
 
 #[test]

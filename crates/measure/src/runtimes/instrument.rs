@@ -192,7 +192,8 @@ impl Instrument for Runtimes {
         }
         let mut readings = figures::readings(&self.told, &self.nothing);
         if self.collect_fully {
-            readings.push(figures::live(&self.told, &self.nothing));
+            let live = [figures::LIVE, figures::LIVE_AT_MOST];
+            readings.extend(live.map(|key| figures::live(key, &self.told, &self.nothing)));
         }
         readings
     }

@@ -34,7 +34,7 @@ mod stderr_report;
 mod table;
 mod wrappers;
 
-pub use figures::{COMMON, Figure, LIVE, Merge, RuntimeReport};
+pub use figures::{COMMON, Figure, LIVE, LIVE_AT_MOST, Merge, RuntimeReport};
 pub use instrument::Runtimes;
 pub use recognise::{Recognised, recognise};
 

@@ -76,7 +76,7 @@ fn go(scales: &mut Scales) -> Done {
     let source = program("shapes.go");
     let built =
         scales.compile("shapes-go", &["go", "build", "-o", "shapes-go", &source.to_string_lossy()])?;
-    // The last collection may have been when the heap was a tenth smaller.
+    // The last collection may have been when the heap was a twentieth smaller.
     keeps(scales, &[built.as_os_str()], 80.0..105.0)
 }
 

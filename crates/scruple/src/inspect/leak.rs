@@ -15,14 +15,16 @@ use crate::store::run_writer::RunWriter;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::run::{State, Terms};
 use scruple_core::sample::Reading;
-use scruple_core::stats::leak::{Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_growth};
+use scruple_core::stats::leak::{
+    Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_growth,
+};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::command::{Job, Weigher};
 use scruple_measure::heap::HeapInstrument;
 use scruple_measure::instrument::Instrument;
 use scruple_measure::program::Program;
-use scruple_measure::runtimes::{COMMON, LIVE, Runtimes};
+use scruple_measure::runtimes::{COMMON, LIVE, LIVE_AT_MOST, Runtimes};
 use scruple_measure::scripted::{Script, Scripted};
 use std::path::{Path, PathBuf};
 
@@ -70,13 +72,16 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
             message: format!("no figure of ‘{}’ can be had; {}", args.command.join(" "), reasons.join("; ")),
         });
     };
-    let judged = |of: fn(&Point) -> Option<f64>| {
-        let readings: Option<Vec<(f64, f64)>> =
-            points.iter().map(|point| Some((point.size, of(point)?))).collect();
-        readings.map(|readings| judge_growth(&readings, smallest))
+    let readings = |of: fn(&Point) -> Option<f64>| {
+        points.iter().map(|point| Some((point.size, of(point)?))).collect::<Option<Vec<(f64, f64)>>>()
     };
-    let verdict = judged(|point| Some(point.bytes)).unwrap_or(Retained::Unknown(Doubt::TooFewSizes));
-    let peak = judged(|point| point.peak).filter(|_| key == "malloc.live");
+    let verdict = match (readings(|point| Some(point.bytes)), readings(|point| point.at_most)) {
+        (Some(bytes), Some(at_most)) => judge_bounded_growth(&bytes, &at_most, smallest),
+        (Some(bytes), None) => judge_growth(&bytes, smallest),
+        (None, _) => Retained::Unknown(Doubt::TooFewSizes),
+    };
+    let peaks = readings(|point| point.peak).filter(|_| key == "malloc.live");
+    let peak = peaks.map(|peaks| judge_growth(&peaks, smallest));
     let command = args.command.clone();
     let found = Leak { command, metric: key, pass, passed_over, points, verdict, peak };
     keep(args, &found, &sizes, taking.programs(&sizes))?;
@@ -239,6 +244,9 @@ impl Taking<'_> {
                     Ok(bytes) => points.push(Point {
                         size: *size,
                         bytes: *bytes,
+                        at_most: value(LIVE_AT_MOST)
+                            .filter(|_| key == LIVE)
+                            .and_then(|reading| reading.value.clone().ok()),
                         peak: value("malloc.peak").and_then(|reading| reading.value.clone().ok()),
                         source: reading.source.clone(),
                         collections: value("gc.count").and_then(|reading| reading.value.clone().ok()),

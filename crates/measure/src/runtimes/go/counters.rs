@@ -23,6 +23,8 @@ pub struct Counters {
     pub heap: u64,
     /// The number of live bytes after the last collection.
     pub live: u64,
+    /// `live` and the bytes that were allocated since, with the free places of the blocks in use.
+    pub live_at_most: u64,
 }
 
 /// The counters of a Go process at its exit, or when they were read.
@@ -138,6 +140,7 @@ fn read(pid: i32, layout: &Layout) -> Result<Counters, String> {
         bytes: memory.long(control("totalAlloc")?)?,
         collections: memory.number(mstats("numgc")?, 4)?,
         live: memory.long(control("heapMarked")?)?,
+        live_at_most: memory.long(control("heapLive")?)?,
         stopped: memory.long(mstats("pause_total_ns")?)?,
         ..Counters::default()
     };

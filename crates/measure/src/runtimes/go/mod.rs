@@ -8,7 +8,7 @@ pub(super) mod trace;
 use super::Runtime;
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
-use super::figures::{Figure, LIVE, RuntimeReport};
+use super::figures::{Figure, LIVE, LIVE_AT_MOST, RuntimeReport};
 use super::table::{Adapter, Recognition};
 pub use counters::{Counters, Exit};
 pub(super) use layout::STRIPPED;
@@ -49,8 +49,8 @@ pub(super) fn is_stripped(elf: &Elf) -> bool {
     !elf.has("runtime.memstats") || !(elf.section(".debug_info") || elf.section(".zdebug_info"))
 }
 
-/// The variable that makes the collector run whenever the heap has grown by a tenth, unless the user has set it.
-pub(super) const COLLECT_OFTEN: (&str, &str) = ("GOGC", "10");
+/// The variable that makes the collector run whenever the heap has grown by a twentieth, unless the user has set it.
+pub(super) const COLLECT_OFTEN: (&str, &str) = ("GOGC", "5");
 /// The setting that makes the collector stop the program while it runs, since allocations during a collection count
 /// as live.
 pub(super) const COLLECT_STOPPED: &str = "gcstoptheworld=1";
@@ -62,13 +62,15 @@ pub(crate) const EXECUTED: &str = "a Go process became another program, and its 
 /// The reason for absence in a process that traces others, and therefore cannot be traced.
 pub(crate) const TRACES: &str = "a Go program that traces others itself cannot be stopped at its exit";
 
-/// The report of one process; `fully` adds its live size after the last collection.
+/// The report of one process; `fully` adds its live size after the last collection, and with all that was allocated
+/// since, which may be alive as well.
 pub(super) fn told(exit: &Exit, fully: bool) -> RuntimeReport {
     let mut figures = exit.counters.as_ref().map(figures).map_err(Clone::clone);
     if let (true, Ok(counters), Ok(figures)) = (fully, &exit.counters, &mut figures)
         && counters.collections > 0
     {
         figures.push(Figure::near(LIVE, counters.live as f64));
+        figures.push(Figure::near(LIVE_AT_MOST, counters.live_at_most as f64));
     }
     RuntimeReport { runtime: Runtime::Go, pid: exit.pid, figures, missing: None }
 }

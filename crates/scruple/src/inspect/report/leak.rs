@@ -49,6 +49,9 @@ pub struct Point {
     pub size: f64,
     /// The value of the metric, in bytes.
     pub bytes: f64,
+    /// The largest possible value of the metric, in bytes, if the collector did not look at the end of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
     /// The peak of malloc, in bytes.
     #[serde(skip)]
     pub peak: Option<f64>,
