@@ -8,6 +8,7 @@ use scruple_core::knee::{KneeInterval, Outcome};
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
 use scruple_measure::load::cost::collections::Pauses;
+use scruple_measure::load::cost::instructions::Instructions;
 use scruple_measure::load::cost::sampled::Sampled;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Kind, Latencies, Pace, RowOf, Stall};
@@ -30,12 +31,34 @@ pub(crate) struct Document<'a> {
 #[derive(Serialize)]
 struct Server<'a> {
     arm: &'a str,
+    #[serde(flatten)]
+    turns: Turns,
+    #[serde(flatten)]
+    requests: Requests<'a>,
+    #[serde(flatten)]
+    times: Times,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rows: Vec<Row<'a>>,
+    #[serde(flatten)]
+    course: Course<'a>,
+    #[serde(flatten)]
+    costs: Costs<'a>,
+}
+
+/// How long the server was loaded, and which turns count.
+#[derive(Serialize)]
+struct Turns {
     windows: usize,
     void: usize,
     valid: bool,
     gone: bool,
     span: u64,
     behind: u64,
+}
+
+/// The numbers of requests, by what became of them.
+#[derive(Serialize)]
+struct Requests<'a> {
     rate: f64,
     due: u64,
     answered: u64,
@@ -45,6 +68,13 @@ struct Server<'a> {
     bytes: u64,
     backlog: u64,
     reconnects: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    unfinished_sessions: u64,
+}
+
+/// How long requests and connections took.
+#[derive(Serialize)]
+struct Times {
     response: Distribution,
     service: Distribution,
     lag: Distribution,
@@ -52,17 +82,23 @@ struct Server<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     delayed: Option<DelayedResponses>,
     connect: Distribution,
-    generator: GeneratorCost,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    rows: Vec<Row<'a>>,
-    #[serde(skip_serializing_if = "is_zero")]
-    unfinished_sessions: u64,
+}
+
+/// The load over time, and the parts of it that do not count or are in doubt.
+#[derive(Serialize)]
+struct Course<'a> {
     timeline: &'a [Slice],
     stalls: &'a [Stall],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     set_apart: Vec<SetApart>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     doubts: Vec<&'a Doubt>,
+}
+
+/// What the load cost the generator and the server.
+#[derive(Serialize)]
+struct Costs<'a> {
+    generator: GeneratorCost,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cost: Vec<Cost<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -247,15 +283,38 @@ fn delayed(pool: &Pool) -> Option<DelayedResponses> {
 
 fn server(server: &Loaded) -> Server<'_> {
     let pool = &server.pool;
-    let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
     Server {
         arm: &server.name,
-        windows: pool.windows,
-        void: server.void,
-        valid: server.void == 0 && !pool.doubts.iter().any(|(doubt, _)| doubt.voids),
-        gone: pool.gone,
-        span: pool.span,
-        behind: pool.behind,
+        turns: Turns {
+            windows: pool.windows,
+            void: server.void,
+            valid: server.void == 0 && !pool.doubts.iter().any(|(doubt, _)| doubt.voids),
+            gone: pool.gone,
+            span: pool.span,
+            behind: pool.behind,
+        },
+        requests: requests(pool),
+        times: Times {
+            response: distribution(&pool.times.response),
+            service: distribution(&pool.times.service),
+            lag: distribution(&pool.times.lag),
+            lateness: distribution(&pool.times.lateness),
+            delayed: delayed(pool),
+            connect: distribution(&pool.connect),
+        },
+        rows: rows(pool),
+        course: Course {
+            timeline: &pool.timeline,
+            stalls: &pool.stalls,
+            set_apart: pool.aside.iter().map(aside).collect(),
+            doubts: pool.doubts.iter().map(|(doubt, _)| doubt).collect(),
+        },
+        costs: costs(server),
+    }
+}
+
+fn requests(pool: &Pool) -> Requests<'_> {
+    Requests {
         rate: pool.rate(),
         due: pool.counts.due,
         answered: pool.counts.answered,
@@ -264,55 +323,46 @@ fn server(server: &Loaded) -> Server<'_> {
         bytes: pool.counts.bytes,
         backlog: pool.counts.backlog,
         reconnects: pool.reconnects,
-        response: distribution(&pool.times.response),
-        service: distribution(&pool.times.service),
-        lag: distribution(&pool.times.lag),
-        lateness: distribution(&pool.times.lateness),
-        delayed: delayed(pool),
-        connect: distribution(&pool.connect),
-        generator: pool.generator,
-        rows: rows(pool),
         unfinished_sessions: pool.unfinished,
-        timeline: &pool.timeline,
-        stalls: &pool.stalls,
-        set_apart: pool.aside.iter().map(aside).collect(),
-        doubts: pool.doubts.iter().map(|(doubt, _)| doubt).collect(),
-        cost: server.sheet.iter().chain(heap).flat_map(costs).collect(),
+    }
+}
+
+fn costs(server: &Loaded) -> Costs<'_> {
+    let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
+    let told = server.runtime.as_ref().and_then(|told| told.as_ref().ok());
+    Costs {
+        generator: server.pool.generator,
+        cost: server.sheet.iter().chain(heap).flat_map(sheet_costs).collect(),
         memory: server.sheet.iter().flat_map(growths).collect(),
         memory_map: server.sheet.as_ref().and_then(|sheet| memory_map::before_and_after(&sheet.maps)),
         runtime: server.runtime.as_ref().map(|told| match told {
             Ok(told) => Part::Found(told.each.iter().filter_map(counted).collect()),
             Err(why) => Part::Absent { absent: why.to_string() },
         }),
-        pauses: server
-            .runtime
-            .as_ref()
-            .and_then(|told| told.as_ref().ok())
-            .map(|told| part(&told.pauses, |pauses| pauses)),
-        instructions: server.instructions.as_ref().map(|found| {
-            part(found, |found| InstructionTable {
-                total: found.total.value,
-                interval: pair(found.total),
-                batches: &found.batches,
-                by: &found.by,
-                files: instructions::by_file(found),
-                functions: found
-                    .functions
-                    .iter()
-                    .map(|cost| FunctionInstructions {
-                        name: instructions::name(cost),
-                        object: &cost.function.object,
-                        own: cost.own.value,
-                        own_interval: pair(cost.own),
-                        inclusive: cost.inclusive.value,
-                        inclusive_interval: pair(cost.inclusive),
-                        calls: cost.calls,
-                    })
-                    .collect(),
-            })
-        }),
+        pauses: told.map(|told| part(&told.pauses, |pauses| pauses)),
+        instructions: server.instructions.as_ref().map(|found| part(found, instruction_table)),
         sampled: server.sampled.as_ref().map(|found| part(found, |found| found)),
         syscalls: server.syscalls.as_ref().map(|found| part(found, |calls| calls)),
+    }
+}
+
+fn instruction_table(found: &Instructions) -> InstructionTable<'_> {
+    let functions = found.functions.iter().map(|cost| FunctionInstructions {
+        name: instructions::name(cost),
+        object: &cost.function.object,
+        own: cost.own.value,
+        own_interval: pair(cost.own),
+        inclusive: cost.inclusive.value,
+        inclusive_interval: pair(cost.inclusive),
+        calls: cost.calls,
+    });
+    InstructionTable {
+        total: found.total.value,
+        interval: pair(found.total),
+        batches: &found.batches,
+        by: &found.by,
+        files: instructions::by_file(found),
+        functions: functions.collect(),
     }
 }
 
@@ -365,7 +415,7 @@ fn distribution(latencies: &Latencies) -> Distribution {
     }
 }
 
-fn costs(sheet: &Sheet) -> impl Iterator<Item = Cost<'_>> {
+fn sheet_costs(sheet: &Sheet) -> impl Iterator<Item = Cost<'_>> {
     sheet.rows.iter().map(|row| Cost {
         counter: &row.key,
         title: title(&row.key),
