@@ -230,7 +230,7 @@ public final class ScrupleBench {
                 if (line.equals("cases")) {
                     cases.forEach(c -> out.print(json(object("case", c.spec)) + "\n"));
                 }
-                out.print(json(answer(line)) + "\n");
+                out.append(answer(line)).append('\n');
                 out.flush();
             }
             for (Case<?> c : cases) {
@@ -259,35 +259,33 @@ public final class ScrupleBench {
         }
     }
 
-    private Map<String, Object> answer(String line) {
+    private String answer(String line) {
         String[] words = line.split(" ", -1);
         try {
             if (line.equals("cases")) {
-                return object("end", "cases", "count", cases.size());
+                return json(object("end", "cases", "count", cases.size()));
             } else if (words[0].equals("block") && words.length > 1) {
                 return block(words);
             } else if (words.length == 2 && words[0].equals("hello") && number(words[1]) >= 0) {
-                return hello();
+                return json(hello());
             } else if (words.length == 2 && words[0].equals("once")) {
                 current = find(words[1]);
-                return current.runOnce();
+                return json(current.runOnce());
             } else if (words.length == 2 && words[0].equals("reset")) {
                 current = find(words[1]);
                 current.release();
                 current.prepare();
-                return object("reset", current.id);
+                return json(object("reset", current.id));
             }
             throw new Refusal("error", "unknown request: " + line, "kind", "request");
         } catch (Refusal e) {
-            return e.reply;
+            return json(e.reply);
         } catch (Throwable e) {
             String why = e.getMessage() == null ? e.toString() : e.getMessage();
-            return object("error", why, "kind", "exception", "id", current.id);
+            return json(object("error", why, "kind", "exception", "id", current.id));
         }
     }
 
-    private static final com.sun.management.ThreadMXBean THREADS =
-        (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final List<GarbageCollectorMXBean> COLLECTORS = ManagementFactory.getGarbageCollectorMXBeans();
 
     private static Map<String, Object> hello() {
@@ -310,32 +308,43 @@ public final class ScrupleBench {
     }
 
     private static long number(String word) {
-        if (!word.matches("[0-9]{1,15}")) {
+        long value = word.isEmpty() || word.length() > 15 ? -1 : 0;
+        for (int i = 0; value >= 0 && i < word.length(); i++) {
+            int digit = word.charAt(i) - '0';
+            value = digit < 0 || digit > 9 ? -1 : 10 * value + digit;
+        }
+        if (value < 0) {
             throw new Refusal("error", "not a number: " + word, "kind", "request");
         }
-        return Long.parseLong(word);
+        return value;
     }
 
-    private Map<String, Object> block(String[] words) throws Throwable {
-        List<String[]> batches = new ArrayList<>();
-        for (String word : Arrays.asList(words).subList(1, words.length)) {
-            batches.add(validated(word));
+    /**
+     * Runs the batches of a request. This code is run often, and what the compilers do for it keeps them from the cases: it
+     * uses no streams, no regular expressions and no maps.
+     */
+    private String block(String[] words) throws Throwable {
+        String[][] batches = new String[words.length - 1][];
+        for (int i = 0; i < batches.length; i++) {
+            batches[i] = validated(words[i + 1]);
         }
         for (String[] batch : batches) {
             current = find(batch[0]);
             current.prepare();
         }
-        List<Object> replies = new ArrayList<>();
+        StringBuilder text = new StringBuilder("{\"block\":[");
         for (String[] batch : batches) {
             current = find(batch[0]);
-            replies.add(measure(current, batch[1], number(batch[2]), batch.length < 4 ? 1 : (int) number(batch[3])));
+            text.append(batch == batches[0] ? "{\"id\":" : ",{\"id\":").append(current.id);
+            text.append(",\"kind\":\"").append(batch[1]).append('"');
+            measure(text, current, batch[1], number(batch[2]), batch.length < 4 ? 1 : (int) number(batch[3]));
         }
-        return object("block", replies, "lost", 0);
+        return text.append("],\"lost\":0}").toString();
     }
 
     private String[] validated(String word) {
         String[] parts = word.split(":", -1);
-        if (parts.length < 3 || parts.length > 4 || !parts[1].matches("[ct]")) {
+        if (parts.length < 3 || parts.length > 4 || !(parts[1].equals("c") || parts[1].equals("t"))) {
             throw new Refusal("error", "not a batch: " + word, "kind", "request");
         }
         Case<?> c = find(parts[0]);
@@ -347,73 +356,65 @@ public final class ScrupleBench {
         return parts;
     }
 
-    /** Runs a batch on several threads; this one is the first, and the others spin at a barrier. */
-    private static Map<String, Object> measure(Case<?> c, String kind, long n, int threads) throws Throwable {
+    /** Runs a batch on several threads; this one is the first, and the others spin at a barrier. Writes the readings. */
+    private static void measure(StringBuilder text, Case<?> c, String kind, long n, int threads) throws Throwable {
         AtomicInteger here = new AtomicInteger();
         AtomicInteger open = new AtomicInteger();
         ScrupleLoops.Loop body = kind.equals("c") ? c.body : c.tare;
-        class Lane extends Thread {
-            long start, end, cpu, bytes;
-            Throwable thrown;
-
-            @Override
-            public void run() {
-                long id = Thread.currentThread().getId();
-                try {
-                    bytes = -THREADS.getThreadAllocatedBytes(id);
-                    here.incrementAndGet();
-                    await(open, 1);
-                    cpu = -THREADS.getCurrentThreadCpuTime();
-                    start = System.nanoTime();
-                    body.run(n);
-                    end = System.nanoTime();
-                    cpu += THREADS.getCurrentThreadCpuTime();
-                    bytes += THREADS.getThreadAllocatedBytes(id);
-                } catch (Throwable e) {
-                    thrown = e;
-                }
-            }
-        }
         c.fill.accept(n * threads);
-        List<Lane> lanes = new ArrayList<>();
+        List<ScrupleLoops.Lane> lanes = new ArrayList<>();
         for (int i = 0; i < threads; i++) {
-            lanes.add(new Lane());
+            lanes.add(new ScrupleLoops.Lane(body, n, here, open));
         }
         lanes.subList(1, threads).forEach(Thread::start);
-        await(here, threads - 1);
-        long collections = sum(COLLECTORS, GarbageCollectorMXBean::getCollectionCount);
-        long collecting = sum(COLLECTORS, GarbageCollectorMXBean::getCollectionTime);
+        ScrupleLoops.await(here, threads - 1);
+        long collections = sum(GarbageCollectorMXBean::getCollectionCount);
+        long collecting = sum(GarbageCollectorMXBean::getCollectionTime);
         open.set(1);
         lanes.get(0).run();
-        for (Lane lane : lanes) {
+        for (ScrupleLoops.Lane lane : lanes) {
             lane.join();
             if (lane.thrown != null) {
                 throw lane.thrown;
             }
         }
-        collections = sum(COLLECTORS, GarbageCollectorMXBean::getCollectionCount) - collections;
-        collecting = sum(COLLECTORS, GarbageCollectorMXBean::getCollectionTime) - collecting;
-        long start = lanes.stream().mapToLong(l -> l.start).min().getAsLong();
-        long end = lanes.stream().mapToLong(l -> l.end).max().getAsLong();
-        Map<String, Object> reply = object("id", c.id, "kind", kind, "iterations", n * threads,
-            "time.wall", end - start, "gc.count", collections, "gc.time", collecting * 1_000_000);
+        collections = sum(GarbageCollectorMXBean::getCollectionCount) - collections;
+        collecting = sum(GarbageCollectorMXBean::getCollectionTime) - collecting;
+        long start = Long.MAX_VALUE, end = Long.MIN_VALUE, cpu = 0, bytes = 0;
+        for (ScrupleLoops.Lane lane : lanes) {
+            start = Math.min(start, lane.start);
+            end = Math.max(end, lane.end);
+            cpu += lane.cpu;
+            bytes += lane.bytes;
+        }
+        field(text, "iterations", n * threads);
+        field(text, "time.wall", end - start);
+        field(text, "gc.count", collections);
+        field(text, "gc.time", collecting * 1_000_000);
         if (!c.elsewhere) {
-            reply.putAll(object("time.cpu", sum(lanes, l -> l.cpu), "alloc.bytes", sum(lanes, l -> l.bytes)));
+            field(text, "time.cpu", cpu);
+            field(text, "alloc.bytes", bytes);
         }
-        if (threads > 1) {
-            List<Object> each = new ArrayList<>();
-            lanes.forEach(l -> each.add(object("iterations", n, "time.wall", l.end - l.start, "time.cpu", l.cpu)));
-            reply.put("threads", each);
+        for (int i = 0; threads > 1 && i < threads; i++) {
+            ScrupleLoops.Lane lane = lanes.get(i);
+            text.append(i == 0 ? ",\"threads\":[{" : ",{").append("\"iterations\":").append(n);
+            field(text, "time.wall", lane.end - lane.start);
+            field(text, "time.cpu", lane.cpu);
+            text.append(i == threads - 1 ? "}]" : "}");
         }
-        return reply;
+        text.append('}');
     }
 
-    private static <T> long sum(List<T> list, ToLongFunction<T> of) { return list.stream().mapToLong(of).sum(); }
+    private static void field(StringBuilder text, String key, long value) {
+        text.append(",\"").append(key).append("\":").append(value);
+    }
 
-    private static void await(AtomicInteger counter, int n) {
-        while (counter.get() < n) {
-            Thread.onSpinWait();
+    private static long sum(ToLongFunction<GarbageCollectorMXBean> of) {
+        long sum = 0;
+        for (GarbageCollectorMXBean collector : COLLECTORS) {
+            sum += of.applyAsLong(collector);
         }
+        return sum;
     }
 
     /** Java cannot replace its process by another program, so it waits for that program and passes on its exit code. */

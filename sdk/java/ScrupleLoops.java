@@ -3,8 +3,10 @@ import static java.lang.invoke.MethodType.methodType;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.lang.management.ManagementFactory;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.*;
 
 /**
@@ -18,6 +20,49 @@ final class ScrupleLoops {
     /** A loop around a body, for a number of iterations. */
     interface Loop {
         void run(long n) throws Throwable;
+    }
+
+    /** One thread of a batch. All threads begin at a barrier. */
+    static final class Lane extends Thread {
+        private static final com.sun.management.ThreadMXBean THREADS =
+            (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        private final Loop body;
+        private final long n;
+        private final AtomicInteger here;
+        private final AtomicInteger open;
+        long start, end, cpu, bytes;
+        Throwable thrown;
+
+        Lane(Loop body, long n, AtomicInteger here, AtomicInteger open) {
+            this.body = body;
+            this.n = n;
+            this.here = here;
+            this.open = open;
+        }
+
+        @Override
+        public void run() {
+            long id = Thread.currentThread().getId();
+            try {
+                bytes = -THREADS.getThreadAllocatedBytes(id);
+                here.incrementAndGet();
+                await(open, 1);
+                cpu = -THREADS.getCurrentThreadCpuTime();
+                start = System.nanoTime();
+                body.run(n);
+                end = System.nanoTime();
+                cpu += THREADS.getCurrentThreadCpuTime();
+                bytes += THREADS.getThreadAllocatedBytes(id);
+            } catch (Throwable e) {
+                thrown = e;
+            }
+        }
+    }
+
+    static void await(AtomicInteger counter, int n) {
+        while (counter.get() < n) {
+            Thread.onSpinWait();
+        }
     }
 
     private static volatile long sink;

@@ -4,6 +4,7 @@ use scruple_core::harmless_text::plain;
 use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind, Loose, Reply};
 use scruple_core::subject::Parameter;
 use scruple_measure::bench::BenchError;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Creates the error for a wrong answer to a request.
@@ -77,7 +78,10 @@ fn impossible(reply: &BatchReply, elapsed: Duration) -> Option<String> {
     let most = most_within(elapsed).as_nanos() as f64;
     // Several threads may use several processors. Clocks of processor time may have a resolution of several
     // milliseconds.
-    let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    // This takes two dozen system calls, and would otherwise be asked after every batch.
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    let available = || std::thread::available_parallelism().map_or(1, usize::from);
+    let processors = *PROCESSORS.get_or_init(available) as f64;
     let ticks = Duration::from_millis(20).as_nanos() as f64;
     let (wall, cpu) = (reply.reading("time.wall")?, reply.reading("time.cpu"));
     if wall > most {

@@ -2,7 +2,7 @@
 
 use super::answers::{fault_in, unexpected, wrong};
 use super::{Stop, Suite, reason, survives};
-use scruple_core::protocol::{Batch, BatchReply, Hello, LoopKind, Reply, Request};
+use scruple_core::protocol::{Batch, BatchReply, LoopKind, Reply, Request};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::time::{Duration, Instant};
 
@@ -31,40 +31,42 @@ const ATTEMPTS: u32 = 16;
 /// batches must be long compared with the start of a thread.
 const QUEUE_TARGET: f64 = 2_000_000.0;
 
-/// The shortest warm-up of a case in a process. Just-in-time compilers need the longer one, until they have seen the
-/// code often enough. On a busy machine, only time in which the program had a core counts.
-const WARM_UP: Duration = Duration::from_millis(2);
-const COMPILED_WARM_UP: Duration = Duration::from_millis(40);
-
-/// The largest share of the budget that the warm-up of a case takes if the program has a just-in-time compiler and the
-/// machine is busy. A share that is divided among the cases is too short: on a busy machine code is not compiled by then.
-const COMPILED_SHARE: u32 = 10;
-
-/// The largest multiple of the shortest warm-up that a case gets while it keeps becoming faster.
-const PATIENCE: u32 = 8;
-
-/// The share of the shortest warm-up that suffices as running time, because the program waits for requests between
-/// batches.
-const ENOUGH: f64 = 0.75;
-
-/// The other threads of a program count as idle if they ran, or waited for a core, for at most this share of the time.
-/// A compiler among them has then finished its work.
-const AT_REST: f64 = 0.1;
-
-/// The time of a batch has decreased if it is below this share of its earlier value.
-const FASTER: f64 = 0.98;
-
 impl Suite {
-    /// Warms a case up in a fresh process. The first process also determines the iterations of case and tare, after the
-    /// check of the case has passed. Returns false if the case failed. Replaces a program that has ended by a new one.
+    /// Gets a case ready in a fresh process. The first process also determines the iterations of case and tare, after
+    /// the check of the case has passed. Returns false if the case failed. Replaces a program that has ended by a new
+    /// one. Cases that are warmed up in turn are not warm yet.
     pub(crate) fn settle(
         &mut self,
         index: usize,
         program: &mut BenchProgram,
         first: bool,
     ) -> Result<bool, Stop> {
-        let result = if first { self.calibrate(index, program) } else { self.warm_up(index, program) };
+        let mut result = if first { self.begin(index, program) } else { Ok(()) };
+        if !self.warms_in_turn(index) {
+            result = result.and_then(|()| self.warm_up(index, program));
+            if first {
+                result = result.and_then(|()| self.calibrate(index, program));
+            }
+        }
         self.tolerate(index, program, result)
+    }
+
+    /// Warms up the cases that are warmed up in turn, and does for these what [`Suite::settle`] leaves.
+    pub(super) fn settle_in_turn(
+        &mut self,
+        place: usize,
+        program: &mut BenchProgram,
+        first: bool,
+    ) -> Result<(), Stop> {
+        self.warm_up_in_turn(place, program)?;
+        for index in (0..self.weighed.len()).filter(|_| first) {
+            let weighed = &self.weighed[index];
+            if weighed.place == place && !weighed.failed && self.warms_in_turn(index) {
+                let result = self.calibrate(index, program);
+                self.tolerate(index, program, result)?;
+            }
+        }
+        Ok(())
     }
 
     /// Records the failure of a case. The other cases continue, in a new process if this one has ended.
@@ -85,24 +87,35 @@ impl Suite {
         Ok(false)
     }
 
-    fn calibrate(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
+    /// Runs the check of a case, and determines about how many iterations make a batch of cold code.
+    fn begin(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
         self.check(index, program)?;
         let first = self.find_iterations(index, program, LoopKind::Case, 1)?;
         self.weighed[index].iterations = first;
         // The warm-up must run enough iterations of the tare, so that it is warm when its number is determined.
         self.weighed[index].tare_iterations = self.find_iterations(index, program, LoopKind::Tare, first)?;
-        self.warm_up(index, program)?;
+        Ok(())
+    }
+
+    /// Determines the iterations of case and tare once both are warm.
+    fn calibrate(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
+        let first = self.weighed[index].iterations;
         let iterations = self.find_iterations(index, program, LoopKind::Case, first)?;
         self.weighed[index].iterations = iterations;
         // The iterations of the case are a good start, since the tare is rarely slower than its case.
         let first = self.weighed[index].tare_iterations.max(iterations);
         self.weighed[index].tare_iterations = self.find_iterations(index, program, LoopKind::Tare, first)?;
-        let began = Instant::now();
-        let batch = self.batch(index, program, LoopKind::Case, iterations)?;
-        let mut time = Duration::from_nanos(length(&batch).unwrap_or(0.0) as u64);
-        if self.weighed[index].case.per_iteration_input {
-            self.batch(index, program, LoopKind::Tare, self.weighed[index].tare_iterations)?;
-            time = began.elapsed();
+        // The shorter of two batches counts, since one may have been interrupted.
+        let mut time = Duration::MAX;
+        for _ in 0..2 {
+            let began = Instant::now();
+            let batch = self.batch(index, program, LoopKind::Case, iterations)?;
+            let mut taken = Duration::from_nanos(length(&batch).unwrap_or(0.0) as u64);
+            if self.weighed[index].case.per_iteration_input {
+                self.batch(index, program, LoopKind::Tare, self.weighed[index].tare_iterations)?;
+                taken = began.elapsed();
+            }
+            time = time.min(taken);
         }
         self.weighed[index].batch_time = time;
         Ok(())
@@ -205,47 +218,6 @@ impl Suite {
         (self.effort.budget / 2 / (self.weighed.len() as f64 * VISITS) as u32).max(WHOLE)
     }
 
-    fn warm_up(&self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
-        let weighed = &self.weighed[index];
-        let cases = self.weighed.len().max(1) as f64;
-        let compiled = self.sides[weighed.side].hello.as_ref().is_some_and(compiles_at_run_time);
-        // Very many cases are warmed up by one or two batches each.
-        let (time, round, most) = match compiled {
-            true => {
-                let time = COMPILED_WARM_UP.min((self.effort.budget / 20).div_f64(cases));
-                (time, time / 2, self.effort.budget / COMPILED_SHARE)
-            }
-            false => {
-                let time = WARM_UP.min((self.effort.budget / 50).div_f64(cases));
-                (time, time, PATIENCE * time)
-            }
-        };
-        let began = Instant::now();
-        // `had` is the time that the busiest thread ran, and `all` the time that all threads ran.
-        let (mut times, mut had, mut all) = (Vec::new(), Duration::ZERO, Duration::ZERO);
-        loop {
-            let (started, before) = (Instant::now(), program.threads().filter(|_| compiled));
-            loop {
-                let batch = self.batch(index, program, LoopKind::Case, weighed.iterations)?;
-                self.batch(index, program, LoopKind::Tare, weighed.tare_iterations)?;
-                times.push(length(&batch).unwrap_or(0.0));
-                if started.elapsed() >= round {
-                    break;
-                }
-            }
-            let elapsed = started.elapsed();
-            let since = before.and_then(|before| Some(program.threads()?.since(&before)));
-            had += since.map_or(elapsed, |since| Duration::from_nanos(since.busiest_ran));
-            all += since.map_or(elapsed, |since| Duration::from_nanos(since.ran));
-            let at_rest =
-                since.is_none_or(|since| since.others as f64 <= AT_REST * elapsed.as_nanos() as f64);
-            let enough = had >= time.mul_f64(ENOUGH) && at_rest && steady(&times);
-            if enough || all >= PATIENCE * time || began.elapsed() >= most.max(time) {
-                return Ok(());
-            }
-        }
-    }
-
     /// Runs a single batch.
     pub(crate) fn batch(
         &self,
@@ -297,17 +269,4 @@ pub(crate) fn length(reply: &BatchReply) -> Option<f64> {
             reply.reading("time.cpu").map(|cpu| cpu / threads as f64).filter(|time| *time > 0.0).or(wall)
         }
     }
-}
-
-/// Whether functions become faster while the program runs, because it has a just-in-time compiler.
-fn compiles_at_run_time(hello: &Hello) -> bool {
-    matches!(hello.language.as_str(), "java" | "javascript" | "js") || hello.runtime.starts_with("pypy")
-}
-
-/// Whether the times have stopped decreasing: the second half has none that is notably below the best of the first
-/// half.
-fn steady(times: &[f64]) -> bool {
-    let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
-    let (first, second) = times.split_at(times.len() / 2);
-    !first.is_empty() && least(second) >= FASTER * least(first)
 }

@@ -12,6 +12,7 @@ pub mod readings;
 pub mod same_iterations;
 pub mod single_process;
 pub mod timing;
+mod warm_up;
 
 pub use same_iterations::Alike;
 pub use single_process::OfCase;

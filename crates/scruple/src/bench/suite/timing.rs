@@ -134,6 +134,9 @@ impl Suite {
                 self.settle(index, &mut programs[self.weighed[index].place], !self.calibrated)?;
             }
         }
+        for (place, program) in programs.iter_mut().enumerate() {
+            self.settle_in_turn(place, program, !self.calibrated)?;
+        }
         if !self.calibrated {
             if self.declared.beyond > 0 {
                 self.leave_out_from(self.weighed.len());

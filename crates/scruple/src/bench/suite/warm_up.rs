@@ -1,0 +1,135 @@
+//! Runs cases in a fresh process before they are timed. Code of a just-in-time compiler becomes faster meanwhile.
+
+use super::calibrate::length;
+use super::{Stop, Suite, timing};
+use scruple_core::protocol::{Hello, LoopKind};
+use scruple_measure::bench::{BenchError, BenchProgram};
+use std::time::{Duration, Instant};
+
+/// The shortest warm-up of a case in a process. Just-in-time compilers need the longer one, until they have seen the
+/// code often enough. On a busy machine, only time in which the program had a core counts.
+const WARM_UP: Duration = Duration::from_millis(2);
+const COMPILED_WARM_UP: Duration = Duration::from_millis(10);
+
+/// The largest share of the budget that the warm-up of a case takes if the program has a just-in-time compiler and the
+/// machine is busy. A share that is divided among the cases is too short: on a busy machine code is not compiled by then.
+const COMPILED_SHARE: u32 = 10;
+
+/// The largest multiple of the shortest warm-up that a case gets while it keeps becoming faster.
+const PATIENCE: u32 = 8;
+const COMPILED_PATIENCE: u32 = 32;
+
+/// The share of the shortest warm-up that suffices as running time, because the program waits for requests between
+/// batches.
+const ENOUGH: f64 = 0.75;
+
+/// The other threads of a program count as idle if they ran, or waited for a core, for at most this share of the time.
+/// A compiler among them has then finished its work.
+const AT_REST: f64 = 0.1;
+
+/// The time of a batch has decreased if it is below this share of its earlier value.
+const FASTER: f64 = 0.98;
+
+/// The warm-up of one case so far.
+#[derive(Default)]
+struct Warmth {
+    /// The times of the batches, in nanoseconds.
+    times: Vec<f64>,
+    /// How long the case was run, how long the busiest thread ran meanwhile, and how long all threads ran.
+    elapsed: Duration,
+    had: Duration,
+    all: Duration,
+}
+
+impl Suite {
+    /// Whether the cases of this program are warmed up in turn, since its compiler works on all of them at once. Very
+    /// many cases are warmed up by one or two batches each.
+    pub(super) fn warms_in_turn(&self, index: usize) -> bool {
+        self.weighed.len() <= timing::MANY && self.compiles(index)
+    }
+
+    fn compiles(&self, index: usize) -> bool {
+        self.sides[self.weighed[index].side].hello.as_ref().is_some_and(compiles_at_run_time)
+    }
+
+    /// Warms up one case.
+    pub(super) fn warm_up(&self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
+        let mut warmth = Warmth::default();
+        while !self.warm_up_round(index, program, &mut warmth)? {}
+        Ok(())
+    }
+
+    /// Warms up the cases of one program round by round: while its compiler works on one case, the next one runs.
+    pub(super) fn warm_up_in_turn(&mut self, place: usize, program: &mut BenchProgram) -> Result<(), Stop> {
+        let here = |index: &usize| self.weighed[*index].place == place && self.warms_in_turn(*index);
+        let cases: Vec<usize> = (0..self.weighed.len()).filter(here).collect();
+        let mut cold: Vec<(usize, Warmth)> = cases.iter().map(|index| (*index, Warmth::default())).collect();
+        while !cold.is_empty() {
+            for (index, mut warmth) in std::mem::take(&mut cold) {
+                self.stop_if_interrupted()?;
+                if self.weighed[index].failed {
+                    continue;
+                }
+                let result = self.warm_up_round(index, program, &mut warmth);
+                let warm = *result.as_ref().unwrap_or(&true);
+                self.tolerate(index, program, result)?;
+                if !warm {
+                    cold.push((index, warmth));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs batches for a part of the shortest warm-up, and returns whether the case is warm.
+    fn warm_up_round(
+        &self,
+        index: usize,
+        program: &mut BenchProgram,
+        warmth: &mut Warmth,
+    ) -> Result<bool, BenchError> {
+        let weighed = &self.weighed[index];
+        let cases = self.weighed.len().max(1) as f64;
+        let compiled = self.compiles(index);
+        let (time, round, most, patience) = match compiled {
+            true => {
+                let time = COMPILED_WARM_UP.min((self.effort.budget / 20).div_f64(cases));
+                (time, time / 2, self.effort.budget / COMPILED_SHARE, COMPILED_PATIENCE)
+            }
+            false => {
+                let time = WARM_UP.min((self.effort.budget / 50).div_f64(cases));
+                (time, time, PATIENCE * time, PATIENCE)
+            }
+        };
+        let (started, before) = (Instant::now(), program.threads().filter(|_| compiled));
+        loop {
+            let batch = self.batch(index, program, LoopKind::Case, weighed.iterations)?;
+            self.batch(index, program, LoopKind::Tare, weighed.tare_iterations)?;
+            warmth.times.push(length(&batch).unwrap_or(0.0));
+            if started.elapsed() >= round {
+                break;
+            }
+        }
+        let elapsed = started.elapsed();
+        let since = before.and_then(|before| Some(program.threads()?.since(&before)));
+        warmth.elapsed += elapsed;
+        warmth.had += since.map_or(elapsed, |since| Duration::from_nanos(since.busiest_ran));
+        warmth.all += since.map_or(elapsed, |since| Duration::from_nanos(since.ran));
+        let at_rest = since.is_none_or(|since| since.others as f64 <= AT_REST * elapsed.as_nanos() as f64);
+        let enough = warmth.had >= time.mul_f64(ENOUGH) && at_rest && steady(&warmth.times);
+        Ok(enough || warmth.all >= patience * time || warmth.elapsed >= most.max(time))
+    }
+}
+
+/// Whether functions become faster while the program runs, because it has a just-in-time compiler.
+fn compiles_at_run_time(hello: &Hello) -> bool {
+    matches!(hello.language.as_str(), "java" | "javascript" | "js") || hello.runtime.starts_with("pypy")
+}
+
+/// Whether the times have stopped decreasing: the second half has none that is notably below the best of the first
+/// half.
+fn steady(times: &[f64]) -> bool {
+    let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
+    let (first, second) = times.split_at(times.len() / 2);
+    !first.is_empty() && least(second) >= FASTER * least(first)
+}
