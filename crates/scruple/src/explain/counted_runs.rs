@@ -1,6 +1,7 @@
 //! Runs both sides under the call tree, and a few times without it.
 
 use super::script;
+use super::variation::{self, repeats};
 use crate::fault::Fault;
 use crate::inspect::calls::tree_of;
 use crate::inspect::launch::{ended, failure};
@@ -88,8 +89,8 @@ pub fn gather(
     };
     let mut sides = [Vec::new(), Vec::new()];
     let mut totals_repeat = false;
-    let mut wanted = 2;
-    while sides[0].len() < wanted {
+    let most = effort.runs as usize;
+    loop {
         let began = Instant::now();
         let counted =
             both.count(false, |which, counts| (counts.total(), Side::with_sources(counts, sources[which])))?;
@@ -97,17 +98,21 @@ pub fn gather(
         for (runs, (_, run)) in sides.iter_mut().zip(counted) {
             runs.push(run);
         }
-        if effort.once && sides[0].len() == 1 {
+        let runs = sides[0].len();
+        if effort.once && runs == 1 {
             totals_repeat = both.count(true, |_, counts| counts.total())? == totals;
-            wanted = if totals_repeat { 1 } else { effort.runs as usize };
-            foretell_more(wanted - 1, began.elapsed());
-        } else if wanted < effort.runs as usize && sides.iter().any(|runs| !repeats(runs)) {
-            wanted = effort.runs as usize;
-            foretell_more(wanted - sides[0].len(), began.elapsed());
+        }
+        if totals_repeat || variation::are_enough(&sides, most) {
+            break;
+        }
+        match runs {
+            1 if effort.once => foretell_more(1, most - 1, began.elapsed()),
+            2 => foretell_more(most - 2, most - 2, began.elapsed()),
+            _ => {}
         }
     }
     let first_runs = [&sides[0][0], &sides[1][0]];
-    let script = match script::gather(&mut both, first_runs, work, effort)? {
+    let script = match script::gather(&mut both, first_runs, totals_repeat, work, effort)? {
         Some(Ok(script)) => Some(Box::new(script)),
         Some(Err(why)) => {
             remarks.push(why);
@@ -184,15 +189,18 @@ fn foretell(longest: Duration) {
     ));
 }
 
-/// Says that so many more runs are needed because counts vary, if they take long. `each` is the time of the run before.
-fn foretell_more(runs: usize, each: Duration) {
-    let rest = each * runs as u32;
-    if rest > SILENT {
-        Progress::new().say(&format!(
-            "the counts vary from run to run, so {runs} more runs of each follow: about {}",
-            quantity(rest.as_secs_f64() * 1e9, &Unit::Nanoseconds)
-        ));
+/// Says how many more runs are needed because counts vary, if they take long. `each` is the time of the run before.
+fn foretell_more(least: usize, most: usize, each: Duration) {
+    if each * most as u32 <= SILENT {
+        return;
     }
+    let time = |runs: usize| quantity(each.as_secs_f64() * runs as f64 * 1e9, &Unit::Nanoseconds);
+    let (runs, time) = match least == most {
+        true => (most.to_string(), time(most)),
+        false => (format!("{least} to {most}"), format!("{} to {}", time(least), time(most))),
+    };
+    Progress::new()
+        .say(&format!("the counts vary from run to run; more runs of each follow: {runs}, about {time}"));
 }
 
 /// Runs one program until it is known whether its counts repeat. If they do not, runs it as often as the effort says.
@@ -234,23 +242,4 @@ fn profiles(commands: &mut Commands, job: &Job, trees: &mut Trees, strict: bool)
     let aim = format!("where ‘{}’ spends its instructions", job.name);
     let hint = strict.then_some(" under the call tree; -i explains it regardless");
     tree_of(commands, job, trees, &aim, hint)
-}
-
-/// Whether all runs gave the same counts for every function.
-pub fn repeats(runs: &[Side]) -> bool {
-    let sums = |side: &Side| {
-        let mut sums = std::collections::BTreeMap::new();
-        for context in &side.tree.contexts {
-            let function = &side.tree.functions[context.function];
-            let sum: &mut (u64, u64, u64) =
-                sums.entry((function.module.clone(), function.name.clone())).or_default();
-            sum.0 += context.cost.instructions;
-            sum.1 += context.calls + context.recursive;
-            sum.2 += context.cost.bytes;
-        }
-        sums
-    };
-    let Some((first, rest)) = runs.split_first() else { return true };
-    let first = sums(first);
-    rest.iter().all(|run| sums(run) == first)
 }

@@ -2,11 +2,12 @@
 
 use super::causes::OtherCauses;
 use super::code_view::{CodeView, Sources};
-use super::counted_runs::{Gathered, repeats};
+use super::counted_runs::Gathered;
 use super::hunks::Hunk;
 use super::interpreters;
 use super::pairing::Pairings;
 use super::same_source;
+use super::variation::repeats;
 use crate::profile::read::Kind;
 use scruple_core::explain::{Count, Explanation, FunctionDifference, PartKind};
 use scruple_core::stats::paired::{self, Effect};

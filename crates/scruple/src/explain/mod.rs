@@ -16,4 +16,5 @@ mod same_source;
 mod script;
 pub mod sides;
 pub mod stored;
+mod variation;
 pub mod verb;

@@ -1,7 +1,7 @@
 //! Counts what programs execute by functions of their own, where the interpreter of both sides can count that.
 
-use super::counted_runs::{Both, Effort, Gathered, repeats};
-use super::interpreters;
+use super::counted_runs::{Both, Effort, Gathered};
+use super::{interpreters, variation};
 use crate::fault::Fault;
 use crate::inspect::launch::{ended, failure};
 use crate::profile::read::Kind;
@@ -14,10 +14,12 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// Counts both sides by functions of their language. Returns `None` if they are not both programs in one language that can be
-/// counted, or a sentence that says why nothing was counted.
+/// counted, or a sentence that says why nothing was counted. `repeats` says that all instructions of the interpreter were
+/// the same in two runs, so that one run tells the counts of the script.
 pub fn gather(
     both: &mut Both<'_>,
     under_call_tree: [&Side; 2],
+    repeats: bool,
     work: &Path,
     effort: &Effort,
 ) -> Result<Option<Result<Gathered, String>>, Fault> {
@@ -25,8 +27,8 @@ pub fn gather(
     let Some(language) = first.filter(|_| first == second) else { return Ok(None) };
     let mut remarks = BTreeSet::new();
     let mut sides = [Vec::new(), Vec::new()];
-    let mut wanted = 2;
-    while sides[1].len() < wanted {
+    let most = effort.runs as usize;
+    while sides[0].is_empty() || !(repeats || variation::are_enough(&sides, most)) {
         let run = both.run(|_, commands, job, _| counted(language, job, commands, work, effort.strict))?;
         for (which, counts) in run.into_iter().enumerate() {
             let job = both.jobs[which];
@@ -56,9 +58,6 @@ pub fn gather(
                 ));
             }
             sides[which].push(counts.side);
-        }
-        if sides.iter().any(|runs| !repeats(runs)) {
-            wanted = effort.runs as usize;
         }
     }
     if !language.has_contexts() {

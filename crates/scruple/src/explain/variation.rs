@@ -1,0 +1,68 @@
+//! How counts vary among runs of one program, and when there are enough runs.
+
+use scruple_measure::calltree::Side;
+use std::collections::BTreeMap;
+
+/// How many times as large as the variation a difference must be if two runs of each program are enough. A row counts
+/// from three times its variation on, so such a difference is far from that limit.
+const FAR: u64 = 100;
+
+/// What the runs of one program counted in one function.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Counts {
+    instructions: u64,
+    calls: u64,
+    bytes: u64,
+}
+
+/// Whether all runs gave the same counts for every function.
+pub fn repeats(runs: &[Side]) -> bool {
+    let Some((first, rest)) = runs.split_first() else { return true };
+    let first = by_function(first);
+    rest.iter().all(|run| by_function(run) == first)
+}
+
+/// Whether there are enough runs of both programs: the most that are wanted, or two if their counts repeat or vary by
+/// less than a hundredth of the difference between the programs.
+pub fn are_enough(sides: &[Vec<Side>; 2], most: usize) -> bool {
+    let runs = sides[0].len().min(sides[1].len());
+    if runs >= most || runs < 2 {
+        return runs >= most;
+    }
+    let counts = sides.each_ref().map(|runs| runs.iter().map(by_function).collect::<Vec<_>>());
+    is_minor(&counts, |counts| counts.instructions) && is_minor(&counts, |counts| counts.bytes)
+}
+
+type Run = BTreeMap<(String, String), Counts>;
+
+fn by_function(side: &Side) -> Run {
+    let mut sums = Run::new();
+    for context in &side.tree.contexts {
+        let function = &side.tree.functions[context.function];
+        let sum = sums.entry((function.module.clone(), function.name.clone())).or_default();
+        sum.instructions += context.cost.instructions;
+        sum.calls += context.calls + context.recursive;
+        sum.bytes += context.cost.bytes;
+    }
+    sums
+}
+
+/// Whether one of the counts varies by nothing, or by much less than the programs differ.
+fn is_minor(sides: &[Vec<Run>; 2], count: impl Fn(&Counts) -> u64) -> bool {
+    let total = |run: &Run| run.values().map(&count).sum::<u64>();
+    let means = sides.each_ref().map(|runs| runs.iter().map(total).sum::<u64>() / runs.len() as u64);
+    let variation: u64 = sides.iter().map(|runs| variation(runs, &count)).sum();
+    variation.saturating_mul(FAR) <= means[0].abs_diff(means[1])
+}
+
+/// By how much a count of the runs of one program varies: the sum of the functions' ranges.
+fn variation(runs: &[Run], count: impl Fn(&Counts) -> u64) -> u64 {
+    let mut ranges: BTreeMap<&(String, String), (u64, u64, usize)> = BTreeMap::new();
+    for (function, counts) in runs.iter().flatten() {
+        let value = count(counts);
+        let (least, most, seen) = ranges.entry(function).or_insert((value, value, 0));
+        (*least, *most, *seen) = ((*least).min(value), (*most).max(value), *seen + 1);
+    }
+    let range = |(least, most, seen): &(u64, u64, usize)| most - if *seen < runs.len() { 0 } else { *least };
+    ranges.values().map(range).sum()
+}
