@@ -45,6 +45,27 @@ fn a_case_that_throws_has_failed_with_its_message() {
 }
 
 #[test]
+fn cases_of_a_compiler_are_warm_when_they_are_timed_and_fail_alone() {
+    let cold = r#"{"name":"cold","cost":5,"cold":12}"#;
+    let tired = r#"{"name":"tired","cost":5,"does":"tire"}"#;
+    let words = ["--language", "java", cold, tired, r#"{"name":"last","cost":10,"cold":12}"#];
+    let answer = bench(&Place::new(), &["--no-store", "--time-only"], &words);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 4
+    --- stdout
+    3 cases · 3 fresh processes · seed 7 · 1 failed
+
+                  net      ±       raw     tare
+      cold    5.00 ns  0.4 %   7.00 ns  2.00 ns
+      tired  failed: ValueError: it threw
+      last   10.0  ns  0.2 %  12.0  ns  2.00 ns
+
+    --- stderr
+    error: ‘tired’ failed; the other cases were measured
+    ");
+}
+
+#[test]
 fn a_case_whose_check_is_not_content_has_failed_with_its_reason() {
     let wrong = r#"{"name":"wrong","cost":5,"checked":true,"does":"wrong"}"#;
     assert_snapshot!(bench(&Place::new(), &["--no-store"], &[GOOD, wrong]).exchange(), @r"

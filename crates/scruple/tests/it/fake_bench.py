@@ -3,13 +3,16 @@
 Each argument is a case in JSON: what the protocol says of cases, and besides, `cost` and `tare` (ns for an iteration),
 `bytes` (allocated in an iteration), `step` (bytes are counted in steps of so many), `tare_bytes` (allocated in a batch of
 the tare), `stall` (ns that the first batch of 1000 iterations or more takes longer, of the case and of the tare),
-`making` (ms for each input), `jumps` (times differ from process to process),
+`making` (ms for each input), `cold` (so many batches in a process in which an iteration takes ten times as long),
+`jumps` (times differ from process to process),
 `once` (bytes allocated by the first iteration in a process), `drawn` (a file of lines, to which each process adds one: every
 other process allocates 8 bytes more in an iteration), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
-answers to hello with that version, `--chatter` prints to stdout all the time, `--many N` declares N cases more, `--endless yes` goes on to name cases, and
+answers to hello with that version, `--language WORD` with that language, `--chatter` prints to stdout all the time,
+`--many N` declares N cases more, `--endless yes` goes on to name cases, and
 `--log FILE` writes down which cases each process was asked for.
 """
 
+import collections
 import itertools
 import json
 import os
@@ -25,7 +28,7 @@ LOUD = ("throw", "hang", "spin", "die", "exit", "half", "garble")
 
 
 def declare(words):
-    options, cases = {"version": 1, "chatter": False, "many": 0, "log": None}, []
+    options, cases = {"version": 1, "language": "none", "chatter": False, "many": 0, "log": None}, []
     words = iter(words)
     for word in words:
         if word == "--chatter":
@@ -80,6 +83,7 @@ def misbehave(what, out, index):
 
 
 evaluated, stalled = set(), set()
+batches_of = collections.Counter()
 draws = {}
 
 
@@ -101,6 +105,9 @@ def batch(cases, word):
         # The padding is another in each process, and the same for a seed.
         share = len(os.environ.get("SCRUPLE_PADDING", "")) / 4096
         one *= 1 + 400 * share**4 if kind == "c" else 1 + 10 * (1 - share)
+    batches_of[index, kind] += 1
+    if kind == "c" and batches_of[index, kind] <= case.get("cold", 0):
+        one *= 10
     wall = round(one * count) + BATCH
     if "stall" in case and count >= 1000 and (index, kind) not in stalled:
         stalled.add((index, kind))
@@ -133,10 +140,10 @@ def answer(line, options, cases, out, asked):
             else {"key": "alloc.bytes", "unit": "bytes", "quality": "near", "granularity": cases[0]["step"]},
             {"key": "zoo.visits", "unit": "count", "quality": "exact"},
         ]
-        hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": "none", "counters": counters}
+        hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "stall", "jumps", "once", "drawn", "marked")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "stall", "jumps", "once", "drawn", "marked", "cold")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)
@@ -155,6 +162,8 @@ def answer(line, options, cases, out, asked):
                 words = words[:1]
             elif does in LOUD and ":c:" in word:
                 return [misbehave(cases[index]["does"], out, index)]
+            elif does == "tire" and batches_of[str(index), "c"] == 20:
+                return [misbehave("throw", out, index)]
         began = time.monotonic_ns()
         block = [batch(cases, word) for word in words[1:]]
         # The host looks at its own clock, too.
