@@ -5,6 +5,7 @@
 """
 
 import argparse
+import os
 import pathlib
 import subprocess
 import sys
@@ -13,12 +14,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def command_of(folder, scruple, quick):
-    """The command line of one benchmark: a Python script with options, or a shell script without."""
+    """The command line of one benchmark: a Python script with options, or a program without."""
     if (folder / "run.py").exists():
         words = [sys.executable, str(folder / "run.py"), "--scruple", str(scruple)]
         return words + ["--quick"] if quick else words
     if (folder / "run").exists():
-        return ["sh", str(folder / "run")]
+        return [str(folder / "run")]
     return []
 
 
@@ -37,7 +38,7 @@ def main():
         if not words:
             continue
         print(f"\n== {folder.name}", flush=True)
-        if subprocess.run(words).returncode != 0:
+        if subprocess.run(words, env={**os.environ, "SCRUPLE": str(scruple)}).returncode != 0:
             failed.append(folder.name)
     if failed:
         print(f"\nfailed: {', '.join(failed)}", file=sys.stderr)
