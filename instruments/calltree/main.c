@@ -9,6 +9,8 @@ static Int fixed_random, fold_recursion = 1;
 static Long context_limit = 4000000;
 static UInt part_before_exec;
 
+#define FAULTS_ARE_HANDLED VexRegUpdUnwindregsAtMemAccess
+
 /* The linker replaces the core's readers of line and unwinding tables by these functions, because the core's take
  * most of the start of a large program. The program that reads the profile reads these tables itself. */
 void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void);
@@ -60,11 +62,26 @@ static void before_call(ThreadId thread, UInt number, UWord *arguments, UInt giv
     if (executes(number)) part_before_exec = profile_write("exec", 0);
 }
 
+/* The core's own, which it calls after munmap, too. */
+void VG_(discard_translations)(Addr start, ULong range, const HChar *who);
+
+/* Code that is faster, because after a fault it leaves a wrong instruction pointer, is replaced as soon as the program
+ * wants to handle faults: Go makes panics of them. */
+static void expect_faults(Int signal, const UWord *action) {
+    Bool is_fault = signal == VKI_SIGSEGV || signal == VKI_SIGBUS || signal == VKI_SIGFPE || signal == VKI_SIGILL ||
+                    signal == VKI_SIGTRAP;
+    if (!is_fault || !action || action[0] <= 1 || VG_(clo_px_file_backed) == FAULTS_ARE_HANDLED) return;
+    VG_(clo_px_file_backed) = FAULTS_ARE_HANDLED;
+    VG_(discard_translations)(0, ~0ull, "calltree");
+}
+
 static void after_call(ThreadId thread, UInt number, UWord *arguments, UInt given, SysRes result) {
     if (executes(number)) {
         profile_withdraw(part_before_exec);
         part_before_exec = 0;
     }
+    if (number == __NR_rt_sigaction && !sr_isError(result))
+        expect_faults((Int)arguments[0], (const UWord *)arguments[1]);
     if (fixed_random && number == __NR_getrandom && !sr_isError(result))
         for (UWord i = 0; i < sr_Res(result); i++) ((UChar *)arguments[0])[i] = next_random();
 }
@@ -112,7 +129,7 @@ static void start(void) {
     VG_(details_description)("instructions, calls and allocations by calling context");
     VG_(details_copyright_author)("GPL-2.0-or-later");
     VG_(details_bug_reports_to)("Scruple");
-    VG_(clo_vex_control).iropt_register_updates_default = VG_(clo_px_file_backed) = VexRegUpdSpAtMemAccess;
+    VG_(clo_px_file_backed) = VexRegUpdSpAtMemAccess;
     VG_(basic_tool_funcs)(options_are_known, translate, ended);
     VG_(needs_command_line_options)(option, usage, no_debugging);
     VG_(needs_client_requests)(on_request);

@@ -92,6 +92,15 @@ fn signal_handlers_have_a_tree_of_their_own_and_disturb_none() {
 }
 
 #[test]
+fn handlers_of_faults_see_the_instruction_that_failed() {
+    let Some(workshop) = Workshop::new() else { return };
+    // The tree is only there if the program ended well.
+    let tree = workshop.tree(&workshop.compile("faults.c", &[]), &[]);
+    assert_eq!(paths(&tree, "skips"), [one("(signal) handle skips", 50)]);
+    assert_eq!(of(&tree, "load").calls, 100);
+}
+
+#[test]
 fn threads_that_start_alike_share_a_tree() {
     let Some(workshop) = Workshop::new() else { return };
     let tree = workshop.tree(&workshop.compile("threads.c", &["-pthread"]), &[]);
