@@ -51,11 +51,8 @@ pub fn gather(
                     lost(language)
                 ));
             }
-            if counts.replaced > 0 {
-                remarks.insert(format!(
-                    "‘{}’ sets a trace function of its own, from which on the functions of the script are not counted",
-                    job.name
-                ));
+            if counts.partial > 0 {
+                remarks.insert(format!("‘{}’ {}", job.name, in_part(language)));
             }
             sides[which].push(counts.side);
         }
@@ -82,6 +79,16 @@ fn lost(language: Language) -> &'static str {
         Language::Guile => "killed, replaced by exec, or left by primitive-exit",
         Language::Python | Language::JavaScript => {
             "killed, or left by os._exit, as those of multiprocessing are"
+        }
+    }
+}
+
+/// Why a program was counted in part only.
+fn in_part(language: Language) -> &'static str {
+    match language {
+        Language::Guile => "has several threads, of which only the main one is counted",
+        Language::Python | Language::JavaScript | Language::Ruby => {
+            "sets a trace function of its own, from which on the functions of the script are not counted"
         }
     }
 }

@@ -209,4 +209,15 @@ fn what_a_program_in_guile_executes_more_is_put_down_to_its_own_procedure() {
     assert_eq!(at(&more, "/rows/0/parts/0/calls"), &serde_json::json!([600, 1800]));
     let renamed = with("name");
     assert_eq!(at(&renamed, "/difference"), 0.0, "{renamed:#}");
+    std::fs::create_dir(place.file("threads")).expect("a folder");
+    let text =
+        "(use-modules (ice-9 threads))\n(exit (= (join-thread (call-with-new-thread (lambda () 7))) 7))\n";
+    place.write("threads/app.scm", text);
+    let words = ["same", "threads"].map(|folder| format!("{guile} --no-auto-compile {folder}/app.scm"));
+    let answer = explain(&place, &["--runs", "2", &words[0], &words[1]]);
+    assert!(
+        answer.stdout.contains("several threads, of which only the main one is counted"),
+        "{}",
+        answer.exchange()
+    );
 }

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The first line of a file of counts, up to the word that says whether the program replaced the counter.
+/// The first line of a file of counts, up to the word that says whether only a part was counted.
 const HEAD: &str = "scruple-calls 1 ";
 
 /// The module of the program itself, whatever its file is called.
@@ -28,7 +28,7 @@ pub(super) fn read(language: Language, folder: &Path) -> Result<ScriptCounts, St
     files.sort();
     let mut builder = Builder::new(language);
     for file in files {
-        counts.replaced += usize::from(builder.add(&text_of(&file)?)?);
+        counts.partial += usize::from(builder.add(&text_of(&file)?)?);
         counts.processes += 1;
     }
     counts.side = builder.side;
@@ -45,11 +45,11 @@ impl Builder {
         Builder { side: empty_side(language), known: HashMap::new() }
     }
 
-    /// Adds a process; says whether the program replaced the counter.
+    /// Adds a process; says whether only a part of it was counted.
     fn add(&mut self, text: &str) -> Result<bool, String> {
         let damaged = |number: usize| format!("line {} of a process’s counts is damaged", number + 1);
         let mut lines = text.lines().enumerate();
-        let replaced = lines.next().and_then(|(_, line)| line.strip_prefix(HEAD)).ok_or(damaged(0))? != "0";
+        let partial = lines.next().and_then(|(_, line)| line.strip_prefix(HEAD)).ok_or(damaged(0))? != "0";
         let begin = self.side.tree.contexts.len();
         let mut functions = Vec::new();
         let mut ended = false;
@@ -85,7 +85,7 @@ impl Builder {
                 _ => return Err(damaged(number)),
             }
         }
-        if ended { Ok(replaced) } else { Err("a process’s counts are cut off".to_owned()) }
+        if ended { Ok(partial) } else { Err("a process’s counts are cut off".to_owned()) }
     }
 
     fn function(&mut self, module: &str, name: &str, digest: u64) -> usize {

@@ -51,8 +51,9 @@ pub struct ScriptCounts {
     /// Processes that ended without writing their counts, as far as they can be known: killed, replaced by `exec`, or
     /// left by `os._exit`.
     pub lost: usize,
-    /// Processes in which the program took the interpreter's hook for itself.
-    pub replaced: usize,
+    /// Processes that were counted in part only: those in which the program took the interpreter's hook for itself, and
+    /// those in Guile with further threads.
+    pub partial: usize,
 }
 
 impl Language {
