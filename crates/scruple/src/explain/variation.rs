@@ -23,14 +23,18 @@ pub fn repeats(runs: &[Side]) -> bool {
 }
 
 /// Whether there are enough runs of both programs: the most that are wanted, or two if their counts repeat or vary by
-/// less than a hundredth of the difference between the programs.
+/// less than a hundredth of the difference between the programs. Bytes may also vary by a ten-thousandth of them all,
+/// because programs that differ in their instructions often allocate the same.
 pub fn are_enough(sides: &[Vec<Side>; 2], most: usize) -> bool {
     let runs = sides[0].len().min(sides[1].len());
     if runs >= most || runs < 2 {
         return runs >= most;
     }
     let counts = sides.each_ref().map(|runs| runs.iter().map(by_function).collect::<Vec<_>>());
-    is_minor(&counts, |counts| counts.instructions) && is_minor(&counts, |counts| counts.bytes)
+    let instructions = Variation::of(&counts, |counts| counts.instructions);
+    let bytes = Variation::of(&counts, |counts| counts.bytes);
+    instructions.range.saturating_mul(FAR) <= instructions.difference
+        && bytes.range.saturating_mul(FAR) <= bytes.difference.max(bytes.whole / FAR)
 }
 
 type Run = BTreeMap<(String, String), Counts>;
@@ -47,22 +51,33 @@ fn by_function(side: &Side) -> Run {
     sums
 }
 
-/// Whether one of the counts varies by nothing, or by much less than the programs differ.
-fn is_minor(sides: &[Vec<Run>; 2], count: impl Fn(&Counts) -> u64) -> bool {
-    let total = |run: &Run| run.values().map(&count).sum::<u64>();
-    let means = sides.each_ref().map(|runs| runs.iter().map(total).sum::<u64>() / runs.len() as u64);
-    let variation: u64 = sides.iter().map(|runs| variation(runs, &count)).sum();
-    variation.saturating_mul(FAR) <= means[0].abs_diff(means[1])
+/// How one count varies.
+struct Variation {
+    /// The sum of the functions' ranges, over both programs.
+    range: u64,
+    /// The difference of the programs' means.
+    difference: u64,
+    /// The mean of the second program.
+    whole: u64,
+}
+
+impl Variation {
+    fn of(sides: &[Vec<Run>; 2], count: impl Fn(&Counts) -> u64) -> Variation {
+        let total = |run: &Run| run.values().map(&count).sum::<u64>();
+        let means = sides.each_ref().map(|runs| runs.iter().map(total).sum::<u64>() / runs.len() as u64);
+        let range = sides.iter().map(|runs| range(runs, &count)).sum();
+        Variation { range, difference: means[0].abs_diff(means[1]), whole: means[1] }
+    }
 }
 
 /// By how much a count of the runs of one program varies: the sum of the functions' ranges.
-fn variation(runs: &[Run], count: impl Fn(&Counts) -> u64) -> u64 {
+fn range(runs: &[Run], count: impl Fn(&Counts) -> u64) -> u64 {
     let mut ranges: BTreeMap<&(String, String), (u64, u64, usize)> = BTreeMap::new();
     for (function, counts) in runs.iter().flatten() {
         let value = count(counts);
         let (least, most, seen) = ranges.entry(function).or_insert((value, value, 0));
         (*least, *most, *seen) = ((*least).min(value), (*most).max(value), *seen + 1);
     }
-    let range = |(least, most, seen): &(u64, u64, usize)| most - if *seen < runs.len() { 0 } else { *least };
-    ranges.values().map(range).sum()
+    let width = |(least, most, seen): &(u64, u64, usize)| most - if *seen < runs.len() { 0 } else { *least };
+    ranges.values().map(width).sum()
 }
