@@ -24,6 +24,10 @@ pub struct Costs {
     pub inclusive: u64,
     /// The number of calls.
     pub calls: u64,
+    /// Allocations by the function itself; 0 if the file has no such column.
+    pub allocations: u64,
+    /// The bytes of these allocations.
+    pub bytes: u64,
 }
 
 /// The counts of one process, or their sum.
@@ -33,6 +37,8 @@ pub struct Profile {
     pub total: u64,
     /// The counts by function.
     pub functions: BTreeMap<Function, Costs>,
+    /// Whether allocations were counted, as Scruple's own files of this format have them.
+    pub has_heap: bool,
 }
 
 impl Profile {
@@ -44,7 +50,10 @@ impl Profile {
             add(&mut sum.own, costs.own);
             add(&mut sum.inclusive, costs.inclusive);
             add(&mut sum.calls, costs.calls);
+            add(&mut sum.allocations, costs.allocations);
+            add(&mut sum.bytes, costs.bytes);
         }
+        self.has_heap |= other.has_heap;
     }
 }
 
@@ -69,6 +78,8 @@ struct Reader {
     positions: usize,
     /// The index of the column of instructions (`Ir`) among the costs.
     event: usize,
+    /// The indices of the columns of allocations and their bytes, if there are such columns.
+    heap: Option<(usize, usize)>,
     has_events: bool,
     functions: Names,
     objects: Names,
@@ -78,7 +89,8 @@ struct Reader {
     callee: Function,
     /// The number of calls whose cost is in the next line.
     calls: Option<u64>,
-    own: HashMap<Function, u64>,
+    /// The function's own instructions, allocations and bytes.
+    own: HashMap<Function, [u64; 3]>,
     /// The sum of all own costs.
     all: u64,
     /// The number of calls and their inclusive instructions, by caller and callee.
@@ -121,8 +133,9 @@ impl Reader {
         match line.split_once(':') {
             Some(("positions", columns)) => self.positions = columns.split_whitespace().count(),
             Some(("events", columns)) => {
-                let place = columns.split_whitespace().position(|name| name == "Ir");
-                self.event = place.ok_or("instructions (Ir) were not counted")?;
+                let place = |event| columns.split_whitespace().position(|name| name == event);
+                self.event = place("Ir").ok_or("instructions (Ir) were not counted")?;
+                self.heap = place("Allocations").zip(place("Bytes"));
                 self.has_events = true;
             }
             _ => {}
@@ -153,17 +166,24 @@ impl Reader {
     }
 
     fn cost(&mut self, line: &str) -> Result<(), String> {
-        let column = line.split_whitespace().nth(self.positions + self.event);
         // Trailing columns with the value 0 may be left out.
-        let cost: u64 = match column {
-            None => 0,
-            Some(text) => text.parse().map_err(|_| format!("‘{text}’ is not a cost"))?,
+        let column = |event: usize| match line.split_whitespace().nth(self.positions + event) {
+            None => Ok(0),
+            Some(text) => text.parse::<u64>().map_err(|_| format!("‘{text}’ is not a cost")),
+        };
+        let cost = column(self.event)?;
+        let (allocations, bytes) = match self.heap {
+            None => (0, 0),
+            Some((allocations, bytes)) => (column(allocations)?, column(bytes)?),
         };
         match self.calls.take() {
             None => {
                 let all = self.all.checked_add(cost);
                 self.all = all.ok_or("its costs are together larger than any program’s")?;
-                *self.own.entry(self.function.clone()).or_default() += cost;
+                let own = self.own.entry(self.function.clone()).or_default();
+                for (sum, more) in own.iter_mut().zip([cost, allocations, bytes]) {
+                    add(sum, more);
+                }
             }
             Some(calls) => {
                 let edge = self.edges.entry((self.function.clone(), self.callee.clone())).or_default();
@@ -175,7 +195,8 @@ impl Reader {
     }
 
     fn finish(self) -> Profile {
-        let mut profile = Profile { total: self.all, functions: BTreeMap::new() };
+        let has_heap = self.heap.is_some();
+        let mut profile = Profile { total: self.all, functions: BTreeMap::new(), has_heap };
         let mut entered: HashMap<&Function, u64> = HashMap::new();
         let mut below: HashMap<&Function, u64> = HashMap::new();
         for ((caller, callee), (calls, inclusive)) in &self.edges {
@@ -186,7 +207,8 @@ impl Reader {
             }
         }
         for (function, own) in &self.own {
-            profile.functions.entry(function.clone()).or_default().own = *own;
+            let costs = profile.functions.entry(function.clone()).or_default();
+            [costs.own, costs.allocations, costs.bytes] = *own;
         }
         for (function, costs) in &mut profile.functions {
             // The inclusive cost is the cost of all calls to the function. Nothing calls the first function; its

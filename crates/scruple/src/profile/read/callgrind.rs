@@ -25,9 +25,10 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
         let context = builder.below(0, place)?;
         // One call counts as coming from the program. The callers of the others are ignored.
         builder.calls(context, 1, costs.calls.saturating_sub(1));
-        builder.add(context, Cost { instructions: costs.own, ..Cost::default() });
+        let cost = Cost { instructions: costs.own, allocations: costs.allocations, bytes: costs.bytes };
+        builder.add(context, cost);
     }
-    let kind = Kind { has_contexts: false, has_heap: false, ..Kind::counted("callgrind") };
+    let kind = Kind { has_contexts: false, has_heap: profile.has_heap, ..Kind::counted("callgrind") };
     Ok(Imported { title, kind, side: builder.done() })
 }
 
