@@ -53,6 +53,9 @@ struct Binary {
     fixed: Option<(u64, u64)>,
 }
 
+/// The digest of a function whose code the language's runtime could not give, such as text that was passed to `eval`.
+const UNKNOWN: u64 = 0;
+
 impl Binaries {
     /// Creates an empty collection.
     pub fn new() -> Binaries {
@@ -70,7 +73,9 @@ impl Binaries {
             let all = |digests: &[u64], functions: &[usize]| {
                 functions.iter().map(|function| digests[*function]).collect::<BTreeSet<u64>>()
             };
-            return Some(all(one, a.1) == all(other, b.1));
+            let (one, other) = (all(one, a.1), all(other, b.1));
+            let known = !one.contains(&UNKNOWN) && !other.contains(&UNKNOWN);
+            return known.then_some(one == other);
         }
         if a.1.len() != b.1.len() {
             let one_file = || {
@@ -134,7 +139,7 @@ impl Binaries {
     /// instructions.
     pub fn likeness(&self, a: (&Side, usize), b: (&Side, usize)) -> f64 {
         if let (Some(one), Some(other)) = (&a.0.digests, &b.0.digests) {
-            return f64::from(u8::from(one[a.1] == other[b.1]));
+            return f64::from(u8::from(one[a.1] == other[b.1] && one[a.1] != UNKNOWN));
         }
         let code = |(side, function): (&Side, usize)| {
             let mut counts: HashMap<u32, u32> = HashMap::new();

@@ -167,6 +167,31 @@ fn what_a_program_in_ruby_executes_more_is_put_down_to_its_own_method() {
 }
 
 #[test]
+fn methods_that_ruby_evaluates_from_text_are_not_taken_for_unchanged() {
+    let ruby = "/usr/bin/ruby";
+    if !Path::new(ruby).exists() {
+        return skip("Ruby is not installed");
+    }
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    for (name, rounds) in [("old.rb", 10), ("new.rb", 14)] {
+        let text = format!(
+            "eval \"def spin\\n  word = 0\\n  {rounds}.times do |i|\\n    word += i\\n  end\\n  word\\nend\"\n300.times {{ spin }}\n"
+        );
+        place.write(name, &text);
+    }
+    let words = ["old.rb", "new.rb"].map(|name| format!("{ruby} {name}"));
+    let script =
+        at(&explain(&place, &["--runs", "2", &words[0], &words[1]]).json(), "/explain/script").clone();
+    let rows = at(&script, "/rows").as_array().expect("rows");
+    let spin = rows.iter().find(|row| row["function"].as_str().is_some_and(|name| name.contains("spin")));
+    let code = spin.map(|row| row["code"].clone());
+    assert_eq!(code, Some("?".into()), "{script:#}");
+}
+
+#[test]
 fn what_a_program_in_guile_executes_more_is_put_down_to_its_own_procedure() {
     let guile = "/usr/bin/guile";
     if !Path::new(guile).exists() {
