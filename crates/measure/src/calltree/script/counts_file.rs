@@ -11,6 +11,10 @@ use std::path::{Path, PathBuf};
 /// The first line of a file of counts, up to the word that says whether only a part was counted.
 const HEAD: &str = "scruple-calls 1 ";
 
+/// The digest of what belongs to no module: functions of the interpreter, which do not differ between versions of a
+/// program. A digest of 0 means that the code is not known.
+const BUILT_IN: u64 = 1;
+
 /// The module of the program itself, whatever its file is called.
 const MAIN: &str = "__main__";
 
@@ -94,7 +98,8 @@ impl Builder {
             return *known;
         }
         let module = if module == MAIN { PROGRAM.to_owned() } else { format!("module {module}") };
-        let place = add_function(&mut self.side, module, name, digest);
+        let place =
+            add_function(&mut self.side, module, name, if key.0.is_empty() { BUILT_IN } else { digest });
         self.known.insert(key, place);
         place
     }
