@@ -22,11 +22,12 @@
 /* What a function does with the heap, as its name shows. */
 typedef enum {
     HEAP_NONE,
-    HEAP_SIZE_FIRST,  /* malloc, valloc, operator new */
-    HEAP_PRODUCT,     /* calloc */
-    HEAP_RESIZE,      /* realloc */
-    HEAP_SIZE_SECOND, /* memalign, aligned_alloc */
-    HEAP_SIZE_THIRD,  /* posix_memalign: its result is 0 on success */
+    HEAP_SIZE_FIRST,   /* malloc, valloc, operator new */
+    HEAP_PRODUCT,      /* calloc */
+    HEAP_RESIZE,       /* realloc */
+    HEAP_SIZE_SECOND,  /* memalign, aligned_alloc */
+    HEAP_SIZE_THIRD,   /* posix_memalign: its result is 0 on success */
+    HEAP_WORDS_SECOND, /* GHC's runtime: a number of words */
     HEAP_FREE,
 } HeapKind;
 
@@ -35,6 +36,7 @@ typedef struct Object {
     struct Object *next;
     const HChar *path; /* NULL: code that is in no file */
     UInt id;
+    Bool is_ghc; /* contains the runtime of GHC */
 } Object;
 
 /* A function, identified by its file and offset, so that it remains the same function when the file is loaded

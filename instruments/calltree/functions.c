@@ -69,7 +69,8 @@ static Bool begins(const HChar *name, const HChar *beginning) {
     return VG_(strncmp)(name, beginning, VG_(strlen)(beginning)) == 0;
 }
 
-static HeapKind heap_kind(const HChar *name, const HChar *path) {
+static HeapKind heap_kind(const HChar *name, Object *object) {
+    const HChar *path = object->path;
     static const HChar *const first[] = {"malloc", "__libc_malloc", "__malloc", "valloc", "__libc_valloc", "pvalloc",
                                          "__libc_pvalloc", NULL};
     static const HChar *const product[] = {"calloc", "__libc_calloc", "__calloc", NULL};
@@ -86,6 +87,10 @@ static HeapKind heap_kind(const HChar *name, const HChar *path) {
     if (is(name, second)) return HEAP_SIZE_SECOND;
     if (is(name, third)) return HEAP_SIZE_THIRD;
     if (is(name, releases)) return HEAP_FREE;
+    /* What GHC's runtime allocates in its own heap for primitive operations. hs_init_ghc runs before them. */
+    static const HChar *const words[] = {"allocateMightFail", "allocatePinned", NULL};
+    if (VG_(strcmp)(name, "hs_init_ghc") == 0) object->is_ghc = True;
+    if (object->is_ghc && is(name, words)) return HEAP_WORDS_SECOND;
     /* operator new and delete of the C++ libraries only; a program's own operators may return parts of blocks. */
     const HChar *file = VG_(basename)(path);
     if (!begins(file, "libstdc++") && !begins(file, "libc++")) return HEAP_NONE;
@@ -103,7 +108,7 @@ static Function *function_of(Object *object, Addr offset, const HChar *name) {
     function->object = object;
     function->offset = offset;
     function->name = name ? copy_of(name) : NULL;
-    function->heap = name && object->path ? heap_kind(name, object->path) : HEAP_NONE;
+    function->heap = name && object->path ? heap_kind(name, object) : HEAP_NONE;
     function->is_resolver = name && begins(name, "_dl_runtime_resolve");
     function->id = ++function_count;
     function->key = name ? function->id : NAMELESS_KEY(object);

@@ -251,6 +251,7 @@ VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second) {
     current.allocator = context;
     current.resizes = kind == HEAP_RESIZE && first != 0;
     current.size = kind == HEAP_SIZE_FIRST ? first : kind == HEAP_PRODUCT ? first * second : second;
+    if (kind == HEAP_WORDS_SECOND) current.size *= sizeof(UWord);
     if (depth()) current.allocating = current.top;
     /* The result is known when the frame ends. Without a frame the call is assumed to succeed. */
     else settle_allocation(kind != HEAP_SIZE_THIRD);

@@ -157,15 +157,8 @@ struct Sums {
 pub fn explain(first: &Tree, second: &Tree, matched: &Matched, code: &Code<'_>, count: Count) -> Explanation {
     let keys = &matched.keys;
     let mut known: HashMap<usize, Option<bool>> = HashMap::new();
-    let mut same = |key: usize| {
-        *known.entry(key).or_insert_with(|| {
-            let one = &keys[key];
-            match one.first.is_empty() || one.second.is_empty() {
-                true => Some(false),
-                false => (code.same)(&one.first, &one.second),
-            }
-        })
-    };
+    let mut same =
+        |key: usize| *known.entry(key).or_insert_with(|| (code.same)(&keys[key].first, &keys[key].second));
     let (old, new) = (merged(first, &matched.of_first, count), merged(second, &matched.of_second, count));
     let pieces = decompose(&old, &new, keys, &mut same);
     let sums = sums(first, second, matched, count);

@@ -110,7 +110,8 @@ pub type Same<'a> = dyn Fn(&[usize], &[usize]) -> Option<bool> + 'a;
 /// Comparisons of the machine code of functions of both trees.
 pub struct Code<'a> {
     /// Whether functions of the first tree and their counterparts in the second have the same code as far as it was
-    /// executed; `None` where they cannot be compared.
+    /// executed; `None` where they cannot be compared. If only one tree has the functions: whether the other program
+    /// contains them, too, as a file that both use does.
     pub same: &'a Same<'a>,
     /// The share of the code of a function of the first tree that a function of the second contains, from 0 to 1.
     pub likeness: &'a dyn Fn(usize, usize) -> f64,

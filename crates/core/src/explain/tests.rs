@@ -35,8 +35,9 @@ fn tree(lines: &[(usize, &str, u64, u64)]) -> Tree {
 
 /// Explains two trees in which all functions except `changed` have the same code.
 fn explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation {
-    let same = |_: &[usize], new: &[usize]| {
-        Some(new.iter().all(|one| !changed.contains(&second.functions[*one].name.as_str())))
+    let same = |old: &[usize], new: &[usize]| {
+        let both = !old.is_empty() && !new.is_empty();
+        Some(both && new.iter().all(|one| !changed.contains(&second.functions[*one].name.as_str())))
     };
     let likeness = |a: usize, b: usize| {
         let costs = |tree: &Tree, function: usize| -> u64 {

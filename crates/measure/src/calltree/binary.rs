@@ -63,8 +63,14 @@ impl Binaries {
     }
 
     /// Whether functions of one program and functions of the other have the same machine code, as far as either
-    /// program executed it; `None` if that cannot be determined.
+    /// program executed it; `None` if that cannot be determined. Functions that only one program executed are the same if
+    /// the other has their file, too.
     pub fn same(&self, a: (&Side, &[usize]), b: (&Side, &[usize])) -> Option<bool> {
+        match (a.1, b.1) {
+            ([one, ..], []) => return Some(self.has_file_of((a.0, *one), b.0)),
+            ([], [other, ..]) => return Some(self.has_file_of((b.0, *other), a.0)),
+            _ => {}
+        }
         // Processes and signal interruptions are shown as functions, but have no code.
         if a.1.iter().all(|one| a.0.tree.functions[*one].module.is_empty()) {
             return Some(true);
@@ -105,6 +111,16 @@ impl Binaries {
             }
         }
         all
+    }
+
+    /// Whether the code of another program contains the file of a function.
+    fn has_file_of(&self, of: (&Side, usize), other: &Side) -> bool {
+        let Some((digest, _)) = self.known(of.0, of.1) else { return false };
+        let mut seen = BTreeSet::new();
+        (0..other.functions.len()).any(|function| {
+            let is_new = seen.insert(other.functions[function].object.as_deref());
+            is_new && self.known(other, function).is_some_and(|(file, _)| file == digest)
+        })
     }
 
     fn same_function(&self, a: (&Side, usize), b: (&Side, usize)) -> Option<bool> {

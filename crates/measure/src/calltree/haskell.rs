@@ -4,14 +4,17 @@
 //! source, or from the Core that GHC dumped. A jump from one procedure to another is known only where the instruction
 //! contains the target.
 
+mod heap;
 mod names;
 mod procedures;
 mod source;
 
-use super::profile::{Context, Function, Profile, RecursiveCalls, Run};
+use super::profile::{Context, Function, Heap, Profile, RecursiveCalls, Run};
+use heap::{Place, Type};
 use procedures::Procedures;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+pub use heap::{ClosureTypes, Closures};
 pub(super) use names::is_of_module;
 pub use source::{SourceText, as_built, core_of};
 
@@ -36,6 +39,9 @@ struct Counted {
     /// Jumps from the piece to itself.
     repeats: u64,
     from: BTreeMap<usize, u64>,
+    /// Bytes of Haskell's heap, and closures in it.
+    bytes: i64,
+    closures: u64,
 }
 
 /// The function in the tree that is shown as the caller of all Haskell procedures.
@@ -45,56 +51,91 @@ pub(super) const ALL_PROCEDURES: &str = "(procedures of Haskell)";
 struct Haskell {
     files: HashMap<String, Procedures>,
     functions: Vec<bool>,
+    /// The files whose code without symbols is Haskell code.
+    nameless: BTreeSet<String>,
 }
 
 impl Haskell {
     fn of(profile: &Profile, sources: &SourceText<'_>) -> Option<Haskell> {
-        let starts = |one: &Function| one.name.as_deref().is_some_and(|name| name.starts_with("StgRun"));
+        // The runtime as a library has no symbol for StgRun, which starts Haskell code.
+        let starts = |one: &Function| {
+            one.name.as_deref().is_some_and(|name| name.starts_with("StgRun"))
+                || one.object.as_deref().is_some_and(|path| path.contains("/libHSrts"))
+        };
         profile.functions.iter().find(|one| starts(one))?;
         let is_named = |one: &Function| one.name.as_deref().is_some_and(names::is_haskell);
-        let objects: BTreeSet<&str> = profile
-            .functions
-            .iter()
-            .filter(|one| is_named(one))
-            .filter_map(|one| one.object.as_deref())
-            .collect();
-        let files: HashMap<String, Procedures> = objects
-            .into_iter()
-            .filter_map(|path| Some((path.to_owned(), Procedures::of(path, sources)?)))
-            .collect();
-        let is_inside = |one: &Function| one.object.as_ref().is_some_and(|object| files.contains_key(object));
-        let is_haskell = |one: &Function| is_inside(one) && (one.name.is_none() || is_named(one));
+        let mut objects: BTreeMap<&str, bool> = BTreeMap::new();
+        for one in profile.functions.iter().filter(|one| is_named(one)) {
+            let has_modules = one.name.as_deref().and_then(names::module).is_some();
+            *objects.entry(one.object.as_deref().unwrap_or_default()).or_default() |= has_modules;
+        }
+        // Most of the runtime is C, whose local functions have no symbols in a library.
+        let all_haskell = |object: &str| objects.get(object) == Some(&true);
+        let is_haskell = |one: &Function| match &one.name {
+            Some(_) => is_named(one),
+            None => one.object.as_deref().is_some_and(all_haskell),
+        };
         let functions = profile.functions.iter().map(is_haskell).collect();
-        Some(Haskell { files, functions })
+        let mut files: HashMap<String, Procedures> = objects
+            .keys()
+            .filter_map(|path| Some(((*path).to_owned(), Procedures::of(path, sources)?)))
+            .collect();
+        for run in &profile.runs {
+            if let Some(file) = run.object.as_ref().and_then(|object| files.get_mut(object)) {
+                file.learn(run);
+            }
+        }
+        let nameless = objects.into_iter().filter(|(_, all)| *all).map(|(path, _)| path.to_owned()).collect();
+        Some(Haskell { files, functions, nameless })
     }
 
     /// The file of a run, if the run is Haskell code.
     fn file_of<'a>(&'a self, run: &'a Run) -> Option<(&'a str, &'a Procedures)> {
         let object = run.object.as_deref()?;
         let procedures = self.files.get(object)?;
-        let inside = run.function.is_none_or(|function| self.functions[function]);
+        let inside =
+            run.function.map_or_else(|| self.nameless.contains(object), |function| self.functions[function]);
         (inside && !procedures.is_stub(run.offset)).then_some((object, procedures))
     }
 
     fn owns(&self, context: &Context) -> bool {
         context.function.is_some_and(|function| self.functions[function])
     }
+
+    /// The type of closures whose info table is at a place in a file, or is named in it.
+    fn closure_type(&self, place: &Place, file: &Procedures) -> Option<Type> {
+        match place {
+            Place::Address(address) => heap::type_at(*address, file),
+            Place::Symbol(symbol) => {
+                let known = |other: &Procedures| heap::type_at(other.address_of(symbol)?, other);
+                self.files.values().find_map(known).or_else(|| heap::type_of(symbol))
+            }
+        }
+    }
 }
 
-/// The profile with one function per Haskell procedure, all below [`ALL_PROCEDURES`]; `None` if GHC compiled nothing
-/// in it, or if the counts by address exceed the counts by context.
-pub(super) fn by_procedure(profile: &Profile, sources: &SourceText<'_>) -> Option<Profile> {
+/// The profile with one function per Haskell procedure, all below [`ALL_PROCEDURES`], and the closures that these
+/// allocated by type; `None` if GHC compiled nothing in it, or if the counts by address exceed the counts by context.
+pub(super) fn by_procedure(profile: &Profile, sources: &SourceText<'_>) -> Option<(Profile, ClosureTypes)> {
     let haskell = Haskell::of(profile, sources)?;
     let mut pieces = Pieces::default();
+    let mut closures = ClosureTypes::new();
     for (at, run) in profile.runs.iter().enumerate() {
-        if let Some((object, procedures)) = haskell.file_of(run) {
-            pieces.add(at, run, piece(run, profile, object, procedures), procedures);
+        let Some((object, procedures)) = haskell.file_of(run) else { continue };
+        let piece = pieces.add(at, run, piece(run, profile, object, procedures), procedures);
+        let allocated = heap::allocated(run, procedures);
+        piece.bytes += allocated.bytes * run.count as i64;
+        for place in &allocated.tables {
+            let Some(known) = haskell.closure_type(place, procedures) else { continue };
+            piece.closures += run.count;
+            let bytes = known.size.unwrap_or(0) * run.count;
+            *closures.entry(known.name).or_default() += Closures { count: run.count, bytes };
         }
     }
     let whole: u64 =
         profile.contexts.iter().filter(|context| haskell.owns(context)).map(|context| context.own).sum();
     let rest = whole.checked_sub(pieces.all.iter().map(|(_, counted)| counted.instructions).sum())?;
-    Some(rebuilt(profile, &haskell, &pieces, rest))
+    Some((rebuilt(profile, &haskell, &pieces, rest), closures))
 }
 
 fn piece(run: &Run, profile: &Profile, object: &str, procedures: &Procedures) -> Piece {
@@ -121,7 +162,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn add(&mut self, number: usize, run: &Run, piece: Piece, procedures: &Procedures) {
+    fn add(&mut self, number: usize, run: &Run, piece: Piece, procedures: &Procedures) -> &mut Counted {
         let at = *self.known.entry(piece.clone()).or_insert_with(|| {
             self.all.push((piece.clone(), Counted::default()));
             self.all.len() - 1
@@ -140,6 +181,7 @@ impl Pieces {
         if let Some(begin) = piece.begin {
             self.begins.insert((piece.object, begin), at);
         }
+        &mut self.all[at].1
     }
 
     /// For each piece, how often it was entered, and its only caller if it has one.
@@ -223,15 +265,12 @@ fn rebuilt(profile: &Profile, haskell: &Haskell, pieces: &Pieces, rest: u64) -> 
         let mut parent = all;
         for one in path.into_iter().rev() {
             parent = *contexts[one].get_or_insert_with(|| {
-                let own = pieces.all[one].1.instructions;
+                let counted = &pieces.all[one].1;
                 let (calls, function) = (calls[one].0, Some(first + one));
-                new.contexts.push(Context {
-                    parent: Some(parent),
-                    function,
-                    calls,
-                    own,
-                    ..Context::default()
-                });
+                let bytes = u64::try_from(counted.bytes).unwrap_or(0);
+                let heap = Heap { allocations: counted.closures, bytes, frees: 0 };
+                let own = counted.instructions;
+                new.contexts.push(Context { parent: Some(parent), function, calls, own, heap });
                 new.contexts.len() - 1
             });
         }

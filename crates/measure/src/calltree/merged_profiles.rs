@@ -1,6 +1,6 @@
 //! Merges the profiles of one program into one call tree, with names that can be compared across versions.
 
-use super::haskell::{self, SourceText};
+use super::haskell::{self, ClosureTypes, SourceText};
 use super::machine_code::MachineCode;
 use super::profile::{Function, Profile, Profiles};
 use super::symbols::demangle;
@@ -33,6 +33,8 @@ pub struct Side {
     pub cut: u64,
     /// The functions' machine code if it was stored with the profile; `None` if it has to be read from the files.
     pub code: Option<MachineCode>,
+    /// The closures that Haskell code allocated, by the name of their type.
+    pub closures: ClosureTypes,
     /// A digest of each function's code, where a language's runtime gave it: these functions have no machine code.
     pub digests: Option<Vec<u64>>,
 }
@@ -52,7 +54,10 @@ impl Side {
         let first = profiles.processes.first().map(|profile| profile.words.clone());
         for profile in &profiles.processes {
             let by_procedure = haskell::by_procedure(profile, sources);
-            let profile = by_procedure.as_ref().unwrap_or(profile);
+            for (name, closures) in by_procedure.iter().flat_map(|(_, closures)| closures) {
+                *side.closures.entry(name.clone()).or_default() += *closures;
+            }
+            let profile = by_procedure.as_ref().map_or(profile, |(profile, _)| profile);
             let is_first = Some(&profile.words) == first.as_ref();
             side.add(profile, is_first, &mut known);
         }

@@ -27,7 +27,7 @@ pub use cases::CountedCase;
 pub use counter::{Counter, ValgrindTool};
 pub use data::Data;
 pub use error::{CalltreeError, Unavailable};
-pub use haskell::{SourceText, as_built, core_of};
+pub use haskell::{ClosureTypes, Closures, SourceText, as_built, core_of};
 pub use install::Tool;
 pub use instrument::Trees;
 pub use machine_code::MachineCode;

@@ -1,6 +1,7 @@
 //! Draws conclusions from the runs of both sides: an explanation of each count, and how certain it is.
 
 use super::causes::OtherCauses;
+use super::closures::{self, ClosureDifference};
 use super::code_view::{CodeView, Sources};
 use super::counted_runs::Gathered;
 use super::hunks::Hunk;
@@ -27,6 +28,8 @@ pub struct Findings {
     pub runs: usize,
     /// The meaning of the counts, and their origin.
     pub kind: Kind,
+    /// The closures in Haskell's heap whose number or size differs, by type, the largest difference first.
+    pub closures: Vec<ClosureDifference>,
     /// The number of functions of the program itself whose code differs, and the number that could be compared.
     pub changed: (usize, usize),
     /// The other possible causes, for the case that the code of the first row is the same.
@@ -102,6 +105,7 @@ impl Findings {
             totals_repeat: gathered.totals_repeat,
             runs: first.len().min(second.len()) + usize::from(gathered.totals_repeat),
             kind,
+            closures: closures::differing([first, second]),
             changed: pairings.first().changed(),
             other_causes: pairings.first().other_causes(),
             nameless: [&first[0], &second[0]].map(Side::nameless),
@@ -165,7 +169,7 @@ fn remarks(first: &Side, second: &Side, script: bool) -> Vec<String> {
     if first.is_haskell() || second.is_haskell() {
         all.push(
             "procedures of Haskell jump to each other: instructions of each are exact; a caller is known only where it is \
-             the only one and jumps directly"
+             the only one and jumps directly; allocations and bytes are those of Haskell’s heap and of malloc"
                 .to_owned(),
         );
     }

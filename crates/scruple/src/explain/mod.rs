@@ -3,7 +3,8 @@
 pub mod args;
 pub mod causes;
 pub mod changes;
-pub mod code_view;
+pub mod closures;
+mod code_view;
 mod core_view;
 pub mod counted_runs;
 pub mod findings;

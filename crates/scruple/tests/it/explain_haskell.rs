@@ -118,3 +118,66 @@ fn functions_of_haskell_at_two_revisions_are_named_by_the_source_of_each() {
     adds_up(&answer);
     assert_eq!(first(&answer).0, "Main.hash", "{}", answer.exchange());
 }
+
+/// Source of a program whose `parse` conses `more` cells for each word.
+fn consing(more: usize) -> String {
+    let cells = "word : ".repeat(more);
+    format!(
+        "module Main (main) where\n\n\
+         parse :: Int -> [Int] -> [Int]\nparse word done = {cells}done\n{{-# NOINLINE parse #-}}\n\n\
+         main :: IO ()\nmain = print (loop 2000 0 == 0)\n  where\n    loop :: Int -> Int -> Int\n    \
+         loop 0 all' = all'\n    loop n all' = loop (n - 1) (all' + length (parse n []))\n"
+    )
+}
+
+/// The bytes that the runtime says it allocated.
+fn allocated(place: &Place, program: &str) -> i64 {
+    let output =
+        Command::new(place.file(program)).args(["+RTS", "-t", "--machine-readable", "-RTS"]).output();
+    let text = String::from_utf8(output.expect("a program").stderr).expect("text");
+    let number = text.split_once("\"bytes allocated\", \"").and_then(|(_, rest)| rest.split('"').next());
+    number.and_then(|number| number.parse().ok()).expect("a number")
+}
+
+#[test]
+fn what_haskell_allocates_is_told_by_procedure_and_by_type_of_closure() {
+    if !has_ghc() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "one", &consing(3), &["-g1"]);
+    build(&place, "two", &consing(5), &["-g1"]);
+    build(&place, "six", &consing(3), &["-g1", "-dynamic"]);
+    build(&place, "ten", &consing(5), &["-g1", "-dynamic"]);
+    for (a, b) in [("one/app", "two/app"), ("six/app", "ten/app")] {
+        let answer = explain(&place, &[a, b]);
+        let page = answer.json();
+        let counts = at(&page, "/explain/counts").as_array().expect("counts");
+        let bytes = counts.iter().find(|one| one["count"] == "bytes allocated").expect("bytes");
+        let difference = bytes["difference"].as_f64().expect("a number");
+        // Programs of another code begin with a few other words.
+        let truth = (allocated(&place, b) - allocated(&place, a)) as f64;
+        assert!(truth > 9e4 && (difference - truth).abs() <= 512.0, "{difference} for {truth}");
+        assert!(bytes["rows"][0]["function"].to_string().contains("Main.parse"), "{}", answer.exchange());
+        let types = at(&page, "/explain/closures").as_array().expect("types").clone();
+        let cells = types.iter().find(|one| one["type"] == "ghc-prim:GHC.Types.:").expect("cells");
+        let number = |which: usize| cells["closures"][which].as_f64().expect("a number");
+        assert!((number(1) - number(0) - 4000.0).abs() < 10.0, "{types:?}");
+        let size = cells["bytes"][0].as_f64().expect("a number");
+        assert!((size - 24.0 * number(0)).abs() < 0.5, "{types:?}");
+    }
+}
+
+#[test]
+fn procedures_of_dynamically_linked_haskell_are_told_apart() {
+    if !has_ghc() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "one", &source(40, 1), &["-g1", "-dynamic"]);
+    build(&place, "two", &source(44, 1), &["-g1", "-dynamic"]);
+    let answer = explain(&place, &["one/app", "two/app"]);
+    adds_up(&answer);
+    let (function, kind, _) = first(&answer);
+    assert_eq!((function.as_str(), kind.as_str()), ("Main.hash", "own"), "{}", answer.exchange());
+}

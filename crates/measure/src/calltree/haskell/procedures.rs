@@ -1,12 +1,14 @@
 //! Finds where the procedures of a Haskell program begin, from symbols and from debugging information.
 
 use super::super::debug_file::{self, Reader};
+use super::super::profile::Run;
+use super::heap;
 use super::names;
 use super::source::{self, SourceText};
 use gimli::{AttributeValue, Dwarf, Unit};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
-use object::{Architecture, File, Object, ObjectSection, ObjectSymbol, SymbolKind};
-use std::collections::BTreeMap;
+use object::{Architecture, File, Object, ObjectSection, ObjectSymbol, RelocationTarget};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +30,14 @@ pub(super) struct Procedures {
     /// The sections with code: the address and the bytes of each.
     code: Vec<(u64, Vec<u8>)>,
     decodes: bool,
+    /// The symbols of code, by address.
+    symbols: BTreeMap<u64, String>,
+    /// The addresses of these symbols.
+    addresses: HashMap<String, u64>,
+    /// The symbols whose addresses the dynamic linker writes somewhere, by that place.
+    slots: HashMap<u64, String>,
+    /// Where code notes how many bytes of the heap it wants, as distances from the runtime's variables.
+    requests: Range<u64>,
 }
 
 impl Procedures {
@@ -35,16 +45,6 @@ impl Procedures {
     pub fn of(path: &str, sources: &SourceText<'_>) -> Option<Procedures> {
         let data = std::fs::read(path).ok()?;
         let file = File::parse(data.as_slice()).ok()?;
-        let of_code = file.symbols().chain(file.dynamic_symbols()).filter(|symbol| {
-            let is_code = matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Unknown);
-            is_code && symbol.address() != 0
-        });
-        let mut modules: BTreeMap<u64, Option<String>> = BTreeMap::new();
-        for symbol in of_code {
-            let module = symbol.name().ok().and_then(names::module);
-            let known = modules.entry(symbol.address()).or_default();
-            *known = known.take().or(module);
-        }
         let mut stubs = Vec::new();
         let mut code = Vec::new();
         for section in file.sections().filter(|section| section.kind() == object::SectionKind::Text) {
@@ -54,9 +54,41 @@ impl Procedures {
                 _ => code.push((begin, section.data().ok()?.to_vec())),
             }
         }
+        let is_inside = |address: u64| {
+            code.iter().any(|(begin, bytes): &(u64, Vec<u8>)| {
+                (*begin..*begin + bytes.len() as u64).contains(&address)
+            })
+        };
+        // Info tables of constructors are symbols of data, but lie between the code.
+        let of_code =
+            file.symbols().chain(file.dynamic_symbols()).filter(|symbol| is_inside(symbol.address()));
+        let mut modules: BTreeMap<u64, Option<String>> = BTreeMap::new();
+        let mut symbols = BTreeMap::new();
+        for symbol in of_code {
+            let name = symbol.name().ok().filter(|name| !name.is_empty());
+            symbols.extend(name.map(|name| (symbol.address(), name.to_owned())));
+            let module = name.and_then(names::module);
+            let known = modules.entry(symbol.address()).or_default();
+            *known = known.take().or(module);
+        }
         let decodes = file.architecture() == Architecture::X86_64;
         let (begins, described, cores) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let mut procedures = Procedures { begins, described, modules, cores, stubs, code, decodes };
+        let mut procedures = Procedures {
+            begins,
+            described,
+            modules,
+            cores,
+            stubs,
+            code,
+            decodes,
+            addresses: symbols
+                .iter()
+                .map(|(address, name): (&u64, &String)| (name.clone(), *address))
+                .collect(),
+            symbols,
+            slots: slots(&file),
+            requests: 0..0,
+        };
         if let Some(dwarf) = debug_file::dwarf(Path::new(path), &file) {
             let mut headers = dwarf.units();
             while let Ok(Some(header)) = headers.next() {
@@ -88,6 +120,43 @@ impl Procedures {
         Some((None, names::local_functions(module?)))
     }
 
+    /// The symbol of an address.
+    pub fn symbol(&self, address: u64) -> Option<&str> {
+        self.symbols.get(&address).map(String::as_str)
+    }
+
+    /// The address of a symbol.
+    pub fn address_of(&self, symbol: &str) -> Option<u64> {
+        self.addresses.get(symbol).copied()
+    }
+
+    /// The symbol whose address the dynamic linker writes at an address.
+    pub fn slot(&self, address: u64) -> Option<String> {
+        self.slots.get(&address).cloned()
+    }
+
+    /// The code at an address; `None` if so many bytes are not there, or another machine than x86-64 executes them.
+    pub fn code(&self, address: u64, length: usize) -> Option<&[u8]> {
+        let holds =
+            |(begin, bytes): &&(u64, Vec<u8>)| address >= *begin && address - begin < bytes.len() as u64;
+        let (begin, bytes) = self.code.iter().find(holds).filter(|_| self.decodes)?;
+        let from = (address - begin) as usize;
+        bytes.get(from..from.checked_add(length)?)
+    }
+
+    /// Whether code notes at this distance from the runtime's variables how many bytes of the heap it wants.
+    pub fn is_heap_request(&self, distance: u64) -> bool {
+        self.requests.contains(&distance)
+    }
+
+    /// Learns from code that compares with the heap's limit where that is.
+    pub fn learn(&mut self, run: &Run) {
+        let length = run.lengths.iter().map(|length| usize::from(*length)).sum();
+        let Some(code) = self.code(run.offset, length).filter(|_| self.requests.is_empty()) else { return };
+        let limit = Decoder::new(64, code, DecoderOptions::NONE).iter().find_map(|one| heap::limit(&one));
+        self.requests = limit.map_or(0..0, heap::requests);
+    }
+
     /// Whether an address is in a stub.
     pub fn is_stub(&self, address: u64) -> bool {
         self.stubs.iter().any(|(begin, end)| (begin..end).contains(&&address))
@@ -95,11 +164,7 @@ impl Procedures {
 
     /// The target of the unconditional jump or call at an address, if the instruction contains it.
     pub fn jump(&self, address: u64, length: u8) -> Option<u64> {
-        let holds =
-            |(begin, bytes): &&(u64, Vec<u8>)| address >= *begin && address - begin < bytes.len() as u64;
-        let (begin, bytes) = self.code.iter().find(holds).filter(|_| self.decodes)?;
-        let from = (address - begin) as usize;
-        let bytes = bytes.get(from..from + usize::from(length))?;
+        let bytes = self.code(address, usize::from(length))?;
         let instruction = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode();
         let target = instruction.near_branch_target();
         (target != 0 && matches!(instruction.mnemonic(), Mnemonic::Jmp | Mnemonic::Call)).then_some(target)
@@ -159,6 +224,20 @@ impl Procedures {
         self.cores.extend(module.core.map(|core| (module.name, core)));
         Ok(())
     }
+}
+
+/// The symbols whose addresses the dynamic linker writes into a file, by place.
+fn slots(file: &File<'_>) -> HashMap<u64, String> {
+    let names: HashMap<_, _> = file
+        .dynamic_symbols()
+        .filter_map(|symbol| Some((symbol.index(), symbol.name().ok()?.to_owned())))
+        .collect();
+    let relocations = file.dynamic_relocations().into_iter().flatten();
+    let slot = |(place, relocation): (u64, object::Relocation)| match relocation.target() {
+        RelocationTarget::Symbol(index) => Some((place, names.get(&index)?.clone())),
+        _ => None,
+    };
+    relocations.filter_map(slot).collect()
 }
 
 /// What is known about a module.

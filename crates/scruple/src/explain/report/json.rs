@@ -1,6 +1,7 @@
 //! Writes the explanation as JSON.
 
 use super::words;
+use crate::explain::closures::ClosureDifference;
 use crate::explain::code_view::CodeView;
 use crate::explain::findings::Findings;
 use crate::show::json;
@@ -20,6 +21,8 @@ struct Explained<'a> {
     repeats: bool,
     runs: usize,
     counts: Vec<CountedDifference<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    closures: &'a [ClosureDifference],
     functions_changed: usize,
     functions_compared: usize,
     nameless: [f64; 2],
@@ -84,6 +87,7 @@ pub fn text(found: &Findings) -> String {
         repeats: found.repeats,
         runs: found.runs,
         counts: found.explanations.iter().map(|one| count(found, one)).collect(),
+        closures: &found.closures,
         functions_changed: found.changed.0,
         functions_compared: found.changed.1,
         nameless: found.nameless,

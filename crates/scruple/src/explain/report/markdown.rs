@@ -14,6 +14,13 @@ pub fn text(found: &Findings, rows: usize) -> String {
         out.push('\n');
         part(script, rows, &mut out);
     }
+    for (index, one) in found.closures.iter().take(rows).enumerate() {
+        if index == 0 {
+            out.push_str("\n| bytes | number | type of closures |\n|---:|---:|---|\n");
+        }
+        let [bytes, number] = words::closures(one);
+        let _ = writeln!(out, "| {bytes} | {number} | {} |", escaped(&one.name));
+    }
     for remark in words::remarks(found) {
         let _ = writeln!(out, "\n{}", escaped(&remark));
     }

@@ -3,6 +3,7 @@
 
 use super::{terminal, words};
 use crate::address::without_password;
+use crate::explain::closures::ClosureDifference;
 use crate::explain::counted_runs::Gathered;
 use crate::explain::findings::Findings;
 use crate::report::{self, capital};
@@ -47,6 +48,7 @@ fn of(found: &Findings, rows: usize, contexts: &[Difference], of_script: &[Diffe
         let title = capital(&name(found.word(explanation.count)));
         Section { title, ..functions(found, explanation, rows, told) }
     }));
+    sections.extend(closures(found, rows));
     sections.extend(code(found));
     sections.extend(flame(found, contexts));
     sections.extend(found.script.iter().filter_map(|script| {
@@ -106,6 +108,27 @@ fn functions(found: &Findings, explanation: &Explanation, most: usize, mut parts
         parts.push(Part::Table(Table { label, head, rows, stacks: true, ..Table::default() }));
     }
     Section { title: "Functions".to_owned(), folded: None, parts }
+}
+
+/// Makes the section of the types of closures that differ.
+fn closures(found: &Findings, most: usize) -> Option<Section> {
+    let row = |one: &ClosureDifference| {
+        let [bytes, number] = words::closures(one);
+        vec![
+            Cell::text(name(&one.name)),
+            Cell::toned(bytes, tone(one.bytes.1 - one.bytes.0)),
+            Cell::text(number),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = found.closures.iter().take(most).map(row).collect();
+    let head = vec![Head::text("Type"), Head::number("Bytes"), Head::number("Number")];
+    let label = "Types of closures by their difference in bytes".to_owned();
+    let table = Table { label, head, rows, stacks: true, ..Table::default() };
+    (!found.closures.is_empty()).then(|| Section {
+        title: "Closures in Haskell’s heap".to_owned(),
+        folded: None,
+        parts: vec![Part::Table(table)],
+    })
 }
 
 /// Writes what differs within a function, and which change of the source touches it.

@@ -41,6 +41,7 @@ pub fn text(found: &Findings, rows: usize, width: usize) -> String {
         }
         table(found, explanation, FEW.min(rows), width, &mut out);
     }
+    closures(found, rows, width, &mut out);
     let remarks = words::remarks(found);
     if !remarks.is_empty() {
         out.push('\n');
@@ -113,6 +114,24 @@ fn core(code: &CodeView, width: usize, out: &mut String) {
         let _ = writeln!(out, "{}", fit(&format!("{} {}", line.mark, plain(&line.text)), width).trim_end());
     }
     more(code.core.len(), INSTRUCTIONS, "lines", out);
+}
+
+/// Writes which types of closures differ.
+fn closures(found: &Findings, rows: usize, width: usize, out: &mut String) {
+    if found.closures.is_empty() {
+        return;
+    }
+    let _ =
+        writeln!(out, "\n{DIM}{:>15}  {:>15}  type of closures in Haskell’s heap{DIM:#}", "bytes", "number");
+    for one in found.closures.iter().take(rows) {
+        let [bytes, number] = words::closures(one);
+        let _ = writeln!(
+            out,
+            "{}",
+            fit(&format!("{bytes:>15}  {number:>15}  {}", plain(&one.name)), width).trim_end()
+        );
+    }
+    more(found.closures.len(), rows, "types", out);
 }
 
 fn more(all: usize, shown: usize, what: &str, out: &mut String) {

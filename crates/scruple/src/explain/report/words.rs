@@ -1,6 +1,7 @@
 //! Writes the sentences: what differs, where the difference originates, and how certain that is.
 
 use crate::explain::causes::OtherCauses;
+use crate::explain::closures::ClosureDifference;
 use crate::explain::findings::Findings;
 use scruple_core::explain::{Count, Explanation, FunctionDifference, Part, PartKind, Which};
 use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
@@ -32,6 +33,11 @@ pub fn count(value: f64) -> String {
 pub fn signed(value: f64) -> String {
     let value = value.round();
     if value > 0.0 { format!("+{}", count(value)) } else { count(value) }
+}
+
+/// Writes the differences of a type of closures, in bytes and in number.
+pub fn closures(one: &ClosureDifference) -> [String; 2] {
+    [one.bytes, one.closures].map(|(first, second)| signed(second - first))
 }
 
 /// Writes the name of a function, with its file if that is not the program itself.

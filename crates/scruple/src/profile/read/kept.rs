@@ -3,7 +3,7 @@
 
 use super::{Imported, Kind, OWN};
 use scruple_core::explain::{Context, Cost, Function, Tree};
-use scruple_measure::calltree::{self, Binaries, MachineCode, Side};
+use scruple_measure::calltree::{self, Binaries, ClosureTypes, MachineCode, Side};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -33,6 +33,9 @@ struct Document {
     named: (u64, u64),
     #[serde(default)]
     cut: u64,
+    /// The closures of Haskell by type; profiles of Haskell programs without them lack their allocations.
+    #[serde(default)]
+    closures: Option<ClosureTypes>,
     code: MachineCode,
 }
 
@@ -60,6 +63,7 @@ pub fn bytes(title: &str, has_heap: bool, side: &Side) -> Vec<u8> {
         counts,
         named: side.named,
         cut: side.cut,
+        closures: Some(side.closures.clone()),
         code: Binaries::new().machine_code(side),
     };
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -69,13 +73,17 @@ pub fn bytes(title: &str, has_heap: bool, side: &Side) -> Vec<u8> {
 }
 
 pub(super) fn parse(text: &str) -> Result<Imported, String> {
+    let other_version = || "it was written by another version of Scruple; count it again".to_owned();
     let version =
         text[HEAD.len()..].split([',', '}']).next().and_then(|word| word.trim().parse::<u32>().ok());
     if version != Some(VERSION) {
-        return Err("it was written by another version of Scruple; count it again".to_owned());
+        return Err(other_version());
     }
     let document: Document = serde_json::from_str(text).map_err(|error| format!("it is damaged: {error}"))?;
     let side = side(&document).ok_or("it is damaged: its parts do not fit together")?;
+    if side.is_haskell() && document.closures.is_none() {
+        return Err(other_version());
+    }
     let kind = Kind { has_heap: document.has_heap, ..Kind::counted(OWN) };
     Ok(Imported { title: Some(document.title), kind, side })
 }
@@ -117,6 +125,7 @@ fn side(document: &Document) -> Option<Side> {
         counts,
         named: document.named,
         cut: document.cut,
+        closures: document.closures.clone().unwrap_or_default(),
         recursive: document.recursive.clone(),
         code: Some(document.code.clone()),
     })

@@ -1,0 +1,181 @@
+//! Allocations of Haskell code. GHC's code allocates by adding to the register Hp, and then writes the address of each
+//! closure's info table relative to it. So executed instructions tell exactly what was allocated: the bytes by the
+//! additions, and the closures by type from the addresses written. If the heap has no room left, the code notes the
+//! number of bytes, calls the runtime and begins anew; what is noted is subtracted.
+
+use super::super::profile::Run;
+use super::names;
+use super::procedures::Procedures;
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+
+/// The register of the next free byte in the heap, and that of the runtime's variables, on x86-64.
+const HP: Register = Register::R12;
+const BASE: Register = Register::R13;
+
+/// The field of the runtime's variables that takes the number of bytes is at most this far behind the limit of the heap.
+const NEAR: u64 = 0x80;
+
+/// Closures of one type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closures {
+    /// The number of closures.
+    pub count: u64,
+    /// Their size, with headers.
+    pub bytes: u64,
+}
+
+impl std::ops::AddAssign for Closures {
+    fn add_assign(&mut self, other: Closures) {
+        self.count = self.count.saturating_add(other.count);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// What a run of instructions allocates each time it is executed.
+#[derive(Debug, Default)]
+pub(super) struct Allocated {
+    /// Bytes; less than 0 where the run gives some back.
+    pub bytes: i64,
+    /// Where the info tables are whose closures it allocates.
+    pub tables: Vec<Place>,
+}
+
+/// Where something is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    /// At an address of the same file.
+    Address(u64),
+    /// At a symbol, which may be of another file.
+    Symbol(String),
+}
+
+/// The type of closures.
+pub(super) struct Type {
+    /// As users know it.
+    pub name: String,
+    /// The size of one, in bytes; `None` if it is not the same for all.
+    pub size: Option<u64>,
+}
+
+/// Decodes a run of a file.
+pub(super) fn allocated(run: &Run, procedures: &Procedures) -> Allocated {
+    let mut known: HashMap<u32, Place> = HashMap::new();
+    let mut all = Allocated::default();
+    let length = run.lengths.iter().map(|length| usize::from(*length)).sum();
+    let Some(bytes) = procedures.code(run.offset, length) else { return all };
+    for one in Decoder::with_ip(64, bytes, run.offset, DecoderOptions::NONE).iter() {
+        let immediate = is_immediate(&one).then(|| one.immediate(1));
+        let to = one.op0_register();
+        match (one.mnemonic(), immediate) {
+            (Mnemonic::Add, Some(value)) if to == HP => all.bytes += value as i64,
+            (Mnemonic::Sub, Some(value)) if to == HP => all.bytes -= value as i64,
+            (Mnemonic::Mov, Some(value)) if is_at(&one, BASE) => {
+                if procedures.is_heap_request(one.memory_displacement64()) {
+                    all.bytes -= value as i64;
+                }
+            }
+            (Mnemonic::Mov, _) if is_at(&one, HP) => {
+                let written = match immediate {
+                    Some(value) => Some(Place::Address(value)),
+                    None => number(one.op1_register()).and_then(|number| known.get(&number)).cloned(),
+                };
+                all.tables.extend(written);
+            }
+            _ => {
+                let Some(number) = number(to) else { continue };
+                known.remove(&number);
+                let place = match (one.mnemonic(), immediate) {
+                    (Mnemonic::Mov, Some(value)) => Some(Place::Address(value)),
+                    (Mnemonic::Lea, _) if one.is_ip_rel_memory_operand() => {
+                        Some(Place::Address(one.ip_rel_memory_address()))
+                    }
+                    (Mnemonic::Mov, _) if one.is_ip_rel_memory_operand() => {
+                        procedures.slot(one.ip_rel_memory_address()).map(Place::Symbol)
+                    }
+                    _ => None,
+                };
+                known.extend(place.map(|place| (number, place)));
+            }
+        }
+    }
+    all
+}
+
+/// The number of a register of 8 or 4 bytes, of which the latter is a half of the former.
+fn number(register: Register) -> Option<u32> {
+    let of = |first: Register| (register as u32).checked_sub(first as u32).filter(|number| *number < 16);
+    of(Register::RAX).or_else(|| of(Register::EAX))
+}
+
+fn is_immediate(one: &Instruction) -> bool {
+    one.op_count() == 2
+        && matches!(
+            one.op1_kind(),
+            OpKind::Immediate8
+                | OpKind::Immediate8to64
+                | OpKind::Immediate32
+                | OpKind::Immediate32to64
+                | OpKind::Immediate64
+        )
+}
+
+/// Whether an instruction writes 8 bytes to a fixed distance from a register.
+fn is_at(one: &Instruction, register: Register) -> bool {
+    one.op0_kind() == OpKind::Memory
+        && one.memory_base() == register
+        && one.memory_index() == Register::None
+        && matches!(one.code(), Code::Mov_rm64_r64 | Code::Mov_rm64_imm32)
+}
+
+/// The distances from the runtime's variables at which code may note how many bytes it wants: `limit` is that of the
+/// heap's limit.
+pub(super) fn requests(limit: u64) -> std::ops::Range<u64> {
+    limit + 8..limit + NEAR
+}
+
+/// The distance of the heap's limit from the runtime's variables, if the instruction compares it with Hp.
+pub(super) fn limit(one: &Instruction) -> Option<u64> {
+    let compares = one.mnemonic() == Mnemonic::Cmp && one.op0_register() == HP && one.memory_base() == BASE;
+    compares.then(|| one.memory_displacement64())
+}
+
+/// The type of closures whose info table is at an address of a file; `None` if there is none.
+pub(super) fn type_at(address: u64, procedures: &Procedures) -> Option<Type> {
+    const WORD: u64 = 8;
+    // The table ends where the code begins: the layout in 8 bytes, the type in 4, and 4 more.
+    let table = procedures.code(address.checked_sub(2 * WORD)?, 2 * WORD as usize)?;
+    let half =
+        |at: usize| table.get(at..at + 4).map(|four| u32::from_le_bytes(four.try_into().unwrap_or([0; 4])));
+    let (pointers, others, kind) = (u64::from(half(0)?), u64::from(half(4)?), half(8)?);
+    // The numbers are those of `ClosureTypes.h`, which have been the same since GHC 7.10.
+    let (word, header) = match kind {
+        1..=7 => ("", 1),
+        8..=13 => ("function ", 1),
+        15..=20 => ("thunk of ", 2),
+        22 => ("thunk of ", 3),
+        24..=26 | 30..=62 => ("", 0),
+        _ => return None,
+    };
+    let size = match kind {
+        22 => Some(header),
+        24..=26 | 30..=62 => None,
+        _ if pointers + others < 1 << 16 => Some(header + (pointers + others).max(1)),
+        _ => return None,
+    };
+    let name = match procedures.symbol(address) {
+        Some(symbol) if names::module(symbol).is_some() => names::shown(symbol),
+        Some(symbol) if symbol.starts_with("stg_") => symbol.trim_end_matches("_info").to_owned(),
+        _ => procedures.at(address)?.1,
+    };
+    Some(Type { name: format!("{word}{name}"), size: size.map(|words| words * WORD) })
+}
+
+/// The type of closures whose info table is at a symbol of a file that is not known.
+pub(super) fn type_of(symbol: &str) -> Option<Type> {
+    symbol.ends_with("_con_info").then(|| Type { name: names::shown(symbol), size: None })
+}
+
+/// All closures that a launch allocated, by the name of their type.
+pub type ClosureTypes = BTreeMap<String, Closures>;
