@@ -51,15 +51,15 @@ impl Side {
         let root = side.add_function(Function::default(), explain::Function::default());
         side.tree.contexts.push(explain::Context { function: root, calls: 1, ..Default::default() });
         let mut known = Known::new();
-        let first = profiles.processes.first().map(|profile| profile.words.clone());
+        let program = profiles.processes.first().and_then(own_file).map(str::to_owned);
         for profile in &profiles.processes {
             let by_procedure = haskell::by_procedure(profile, sources);
             for (name, closures) in by_procedure.iter().flat_map(|(_, closures)| closures) {
                 *side.closures.entry(name.clone()).or_default() += *closures;
             }
+            let is_program = own_file(profile) == program.as_deref();
             let profile = by_procedure.as_ref().map_or(profile, |(profile, _)| profile);
-            let is_first = Some(&profile.words) == first.as_ref();
-            side.add(profile, is_first, &mut known);
+            side.add(profile, program.as_deref(), is_program, &mut known);
         }
         side
     }
@@ -100,12 +100,13 @@ impl Side {
         self.functions.len() - 1
     }
 
-    fn add(&mut self, profile: &Profile, is_first: bool, known: &mut Known) {
-        let own_file = own_file(profile);
+    /// Adds the profile of a process. `program` is the file of the program that was started first; `is_program` says
+    /// whether the process runs it.
+    fn add(&mut self, profile: &Profile, program: Option<&str>, is_program: bool, known: &mut Known) {
         self.cut = self.cut.saturating_add(profile.cut);
         let mut place_of = HashMap::new();
         for (index, function) in profile.functions.iter().enumerate() {
-            let is_own = is_first && function.object.is_some() && function.object.as_deref() == own_file;
+            let is_own = program.is_some() && function.object.as_deref() == program;
             let id = (function.object.clone(), function.offset, function.name.clone(), is_own);
             let place = known.get(&id).copied().unwrap_or_else(|| {
                 let place = self.add_function(function.clone(), named(function, is_own));
@@ -115,7 +116,7 @@ impl Side {
             place_of.insert(index, place);
         }
         let process = explain::Function {
-            name: match is_first {
+            name: match is_program {
                 true => "the program".to_owned(),
                 false => profile.words.first().map_or("a process".to_owned(), |word| base(word).to_owned()),
             },

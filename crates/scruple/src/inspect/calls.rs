@@ -13,6 +13,7 @@ use scruple_measure::calltree::{
     Counter, DEFINITION, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool,
 };
 use scruple_measure::command::{Commands, Job};
+use scruple_measure::instrument::Instrument;
 use std::path::Path;
 
 /// The name of the format in which Scruple stores call trees.
@@ -128,7 +129,7 @@ pub fn tree_of(
         return Err(Fault { message: format!("{}{hint}", fault.message), ..fault });
     }
     let why = match trees.take() {
-        None => "it changes its user, or is a program for another processor".to_owned(),
+        None => trees.available(&job.program.resolved()).err().unwrap_or_default(),
         Some(Err(error)) => error.to_string(),
         Some(Ok(profiles)) if !profiles.lost.is_empty() => {
             "one of its processes was killed, and its counts are lost".to_owned()

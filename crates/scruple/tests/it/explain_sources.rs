@@ -110,3 +110,45 @@ fn two_servers_are_explained_by_what_they_execute_for_requests() {
     let silent = place.run(["explain", "--url", &url, "/bin/true", "/bin/true"]);
     assert_eq!(silent.code, 4, "{}", silent.exchange());
 }
+
+#[test]
+fn a_program_that_executes_itself_is_one_program() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let program = |rounds: u32| {
+        format!(
+            "#include <unistd.h>\n\
+             __attribute__((noinline)) static void work(void) {{\n\
+               for (volatile int i = 0; i < {rounds}; i++) {{}}\n}}\n\
+             int main(int count, char **words) {{\n  work();\n\
+               if (count < 4) execl(words[0], words[0], \"x\", count > 1 ? \"x\" : 0, count > 2 ? \"x\" : 0, (char *)0);\n\
+               return count < 4;\n}}\n"
+        )
+    };
+    pair(&place, &program(1000), &program(1100));
+    let answer = explain(&place, &["./old", "./new"]);
+    let (function, kind, size) = first(&answer);
+    assert_eq!((function.as_str(), kind.as_str()), ("work", "own"), "{}", answer.exchange());
+    let all = difference(&answer);
+    assert!((size / all - 1.0).abs() < 0.05, "{size} of {all}: {}", answer.exchange());
+}
+
+#[test]
+fn a_program_that_valgrind_cannot_read_is_refused_with_the_reason() {
+    use std::os::unix::fs::PermissionsExt;
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "app", &source(2, "all += hash(text, 5);", "hash"));
+    std::fs::set_permissions(place.file("app"), std::fs::Permissions::from_mode(0o111)).expect("a mode");
+    // Root may read any file.
+    if std::fs::File::open(place.file("app")).is_ok() {
+        return;
+    }
+    let answer = place.run(["explain", "./app", "./app"]);
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+    assert!(answer.stderr.contains("valgrind must read"), "{}", answer.exchange());
+}

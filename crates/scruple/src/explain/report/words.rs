@@ -43,7 +43,7 @@ pub fn closures(one: &ClosureDifference) -> [String; 2] {
 /// Writes the name of a function, with its file if that is not the program itself.
 pub fn function(row: &FunctionDifference) -> String {
     let name = match (row.name.as_str(), row.module.as_str()) {
-        ("", "") => "code without a name".to_owned(),
+        ("", "") => "the processes".to_owned(),
         ("", module) => return format!("code of {module} without a name"),
         (name, _) => name.to_owned(),
     };
