@@ -129,8 +129,13 @@ pub(crate) fn index(pcg: &mut Pcg, count: usize) -> usize {
     pcg.below(u32::try_from(count).unwrap_or(u32::MAX)) as usize
 }
 
+/// The variance of the difference between the medians of two invocations, each over equally many processes, is this many
+/// times that of one of them. Intervals over processes are as wide as that, since they are read as what the next
+/// invocation will say.
+const NEXT: f64 = 2.0;
+
 /// The median of all readings of several processes, with an interval from resampling processes, then readings within
-/// each.
+/// each. The interval holds the median of as many further processes.
 ///
 /// The distances of the percentile interval from the estimate are multiplied by the ratio of Student's t, with one
 /// degree of freedom less than there are processes, to the normal quantile, since five processes say little about their
@@ -155,7 +160,7 @@ pub fn two_level(groups: &[Vec<f64>], level: f64, replicates: usize, seed: u64) 
     let plain = percentile_of(&drawn, level, groups.len())?;
     let count = groups.len() as f64;
     let student = normal::student(level, count - 1.0) / normal::quantile(0.5 + level / 2.0);
-    let stretch = student * (count / (count - 1.0)).sqrt();
+    let stretch = student * (count / (count - 1.0)).sqrt() * NEXT.sqrt();
     let low = estimate - stretch * (estimate - plain.low).max(0.0);
     let high = estimate + stretch * (plain.high - estimate).max(0.0);
     Some(Estimate {
@@ -204,9 +209,9 @@ pub fn levels(groups: &[Vec<f64>]) -> Option<Levels> {
 
 /// The median of readings taken in several processes, with an interval that covers the variance between processes.
 ///
-/// The interval contains that of the exact order statistics of all readings. It also contains Student's interval of the
-/// medians of the processes, since blocks of one process do not predict the next process, and where processes clearly
-/// differ, that of the [`two_level`] bootstrap. `None` when there are too few readings for the order statistics.
+/// The interval contains that of the exact order statistics of all readings. It also contains Student's prediction
+/// interval for the median of as many further processes, since blocks of one process do not predict the next process,
+/// and where processes clearly differ, that of the [`two_level`] bootstrap. `None` when there are too few readings for the order statistics.
 pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Estimate> {
     let own = |estimate| {
         let medians: Vec<f64> = groups.iter().map(|group| median(group)).collect();
@@ -235,12 +240,12 @@ pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<E
     })
 }
 
-/// Student's interval of the medians of processes, around the median of all readings; `None` for fewer than [`FEWEST`]
-/// processes.
+/// Student's interval, from the medians of processes, for the median of as many further processes, around the median of
+/// all readings; `None` for fewer than [`FEWEST`] processes.
 fn around(estimate: f64, medians: &[f64], level: f64) -> Option<Interval> {
     let n = medians.len() as f64;
     let spread = sd(medians).filter(|_| medians.len() >= FEWEST)?;
-    let half = normal::student(level, n - 1.0) * spread / n.sqrt();
+    let half = normal::student(level, n - 1.0) * spread * (NEXT / n).sqrt();
     Some(Interval { low: estimate - half, high: estimate + half, level })
 }
 

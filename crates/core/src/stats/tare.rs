@@ -54,8 +54,10 @@ pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> 
     let groups = processes.iter().map(|(raw, tare)| differences(raw, tare)).collect::<Result<Vec<_>, _>>()?;
     let n = groups.iter().map(Vec::len).sum();
     let tares: Vec<f64> = processes.iter().flat_map(|(_, tare)| tare.iter().copied()).collect();
-    let certain = groups.iter().all(|group| median_interval(group, level).is_some_and(|own| own.low > 0.0));
-    // A cost that each process shows is positive, even where processes disagree about its size.
+    // A cost that each process shows is positive, even where processes disagree about its size. Less than copies of one
+    // loop differ by is no cost.
+    let least = RESOLUTION * median(&tares);
+    let certain = groups.iter().all(|group| median_interval(group, level).is_some_and(|own| own.low > least));
     let found = match certain {
         true => bootstrap::median_of_amounts(&groups, level, seed),
         false => bootstrap::median_of_groups(&groups, level, seed),

@@ -248,6 +248,22 @@ fn intervals_hold_where_processes_differ_by_too_little_to_be_seen() {
     assert!(held >= 0.94 && pooled < 0.93, "{held}, {pooled}");
 }
 
+/// An interval is read as what the next invocation will say. A confidence interval of the median holds the median of as
+/// many further processes in only 83 % of all cases.
+#[test]
+fn intervals_hold_the_figure_of_the_next_invocation() {
+    for count in [3, 5, 8] {
+        let held = share(150, 89, |pcg| {
+            let groups = processes(pcg, count, 30, 0.05, 0.02);
+            let next = quantile::median(&processes(pcg, count, 30, 0.05, 0.02).concat());
+            let found = bootstrap::median_of_amounts(&groups, 0.95, 1).expect("enough processes");
+            found.interval.contains(next)
+        });
+        println!("{count} processes: the interval holds the next figure in {:.1} %", 100.0 * held);
+        assert!(held >= 0.94, "{count}: {held}");
+    }
+}
+
 #[test]
 #[ignore = "takes minutes in a debug build"]
 fn medians_over_several_processes_hold_although_processes_differ() {
@@ -278,9 +294,9 @@ fn amounts_of_few_processes_that_differ_much_have_intervals_above_zero() {
         100.0 * plain_held
     );
     assert!(below > 50, "only {below} intervals on the plain scale end below zero");
-    // The linear scale must not have the better coverage, since three processes hold the same information on both
-    // scales.
-    assert!(held >= plain_held - 0.01 && held >= 0.87, "{held}, {plain_held}");
+    // The linear scale must not have the better coverage, beyond chance in two hundred tries, since three processes hold
+    // the same information on both scales.
+    assert!(held >= plain_held - 0.02 && held >= 0.87, "{held}, {plain_held}");
 }
 
 fn criterion_panel(tries: u64) {

@@ -285,6 +285,9 @@ fn an_interval_of_processes_that_all_show_a_cost_begins_at_zero_or_above() {
         "{one_below_nothing:?}"
     );
     assert_eq!(one_below_nothing.interval.low, 0.0, "{one_below_nothing:?}");
+    // A tenth is what copies of one loop differ by: no process shows a cost by that.
+    let in_one_only = of(&[0.05, 20.0, 20.0], 0.05);
+    assert!(in_one_only.unknown && in_one_only.interval.low <= 0.0, "{in_one_only:?}");
 }
 
 #[test]
