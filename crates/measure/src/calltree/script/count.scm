@@ -110,6 +110,9 @@
         #xcbf29ce484222325
         ((@ (rnrs bytevectors) bytevector->u8-list) ((@ (rnrs bytevectors) string->utf8) text))))
 
+;; The digest of what belongs to the interpreter. A digest of 0 means that the text is not known.
+(define interpreter 1)
+
 ;; A number of what a procedure's text is, without the procedure's name.
 (define (digest path source)
   (define (skip port line column)
@@ -145,10 +148,10 @@
          (name (or (and info (program-debug-info-name info))
                    (cond (top? "(top level)") (info "(anonymous)") (else "(built-in procedures)")))))
     (if (and path (string-prefix? folder path))
-        (list "" "(counter)" 0)
+        (list "" "(counter)" interpreter)
         (list (if path (module-name path program) "")
               (if (symbol? name) (symbol->string name) name)
-              (if path (digest path source) 0)))))
+              (cond (path (digest path source)) (info 0) (else interpreter))))))
 
 ;; The first procedure of each compiled file, which is the code outside the others.
 (define (first-procedures procedures)

@@ -1,4 +1,7 @@
 //! What a process of an interpreter counted, by calling context: a file with a line for each function and each context.
+//!
+//! A function has a digest of its code: 0 if the code is not known, 1 for what belongs to the interpreter, which does not
+//! differ between versions of a program.
 
 use super::{Language, PROGRAM, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::merged_profiles::Side;
@@ -10,10 +13,6 @@ use std::path::{Path, PathBuf};
 
 /// The first line of a file of counts, up to the word that says whether only a part was counted.
 const HEAD: &str = "scruple-calls 1 ";
-
-/// The digest of what belongs to no module: functions of the interpreter, which do not differ between versions of a
-/// program. A digest of 0 means that the code is not known.
-const BUILT_IN: u64 = 1;
 
 /// The module of the program itself, whatever its file is called.
 const MAIN: &str = "__main__";
@@ -97,9 +96,12 @@ impl Builder {
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        let module = if module == MAIN { PROGRAM.to_owned() } else { format!("module {module}") };
-        let place =
-            add_function(&mut self.side, module, name, if key.0.is_empty() { BUILT_IN } else { digest });
+        let module = match module {
+            MAIN => PROGRAM.to_owned(),
+            "" => "no module".to_owned(),
+            module => format!("module {module}"),
+        };
+        let place = add_function(&mut self.side, module, name, digest);
         self.known.insert(key, place);
         place
     }

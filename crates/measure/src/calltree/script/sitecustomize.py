@@ -13,9 +13,9 @@ def start():
     import os
 
     folder = os.path.dirname(os.path.abspath(__file__))
-    # Stands for the code of all functions of Python's import system.
+    # Stands for the code of all functions of Python's import system. Its digest says that it belongs to the interpreter.
     IMPORTS = "(import system)"
-    functions, names = {IMPORTS: 0}, [("_frozen_importlib", IMPORTS, 0)]
+    functions, names = {IMPORTS: 0}, [("_frozen_importlib", IMPORTS, 1)]
     stands_for = {}
     # A context: instructions, calls, recursive calls, function, children by code, parent, code.
     INSTRUCTIONS, CALLS, RECURSIVE, FUNCTION, CHILDREN, PARENT, CODE = range(7)
