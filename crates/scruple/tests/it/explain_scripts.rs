@@ -243,6 +243,9 @@ fn code_that_a_script_evaluates_from_text_is_not_taken_for_unchanged() {
         place.write(&format!("{name}.py.txt"), &python);
         let guile = format!("(define (spin i) (if (< i {rounds}) (spin (1+ i)) i))\n");
         place.write(&format!("{name}.scm.txt"), &guile);
+        let node =
+            format!("globalThis.spin = function spin() {{ for (let i = 0; i < {rounds}; i++) i + 1 }}\n");
+        place.write(&format!("{name}.js.txt"), &node);
     }
     place.write("app.rb", "eval File.read(ARGV[0])\n300.times { spin }\n");
     // Code of globals without a name belongs to no module.
@@ -254,11 +257,17 @@ fn code_that_a_script_evaluates_from_text_is_not_taken_for_unchanged() {
          (compile (call-with-input-string text read) #:env (current-module))\n\
          (do ((i 0 (1+ i))) ((= i 300)) (spin 0))\n",
     );
+    place.write(
+        "app.js",
+        "(0, eval)(require('fs').readFileSync(process.argv[2], 'utf8'))\nfor (let i = 0; i < 300; i++) spin()\n",
+    );
+    let node = node();
     // Python gives the code of whatever it executes.
     for (interpreter, end, code) in [
         (Some("/usr/bin/ruby"), "rb", "?"),
         (python(), "py", "changed"),
         (Some("/usr/bin/guile --no-auto-compile"), "scm", "?"),
+        (node.as_deref(), "js", "?"),
     ] {
         let Some(interpreter) =
             interpreter.filter(|words| Path::new(words.split(' ').next().unwrap_or(words)).exists())

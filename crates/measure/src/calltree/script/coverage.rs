@@ -18,6 +18,12 @@ use std::path::{Path, PathBuf};
 /// The name of the code outside all functions.
 const TOP: &str = "(top level)";
 
+/// The module of code that is in no file: given to `eval`, `new Function`, `vm` or on the command line.
+const MADE: &str = "code that the program made";
+
+/// The digest of a function whose text is not known.
+const UNKNOWN: u64 = 0;
+
 /// The variables that make Node count.
 pub(super) fn env(folder: &Path) -> Vec<(OsString, OsString)> {
     vec![("NODE_V8_COVERAGE".into(), folder.into())]
@@ -84,17 +90,23 @@ struct Builder {
 
 impl Builder {
     fn add(&mut self, written: &Written) {
-        let scripts = || written.result.iter().filter_map(|script| Some((path_of(&script.url)?, script)));
         // V8 lists scripts in the order in which they were compiled: the script that was started is the first file.
-        let Some((main, _)) = scripts().next() else { return };
-        self.processes += 1;
-        for (path, script) in scripts() {
-            let module = module_of(&path, &main);
-            let text = fs::read_to_string(&path).ok();
+        let main = written.result.iter().find_map(|script| path_of(&script.url));
+        let of_program = written.result.iter().filter(|script| !script.url.starts_with("node:"));
+        let mut counted = false;
+        for script in of_program {
+            counted = true;
+            let path = path_of(&script.url);
+            let module = match (&path, &main) {
+                (Some(path), Some(main)) => module_of(path, main),
+                _ => MADE.to_owned(),
+            };
+            let text = path.and_then(|path| text_as_executed(script, &path));
             for own in functions(script, text.as_deref()) {
                 self.count(&module, own);
             }
         }
+        self.processes += usize::from(counted);
     }
 
     fn count(&mut self, module: &str, own: Own) {
@@ -131,6 +143,19 @@ fn path_of(url: &str) -> Option<PathBuf> {
     String::from_utf8(bytes).ok().map(PathBuf::from)
 }
 
+/// The text of a file, if it is what V8 executed: `None` for text that was translated when it was loaded, or for files
+/// that have changed or are gone.
+fn text_as_executed(script: &Script, path: &Path) -> Option<Vec<u16>> {
+    let text = fs::read_to_string(path).ok()?;
+    // Node removes a byte order mark.
+    let text: Vec<u16> = text.strip_prefix('\u{feff}').unwrap_or(&text).encode_utf16().collect();
+    let blocks = || script.functions.iter().filter_map(|function| function.ranges.first());
+    let begins = blocks().filter(|block| block.start_offset == 0);
+    let whole = begins.map(|block| block.end_offset).max().unwrap_or(text.len());
+    let fits = whole == text.len() && blocks().all(|block| block.end_offset <= text.len());
+    fits.then_some(text)
+}
+
 /// The name of a file's module, which is the same in two versions of a program that are in different folders.
 fn module_of(path: &Path, main: &Path) -> String {
     if path == main {
@@ -141,14 +166,13 @@ fn module_of(path: &Path, main: &Path) -> String {
 }
 
 /// The functions of a file that ran. Without the file's text all characters count, white space too.
-fn functions(script: &Script, text: Option<&str>) -> Vec<Own> {
-    let text: Option<Vec<u16>> = text.map(|text| text.encode_utf16().collect());
+fn functions(script: &Script, text: Option<&[u16]>) -> Vec<Own> {
     let mut all: Vec<(Block, &Covered)> =
         script.functions.iter().filter_map(|function| Some((*function.ranges.first()?, function))).collect();
     // Outer functions before those in them.
     all.sort_by_key(|(whole, _)| (whole.start_offset, usize::MAX - whole.end_offset));
     let end = all.iter().map(|(whole, _)| whole.end_offset).max().unwrap_or_default();
-    let length = text.as_ref().map_or(end, Vec::len).min(end);
+    let length = text.map_or(end, <[u16]>::len).min(end);
     // The innermost function and the number of executions of each character.
     let mut owner = vec![usize::MAX; length];
     let mut executed = vec![0_u64; length];
@@ -170,9 +194,9 @@ fn functions(script: &Script, text: Option<&str>) -> Vec<Own> {
     let mut digests: Vec<DefaultHasher> = all.iter().map(|_| DefaultHasher::new()).collect();
     let mut sums = vec![0_u64; all.len()];
     let own_names: Vec<std::ops::Range<usize>> =
-        all.iter().map(|(whole, function)| own_name(*whole, function, text.as_deref())).collect();
+        all.iter().map(|(whole, function)| own_name(*whole, function, text)).collect();
     for (at, index) in owner.iter().enumerate().filter(|(_, index)| **index < all.len()) {
-        let unit = text.as_ref().map(|text| text[at]);
+        let unit = text.map(|text| text[at]);
         if unit.is_some_and(|unit| char::from_u32(unit.into()).is_some_and(char::is_whitespace)) {
             continue;
         }
@@ -188,7 +212,7 @@ fn functions(script: &Script, text: Option<&str>) -> Vec<Own> {
             name,
             calls: whole.count,
             executed,
-            digest: digest.finish(),
+            digest: if text.is_some() { digest.finish() } else { UNKNOWN },
         })
         .collect()
 }
@@ -291,6 +315,25 @@ mod tests {
         assert!((least..most).contains(&own), "{own} not in {least}..{most}");
     }
 
+    #[test]
+    fn code_in_no_file_is_counted_and_its_text_is_unknown() {
+        let place = tempfile::tempdir().expect("a folder");
+        let session = ScriptSession::start(Language::JavaScript, place.path()).expect("a session");
+        let text =
+            "const given = eval('(function given(n) { return n })'); given(1); new Function('given(2)')()";
+        let run = std::process::Command::new("node").args(["-e", text]).envs(session.env(|_| None)).status();
+        if run.is_err() {
+            return;
+        }
+        let counts = session.read().expect("counts");
+        let side = &counts.side;
+        let given = side.tree.functions.iter().position(|one| one.name == "given").expect("a function");
+        assert_eq!(side.tree.functions[given].module, MADE);
+        assert_eq!(side.digests.as_ref().map(|all| all[given]), Some(UNKNOWN));
+        let calls = |one: &&Context| one.function == given;
+        assert_eq!(side.tree.contexts.iter().find(calls).map(|context| context.calls), Some(2));
+    }
+
     const TEXT: &str = "function f(n) { if (n) { g() } }\nlet é = () => { f(1) };";
 
     fn covered(name: &str, ranges: &[(usize, usize, u64)]) -> String {
@@ -308,8 +351,15 @@ mod tests {
         serde_json::from_str(&text).expect("a script")
     }
 
+    fn units(text: &str) -> Vec<u16> {
+        text.encode_utf16().collect()
+    }
+
     fn shown(script: &Script, text: &str) -> Vec<(String, u64, u64)> {
-        functions(script, Some(text)).into_iter().map(|own| (own.name, own.calls, own.executed)).collect()
+        functions(script, Some(&units(text)))
+            .into_iter()
+            .map(|own| (own.name, own.calls, own.executed))
+            .collect()
     }
 
     #[test]
@@ -336,11 +386,29 @@ mod tests {
     fn a_renamed_or_reformatted_function_is_the_same_code_and_a_changed_one_is_not() {
         let digest = |name: &str, text: &str| {
             let length = text.encode_utf16().count();
-            functions(&script(&[covered(name, &[(0, length, 1)])]), Some(text))[0].digest
+            functions(&script(&[covered(name, &[(0, length, 1)])]), Some(&units(text)))[0].digest
         };
         let one = digest("f", "function f(n) { return n }");
         assert_eq!(one, digest("other", "function other(n) {\n  return n\n}"));
         assert_ne!(one, digest("f", "function f(n) { return m }"));
+    }
+
+    #[test]
+    fn text_that_was_not_executed_is_not_compared() {
+        let place = tempfile::tempdir().expect("a folder");
+        let file = place.path().join("a.js");
+        let known = |text: &str, covered: &[String]| {
+            fs::write(&file, text).expect("a file");
+            text_as_executed(&script(covered), &file).is_some()
+        };
+        let whole = covered("", &[(0, 3, 1)]);
+        assert!(
+            known("f()", std::slice::from_ref(&whole)) && known("\u{feff}f()", std::slice::from_ref(&whole))
+        );
+        assert!(!known("f ()", std::slice::from_ref(&whole)));
+        assert!(!known("f()", &[covered("f", &[(1, 9, 1)])]));
+        let unknown = functions(&script(&[whole]), None);
+        assert_eq!(unknown[0].digest, UNKNOWN);
     }
 
     #[test]
