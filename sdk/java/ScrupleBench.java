@@ -361,9 +361,7 @@ public final class ScrupleBench {
         AtomicInteger here = new AtomicInteger();
         AtomicInteger open = new AtomicInteger();
         ScrupleLoops.Loop body = kind.equals("c") ? c.body : c.tare;
-        long filled = -ScrupleLoops.allocated();
         c.fill.accept(n * threads);
-        filled += ScrupleLoops.allocated();
         List<ScrupleLoops.Lane> lanes = new ArrayList<>();
         for (int i = 0; i < threads; i++) {
             lanes.add(new ScrupleLoops.Lane(body, n, here, open));
@@ -389,7 +387,6 @@ public final class ScrupleBench {
             cpu += lane.cpu;
             bytes += lane.bytes;
         }
-        ScrupleLoops.touchHeap(filled + bytes);
         field(text, "iterations", n * threads);
         field(text, "time.wall", end - start);
         field(text, "gc.count", collections);

@@ -65,36 +65,6 @@ final class ScrupleLoops {
         }
     }
 
-    private static final long FEW_BYTES = 1 << 20, MOST_TOUCHED = 1L << 30;
-    private static final int CHUNK = 1 << 16;
-    private static long made;
-    private static boolean touched;
-
-    /** The number of bytes that this thread has allocated. */
-    static long allocated() {
-        return Lane.THREADS.getThreadAllocatedBytes(Thread.currentThread().getId());
-    }
-
-    /**
-     * Says that a batch and its inputs allocated this many bytes. Once it is clear that the program has cases which allocate,
-     * it allocates as much garbage as the heap has room. The kernel provides a page of memory when it is first written, which
-     * takes as long as many small objects. The collector gives out new pages or used ones in turn, by chance in one
-     * process and not in the next, until it has used all; programs that run for longer are in that state.
-     */
-    static void touchHeap(long bytes) {
-        made += bytes;
-        if (touched || made < FEW_BYTES) {
-            return;
-        }
-        touched = true;
-        boolean collects = ManagementFactory.getGarbageCollectorMXBeans().stream()
-            .noneMatch(collector -> collector.getName().startsWith("Epsilon"));
-        long room = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getCommitted();
-        for (long done = 0; collects && done < Math.min(room, MOST_TOUCHED); done += CHUNK) {
-            sinkObject = new byte[CHUNK];
-        }
-    }
-
     private static volatile long sink;
     private static volatile double sinkDouble;
     private static volatile Object sinkObject;

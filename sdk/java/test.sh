@@ -6,8 +6,6 @@ out=${1:-$(mktemp -d)}
 [ $# -gt 0 ] || trap 'rm -rf "$out"' EXIT
 javac --release 11 -encoding UTF-8 -Xlint:all -Werror -d "$out" "$here"/*.java
 python3 "${SCRUPLE_CONFORMANCE:-$here/../conformance}/run.py" -- java -cp "$out" Conformance
-# Cases that allocate get memory that was used before.
-python3 "$here/pages.py" java -Xms256m -XX:+UseG1GC -cp "$out" Example
 # A compiler that sees the loops late, as on a busy machine, has seen little besides one body.
 late="-XX:Tier3InvocationThreshold=20000 -XX:Tier3MinInvocationThreshold=20000 -XX:Tier3CompileThreshold=100000 -XX:Tier3BackEdgeThreshold=200000"
 python3 "${SCRUPLE_CONFORMANCE:-$here/../conformance}/run.py" --only grows -- java $late -cp "$out" Conformance
