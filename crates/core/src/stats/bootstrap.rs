@@ -211,7 +211,8 @@ pub fn levels(groups: &[Vec<f64>]) -> Option<Levels> {
 ///
 /// The interval contains that of the exact order statistics of all readings. It also contains Student's prediction
 /// interval for the median of as many further processes, since blocks of one process do not predict the next process,
-/// and where processes clearly differ, that of the [`two_level`] bootstrap. `None` when there are too few readings for the order statistics.
+/// and where processes clearly differ, that of the [`two_level`] bootstrap. `None` when there are too few readings for
+/// the order statistics.
 pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Estimate> {
     let own = |estimate| {
         let medians: Vec<f64> = groups.iter().map(|group| median(group)).collect();

@@ -274,7 +274,7 @@ fn medians_over_several_processes_hold_although_processes_differ() {
 /// end below zero.
 #[test]
 fn amounts_of_few_processes_that_differ_much_have_intervals_above_zero() {
-    let (mut below, mut plain_held) = (0, 0.0);
+    let (mut below, mut plain_holds) = (0, 0);
     let held = share(200, 87, |pcg| {
         let centres: Vec<f64> = (0..3).map(|_| 100.0 * normal(pcg).exp()).collect();
         let groups: Vec<Vec<f64>> = centres
@@ -285,18 +285,19 @@ fn amounts_of_few_processes_that_differ_much_have_intervals_above_zero() {
         assert!(found.interval.low > 0.0 && found.interval.contains(found.estimate), "{found:?}");
         let plain = bootstrap::median_of_groups(&groups, 0.95, 1).expect("three processes of eight");
         below += u32::from(plain.interval.low < 0.0);
-        plain_held += f64::from(u8::from(plain.interval.contains(100.0))) / 200.0;
+        plain_holds += u32::from(plain.interval.contains(100.0));
         found.interval.contains(100.0)
     });
+    let plain_held = f64::from(plain_holds) / 200.0;
     println!(
         "3 processes, by logarithms: the interval holds in {:.1} %, else {:.1} %",
         100.0 * held,
         100.0 * plain_held
     );
     assert!(below > 50, "only {below} intervals on the plain scale end below zero");
-    // The linear scale must not have the better coverage, beyond chance in two hundred tries, since three processes hold
-    // the same information on both scales.
-    assert!(held >= plain_held - 0.02 && held >= 0.87, "{held}, {plain_held}");
+    // The linear scale must not have the better coverage, since three processes hold the same information on both
+    // scales.
+    assert!(held >= plain_held - 0.01 && held >= 0.87, "{held}, {plain_held}");
 }
 
 fn criterion_panel(tries: u64) {

@@ -54,7 +54,7 @@ struct Binary {
 }
 
 /// The digest of a function whose code the language's runtime could not give, such as text that was passed to `eval`.
-const UNKNOWN: u64 = 0;
+pub(super) const UNKNOWN: u64 = 0;
 
 impl Binaries {
     /// Creates an empty collection.

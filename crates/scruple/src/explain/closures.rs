@@ -1,5 +1,6 @@
 //! Which types of closures two Haskell programs allocate more or less of.
 
+use scruple_core::stats::summary::mean;
 use scruple_measure::calltree::Side;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -40,10 +41,6 @@ pub fn differing(sides: [&[Side]; 2]) -> Vec<ClosureDifference> {
     let number = |one: &ClosureDifference| (one.closures.1 - one.closures.0).abs();
     all.sort_by(|a, b| size(b).total_cmp(&size(a)).then(number(b).total_cmp(&number(a))));
     all
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 fn range(values: &[f64]) -> f64 {

@@ -6,6 +6,7 @@
 //! it ran as often as the one around it.
 
 use super::{Language, PROGRAM, ScriptCounts, add_function, empty_side, text_of};
+use crate::calltree::binary::UNKNOWN;
 use crate::calltree::merged_profiles::Side;
 use scruple_core::explain::{Context, Cost};
 use serde::Deserialize;
@@ -20,9 +21,6 @@ const TOP: &str = "(top level)";
 
 /// The module of code that is in no file: given to `eval`, `new Function`, `vm` or on the command line.
 const MADE: &str = "code that the program made";
-
-/// The digest of a function whose text is not known.
-const UNKNOWN: u64 = 0;
 
 /// The variables that make Node count.
 pub(super) fn env(folder: &Path) -> Vec<(OsString, OsString)> {
