@@ -273,6 +273,14 @@ impl BatchReply {
             _ => None,
         }
     }
+
+    /// How much longer the batch took than its longest thread, in nanoseconds: its threads did not all begin together.
+    /// `None` for a batch of one thread, and where a time is absent.
+    pub fn apart(&self) -> Option<f64> {
+        let times = self.threads.iter().map(|thread| thread.wall).collect::<Option<Vec<f64>>>()?;
+        let longest = times.into_iter().reduce(f64::max).filter(|_| self.threads.len() > 1)?;
+        Some((self.reading("time.wall")? - longest).max(0.0))
+    }
 }
 
 /// The part of one thread in a batch.

@@ -227,6 +227,16 @@ fn numbers_of_threads_are_those_of_the_case_or_of_the_command_line() {
 }
 
 #[test]
+fn blocks_in_which_threads_took_turns_do_not_count() {
+    let place = Place::new();
+    let turns = r#"{"name":"shared","cost":40,"threads":[2],"turns":6}"#;
+    let answer = bench(&place, &["--no-store", "--detail"], &[turns]);
+    assert!(answer.stdout.contains("shared ×2 threads  20.0 ns  0.1 %"), "{}", answer.exchange());
+    let told = "left out: 28 of 36 blocks, in which not all threads had a core from the start";
+    assert!(answer.stdout.contains(told), "{}", answer.exchange());
+}
+
+#[test]
 fn an_exceeded_budget_is_exit_code_1_unless_budgets_are_only_reported() {
     let place = Place::new();
     let fine = r#"{"name":"fine","cost":5,"bytes":16,"budgets":{"alloc.bytes":{"max":16},"time.wall":{"max":"1 µs"}}}"#;

@@ -4,7 +4,7 @@ Each argument is a case in JSON: what the protocol says of cases, and besides, `
 `bytes` (allocated in an iteration), `step` (bytes are counted in steps of so many), `tare_bytes` (allocated in a batch of
 the tare), `stall` (ns that the first batch of 1000 iterations or more takes longer, of the case and of the tare),
 `making` (ms for each input), `cold` (so many batches in a process in which an iteration takes ten times as long),
-`jumps` (times differ from process to process),
+`turns` (in so many of ten batches the threads take turns), `jumps` (times differ from process to process),
 `once` (bytes allocated by the first iteration in a process), `drawn` (a file of lines, to which each process adds one: every
 other process allocates 8 bytes more in an iteration), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
 answers to hello with that version, `--language WORD` with that language, `--chatter` prints to stdout all the time,
@@ -128,6 +128,9 @@ def batch(cases, word):
     if threads > 1:
         each = {"iterations": count, "time.wall": wall, "time.cpu": wall}
         reply["threads"] = [each] * threads
+        # Where threads take turns, the batch takes as long as all of them.
+        if (batches_of[index, kind] - 1) % 10 < case.get("turns", 0):
+            reply["time.wall"] = wall * threads
     return reply
 
 

@@ -83,6 +83,7 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
         let _ = write!(out, "; {} of batches disturbed", share(disturbed as f64 / wall.len().max(1) as f64));
     }
     out.push('\n');
+    out.push_str(&waiting(run, arm));
     let range = block_characters::common_range([per_iteration.as_slice()].into_iter());
     let _ = writeln!(
         out,
@@ -119,4 +120,24 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
         let _ = writeln!(out, "      the core ran at {:.2} GHz", 1.0 / cycle);
     }
     out
+}
+
+/// Says in how many blocks the program had to wait for a core, where that was recorded.
+fn waiting(run: &Run, arm: &Arm) -> String {
+    let Some((tare, waited)) = crate::show::tare_of(run, arm)
+        .and_then(|tare| tare.sample(cases::WAITED).map(|waited| (tare, waited)))
+    else {
+        return String::new();
+    };
+    let (count, all) =
+        (waited.readings.iter().filter(|share| **share > cases::MOST_WAITED).count(), waited.readings.len());
+    let which = match arm.sample("threads.fairness").is_some() {
+        true => "in which not all threads had a core from the start",
+        false => "in which the program had to wait for a core",
+    };
+    match (count, cases::undisturbed(tare)) {
+        (0, _) => String::new(),
+        (_, Some(_)) => format!("      left out: {count} of {all} blocks, {which}\n"),
+        (_, None) => format!("      {count} of {all} blocks, {which}, count: too few others remain\n"),
+    }
 }

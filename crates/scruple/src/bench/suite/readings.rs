@@ -47,6 +47,12 @@ pub(crate) fn beside(replies: &[BatchReply], cycle: Option<f64>, waited: Option<
     [witness, cycle, waited].into_iter().flatten().collect()
 }
 
+/// Returns how long the threads of a block were released and had not all begun, in nanoseconds; `None` for cases of one
+/// thread. Some of them waited for a core then.
+pub(crate) fn apart(replies: &[BatchReply]) -> Option<f64> {
+    replies.iter().map(BatchReply::apart).sum()
+}
+
 /// Returns the work of one iteration. It is stored with the readings, so that throughput can be derived from a stored
 /// run.
 pub(crate) fn work_of(case: &Case) -> Option<Reading> {

@@ -226,11 +226,14 @@ impl Suite {
         taken < wanted.min(most).max(2) && (taken == block || block < most)
     }
 
-    /// Whether the batches of a case are so long that the program may have to wait for a core during one. Cases with
-    /// several threads are excluded, because their threads may also wait for each other.
+    /// Whether the program may have to wait for a core during a batch of the case: the batches are long, or there are
+    /// several threads, which need a core each at the same time.
     fn may_wait(&self, index: usize) -> bool {
-        let weighed = &self.weighed[index];
-        weighed.batch_time >= LONG && weighed.threads == 1 && weighed.case.concurrency.is_none()
+        self.weighed[index].batch_time >= LONG || self.has_threads(index)
+    }
+
+    fn has_threads(&self, index: usize) -> bool {
+        self.weighed[index].threads > 1 || self.weighed[index].case.concurrency.is_some()
     }
 
     /// Runs one block and keeps its readings. Returns the share of the block in which the program waited for a core, if
@@ -251,7 +254,9 @@ impl Suite {
         let case = self.batch_of(index, LoopKind::Case, jittered(weighed.iterations));
         let tare = self.batch_of(index, LoopKind::Tare, jittered(weighed.tare_iterations));
         let batches = if pcg.below(2) == 0 { vec![case, tare] } else { vec![tare, case] };
-        let before = if self.may_wait(index) { program.waited() } else { None };
+        // Threads may also wait for each other, so that what the scheduler says of several is not used.
+        let watched = self.may_wait(index) && !self.has_threads(index);
+        let before = if watched { program.waited() } else { None };
         let replies = match self.block(index, program, batches) {
             Ok(replies) => replies,
             Err(error) => {
@@ -259,9 +264,11 @@ impl Suite {
                 return Ok(None);
             }
         };
-        let waited = before.zip(program.waited()).map(|(before, after)| after.saturating_sub(before));
+        let by_scheduler =
+            before.zip(program.waited()).map(|(before, after)| after.saturating_sub(before) as f64);
+        let waited = by_scheduler.or_else(|| super::readings::apart(&replies));
         let spent: f64 = replies.iter().filter_map(|reply| reply.reading("time.wall")).sum();
-        let waited = waited.map(|waited| waited as f64 / spent.max(1.0));
+        let waited = waited.map(|waited| waited / spent.max(1.0));
         let beside = super::readings::beside(&replies, cycle, waited);
         for reply in replies {
             let weighed = &self.weighed[index];
