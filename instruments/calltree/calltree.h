@@ -31,12 +31,20 @@ typedef enum {
     HEAP_FREE,
 } HeapKind;
 
+/* The addresses of functions in a file, sorted. */
+typedef struct {
+    struct Extent *all;
+    UWord count;
+} Extents;
+
 /* A file that contains code. */
 typedef struct Object {
     struct Object *next;
     const HChar *path; /* NULL: code that is in no file */
     UInt id;
-    Bool is_ghc; /* contains the runtime of GHC */
+    Bool is_ghc;           /* contains the runtime of GHC */
+    Bool has_extents;      /* the following were read, because there is code without a symbol */
+    Extents unwinding, go; /* from the unwinding table, and from Go's table of functions */
 } Object;
 
 /* A function, identified by its file and offset, so that it remains the same function when the file is loaded
@@ -49,7 +57,7 @@ typedef struct Function {
     HeapKind heap;
     Bool is_resolver; /* of the dynamic linker: its caller has called the function that it jumps to */
     UInt id;
-    ULong key; /* what blocks compare: the number of the function, or of its file if it has no symbol */
+    ULong key; /* what blocks compare: the number of the function, or of its file if nobody knows where it begins */
 } Function;
 
 struct Edge;
@@ -87,7 +95,7 @@ typedef struct {
 /* A run of instructions that are always executed together, in this order. */
 typedef struct Run {
     struct Run *in_bucket, *next;
-    Function *function; /* NULL: code without a symbol */
+    Function *function; /* NULL: nobody knows which */
     Object *object;
     Addr offset;
     UInt instructions;
@@ -115,8 +123,8 @@ extern Shared shared;
 
 /* The kinds of code at an address. */
 typedef enum {
-    CODE_NAMED,    /* a symbol covers it */
-    CODE_NAMELESS, /* none does */
+    CODE_KNOWN,    /* a symbol covers it, or a table of the file says where its function begins */
+    CODE_NAMELESS, /* neither is there */
     CODE_FILELESS, /* in no file: the program has generated it */
     CODE_STUB,     /* it only jumps to a function of another file */
 } CodeKind;
@@ -131,6 +139,9 @@ Object *all_objects(void);
 Function *all_functions(void);
 Run *all_runs(void);
 void *take(SizeT size);
+
+/* begins.c */
+Bool begin_of(Object *object, Addr offset, Addr *begin);
 
 /* contexts.c */
 extern ULong cut_calls; /* edges to functions without their own context, because there are too many contexts */

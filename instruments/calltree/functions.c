@@ -99,7 +99,9 @@ static HeapKind heap_kind(const HChar *name, Object *object) {
     return HEAP_NONE;
 }
 
-static Function *function_of(Object *object, Addr offset, const HChar *name) {
+/* The function that begins at an address in a file. `is_known` says that it does begin there, so that its blocks can be
+ * told from those of other functions. */
+static Function *function_of(Object *object, Addr offset, const HChar *name, Bool is_known) {
     UWord hash = (offset ^ (offset >> 15) ^ ((UWord)object->id * 0x9e3779b1u)) % FUNCTION_BUCKETS;
     Function *function = function_buckets[hash];
     for (; function; function = function->in_bucket)
@@ -111,7 +113,7 @@ static Function *function_of(Object *object, Addr offset, const HChar *name) {
     function->heap = name && object->path ? heap_kind(name, object) : HEAP_NONE;
     function->is_resolver = name && begins(name, "_dl_runtime_resolve");
     function->id = ++function_count;
-    function->key = name ? function->id : NAMELESS_KEY(object);
+    function->key = is_known ? function->id : NAMELESS_KEY(object);
     function->in_bucket = function_buckets[hash];
     function_buckets[hash] = function;
     function->next = functions;
@@ -164,22 +166,29 @@ CodeKind code_at(Addr address, Function **function, Bool *is_entry, Object **obj
     *function = NULL;
     *object = object_of(file ? VG_(DebugInfo_get_filename)(file) : NULL);
     if (!file) {
-        *function = function_of(*object, 0, NULL);
+        *function = function_of(*object, 0, NULL, False);
         return CODE_FILELESS;
     }
     const HChar *section, *name = NULL;
     UInt in_stub;
     if (VG_(DebugInfo_sect_kind)(&section, address) == Vg_SectPLT || slot_of_stub(address, &in_stub)) return CODE_STUB;
+    Addr offset = offset_in(file, address), begin;
     PtrdiffT into = 0;
-    if (!VG_(get_fnname_raw)(epoch, address, &name) || !name || !name[0]) return CODE_NAMELESS;
-    if (!VG_(get_inst_offset_in_function)(epoch, address, &into)) into = 0;
-    *function = function_of(*object, offset_in(file, address) - into, name);
-    *is_entry = into == 0;
-    return CODE_NAMED;
+    if (VG_(get_fnname_raw)(epoch, address, &name) && name && name[0]) {
+        if (!VG_(get_inst_offset_in_function)(epoch, address, &into)) into = 0;
+        begin = offset - into;
+    } else if (begin_of(*object, offset, &begin)) {
+        name = NULL;
+    } else {
+        return CODE_NAMELESS;
+    }
+    *function = function_of(*object, begin, name, True);
+    *is_entry = begin == offset;
+    return CODE_KNOWN;
 }
 
-/* The function that begins at an address or contains it. NULL for a stub, which has no context of its own. Code without
- * a symbol is taken for an entry. */
+/* The function that begins at an address or contains it. NULL for a stub, which has no context of its own. Code of which
+ * nobody knows the function is taken for an entry. */
 Function *function_at(Addr address, Bool *is_entry) {
     Function *function;
     Object *object;
@@ -187,7 +196,7 @@ Function *function_at(Addr address, Bool *is_entry) {
         case CODE_STUB: return NULL;
         case CODE_NAMELESS:
             *is_entry = True;
-            return function_of(object, offset_in(file_at(address), address), NULL);
+            return function_of(object, offset_in(file_at(address), address), NULL, False);
         default: return function;
     }
 }

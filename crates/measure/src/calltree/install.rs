@@ -19,6 +19,7 @@ macro_rules! sources {
 /// The tool's sources and its licence. They are embedded in the binary, so that they are distributed with it.
 const SOURCES: &[(&str, &str)] = sources![
     "COPYING",
+    "begins.c",
     "calltree.h",
     "contexts.c",
     "control.c",

@@ -64,7 +64,8 @@ pub struct Function {
     pub name: Option<String>,
     /// The path of the file; `None` for code that the program generated.
     pub object: Option<String>,
-    /// The start address, as the file numbers addresses.
+    /// The start address, as the file numbers addresses. Without a symbol it comes from the file's unwinding table; where
+    /// that does not cover the code either, it is the address of a call's target, and no run names the function.
     pub offset: u64,
 }
 
@@ -108,7 +109,7 @@ pub struct RecursiveCalls {
 /// Successive instructions that are always executed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The index of the function; `None` if no symbol covers the code.
+    /// The index of the function; `None` if neither a symbol nor an unwinding table covers the code.
     pub function: Option<usize>,
     /// The path of the file; `None` for code that the program generated.
     pub object: Option<String>,

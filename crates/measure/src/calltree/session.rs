@@ -2,6 +2,7 @@
 
 use super::counter::{Counter, ValgrindTool};
 use super::error::CalltreeError;
+use super::go_names;
 use super::profile::Profiles;
 use super::reader;
 use crate::launch::Launch;
@@ -150,7 +151,8 @@ impl CalltreeSession {
         }
         let by = self.counter.kind;
         if by == ValgrindTool::Calltree {
-            let profiles = reader::read_all(&self.out())?;
+            let mut profiles = reader::read_all(&self.out())?;
+            go_names::name(&mut profiles);
             return Ok(Counted { by, total: profiles.total(), profiles, callgrind: None });
         }
         let files = self.files("out.");

@@ -1,11 +1,12 @@
 //! Tests that totals and self counts equal callgrind's, and that totals equal cachegrind's where callgrind omits
 //! instructions.
 
-use crate::harness::Workshop;
-use scruple_measure::calltree::Profile;
+use crate::harness::{Workshop, of, skip};
+use scruple_measure::calltree::{Function, Profile, Run};
 use scruple_measure::load::cost::callgrind;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 
 /// The number of instructions that callgrind omits at the end. It counts a block when the next one begins, so it
 /// omits the last one (the call of `exit_group`), and each block after which a signal arrives.
@@ -74,6 +75,82 @@ fn totals_are_those_of_cachegrind() {
     assert_eq!(workshop.tree(&signals, &[]).total, cachegrind(&workshop, &signals));
     let objects = workshop.compile("objects.cc", &["-std=c++17"]);
     assert_eq!(workshop.tree(&objects, &[]).total, cachegrind(&workshop, &objects));
+}
+
+/// Calls and own instructions of the program's functions by address. Functions whose code is not known have none.
+fn by_address(profile: &Profile, program: &Path) -> BTreeMap<u64, (u64, u64)> {
+    let path = program.display().to_string();
+    let functions = profile.functions();
+    let own = functions.iter().filter(|(function, _)| function.object.as_deref() == Some(&path));
+    own.map(|(function, totals)| (function.offset, (totals.calls, totals.own))).collect()
+}
+
+#[test]
+fn functions_of_a_stripped_program_have_the_counts_of_its_unstripped_twin() {
+    let Some(workshop) = Workshop::new() else { return };
+    let sources = [
+        ("tails.c", "-foptimize-sibling-calls"),
+        ("recursion.c", "-fno-optimize-sibling-calls"),
+        ("objects.cc", "-std=c++17"),
+        ("jumps.c", "-static"),
+    ];
+    for (source, flag) in sources {
+        let program = workshop.compile(source, &[flag]);
+        let named = workshop.tree(&program, &[]);
+        assert!(Command::new("strip").arg(&program).status().unwrap().success());
+        let stripped = workshop.tree(&program, &[]);
+        let path = program.display().to_string();
+        let own = |function: &&Function| function.object.as_deref() == Some(&path);
+        let names =
+            ["main", "caller", "forward", "target", "down", "even", "odd", "attempt", "deep", "after"];
+        let ours = by_address(&stripped, &program);
+        let mut found = 0;
+        for (address, counts) in by_address(&named, &program) {
+            let known = named.functions.iter().filter(own).find(|one| one.offset == address);
+            let name = known.and_then(|one| one.name.as_deref()).unwrap_or_default();
+            if names.contains(&name) || name.starts_with("_Z") {
+                assert_eq!(ours.get(&address), Some(&counts), "{name} of {source}");
+                found += 1;
+            }
+        }
+        assert!(found >= 3, "{found} functions of {source}");
+    }
+}
+
+#[test]
+fn functions_of_a_stripped_go_program_have_their_names() {
+    let Some(workshop) = Workshop::new() else { return };
+    if Command::new("go").arg("version").output().is_err() {
+        skip("go is not installed");
+        return;
+    }
+    let source = workshop.path().join("stripped.go");
+    let text = "package main\n\n//go:noinline\nfunc score(n int) int { s := 0; for i := 0; i < n; i++ { s += i ^ n }; \
+                return s }\n\nfunc main() { t := 0; for i := 0; i < 300; i++ { t += score(40) }; if t == 1 { panic(t) } }\n";
+    std::fs::write(&source, text).unwrap();
+    let program = workshop.path().join("stripped");
+    let mut build = Command::new("go");
+    build.args(["build", "-ldflags=-s -w", "-o"]).arg(&program).arg(&source);
+    build.env("GOCACHE", workshop.path().join("cache")).env("CGO_ENABLED", "0");
+    assert!(build.status().unwrap().success());
+    let tree = workshop.tree(&program, &[]);
+    let score = of(&tree, "main.score");
+    assert_eq!((score.calls, score.inclusive), (300, score.own));
+    assert!(score.own > 300 * 40 * 3, "{score:?}");
+    assert!(of(&tree, "main.main").inclusive > score.own);
+}
+
+#[test]
+fn a_stripped_program_without_unwinding_tables_has_no_invented_functions() {
+    let Some(workshop) = Workshop::new() else { return };
+    let without = ["-s", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
+    let program = workshop.compile("known.c", &without);
+    check(&workshop, &program, &[], &[]);
+    let tree = workshop.tree(&program, &[]);
+    let path = program.display().to_string();
+    let own = |run: &&Run| run.object.as_deref() == Some(&path);
+    let unknown = tree.runs.iter().filter(own).filter(|run| run.function.is_none());
+    assert!(unknown.map(|run| run.count).sum::<u64>() > 0);
 }
 
 #[test]

@@ -1,0 +1,71 @@
+//! Names of Go's functions in stripped programs: Go keeps its own table of functions, for stack traces.
+
+use super::profile::Profiles;
+use object::{Object, ObjectSection};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// The sections that may contain the table.
+const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
+
+/// The first words of a table since Go 1.18, and since Go 1.20.
+const KINDS: [u64; 2] = [0xffff_fff0, 0xffff_fff1];
+
+/// Names functions without a symbol by the tables of their files.
+pub(super) fn name(profiles: &mut Profiles) {
+    let mut files: HashMap<String, Option<HashMap<u64, String>>> = HashMap::new();
+    for profile in &mut profiles.processes {
+        for function in profile.functions.iter_mut().filter(|one| one.name.is_none()) {
+            let Some(path) = function.object.as_deref() else { continue };
+            if !files.contains_key(path) {
+                files.insert(path.to_owned(), names(Path::new(path)));
+            }
+            let known = files.get(path).and_then(Option::as_ref);
+            function.name = known.and_then(|names| names.get(&function.offset)).cloned();
+        }
+    }
+}
+
+/// The functions of a file by their start address; `None` if the file has no table that can be read.
+fn names(path: &Path) -> Option<HashMap<u64, String>> {
+    let data = std::fs::read(path).ok()?;
+    let file = object::File::parse(data.as_slice()).ok()?;
+    let section = SECTIONS.iter().find_map(|name| file.section_by_name(name))?;
+    let table = Table(section.data().ok()?);
+    if !KINDS.contains(&table.number(0, 4)?) {
+        return None;
+    }
+    let (count, names, entries) = (table.number(8, 8)?, table.number(32, 8)?, table.number(64, 8)?);
+    // Since Go 1.26 the table does not say where the code begins.
+    let text = match table.number(24, 8)? {
+        0 => file.section_by_name(".text")?.address(),
+        text => text,
+    };
+    let mut found = HashMap::new();
+    for at in 0..count.min(table.0.len() as u64 / 8) {
+        let entry = entries.checked_add(at * 8)?;
+        let begin = text.checked_add(table.number(entry, 4)?)?;
+        let record = entries.checked_add(table.number(entry + 4, 4)?)?;
+        let name = table.text(names.checked_add(table.number(record.checked_add(4)?, 4)?)?)?;
+        found.insert(begin, name);
+    }
+    Some(found)
+}
+
+struct Table<'a>(&'a [u8]);
+
+impl Table<'_> {
+    /// A little-endian number of so many bytes.
+    fn number(&self, at: u64, size: usize) -> Option<u64> {
+        let at = usize::try_from(at).ok()?;
+        let bytes = self.0.get(at..at.checked_add(size)?)?;
+        Some(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    }
+
+    /// The text that ends with a zero.
+    fn text(&self, at: u64) -> Option<String> {
+        let bytes = self.0.get(usize::try_from(at).ok()?..)?;
+        let end = bytes.iter().position(|byte| *byte == 0)?;
+        Some(String::from_utf8_lossy(&bytes[..end]).into_owned()).filter(|name| !name.is_empty())
+    }
+}
