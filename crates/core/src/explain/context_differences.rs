@@ -1,6 +1,6 @@
 //! The difference of two trees by calling context, for a flame graph.
 
-use super::Tree;
+use super::{Count, Tree};
 use std::collections::HashMap;
 
 /// The difference of one calling context.
@@ -16,8 +16,8 @@ pub struct Difference {
     pub net: f64,
 }
 
-/// The differences of all contexts of both trees, in instructions. A context that only one tree has counts in full.
-pub fn differences(first: &Tree, second: &Tree) -> Vec<Difference> {
+/// The differences of all contexts of both trees, in one count. A context that only one tree has counts in full.
+pub fn differences(first: &Tree, second: &Tree, count: Count) -> Vec<Difference> {
     let mut all: Vec<Difference> = Vec::new();
     let mut known: HashMap<(Option<usize>, &str, &str), usize> = HashMap::new();
     let mut own: Vec<f64> = Vec::new();
@@ -31,7 +31,7 @@ pub fn differences(first: &Tree, second: &Tree) -> Vec<Difference> {
                 own.push(0.0);
                 all.len() - 1
             });
-            own[at] += sign * context.cost.instructions as f64;
+            own[at] += sign * context.cost.of(count) as f64;
             place.push(at);
         }
     }

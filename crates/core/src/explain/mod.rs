@@ -34,6 +34,9 @@ words! {
     }
 }
 
+/// The module of the functions in the program's own file, whatever that file is called.
+pub const PROGRAM: &str = "program";
+
 /// A function of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {

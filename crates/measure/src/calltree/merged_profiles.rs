@@ -4,12 +4,9 @@ use super::haskell::{self, ClosureTypes, SourceText};
 use super::machine_code::MachineCode;
 use super::profile::{Function, Profile, Profiles};
 use super::symbols::demangle;
-use scruple_core::explain::{self, Cost, Tree, is_library, normal};
+use scruple_core::explain::{self, Cost, PROGRAM, Tree, is_library, normal};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-
-/// The module name of the program's own file, whatever that file is called.
-const PROGRAM: &str = "program";
 
 /// Indices of functions by file, address, name, and whether the file is the program itself.
 type Known = HashMap<(Option<String>, u64, Option<String>, bool), usize>;

@@ -5,6 +5,10 @@ use crate::versions::args::BuildArgs;
 use clap::Args;
 use std::path::PathBuf;
 
+const EXPORT: &str = "Write a file. Its extension chooses the format: .md, .html, .json; .svg (a flame graph of what is \
+more and less); or both call trees for other tools: .collapsed (two columns), .callgrind, .pb.gz (pprof, as a \
+difference), .speedscope.json, .firefox.json";
+
 /// Show which code makes two commands or revisions differ.
 ///
 /// Both run under Scruple's call tree, which counts instructions, calls and allocations of every calling context
@@ -21,7 +25,8 @@ Examples:
   scruple explain monday tuesday                                        # stored runs, by label or id
   scruple explain --case parse/json ./old-bench ./new-bench
   scruple explain --url :8080/hello './old-server 8080' './new-server 8080'
-")]
+  scruple explain --export difference.html --export difference.pb.gz './old input' './new input'
+", mut_arg("files", |arg| arg.help(EXPORT).long_help(EXPORT)))]
 pub struct ExplainArgs {
     /// The reference: a command, a profile or a stored run; with a command after --, a revision.
     #[arg(value_name = "A", required_unless_present = "keep")]

@@ -6,7 +6,7 @@ use super::counted_runs::{self, Effort, Gathered};
 use super::findings::Findings;
 use super::hunks;
 use super::profiles;
-use super::report::{FORMATS, ROWS, json, terminal};
+use super::report::{FORMATS, ROWS, json, terminal, trees};
 use super::sides::{self, Means, Source};
 use super::stored;
 use crate::cli::values;
@@ -16,8 +16,8 @@ use crate::git::Repository;
 use crate::inspect::{calls, launch};
 use crate::new_run;
 use crate::paths::{self, WorkFolder};
-use crate::profile::read;
-use crate::show::export::{names, writer};
+use crate::profile::{self, read};
+use crate::show::export::{Export, checked, names, writer};
 use crate::show::output;
 use crate::store::Store;
 use crate::versions::args::recipe;
@@ -29,7 +29,7 @@ use std::time::Duration;
 
 /// Runs both sides, and reports the origin of their difference.
 pub fn explain(args: &ExplainArgs) -> Result<Code, Fault> {
-    args.results.export.checked(&names(&FORMATS))?;
+    exports(args)?;
     if let Some(run) = &args.keep {
         return keep(args, run);
     }
@@ -182,14 +182,33 @@ pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(
     Ok((found, gathered))
 }
 
+/// Returns the files to write, or an error if one of them cannot be written.
+fn exports(args: &ExplainArgs) -> Result<Vec<Export>, Fault> {
+    let files = args.results.export.all();
+    if let Some(export) = files.iter().find(|export| export.format == calls::CALLS) {
+        return Err(Fault::usage(format!(
+            "cannot export ‘{}’: such a file holds the call tree of one program; `scruple inspect calls --export \
+             FILE.calls -- COMMAND` writes it",
+            export.path.display()
+        )));
+    }
+    checked(files, &[names(&FORMATS), names(&profile::FORMATS)].concat())
+}
+
 fn show(args: &ExplainArgs, found: &Findings, gathered: &Gathered) -> Result<Code, Fault> {
-    let exports = args.results.export.checked(&names(&FORMATS))?;
+    let exports = exports(args)?;
     let aside = exports.iter().any(|export| export.path == Path::new("-"));
     let files = exports.iter().filter_map(|export| {
         let text = writer(&FORMATS, &export.format)?;
         Some((export.path.as_path(), text(found, gathered)))
     });
-    let unwritten = output::write_files(files)?;
+    let mut unwritten = output::write_files(files)?;
+    for export in &exports {
+        if let Some(write) = writer(&profile::FORMATS, &export.format) {
+            let bytes = trees(found, gathered, write);
+            unwritten = output::write_bytes(&export.path, &bytes).err().or(unwritten);
+        }
+    }
     let text = match args.results.json {
         true => json::text(found),
         false => terminal::text(found, ROWS, output::width()),

@@ -55,7 +55,7 @@ pub struct MemoryArgs {
 Examples:
   scruple inspect calls -- ./app input.txt
   scruple inspect calls --sort allocations --lines -- ./app input.txt
-  scruple inspect calls --export app.svg --export app.speedscope -- ./app input.txt
+  scruple inspect calls --export app.svg --export app.speedscope.json -- ./app input.txt
   scruple inspect calls --export app.callgrind -- ./app && callgrind_annotate app.callgrind
   scruple inspect calls --from cpu.pprof --export cpu.svg
 ")]
@@ -82,8 +82,9 @@ pub struct CallsArgs {
     /// heaptrack's, or what `memray transform csv` writes.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "lines", "time_limit", "ignore_failure"])]
     pub from: Option<PathBuf>,
-    /// Write a file. Its extension chooses the format: .svg (a flame graph), .collapsed, .callgrind, .pprof,
-    /// .speedscope, .firefox, .json, or .calls, which `scruple explain` reads.
+    /// Write a file. Its extension chooses the format: .svg (a flame graph), .collapsed, .callgrind, .pb.gz
+    /// (pprof), .speedscope.json, .firefox.json, .json, or .calls, which `scruple explain` reads. In .svg and
+    /// .collapsed is one count: the one that determines the order.
     #[arg(long = "export", value_name = "FILE")]
     pub export: Vec<Export>,
     /// The program and its arguments.

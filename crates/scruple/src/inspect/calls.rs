@@ -5,6 +5,7 @@ use super::launch::{self, ended, failure};
 use super::report::calls::{self, Counted};
 use crate::fault::{Code, Fault};
 use crate::paths::{self, WorkFolder};
+use crate::profile::read::Kind;
 use crate::profile::{self, CallProfile, read};
 use crate::progress::Progress;
 use crate::show::export::{self, Export};
@@ -15,9 +16,10 @@ use scruple_measure::calltree::{
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::instrument::Instrument;
 use std::path::Path;
+use std::slice;
 
 /// The name of the format in which Scruple stores call trees.
-const CALLS: &str = "calls";
+pub const CALLS: &str = "calls";
 
 /// Returns the counter that records the call tree, or an error that says why it is not available. `aim` says what needs
 /// it.
@@ -55,7 +57,7 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     let profiles = tree_of(&mut commands, &job, &mut trees, &aim, hint)?;
     progress.clear();
     let side = Side::of(&profiles);
-    let whole = CallProfile::of(&job.name, &side);
+    let whole = CallProfile::of(&job.name, &side, &Kind::counted(read::OWN));
     let counted = Counted {
         profile: &whole,
         processes: profiles.processes.len(),
@@ -80,7 +82,7 @@ fn imported(args: &CallsArgs, path: &Path, exports: &[Export]) -> Result<Code, F
         ));
     }
     let title = imported.title.clone().unwrap_or_else(|| path.display().to_string());
-    let whole = CallProfile::imported(&title, &imported);
+    let whole = CallProfile::of(&title, &imported.side, &imported.kind);
     let kind = &imported.kind;
     let varies = if kind.is_sampled { "; samples vary by chance" } else { "" };
     let counted = Counted {
@@ -106,7 +108,7 @@ fn write(args: &CallsArgs, counted: &Counted<'_>, side: &Side, exports: &[Export
                 read::kept_bytes(&counted.profile.title, counted.heap_seen, side)
             }
             None => export::writer(&profile::FORMATS, &export.format)
-                .map_or_else(Vec::new, |bytes| bytes(counted.profile)),
+                .map_or_else(Vec::new, |bytes| bytes(slice::from_ref(counted.profile), counted.drawn())),
         };
         unwritten = output::write_bytes(&export.path, &bytes).err().or(unwritten);
     }

@@ -1,7 +1,7 @@
-//! Writes the JSON of the Firefox profiler: one thread for each count, whose samples are contexts with their counts as
+//! Writes the JSON of the Firefox profiler: a process for each side, with one thread for each count, whose samples are contexts with their counts as
 //! weights. The times of the samples only give their order.
 
-use super::{COUNTS, CallProfile};
+use super::{CallProfile, columns};
 use fxprof_processed_profile::{
     CpuDelta, Frame, FrameFlags, FrameInfo, Profile, ReferenceTimestamp, SamplingInterval, StackHandle,
     Timestamp, WeightType,
@@ -9,21 +9,20 @@ use fxprof_processed_profile::{
 use scruple_core::explain::Count;
 use std::time::UNIX_EPOCH;
 
-pub(super) fn text(profile: &CallProfile) -> String {
+pub(super) fn text(sides: &[CallProfile]) -> String {
     let reference = ReferenceTimestamp::from_system_time(UNIX_EPOCH);
-    let mut out = Profile::new(&profile.title, reference, SamplingInterval::from_millis(1));
+    let titles: Vec<&str> = sides.iter().map(|side| side.title.as_str()).collect();
+    let mut out = Profile::new(&titles.join("; "), reference, SamplingInterval::from_millis(1));
     out.set_symbolicated(true);
     let start = Timestamp::from_nanos_since_reference(0);
-    let process = out.add_process(&profile.title, 1, start);
+    let processes: Vec<_> =
+        (1..).zip(&titles).map(|(number, title)| out.add_process(title, number, start)).collect();
     let other = out.add_category("Other", fxprof_processed_profile::CategoryColor::Blue);
-    for (number, (count, name, _)) in COUNTS.iter().enumerate() {
-        if profile.total().of(*count) == 0 {
-            continue;
-        }
-        let thread = out.add_thread(process, number as u32 + 1, start, false);
-        let name = if *count == Count::Instructions { profile.word.as_str() } else { name };
-        out.set_thread_name(thread, name);
-        let kind = if *count == Count::Bytes { WeightType::Bytes } else { WeightType::Samples };
+    for (number, column) in (1..).zip(columns(sides)) {
+        let profile = &sides[column.side];
+        let thread = out.add_thread(processes[column.side], number, start, false);
+        out.set_thread_name(thread, column.word);
+        let kind = if column.count == Count::Bytes { WeightType::Bytes } else { WeightType::Samples };
         out.set_thread_samples_weight_type(thread, kind);
         let frames: Vec<_> = profile
             .frames
@@ -44,7 +43,7 @@ pub(super) fn text(profile: &CallProfile) -> String {
             let parent = node.parent.map(|parent| stacks[parent]);
             let stack = out.intern_stack(thread, parent, frames[node.frame]);
             stacks.push(stack);
-            let mut left = node.own.of(*count);
+            let mut left = node.own.of(column.count);
             // A weight has 32 bits, so that a large count needs several samples.
             while left > 0 {
                 let weight = i32::try_from(left).unwrap_or(i32::MAX);
@@ -67,7 +66,7 @@ mod tests {
     fn every_context_is_a_sample_of_its_weight_and_large_weights_are_several() {
         let mut profile = crate::profile::tests::small();
         profile.nodes[2].own.instructions = 5_000_000_000;
-        let page: Value = serde_json::from_str(&super::text(&profile)).expect("JSON");
+        let page: Value = serde_json::from_str(&super::text(&[profile])).expect("JSON");
         let threads = page["threads"].as_array().expect("threads");
         let mut names: Vec<&str> = threads.iter().filter_map(|thread| thread["name"].as_str()).collect();
         names.sort_unstable();

@@ -1,4 +1,4 @@
-//! Writes call trees of one program for other tools: collapsed stacks, callgrind, pprof, speedscope, the Firefox
+//! Writes call trees of one program or two for other tools: collapsed stacks, callgrind, pprof, speedscope, the Firefox
 //! profiler. The module `read` does the reverse.
 
 mod callgrind;
@@ -9,27 +9,44 @@ pub mod read;
 mod speedscope;
 
 use crate::show::export::Formats;
-use read::Imported;
-use scruple_core::explain::{Cost, Count};
+use read::Kind;
+use scruple_core::explain::{Cost, Count, PROGRAM};
 use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::Side;
 use std::path::Path;
 
-/// The formats in which a call tree can be written.
-pub const FORMATS: Formats<fn(&CallProfile) -> Vec<u8>, 5> = [
-    ("collapsed", |profile| collapsed::text(profile).into_bytes()),
-    ("callgrind", |profile| callgrind::text(profile).into_bytes()),
+/// Writes the call trees of one program, or of two to compare. The count is what a format shows first or, if it can
+/// hold only one, what it holds.
+pub type Writer = fn(&[CallProfile], Count) -> Vec<u8>;
+
+/// The formats of call trees.
+pub const FORMATS: Formats<Writer, 5> = [
+    ("collapsed", |sides, count| collapsed::text(sides, count).into_bytes()),
+    ("callgrind", |sides, _| callgrind::text(sides).into_bytes()),
     ("pprof", pprof::bytes),
-    ("speedscope", |profile| speedscope::text(profile).into_bytes()),
-    ("firefox", |profile| firefox::text(profile).into_bytes()),
+    ("speedscope", |sides, _| speedscope::text(sides).into_bytes()),
+    ("firefox", |sides, _| firefox::text(sides).into_bytes()),
 ];
 
-/// The counts of every context, in the order in which formats write them: count, name, and unit.
-const COUNTS: [(Count, &str, &str); 3] = [
-    (Count::Instructions, "instructions", "count"),
-    (Count::Allocations, "allocations", "count"),
-    (Count::Bytes, "bytes", "bytes"),
-];
+/// A count of one side.
+struct Column<'a> {
+    side: usize,
+    count: Count,
+    word: &'a str,
+    unit: &'static str,
+}
+
+/// Returns the counts that at least one side has, in the order in which formats write them, each for all sides.
+fn columns(sides: &[CallProfile]) -> Vec<Column<'_>> {
+    const HEAP: [(Count, &str, &str); 2] =
+        [(Count::Allocations, "allocations", "count"), (Count::Bytes, "bytes", "bytes")];
+    let word = sides.iter().map(|side| side.word.as_str()).find(|word| !word.is_empty()).unwrap_or_default();
+    let all = [(Count::Instructions, word, "count")].into_iter().chain(HEAP);
+    let totals: Vec<Cost> = sides.iter().map(CallProfile::total).collect();
+    let counted = all.filter(|(count, _, _)| totals.iter().any(|total| total.of(*count) > 0));
+    let each = |(count, word, unit)| (0..sides.len()).map(move |side| Column { side, count, word, unit });
+    counted.flat_map(each).collect()
+}
 
 /// A function in a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +55,8 @@ pub struct Frame {
     pub name: String,
     /// The file that contains the function; empty if the frame is not a function.
     pub object: String,
+    /// Whether that file is the program, and not a library.
+    pub is_own: bool,
 }
 
 /// A calling context.
@@ -67,7 +86,7 @@ pub struct CallProfile {
     /// The recursive calls: the calling context, the outer context of the same function, and the number of calls. The
     /// costs of these calls are already in the contexts.
     pub recursive: Vec<(usize, usize, u64)>,
-    /// The name of what the first count counts.
+    /// The name of what the first count counts; empty if the profile contains only allocations.
     pub word: String,
 }
 
@@ -85,17 +104,24 @@ pub struct FunctionSum {
 }
 
 impl CallProfile {
-    /// Creates the profile of a run. The tool records an allocation at the entry of the allocator; the profile
-    /// attributes it to the caller of that.
-    pub fn of(title: &str, side: &Side) -> CallProfile {
-        CallProfile::of_side(title, side, true)
+    /// Creates the profile of a run, or of a file. The tool records an allocation at the entry of the allocator; the
+    /// profile attributes it to the caller of that.
+    pub fn of(title: &str, side: &Side, kind: &Kind) -> CallProfile {
+        let word = kind.word.clone().unwrap_or_default();
+        CallProfile { word, ..CallProfile::of_side(title, side, kind.format == read::OWN) }
     }
 
-    /// Creates the profile that was read from a file.
-    pub fn imported(title: &str, imported: &Imported) -> CallProfile {
-        let of_scruple = imported.kind.format == read::OWN;
-        let word = imported.kind.word.clone().unwrap_or_default();
-        CallProfile { word, ..CallProfile::of_side(title, &imported.side, of_scruple) }
+    /// Returns the name of what a count counts.
+    pub fn word(&self, count: Count) -> &str {
+        match count {
+            Count::Instructions => &self.word,
+            _ => count.word(),
+        }
+    }
+
+    /// Returns the first count of the profile: bytes if it contains only allocations.
+    pub fn main(&self) -> Count {
+        if self.word.is_empty() { Count::Bytes } else { Count::Instructions }
     }
 
     /// Creates the profile without the root, which is above the processes.
@@ -109,7 +135,7 @@ impl CallProfile {
                 None if file.is_empty() => "code that the program made".to_owned(),
                 None => format!("{file}+{:#x}", found.offset),
             };
-            Frame { name: plain(&name), object: plain(object) }
+            Frame { name: plain(&name), object: plain(object), is_own: named.module == PROGRAM }
         });
         let contexts = side.tree.contexts.get(1..).unwrap_or_default();
         let nodes = contexts.iter().map(|context| Node {
@@ -126,7 +152,7 @@ impl CallProfile {
             frames: frames.collect(),
             nodes: nodes.collect(),
             recursive: recursive.map(|(from, to, calls)| (from - 1, to - 1, *calls)).collect(),
-            word: Count::Instructions.word().to_owned(),
+            word: String::new(),
         };
         for (place, context) in contexts.iter().enumerate() {
             let caller = if at_allocator { profile.nodes[place].parent.unwrap_or(place) } else { place };
@@ -187,7 +213,11 @@ pub(crate) mod tests {
 
     /// Creates a profile in which `main` calls `work; now`, which calls `malloc` twice.
     pub(crate) fn small() -> CallProfile {
-        let frame = |name: &str, object: &str| Frame { name: name.to_owned(), object: object.to_owned() };
+        let frame = |name: &str, object: &str| Frame {
+            name: name.to_owned(),
+            object: object.to_owned(),
+            is_own: object == "/bin/app",
+        };
         let node = |parent, frame, calls, instructions, allocations, bytes| Node {
             parent,
             frame,

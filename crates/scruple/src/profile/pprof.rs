@@ -1,32 +1,61 @@
-//! Writes the format of pprof: an uncompressed message of protocol buffers, as `profile.proto` in pprof's sources
-//! describes it. The field numbers are those of that file.
+//! Writes the format of pprof: a packed message of protocol buffers, as `profile.proto` in pprof's sources describes it.
+//! The field numbers are those of that file. Two sides become their difference, as `pprof -diff_base` makes it.
 
-use super::{COUNTS, CallProfile};
+use super::{CallProfile, Frame, columns};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use scruple_core::explain::Count;
 use std::collections::HashMap;
+use std::io::Write as _;
 
-pub(super) fn bytes(profile: &CallProfile) -> Vec<u8> {
+pub(super) fn bytes(sides: &[CallProfile], main: Count) -> Vec<u8> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    // Writing to memory does not fail.
+    let _ = packer.write_all(&message(sides, main));
+    packer.finish().unwrap_or_default()
+}
+
+fn message(sides: &[CallProfile], main: Count) -> Vec<u8> {
     let mut texts = Texts::default();
     let mut out = Message::default();
-    for (_, name, unit) in COUNTS {
+    let mut counts = columns(sides);
+    counts.retain(|column| column.side == 0);
+    for column in &counts {
         let mut value = Message::default();
-        value.number(1, texts.place(name)).number(2, texts.place(unit));
+        value.number(1, texts.place(column.word)).number(2, texts.place(column.unit));
         out.message(1, &value);
     }
-    for (place, node) in profile.nodes.iter().enumerate() {
-        let values = COUNTS.map(|(count, _, _)| node.own.of(count));
-        if values.iter().all(|value| *value == 0) {
-            continue;
+    let mut base = Message::default();
+    base.number(1, texts.place("pprof::base")).number(2, texts.place("true"));
+    let mut before = 0;
+    for (which, profile) in sides.iter().enumerate() {
+        let is_base = which + 1 < sides.len();
+        for (place, node) in profile.nodes.iter().enumerate() {
+            let values: Vec<u64> = counts.iter().map(|column| node.own.of(column.count)).collect();
+            if values.iter().all(|value| *value == 0) {
+                continue;
+            }
+            // What the base has is negative, in two's complement.
+            let values: Vec<u64> =
+                values.into_iter().map(|value| if is_base { value.wrapping_neg() } else { value }).collect();
+            let mut sample = Message::default();
+            // The innermost function is first. Ids start at 1.
+            let stack: Vec<u64> =
+                profile.path(place).iter().rev().map(|frame| before + *frame as u64 + 1).collect();
+            sample.packed(1, &stack).packed(2, &values);
+            if is_base {
+                sample.message(3, &base);
+            }
+            out.message(2, &sample);
         }
-        let mut sample = Message::default();
-        // The innermost function is first. Ids start at 1.
-        let stack: Vec<u64> = profile.path(place).iter().rev().map(|frame| *frame as u64 + 1).collect();
-        sample.packed(1, &stack).packed(2, &values);
-        out.message(2, &sample);
+        before += profile.frames.len() as u64;
     }
+    let frames = || sides.iter().flat_map(|side| &side.frames);
     let mut mappings: HashMap<&str, u64> = HashMap::new();
-    for frame in &profile.frames {
+    let (own, others): (Vec<&Frame>, Vec<&Frame>) = frames().partition(|frame| frame.is_own);
+    for frame in own.into_iter().chain(others) {
         let next = mappings.len() as u64 + 1;
-        if !mappings.contains_key(frame.object.as_str()) {
+        if !frame.object.is_empty() && !mappings.contains_key(frame.object.as_str()) {
             mappings.insert(&frame.object, next);
             let mut mapping = Message::default();
             // The flag says that functions have names, so that no reader looks for the file.
@@ -34,22 +63,30 @@ pub(super) fn bytes(profile: &CallProfile) -> Vec<u8> {
             out.message(3, &mapping);
         }
     }
-    for (index, frame) in profile.frames.iter().enumerate() {
-        let identity = index as u64 + 1;
+    for (identity, Frame { name, object, .. }) in (1..).zip(frames()) {
         let (mut line, mut location, mut function) =
             (Message::default(), Message::default(), Message::default());
         line.number(1, identity);
-        location.number(1, identity).number(2, mappings[frame.object.as_str()]).message(4, &line);
+        location.number(1, identity);
+        if let Some(mapping) = mappings.get(object.as_str()) {
+            location.number(2, *mapping);
+        }
+        location.message(4, &line);
         out.message(4, &location);
-        let name = texts.place(&frame.name);
+        let name = texts.place(name);
         function.number(1, identity).number(2, name).number(3, name);
         out.message(5, &function);
     }
-    let comment = texts.place(&format!("counted by scruple: {}", profile.title));
+    let titles: Vec<&str> = sides.iter().map(|side| side.title.as_str()).collect();
+    let comment = texts.place(&format!("counted by scruple: {}", titles.join("; ")));
+    let shown = counts.iter().find(|column| column.count == main).map(|column| texts.place(column.word));
     for text in &texts.list {
         out.text(6, text);
     }
     out.number(13, comment);
+    if let Some(shown) = shown {
+        out.number(14, shown);
+    }
     out.bytes
 }
 

@@ -8,6 +8,15 @@ use std::str::FromStr;
 /// Formats with their writers. The name of a format is also the ending of its files.
 pub type Formats<W, const N: usize> = [(&'static str, W); N];
 
+/// Endings that files for other tools usually have, and the names of their formats.
+const USUAL: [(&str, &str); 5] = [
+    ("speedscope.json", "speedscope"),
+    ("firefox.json", "firefox"),
+    ("pb.gz", "pprof"),
+    ("pb", "pprof"),
+    ("folded", "collapsed"),
+];
+
 /// Returns the names of the formats in a table.
 pub fn names<W>(table: &[(&'static str, W)]) -> Vec<&'static str> {
     table.iter().map(|(name, _)| *name).collect()
@@ -35,9 +44,18 @@ impl FromStr for Export {
     fn from_str(text: &str) -> Result<Export, String> {
         let word = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let named = text.split_once(':').filter(|(name, path)| word(name) && !path.is_empty());
-        let ending = || Some((Path::new(text).extension()?.to_str()?, text));
+        // The whole text is lower case only here: the name of the file is kept.
+        let lower = text.to_ascii_lowercase();
+        let usual =
+            USUAL.iter().map(|(ending, _)| *ending).find(|ending| lower.ends_with(&format!(".{ending}")));
+        let ending = || Some((usual.or_else(|| Path::new(text).extension()?.to_str())?, text));
         match named.or_else(ending) {
-            Some((name, path)) => Ok(Export { format: name.to_ascii_lowercase(), path: path.into() }),
+            Some((name, path)) => {
+                let name = name.to_ascii_lowercase();
+                let known = USUAL.iter().find(|(ending, _)| *ending == name);
+                let format = known.map_or(name.clone(), |(_, format)| (*format).to_owned());
+                Ok(Export { format, path: path.into() })
+            }
             None => {
                 Err("it names no format: write FILE.json, or FORMAT:FILE such as json:- for standard output"
                     .into())
@@ -151,6 +169,11 @@ mod tests {
         assert_eq!("json:-".parse(), export("json", "-"));
         assert_eq!("md:out.csv".parse(), export("md", "out.csv"));
         assert_eq!("./x:y.org".parse(), export("org", "./x:y.org"));
+        assert_eq!("a.Speedscope.json".parse(), export("speedscope", "a.Speedscope.json"));
+        assert_eq!("firefox.json".parse(), export("json", "firefox.json"));
+        assert_eq!("json:a.firefox.json".parse(), export("json", "a.firefox.json"));
+        assert_eq!("cpu.pb.gz".parse(), export("pprof", "cpu.pb.gz"));
+        assert_eq!("folded:-".parse(), export("collapsed", "-"));
         for unclear in ["-", "out", "json:", "json"] {
             assert!(unclear.parse::<Export>().is_err(), "{unclear}");
         }

@@ -86,7 +86,7 @@ fn other_tools_read_the_same_counts() {
         return;
     }
     let place = compiled();
-    let files = ["app.callgrind", "app.pprof", "app.collapsed", "app.speedscope", "app.svg", "app.json"];
+    let files = ["app.callgrind", "app.pb.gz", "app.collapsed", "app.speedscope.json", "app.svg", "app.json"];
     let words: Vec<&str> = files.iter().flat_map(|file| ["--export", file]).collect();
     calls(&place, &words);
     let document: Value = serde_json::from_str(&place.read("app.json")).expect("JSON");
@@ -107,9 +107,9 @@ fn other_tools_read_the_same_counts() {
     let top = output(
         &place,
         "go",
-        &["tool", "pprof", "-sample_index=instructions", "-unit=count", "-raw", "app.pprof"],
+        &["tool", "pprof", "-sample_index=instructions", "-unit=count", "-raw", "app.pb.gz"],
     );
-    assert!(top.contains("instructions/count allocations/count bytes/bytes"), "{top}");
+    assert!(top.contains("instructions/count[dflt] allocations/count bytes/bytes"), "{top}");
     assert!(
         top.contains(&format!("{work}          6         60"))
             || top.split_whitespace().any(|word| word == work.to_string() || word == format!("{work}")),
@@ -126,7 +126,7 @@ fn other_tools_read_the_same_counts() {
             .any(|line| line.contains("main;twice;work ") && line.ends_with(&format!(" {work}"))),
         "{collapsed}"
     );
-    let speedscope: Value = serde_json::from_str(&place.read("app.speedscope")).expect("JSON");
+    let speedscope: Value = serde_json::from_str(&place.read("app.speedscope.json")).expect("JSON");
     let profiles = speedscope["profiles"].as_array().expect("profiles");
     let frames = speedscope["shared"]["frames"].as_array().map_or(0, Vec::len) as u64;
     for profile in profiles {
@@ -146,6 +146,120 @@ fn other_tools_read_the_same_counts() {
     }
     assert_eq!(profiles[0]["endValue"].as_u64(), Some(total));
     assert!(place.read("app.svg").contains("<svg") && place.read("app.svg").contains("twice"));
+}
+
+/// What a program prints whose `work` has this body.
+fn built(place: &Place, name: &str, body: &str) {
+    place.write("app.c", PROGRAM.replace("s += i;", body));
+    output(place, "cc", &["-O1", "-g", "-o", name, "app.c"]);
+}
+
+#[test]
+fn other_tools_read_both_sides_of_an_explanation() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    built(&place, "old", "s += i;");
+    built(&place, "new", "{ s += i ^ 3; if (i < 2) { void *volatile q = malloc(100); free((void *)q); } }");
+    let files = ["x.callgrind", "x.pb.gz", "x.collapsed", "x.speedscope.json", "x.firefox.json", "x.svg"];
+    let exports = files.iter().flat_map(|file| ["--export", file]);
+    let words: Vec<&str> = ["explain", "--json", "--no-time"].into_iter().chain(exports).collect();
+    let answer = place.run([&words[..], &["./old", "./new"]].concat());
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let counts = answer.json()["explain"]["counts"].as_array().expect("counts").clone();
+    let totals: Vec<[u64; 2]> = counts
+        .iter()
+        .map(|count| ["a", "b"].map(|side| count[side].as_f64().expect("a total") as u64))
+        .collect();
+    let [instructions, allocations, bytes] = totals[..] else { panic!("{}", answer.exchange()) };
+    // Each loop allocates two more blocks of 100 bytes.
+    assert_eq!([allocations, bytes], [[6, 18], [60, 1260]]);
+    let annotated = output(&place, "callgrind_annotate", &["x.callgrind"]).replace(',', "");
+    let sums = annotated.lines().find(|line| line.contains("PROGRAM TOTALS")).expect("totals");
+    let numbers: Vec<u64> = sums.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert_eq!(numbers, totals.concat(), "{annotated}");
+    let mut columns = [0, 0];
+    for line in place.read("x.collapsed").lines() {
+        let numbers = line.rsplitn(3, ' ').take(2).map(|word| word.parse::<u64>().expect("a number"));
+        columns.iter_mut().rev().zip(numbers).for_each(|(sum, number)| *sum += number);
+    }
+    assert_eq!(columns, instructions);
+    let weights =
+        |value: &Value| -> u64 { value.as_array().expect("weights").iter().filter_map(Value::as_u64).sum() };
+    let speedscope: Value = serde_json::from_str(&place.read("x.speedscope.json")).expect("JSON");
+    let sums: Vec<u64> = speedscope["profiles"]
+        .as_array()
+        .expect("profiles")
+        .iter()
+        .map(|profile| weights(&profile["weights"]))
+        .collect();
+    assert_eq!(sums, totals.concat());
+    let firefox: Value = serde_json::from_str(&place.read("x.firefox.json")).expect("JSON");
+    let of = |name: &str, side: &str| -> u64 {
+        let threads = firefox["threads"].as_array().expect("threads").iter();
+        let mut named = threads.filter(|thread| thread["name"] == name && thread["processName"] == side);
+        weights(&named.next().expect("a thread")["samples"]["weight"])
+    };
+    assert_eq!(["A: ./old", "B: ./new"].map(|side| of("instructions", side)), instructions);
+    assert_eq!(["A: ./old", "B: ./new"].map(|side| of("bytes", side)), bytes);
+    // pprof shows the difference with the first side as its base.
+    let top = output(&place, "go", &["tool", "pprof", "-top", "-unit=count", "x.pb.gz"]);
+    let more = instructions[1] - instructions[0];
+    assert!(top.contains("Type: instructions") && top.contains("File: old"), "{top}");
+    assert!(top.contains(&format!("of {} total", instructions[0])), "{top}");
+    let main = top.lines().find(|line| line.ends_with(" main")).unwrap_or_else(|| panic!("{top}"));
+    assert!(main.split_whitespace().any(|word| word == more.to_string()), "{main}, {more}");
+    assert!(place.read("x.svg").contains("work (+"));
+    // What holds one program only, or no program, is refused before anything runs.
+    for (file, says) in [
+        ("x.calls", "holds the call tree of one program; `scruple inspect calls --export"),
+        (
+            "x.csv",
+            "this verb writes .md, .html, .svg, .json, .collapsed, .callgrind, .pprof, .speedscope, .firefox",
+        ),
+        ("x.svg.gz", "this verb writes"),
+    ] {
+        let answer = place.run(["explain", "--export", file, "./old", "./new"]);
+        assert_eq!((answer.code, answer.stdout.as_str()), (2, ""), "{}", answer.exchange());
+        assert!(answer.stderr.contains(says), "{}", answer.exchange());
+    }
+    // The difference of two profiles is not read as a profile.
+    for (file, says) in [
+        ("x.pb.gz", "it is the difference of two profiles"),
+        ("x.collapsed", "it is the difference of two profiles"),
+        ("x.callgrind", "instructions (Ir) were not counted"),
+    ] {
+        let answer = place.run(["inspect", "calls", "--from", file]);
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        assert!(answer.stderr.contains(says), "{}", answer.exchange());
+    }
+}
+
+#[test]
+fn pictures_and_stacks_are_of_the_count_that_determines_the_order() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = compiled();
+    calls(&place, &["--sort", "bytes", "--export", "app.collapsed", "--export", "app.svg"]);
+    let stacks = place.read("app.collapsed");
+    assert!(stacks.ends_with(";main;twice;work 60\n") && stacks.lines().count() == 1, "{stacks}");
+    assert!(place.read("app.svg").contains("work: 60 (100 %)"), "{}", place.read("app.svg"));
+    place.write(
+        "heap.csv",
+        "allocator,num_allocations,size,tid,thread_name,stack_trace\nMALLOC,2,300,1,main,f;a.py;3|g;a.py;9\n",
+    );
+    let from =
+        ["inspect", "calls", "--from", "heap.csv", "--export", "heap.collapsed", "--export", "heap.svg"];
+    let answer = place.run(from);
+    assert_eq!(
+        (answer.code, place.read("heap.collapsed").as_str()),
+        (0, "g;f 300\n"),
+        "{}",
+        answer.exchange()
+    );
+    assert!(place.read("heap.svg").contains("g: 300 (100 %)"), "{}", place.read("heap.svg"));
 }
 
 #[test]

@@ -3,9 +3,9 @@
 //! A function has a digest of its code: 0 if the code is not known, 1 for what belongs to the interpreter, which does not
 //! differ between versions of a program.
 
-use super::{Language, PROGRAM, ScriptCounts, add_function, empty_side, text_of};
+use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::merged_profiles::Side;
-use scruple_core::explain::{Context, Cost};
+use scruple_core::explain::{Context, Cost, PROGRAM};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;

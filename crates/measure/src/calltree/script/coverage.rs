@@ -5,10 +5,10 @@
 //! counts as often as the innermost block around it ran. So the cost does not jump where V8 leaves out a block because
 //! it ran as often as the one around it.
 
-use super::{Language, PROGRAM, ScriptCounts, add_function, empty_side, text_of};
+use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::binary::UNKNOWN;
 use crate::calltree::merged_profiles::Side;
-use scruple_core::explain::{Context, Cost};
+use scruple_core::explain::{Context, Cost, PROGRAM};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};

@@ -18,9 +18,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The most bytes of counts that are read of one process.
 const LARGEST: u64 = 1 << 30;
 
-/// The module name of the script that was started, whatever its file is called.
-const PROGRAM: &str = "program";
-
 /// A language whose interpreter can count what each function executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {

@@ -8,14 +8,28 @@ pub mod words;
 
 use super::counted_runs::Gathered;
 use super::findings::Findings;
+use crate::profile::{CallProfile, Writer};
 use crate::show::export::Formats;
 
 /// The number of functions that are listed. JSON contains all of them.
 pub const ROWS: usize = 10;
 
 /// The formats of an explanation, by the endings of their file names.
-pub const FORMATS: Formats<fn(&Findings, &Gathered) -> String, 3> = [
+pub const FORMATS: Formats<fn(&Findings, &Gathered) -> String, 4> = [
     ("md", |found, _| markdown::text(found, ROWS)),
     ("html", |found, gathered| page::text(found, ROWS, gathered)),
+    ("svg", page::picture),
     ("json", |found, _| json::text(found)),
 ];
+
+/// Writes the call trees of both sides: those of the script, if there is one. If there were several runs, these are the
+/// first ones.
+pub fn trees(found: &Findings, gathered: &Gathered, write: Writer) -> Vec<u8> {
+    let gathered = gathered.script.as_deref().unwrap_or(gathered);
+    let side = |(place, letter): (usize, &str)| {
+        let title = format!("{letter}: {}", found.names[place]);
+        CallProfile::of(&title, &gathered.sides[place][0], &gathered.kind)
+    };
+    let sides = [(0, "A"), (1, "B")].map(side);
+    write(&sides, sides[0].main())
+}

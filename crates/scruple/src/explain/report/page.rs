@@ -7,6 +7,7 @@ use crate::explain::closures::ClosureDifference;
 use crate::explain::counted_runs::Gathered;
 use crate::explain::findings::Findings;
 use crate::report::{self, capital};
+use crate::show::chart;
 use crate::show::flame::{self, Frame};
 use crate::show::page::{
     Cell, Chart, Drawn, Flame, Fold, Head, Page, Part, Section, Span, Stacked, Table, Tone, html, name,
@@ -23,12 +24,23 @@ const LEAST: f64 = 0.002;
 
 /// Writes the page as HTML, with this many functions for each count.
 pub fn text(found: &Findings, rows: usize, gathered: &Gathered) -> String {
-    let contexts = |gathered: &Gathered| {
-        let [first, second] = gathered.sides.each_ref().map(|runs| &runs[0].tree);
-        differences(first, second)
-    };
-    let of_script = gathered.script.as_deref().map(contexts).unwrap_or_default();
-    html::text(&of(found, rows, &contexts(gathered), &of_script))
+    let of_script = in_script(found, gathered).map(|(script, gathered)| contexts(script, gathered));
+    html::text(&of(found, rows, &contexts(found, gathered), &of_script.unwrap_or_default()))
+}
+
+/// Draws the flame graph as a separate picture: that of the script, if there is one.
+pub fn picture(found: &Findings, gathered: &Gathered) -> String {
+    let (found, gathered) = in_script(found, gathered).unwrap_or((found, gathered));
+    chart::picture(flame(found, &contexts(found, gathered)).iter())
+}
+
+fn in_script<'a>(found: &'a Findings, gathered: &'a Gathered) -> Option<(&'a Findings, &'a Gathered)> {
+    found.script.as_deref().zip(gathered.script.as_deref())
+}
+
+fn contexts(found: &Findings, gathered: &Gathered) -> Vec<Difference> {
+    let [first, second] = gathered.sides.each_ref().map(|runs| &runs[0].tree);
+    differences(first, second, found.main().count)
 }
 
 fn of(found: &Findings, rows: usize, contexts: &[Difference], of_script: &[Difference]) -> Page {
@@ -50,11 +62,15 @@ fn of(found: &Findings, rows: usize, contexts: &[Difference], of_script: &[Diffe
     }));
     sections.extend(closures(found, rows));
     sections.extend(code(found));
-    sections.extend(flame(found, contexts));
-    sections.extend(found.script.iter().filter_map(|script| {
-        let title = "What is more and what is less in the script".to_owned();
-        Some(Section { title, ..flame(script, of_script)? })
-    }));
+    let flames = |title: &str, chart| Section {
+        title: title.to_owned(),
+        folded: None,
+        parts: vec![Part::Chart(chart)],
+    };
+    let title = "What is more and what is less";
+    sections.extend(flame(found, contexts).map(|chart| flames(title, chart)));
+    let chart = found.script.as_ref().and_then(|script| flame(script, of_script));
+    sections.extend(chart.map(|chart| flames(&format!("{title} in the script"), chart)));
     sections.extend(again());
     sections.retain(|section| !section.parts.is_empty());
     Page {
@@ -164,7 +180,7 @@ fn again() -> Option<Section> {
     })
 }
 
-fn flame(found: &Findings, contexts: &[Difference]) -> Option<Section> {
+fn flame(found: &Findings, contexts: &[Difference]) -> Option<Chart> {
     let called = |one: &Difference| match one.name.as_str() {
         "" => "code without a name".to_owned(),
         called => name(called),
@@ -190,7 +206,7 @@ fn flame(found: &Findings, contexts: &[Difference]) -> Option<Section> {
         })
         .collect();
     let label = boxes.iter().take(12).map(|one| one.name.as_str()).collect::<Vec<_>>().join("; ");
-    let chart = Chart {
+    (!layout.boxes.is_empty()).then(|| Chart {
         name: "contexts".to_owned(),
         title: format!("Differences of {} by calling context", name(found.word(found.main().count))),
         note: "A box is as wide as the differences in it and above it, increases (red) and decreases (green) added up; \
@@ -198,7 +214,5 @@ fn flame(found: &Findings, contexts: &[Difference]) -> Option<Section> {
             .to_owned(),
         label,
         drawn: Drawn::Flame(Flame { boxes }),
-    };
-    let title = "What is more and what is less".to_owned();
-    (!layout.boxes.is_empty()).then(|| Section { title, folded: None, parts: vec![Part::Chart(chart)] })
+    })
 }

@@ -6,7 +6,7 @@ use crate::show::align::{fit, right, wrap};
 use crate::show::export::Formats;
 use crate::show::flame;
 use crate::show::terminal::{BOLD, DIM};
-use scruple_core::explain::Cost;
+use scruple_core::explain::{Cost, Count};
 use scruple_core::harmless_text::plain;
 use scruple_core::unit::{Unit, exact, share};
 use scruple_measure::calltree::SourceCosts;
@@ -36,9 +36,19 @@ pub struct Counted<'a> {
 }
 
 impl Counted<'_> {
+    /// Returns the count that formats with only one of them contain: the one that determines the order, if it was
+    /// counted.
+    pub fn drawn(&self) -> Count {
+        match self.sort {
+            SortCalls::Allocations if self.heap_seen => Count::Allocations,
+            SortCalls::Bytes if self.heap_seen => Count::Bytes,
+            _ => self.profile.main(),
+        }
+    }
+
     fn rows(&self) -> Vec<FunctionSum> {
         let mut rows = self.profile.functions();
-        rows.retain(|row| !self.profile.frames[row.frame].object.is_empty() || row.own.instructions > 0);
+        rows.retain(|row| !self.profile.frames[row.frame].object.is_empty() || row.own != Cost::default());
         rows.sort_by_key(|row| {
             let by = match self.sort {
                 SortCalls::Own => row.own.instructions,
@@ -58,32 +68,46 @@ pub fn text(counted: &Counted<'_>, width: usize) -> String {
     let total = counted.profile.total();
     let mut out =
         format!("{BOLD}Calls of ‘{}’{BOLD:#}\n{}\n\n", counted.profile.title, whole(counted, total));
+    let main = counted.profile.main();
+    let whole = total.of(main).max(1) as f64;
+    let head = match main {
+        Count::Bytes => format!("{:>11}", "allocations"),
+        _ => format!("{:>12}  {:>11}  {:>10}", "calls", "allocations", "bytes"),
+    };
     let _ = writeln!(
         out,
-        "{DIM}{:>15}  {:>6}  {:>6}  {:>12}  {:>11}  {:>10}  function{DIM:#}",
-        counted.profile.word, "own", "incl.", "calls", "allocations", "bytes"
+        "{DIM}{:>15}  {:>6}  {:>6}  {head}  function{DIM:#}",
+        counted.profile.word(main),
+        "own",
+        "incl."
     );
     let rows = counted.rows();
     for row in rows.iter().take(counted.most) {
         let frame = &counted.profile.frames[row.frame];
-        let of_all = |part: u64| right(&share(part as f64 / total.instructions.max(1) as f64), 6);
+        let of_all = |cost: Cost| right(&share(cost.of(main) as f64 / whole), 6);
         let file = Path::new(&frame.object).file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let file = if file.is_empty() { String::new() } else { format!("  {file}") };
+        let allocations = heap(counted, row.own.allocations);
+        let others = match main {
+            Count::Bytes => format!("{allocations:>11}"),
+            _ => {
+                // Not every format knows calls.
+                let calls = if row.calls == 0 { String::new() } else { count(row.calls) };
+                format!("{calls:>12}  {allocations:>11}  {:>10}", heap(counted, row.own.bytes))
+            }
+        };
         let line = format!(
-            "{:>15}  {}  {}  {:>12}  {:>11}  {:>10}  {}{file}",
-            count(row.own.instructions),
-            of_all(row.own.instructions),
-            of_all(row.inclusive.instructions),
-            count(row.calls),
-            heap(counted, row.own.allocations),
-            heap(counted, row.own.bytes),
+            "{:>15}  {}  {}  {others}  {}{file}",
+            count(row.own.of(main)),
+            of_all(row.own),
+            of_all(row.inclusive),
             frame.name
         );
         let _ = writeln!(out, "{}", fit(&line, width).trim_end());
     }
     if rows.len() > counted.most {
         let rest = &rows[counted.most..];
-        let own: u64 = rest.iter().map(|row| row.own.instructions).sum();
+        let own: u64 = rest.iter().map(|row| row.own.of(main)).sum();
         let what = if rest.len() == 1 { "other function" } else { "other functions" };
         let _ = writeln!(out, "{DIM}{:>15}  {} {what}{DIM:#}", count(own), rest.len());
     }
@@ -217,8 +241,9 @@ pub fn json(counted: &Counted<'_>) -> String {
     crate::show::json::inert(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
 }
 
-/// Draws instructions by calling context as a flame graph.
+/// Draws a count by calling context as a flame graph.
 pub fn flame_graph(counted: &Counted<'_>) -> String {
+    let drawn = counted.drawn();
     let frames: Vec<flame::Frame> = counted
         .profile
         .nodes
@@ -228,11 +253,11 @@ pub fn flame_graph(counted: &Counted<'_>) -> String {
             flame::Frame {
                 label: frame.name.clone(),
                 group: frame.object.clone(),
-                own: node.own.instructions as f64,
+                own: node.own.of(drawn) as f64,
                 parent: node.parent,
             }
         })
         .collect();
-    let title = format!("Instructions of {} by calling context", counted.profile.title);
+    let title = format!("{}: {} by calling context", counted.profile.title, counted.profile.word(drawn));
     flame::svg(&title, &frames, |value| count(value as u64))
 }

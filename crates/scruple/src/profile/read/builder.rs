@@ -1,13 +1,10 @@
 //! Builds a tree of calling contexts from stacks.
 
-use scruple_core::explain::{Context, Cost, Function, is_library, normal};
+use scruple_core::explain::{Context, Cost, Function, PROGRAM, is_library, normal};
 use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::{self, Side};
 use std::collections::HashMap;
 use std::path::Path;
-
-/// The name that stands for the program's own file if it is not known.
-const PROGRAM: &str = "program";
 
 /// The largest number of calling contexts in a profile.
 const MOST: usize = 8_000_000;

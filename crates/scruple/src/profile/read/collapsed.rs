@@ -6,7 +6,7 @@ use scruple_core::explain::Cost;
 
 pub(super) fn parse(text: &str) -> Result<Imported, String> {
     let mut builder = Builder::new();
-    let mut stacks = 0;
+    let (mut stacks, mut of_two) = (0, 0);
     for (number, line) in text.lines().enumerate() {
         let wrong = |why: &str| format!("line {}: {why}", number + 1);
         if line.trim().is_empty() || line.starts_with('#') {
@@ -20,9 +20,16 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
         let functions: Vec<usize> = names.map(|name| builder.function(name, "", false)).collect();
         builder.stack(&functions, Cost { instructions, ..Cost::default() }).map_err(|why| wrong(&why))?;
         stacks += 1;
+        of_two += usize::from(stack.rsplit_once(' ').is_some_and(|(_, last)| last.parse::<u64>().is_ok()));
     }
     if stacks == 0 {
         return Err("it has no stacks".to_owned());
+    }
+    if of_two == stacks {
+        return Err(
+            "it has two numbers behind each stack: it is the difference of two profiles, and not a profile"
+                .to_owned(),
+        );
     }
     // The format does not say whether the numbers are counts or samples. They are treated as samples, because every
     // statement about samples also holds for counts.

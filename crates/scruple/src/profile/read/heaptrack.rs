@@ -8,6 +8,7 @@ use scruple_core::explain::Cost;
 #[derive(Default)]
 struct Reader {
     title: Option<String>,
+    version: u64,
     strings: Vec<String>,
     /// The functions at each address, with the innermost first, and the file.
     addresses: Vec<(Vec<usize>, usize)>,
@@ -37,6 +38,15 @@ fn place(word: Option<&str>, known: usize, what: &str) -> Result<usize, String> 
     if place > known { Err(format!("there is no {what} {place:x}")) } else { Ok(place) }
 }
 
+/// Returns the text behind its length.
+fn sized(rest: &str) -> Result<&str, String> {
+    let (length, text) = rest.split_once(' ').unwrap_or((rest, ""));
+    match number(Some(length))? == text.len() as u64 {
+        true => Ok(text),
+        false => Err(format!("a text does not have the {length} bytes that it should have")),
+    }
+}
+
 impl Reader {
     fn line(&mut self, line: &str) -> Result<(), String> {
         let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -44,7 +54,8 @@ impl Reader {
         match kind {
             "v" => {
                 number(words.next())?;
-                let version = number(words.next())?;
+                self.version = number(words.next())?;
+                let version = self.version;
                 if !(2..=3).contains(&version) {
                     return Err(format!("it is of version {version} of the format; 2 and 3 can be read"));
                 }
@@ -52,9 +63,11 @@ impl Reader {
             "X" => self.title = Some(rest.to_owned()),
             "s" => {
                 // From version 3 of the format on, the length precedes the text.
-                let (length, text) = rest.split_once(' ').unwrap_or(("", rest));
-                let told = u64::from_str_radix(length, 16).ok() == Some(text.len() as u64);
-                self.strings.push(if told { text } else { rest }.to_owned());
+                let text = match self.version {
+                    ..3 => rest,
+                    _ => sized(rest)?,
+                };
+                self.strings.push(text.to_owned());
             }
             "i" => {
                 number(words.next())?;
@@ -86,7 +99,9 @@ impl Reader {
                     self.counts.get_mut(kind).ok_or_else(|| format!("there is no allocation {kind:x}"))?;
                 *count += 1;
             }
-            _ => {}
+            // What ended, when, and how large the program was at times; suppressions, and comments.
+            "-" | "c" | "R" | "I" | "A" | "S" | "#" | "" => {}
+            other => return Err(format!("‘{}’ is no kind of line", other.escape_debug())),
         }
         Ok(())
     }

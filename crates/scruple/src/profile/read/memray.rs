@@ -7,9 +7,6 @@ use scruple_core::explain::Cost;
 /// The first characters of the table.
 pub(super) const HEAD: &str = "allocator,num_allocations,size,";
 
-/// The first bytes of memray's own files.
-pub(super) const BINARY: &[u8] = b"memray\0";
-
 pub(super) fn parse(text: &str) -> Result<Imported, String> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let headers = reader.headers().map_err(|error| error.to_string())?.clone();

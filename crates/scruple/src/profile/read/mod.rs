@@ -118,11 +118,14 @@ pub fn parse(bytes: &[u8]) -> Result<Imported, String> {
         [0x1f, 0x8b, ..] => parse_plain(&unpacked(flate2::read::MultiGzDecoder::new(bytes))?),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             let frames = ruzstd::decoding::StreamingDecoder::new(bytes);
-            parse_plain(&unpacked(frames.map_err(|error| format!("it cannot be unpacked: {error}"))?)?)
+            parse_plain(&unpacked(frames.map_err(|_| DAMAGED.to_owned())?)?)
         }
         _ => parse_plain(bytes),
     }
 }
+
+/// What is said of a packed file that cannot be unpacked.
+const DAMAGED: &str = "it cannot be unpacked: it is cut off or damaged";
 
 fn too_large() -> String {
     "it is larger than 1 GiB, which is more than is read".to_owned()
@@ -131,22 +134,61 @@ fn too_large() -> String {
 fn unpacked(from: impl Read) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let read = from.take(LARGEST + 1).read_to_end(&mut bytes);
-    read.map_err(|error| format!("it cannot be unpacked: {error}"))?;
+    read.map_err(|_| DAMAGED.to_owned())?;
     if bytes.len() as u64 > LARGEST { Err(too_large()) } else { Ok(bytes) }
 }
 
+/// Returns the text, or an error if its last line has no end. The formats of heaptrack and memray have neither sums nor
+/// an end, so that this is all that shows that a file is cut off.
+fn whole(text: &str) -> Result<&str, String> {
+    if text.ends_with('\n') { Ok(text) } else { Err("its last line has no end: it is cut off".to_owned()) }
+}
+
+const OF_MEMRAY: &str = "it is memray’s own form; `memray transform csv FILE` writes one that can be read";
+const OF_PERF: &str = "it is perf’s own form; `perf script`, and `stackcollapse-perf.pl` or `inferno-collapse-perf` behind \
+                       it, write collapsed stacks, which can be read";
+
+/// The first bytes of other tools' files, and what to do with them.
+const FOREIGN: &[(&[u8], &str)] = &[
+    (b"memray\0", OF_MEMRAY),
+    // memray packs its files by LZ4.
+    (b"\x04\x22\x4d\x18", OF_MEMRAY),
+    (b"PERFILE2", OF_PERF),
+    (
+        b"desc: --massif",
+        "it is massif’s, which is not read; heaptrack’s files have the same, and can be read",
+    ),
+];
+
+/// Whether this is the output of `perf script`: a line for each sample, which ends with the name of the event, and
+/// below it a line for each function, with its address.
+fn is_of_perf(text: &str) -> bool {
+    let mut lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    let is_address = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    lines.next().is_some_and(|line| !line.starts_with([' ', '\t']) && line.trim_end().ends_with(':'))
+        && lines.next().is_some_and(|line| {
+            line.starts_with([' ', '\t']) && line.split_whitespace().next().is_some_and(is_address)
+        })
+}
+
 fn parse_plain(bytes: &[u8]) -> Result<Imported, String> {
-    if bytes.starts_with(memray::BINARY) {
-        return Err(
-            "it is memray’s own form; `memray transform csv FILE` writes one that can be read".to_owned()
-        );
+    for (begin, advice) in FOREIGN {
+        if bytes.starts_with(begin) {
+            return Err((*advice).to_owned());
+        }
     }
-    // A message of protocol buffers is not valid text, because pprof's messages begin with the field of sample types.
-    let Ok(text) = std::str::from_utf8(bytes).map(|text| text.trim_start_matches('\u{feff}')) else {
-        return pprof::parse(bytes).map_err(|why| {
-            format!("it is no text, and as pprof’s, the only binary form that is read: {why}")
-        });
-    };
+    let named = |format: &'static str| move |why: String| format!("as {format}’s: {why}");
+    // A text has no zeros. Names in it may be in another encoding.
+    let is_text = !bytes.contains(&0);
+    if !is_text || bytes.first() == Some(&0x0a) && std::str::from_utf8(bytes).is_err() {
+        return match bytes.first() {
+            Some(0x0a) => pprof::parse(bytes).map_err(named("pprof")),
+            _ => Err("it is no text, and it does not begin like pprof’s, the only binary form that is read"
+                .to_owned()),
+        };
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim_start_matches('\u{feff}');
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let is_callgrind = || {
         first.starts_with("# callgrind")
@@ -155,22 +197,21 @@ fn parse_plain(bytes: &[u8]) -> Result<Imported, String> {
                 .take(60)
                 .any(|line| line.starts_with("events:") || line.starts_with("creator: callgrind"))
     };
-    let named = |format: &'static str| move |why: String| format!("as {format}’s: {why}");
     match () {
         () if first.starts_with(kept::HEAD) => kept::parse(text),
+        () if is_of_perf(text) => Err(OF_PERF.to_owned()),
         () if first.starts_with("v ") && text.lines().nth(1).is_some_and(|line| line.starts_with("X ")) => {
-            heaptrack::parse(text).map_err(named("heaptrack"))
+            whole(text).and_then(heaptrack::parse).map_err(named("heaptrack"))
         }
-        () if first.starts_with(memray::HEAD) => memray::parse(text).map_err(named("memray")),
+        () if first.starts_with(memray::HEAD) => {
+            whole(text).and_then(memray::parse).map_err(named("memray"))
+        }
         () if first.starts_with("{\"") || first.trim() == "{" => Err(
-            "it is JSON, as speedscope and the Firefox profiler read it; what can be read here are collapsed stacks and \
-             the files of pprof, callgrind, heaptrack and memray"
+            "it is JSON, which is not read: neither that of speedscope and the Firefox profiler nor that of DHAT; what can \
+             be read here are collapsed stacks and the files of pprof, callgrind, heaptrack and memray"
                 .to_owned(),
         ),
         () if is_callgrind() => callgrind::parse(text).map_err(named("callgrind")),
-        () if bytes.first() == Some(&0x0a) && bytes.contains(&0) => {
-            pprof::parse(bytes).map_err(named("pprof"))
-        }
         () => collapsed::parse(text).map_err(|why| {
             format!(
                 "it is none of callgrind’s, pprof’s, heaptrack’s, memray’s CSV or Scruple’s, and as collapsed stacks: {why}"

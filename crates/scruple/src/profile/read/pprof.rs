@@ -106,6 +106,8 @@ struct Message {
     samples: Vec<(Vec<u64>, Vec<u64>)>,
     /// The name of the file of each mapping, as an index of a string.
     mappings: HashMap<u64, u64>,
+    /// The name of the program's file, as an index of a string: that of the first mapping.
+    program: Option<u64>,
     /// The mapping, the address, and the functions of each location, with the innermost function first.
     locations: HashMap<u64, (u64, u64, Vec<u64>)>,
     /// The name of each function, as an index of a string.
@@ -141,7 +143,10 @@ impl Message {
                     let (one, lines) = message(bytes)?;
                     let get = |key| one.get(&key).copied().unwrap_or(0);
                     match key {
-                        3 => drop(all.mappings.insert(get(1), get(5))),
+                        3 => {
+                            all.mappings.insert(get(1), get(5));
+                            all.program.get_or_insert(get(5));
+                        }
                         4 => drop(all.locations.insert(get(1), (get(2), get(3), lines))),
                         _ => drop(all.functions.insert(get(1), get(2))),
                     }
@@ -192,7 +197,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Imported, String> {
         word,
         ..Kind::counted("pprof")
     };
-    let program = all.mappings.values().find_map(|name| all.text(*name).ok()).unwrap_or_default().to_owned();
+    let program = all.text(all.program.unwrap_or(0))?.to_owned();
     let mut builder = Builder::new();
     let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
     for (id, (mapping, address, lines)) in &all.locations {

@@ -7,7 +7,7 @@ use scruple_core::explain::{Cost, Count};
 use scruple_fuzz::Corpus;
 
 fn written(profile: &CallProfile, format: &str) -> Vec<u8> {
-    writer(&FORMATS, format).unwrap()(profile)
+    writer(&FORMATS, format).unwrap()(std::slice::from_ref(profile), profile.main())
 }
 
 fn corpus(path: &str) -> Vec<u8> {
@@ -16,7 +16,7 @@ fn corpus(path: &str) -> Vec<u8> {
 
 /// Returns the own and the inclusive cost of a function.
 fn of(imported: &Imported, name: &str) -> (Cost, Cost) {
-    let profile = CallProfile::imported("", imported);
+    let profile = CallProfile::of("", &imported.side, &imported.kind);
     let place = profile.frames.iter().position(|frame| frame.name == name).unwrap();
     let sum = profile.functions()[place];
     (sum.own, sum.inclusive)
@@ -53,6 +53,8 @@ fn a_packed_profile_is_unpacked_and_a_damaged_pack_is_refused() {
     let packed = packer.finish().unwrap();
     assert_eq!(of(&parse(&packed).unwrap(), "main"), (Cost::default(), instructions(7)));
     assert!(parse(&packed[..packed.len() - 9]).unwrap_err().contains("cannot be unpacked"));
+    // An encoding other than UTF-8 in a name does not make a text something else.
+    assert_eq!(of(&parse(b"main;caf\xe9 7\n").unwrap(), "caf\u{fffd}"), (instructions(7), instructions(7)));
     assert!(parse(b"\x28\xb5\x2f\xfd\x04\x00").unwrap_err().contains("cannot be unpacked"));
 }
 
@@ -108,16 +110,24 @@ fn what_is_no_profile_gets_one_clear_error() {
             "says 9: it is cut off or damaged",
         ),
         (b"memray\0\x01", "memray transform csv"),
+        (b"\x04\x22\x4d\x18@@\xc0", "memray transform csv"),
+        (b"PERFILE2h\0\0\0", "stackcollapse-perf.pl"),
+        (b"app 7 1.5:    1001 cpu-clock:u: \n\t    11b3 hash+0x1a (/app)\n\n", "stackcollapse-perf.pl"),
+        (b"desc: --massif-out-file=x\ncmd: ./x\n", "it is massif’s"),
         (b"# callgrind format\nevents: Dr\n", "as callgrind’s: line 2: instructions (Ir) were not counted"),
         (b"# callgrind format\nevents: Ir\n", "as callgrind’s: it has no functions"),
         (b"v 10400 9\nX ./h\n", "as heaptrack’s: line 1: it is of version 9"),
         (b"v 10400 3\nX ./h\nt 5 0\n", "as heaptrack’s: line 3: there is no address 5"),
+        (b"v 10400 3\nX ./h\ns 4 main\na 5 0\n+ 0\n+ ", "as heaptrack’s: its last line has no end"),
+        (b"v 10400 3\nX ./h\ns 4 mai\n", "as heaptrack’s: line 3: a text does not have the 4 bytes"),
+        (b"v 10400 3\nX ./h\nq 4 mai\n", "as heaptrack’s: line 3: ‘q’ is no kind of line"),
+        (b"allocator,num_allocations,size,tid\nMALLOC,1,2", "as memray’s: its last line has no end"),
         (
             b"allocator,num_allocations,size,tid\nMALLOC,1,2,3\n",
             "as memray’s: it has no column ‘stack_trace’",
         ),
-        (b"\x0a\x04\x08\xff\xff\xff", "it is no text, and as pprof’s"),
-        (b"\xff\xfe\x00", "it is no text, and as pprof’s"),
+        (b"\x0a\x04\x08\xff\xff\xff", "as pprof’s: it ends in the middle of a number"),
+        (b"\xff\xfe\x00", "it is no text, and it does not begin like pprof’s"),
         (b"{\"scruple_calls\":9,", "written by another version"),
         (b"{\"scruple_calls\":1,\"title\":3}", "it is damaged"),
     ] {
@@ -133,7 +143,7 @@ fn what_is_no_profile_gets_one_clear_error() {
 /// Uses a profile that was read in every way that the program does.
 fn is_used(bytes: &[u8]) {
     if let Ok(imported) = parse(bytes) {
-        let profile = CallProfile::imported("x", &imported);
+        let profile = CallProfile::of("x", &imported.side, &imported.kind);
         let _ = (profile.functions(), profile.total(), written(&profile, "callgrind"));
     }
 }
