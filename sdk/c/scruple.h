@@ -633,9 +633,17 @@ struct scruple_case {
     uint64_t once_elements, stall;
 };
 
-/* The threads of one batch: they meet at a barrier, start together, and are joined. */
+#define SCRUPLE_CORES 1024
+#define SCRUPLE_WORD ((int)(8 * sizeof(long)))
+#define SCRUPLE_COUNT 16
+#define SCRUPLE_OPEN UINT64_MAX
+
+/* The threads of one batch: they meet at a barrier, start together, and are joined. `call` is the barrier's state: the
+ * number of a call and, in its last SCRUPLE_COUNT bits, how many threads have answered it; or SCRUPLE_OPEN. */
 struct scruple_team {
-    unsigned size, ready, go, done;
+    unsigned size, ready, go, done, caller;
+    uint64_t call;
+    unsigned char on_core[SCRUPLE_CORES]; /* whether a thread of the team is on that core */
     pthread_mutex_t lock;
     pthread_cond_t ended;
 };
@@ -1027,6 +1035,68 @@ static uint64_t scruple_clock(clockid_t which)
 
 static uint64_t scruple_wall(void) { return scruple_clock(CLOCK_MONOTONIC); }
 
+#ifdef __linux__
+/* Names of our own, because the headers declare these functions only with _GNU_SOURCE. */
+extern int scruple_core(void) __asm__("sched_getcpu");
+extern int scruple_allowed(int thread, size_t size, void *cores) __asm__("sched_getaffinity");
+extern int scruple_allow(int thread, size_t size, const void *cores) __asm__("sched_setaffinity");
+
+/* Makes this thread leave its core if another thread of the team is there: the kernel chooses one of the others. Returns
+ * the core that is now this thread's, or -1; `mine` is the result of the previous call. */
+static int scruple_own_core(struct scruple_team *team, int mine)
+{
+    unsigned long all[SCRUPLE_CORES / SCRUPLE_WORD] = {0}, other[SCRUPLE_CORES / SCRUPLE_WORD], left = 0;
+    int core = scruple_core(), i;
+    if (core == mine || core < 0 || core >= SCRUPLE_CORES) return mine;
+    if (mine >= 0) __atomic_store_n(&team->on_core[mine], 0, __ATOMIC_RELEASE);
+    if (!__atomic_exchange_n(&team->on_core[core], 1, __ATOMIC_ACQ_REL)) return core;
+    if (scruple_allowed(0, sizeof all, all) < 0) return -1;
+    memcpy(other, all, sizeof all);
+    for (i = 0; i < SCRUPLE_CORES; i++)
+        if (__atomic_load_n(&team->on_core[i], __ATOMIC_ACQUIRE)) other[i / SCRUPLE_WORD] &= ~(1ul << i % SCRUPLE_WORD);
+    for (i = 0; i < SCRUPLE_CORES / SCRUPLE_WORD; i++) left |= other[i];
+    if (left && scruple_allow(0, sizeof other, other) == 0) scruple_allow(0, sizeof all, all);
+    return -1;
+}
+#else
+static int scruple_own_core(struct scruple_team *team, int mine) { return (void)team, mine; }
+#endif
+
+/* Waits a moment, after some time of spinning, so that other programs let this thread run when it is awake. */
+static void scruple_nap(struct scruple_team *team, uint64_t *since, int *core)
+{
+    const struct timespec nap = {0, 50000};
+    if (scruple_wall() - *since < 100000) return;
+    nanosleep(&nap, NULL);
+    *core = scruple_own_core(team, *core);
+    *since = scruple_wall();
+}
+
+/* Opens the barrier when all threads have a core at the same time, so that none starts late: when all have answered a
+ * call within 2 us. After 5 ms it opens in any case. The first thread to come calls, the others answer. */
+static void scruple_meet(struct scruple_team *team)
+{
+    uint64_t since = scruple_wall(), until = since + 5000000, call, answered = 0, asked, now;
+    int core = scruple_own_core(team, -1), caller = !__atomic_fetch_add(&team->caller, 1, __ATOMIC_ACQ_REL), all = 0;
+    for (call = 1; caller && !all && since < until; call++) {
+        __atomic_store_n(&team->call, call << SCRUPLE_COUNT, __ATOMIC_RELEASE);
+        asked = scruple_wall();
+        do {
+            all = __atomic_load_n(&team->call, __ATOMIC_ACQUIRE) == (call << SCRUPLE_COUNT | (team->size - 1));
+            now = scruple_wall() - asked;
+        } while (!all && now < 2000);
+        all = all && now < 2000;
+        if (!all) scruple_nap(team, &since, &core);
+    }
+    if (caller) __atomic_store_n(&team->call, SCRUPLE_OPEN, __ATOMIC_RELEASE);
+    while ((call = __atomic_load_n(&team->call, __ATOMIC_ACQUIRE)) != SCRUPLE_OPEN) {
+        if (call >> SCRUPLE_COUNT == answered)
+            scruple_nap(team, &since, &core);
+        else if (__atomic_compare_exchange_n(&team->call, &call, call + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            answered = call >> SCRUPLE_COUNT;
+    }
+}
+
 __attribute__((noinline)) void scruple_start(scruple_batch *b)
 {
     struct scruple_team *team = b->team;
@@ -1035,6 +1105,7 @@ __attribute__((noinline)) void scruple_start(scruple_batch *b)
         __atomic_add_fetch(&team->ready, 1, __ATOMIC_ACQ_REL);
         while (!__atomic_load_n(&team->go, __ATOMIC_ACQUIRE))
             if (++spins > 1000) sched_yield();
+        scruple_meet(team);
     } else if (scruple_heap)
         scruple_heap(scruple_heap_at[0]);
     b->cpu[0] = scruple_clock(CLOCK_THREAD_CPUTIME_ID);

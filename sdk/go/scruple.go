@@ -384,7 +384,7 @@ func parse(word string) batch {
 	return t
 }
 
-// run does the batch on several threads; this one is the first. The others spin at a barrier while the statistics are
+// run does the batch on several threads; this one is the first. The others wait at a barrier while the statistics are
 // read, which stops the program and flushes the allocator's caches.
 func (t *batch) run(r reply) {
 	body, clock, key := t.c.body, threadClock, "time.cpu"
@@ -402,7 +402,8 @@ func (t *batch) run(r reply) {
 		defer runtime.LockOSThread()
 		clock, key = processClock, "time.cpu.process"
 	}
-	var here, open, done atomic.Int32
+	var here, done atomic.Int32
+	meeting := barrier{size: uint64(t.threads)}
 	lanes, others := make([]lane, t.threads), int32(t.threads-1)
 	for i := range lanes {
 		lanes[i].b = B{t.n, i}
@@ -412,14 +413,16 @@ func (t *batch) run(r reply) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			here.Add(1)
-			await(&open, 1)
+			meeting.stand()
 			lanes[i+1].run(body, clock)
 			done.Add(1)
 		}()
 	}
 	await(&here, others)
 	runtime.ReadMemStats(&before)
-	open.Store(1)
+	if t.threads > 1 {
+		meeting.open()
+	}
 	lanes[0].run(body, clock)
 	await(&done, others)
 	runtime.ReadMemStats(&after)

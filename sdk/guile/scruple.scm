@@ -165,10 +165,11 @@
            (match (map time-of stamps)
              ((cpu start end used) (list start end (- used cpu) result)))))))))
 
-;; A batch on one or several threads; this one is the first, and the others spin at a barrier.
+;; A batch on one or several threads; this one is the first, and the others wait at a barrier.
 (define (batch c kind n threads)
   (define here (make-atomic-box 0))
-  (define open (make-atomic-box 0))
+  (define calls (make-atomic-box 0))
+  (define cores (make-vector threads -1))
   (define done (make-atomic-box 0))
   (define lanes (map-in-order (lambda (_) (lane c kind n)) (iota threads)))
   (define results (make-vector threads #f))
@@ -177,13 +178,13 @@
               (call-with-new-thread
                (lambda ()
                  (increase! here)
-                 (await open 1)
+                 (stand calls (rest-for cores i))
                  (run i lane)
                  (increase! done))))
             (iota (1- threads) 1) (cdr lanes))
   (await here (1- threads))
   (let ((before (gc-stats)))
-    (atomic-box-set! open 1)
+    (open calls (1- threads) (rest-for cores 0))
     (run 0 (car lanes))
     (await done (1- threads))
     (let* ((after (gc-stats))
@@ -206,6 +207,63 @@
                                       ((start end cpu _)
                                        `(("iterations" . ,n) ("time.wall" . ,(- end start)) ("time.cpu" . ,cpu))))
                                     results)))))))))
+
+;; The barrier opens when all threads have a core at the same time, so that none starts late: when all others have answered
+;; a call of the first within 5 us.  After 5 ms it opens in any case.  A call is a number and, in its last eight bits, how
+;; many threads have answered it; -1 opens the barrier.
+(define (open calls others rest)
+  (let spin ((call 256) (until (+ (now) 5000000)))
+    (unless (or (zero? others) (answered? calls call others) (> (now) until))
+      (rest)
+      (spin (+ call 256) until)))
+  (atomic-box-set! calls -1))
+
+(define (answered? calls call others)
+  (atomic-box-set! calls call)
+  (let ((late (+ (now) 5000)))
+    (let spin ()
+      ;; The clock is read after the answers: this thread may have lost its core in between.
+      (let* ((all? (eqv? (atomic-box-ref calls) (+ call others))) (in-time? (< (now) late)))
+        (cond (all? in-time?) (in-time? (spin)) (else #f))))))
+
+(define (stand calls rest)
+  (let spin ((last 0))
+    (let ((call (atomic-box-compare-and-swap! calls 0 0)))
+      (cond ((eqv? call -1) #t)
+            ((= (ash call -8) last) (rest) (spin last))
+            ((eqv? (atomic-box-compare-and-swap! calls call (1+ call)) call) (spin (ash call -8)))
+            (else (spin last))))))
+
+;; A procedure that thread i calls while it spins.  Every 0.1 ms the thread naps, so that other programs let it run when it
+;; is awake.
+(define (rest-for cores i)
+  (let ((since (now)))
+    (leave-taken-core! cores i)
+    (lambda ()
+      (when (> (- (now) since) 100000)
+        (usleep 50)
+        (leave-taken-core! cores i)
+        (set! since (now))))))
+
+;; Makes thread i leave its core if a thread before it is there: the kernel chooses one of the others.
+(define (leave-taken-core! cores i)
+  (vector-set! cores i (this-core))
+  (let ((before (map (lambda (j) (vector-ref cores j)) (iota i))))
+    (when (and (memv (vector-ref cores i) before) (defined? 'setaffinity))
+      (let* ((all (getaffinity 0)) (other (bitvector-copy all)))
+        (for-each (lambda (core) (when (< -1 core (bitvector-length other)) (bitvector-clear-bit! other core))) before)
+        (unless (zero? (bitvector-count other))
+          (setaffinity 0 other)
+          (setaffinity 0 all))))))
+
+(define this-core
+  (let ((found (false-if-exception (dynamic-func "sched_getcpu" (dynamic-link)))))
+    (if found (pointer->procedure int found '()) (const -1))))
+
+(define (now)
+  (let ((stamp (make-bytevector 16)))
+    (clock-gettime CLOCK_MONOTONIC (bytevector->pointer stamp))
+    (time-of stamp)))
 
 (define (increase! box)
   (let ((n (atomic-box-ref box)))

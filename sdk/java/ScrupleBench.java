@@ -356,21 +356,19 @@ public final class ScrupleBench {
         return parts;
     }
 
-    /** Runs a batch on several threads; this one is the first, and the others spin at a barrier. Writes the readings. */
+    /** Runs a batch on several threads; this one is the first, and the others wait at a barrier. Writes the readings. */
     private static void measure(StringBuilder text, Case<?> c, String kind, long n, int threads) throws Throwable {
-        AtomicInteger here = new AtomicInteger();
-        AtomicInteger open = new AtomicInteger();
+        ScrupleLoops.Barrier barrier = new ScrupleLoops.Barrier(threads);
         ScrupleLoops.Loop body = kind.equals("c") ? c.body : c.tare;
         c.fill.accept(n * threads);
         List<ScrupleLoops.Lane> lanes = new ArrayList<>();
         for (int i = 0; i < threads; i++) {
-            lanes.add(new ScrupleLoops.Lane(body, n, here, open));
+            lanes.add(new ScrupleLoops.Lane(body, n, barrier, i == 0));
         }
         lanes.subList(1, threads).forEach(Thread::start);
-        ScrupleLoops.await(here, threads - 1);
+        barrier.assemble();
         long collections = sum(GarbageCollectorMXBean::getCollectionCount);
         long collecting = sum(GarbageCollectorMXBean::getCollectionTime);
-        open.set(1);
         lanes.get(0).run();
         for (ScrupleLoops.Lane lane : lanes) {
             lane.join();

@@ -7,6 +7,8 @@ import java.lang.management.ManagementFactory;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.*;
 
 /**
@@ -28,16 +30,17 @@ final class ScrupleLoops {
             (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         private final Loop body;
         private final long n;
-        private final AtomicInteger here;
-        private final AtomicInteger open;
+        private final Barrier barrier;
+        private final boolean opens;
         long start, end, cpu, bytes;
         Throwable thrown;
 
-        Lane(Loop body, long n, AtomicInteger here, AtomicInteger open) {
+        /** One of the lanes opens the barrier; it is run by the thread that does so. */
+        Lane(Loop body, long n, Barrier barrier, boolean opens) {
             this.body = body;
             this.n = n;
-            this.here = here;
-            this.open = open;
+            this.barrier = barrier;
+            this.opens = opens;
         }
 
         @Override
@@ -45,8 +48,11 @@ final class ScrupleLoops {
             long id = Thread.currentThread().getId();
             try {
                 bytes = -THREADS.getThreadAllocatedBytes(id);
-                here.incrementAndGet();
-                await(open, 1);
+                if (opens) {
+                    barrier.open();
+                } else {
+                    barrier.stand();
+                }
                 cpu = -THREADS.getCurrentThreadCpuTime();
                 start = System.nanoTime();
                 body.run(n);
@@ -59,9 +65,67 @@ final class ScrupleLoops {
         }
     }
 
-    static void await(AtomicInteger counter, int n) {
-        while (counter.get() < n) {
-            Thread.onSpinWait();
+    /** A barrier that opens when all threads of a batch have a core at the same time, so that none starts late. */
+    static final class Barrier {
+        private static final int ANSWERS = 16; // the number of bits that count answers
+        private static final long OPEN = -1;
+        private static final long SPELL = 100_000; // ns that a thread spins before it naps, to be let run when it is awake
+        private static final long NAP = 50_000;
+        private static final long PROMPT = 2_000; // threads that answer within this time have a core
+        private static final long PATIENCE = 5_000_000; // after which the barrier opens in any case
+        private final int others;
+        private final AtomicInteger here = new AtomicInteger();
+        private final AtomicLong call = new AtomicLong(); // the number of a call and of its answers, or OPEN
+        Barrier(int threads) { others = threads - 1; }
+
+        /** Waits until all other threads are at the barrier. */
+        void assemble() {
+            while (here.get() < others) {
+                Thread.onSpinWait();
+            }
+        }
+
+        /** Calls the others until all answer promptly, and opens the barrier. */
+        void open() {
+            long began = System.nanoTime(), since = began;
+            for (long number = 1; others > 0 && !answered(number) && since - began < PATIENCE; number++) {
+                since = napIfDue(since);
+            }
+            call.set(OPEN);
+        }
+
+        private boolean answered(long number) {
+            call.set(number << ANSWERS);
+            long asked = System.nanoTime();
+            while (true) {
+                boolean all = call.get() == (number << ANSWERS | others);
+                // The clock is read after the answers: this thread may have lost its core in between.
+                boolean late = System.nanoTime() - asked >= PROMPT;
+                if (all || late) {
+                    return all && !late;
+                }
+            }
+        }
+
+        /** Answers calls until the barrier is open. */
+        void stand() {
+            here.incrementAndGet();
+            long last = 0, since = System.nanoTime();
+            for (long now = call.get(); now != OPEN; now = call.get()) {
+                if (now >> ANSWERS == last) {
+                    since = napIfDue(since);
+                } else if (call.compareAndSet(now, now + 1)) {
+                    last = now >> ANSWERS;
+                }
+            }
+        }
+
+        private static long napIfDue(long since) {
+            if (System.nanoTime() - since < SPELL) {
+                return since;
+            }
+            LockSupport.parkNanos(NAP);
+            return System.nanoTime();
         }
     }
 

@@ -295,31 +295,35 @@ const epoch = workerData?.scruple?.epoch ?? process.hrtime.bigint()
 
 // Threads are workers that run this same program and share memory with it: words for the task and the state of the
 // barrier, a lane's figures, and the text of an error.
-const ID = 0, KIND = 1, N = 2, TURN = 3, HERE = 4, OPEN = 5, DONE = 6, FAILED = 7
+const ID = 0, KIND = 1, N = 2, SIZE = 3, TURN = 4, HERE = 5, OPEN = 6, DONE = 7, FAILED = 8, CALL = 9, NEVER = 10
 const KEYS = ['start', 'end', 'cpu', 'bytes', 'collections', 'pause']
 const crew = []
 
 function views(memory) {
-  return { words: new Int32Array(memory, 0, 8), figures: new Float64Array(memory, 64, 6), text: new Uint8Array(memory, 128) }
+  return { words: new Int32Array(memory, 0, 16), figures: new Float64Array(memory, 64, 6), text: new Uint8Array(memory, 128) }
 }
 
 function together(c, kind, n, threads) {
   while (crew.length < threads) {
     const memory = new SharedArrayBuffer(4096)
-    new Worker(process.argv[1], { argv: process.argv.slice(2), workerData: { scruple: { memory, epoch } } }).unref()
-    crew.push(views(memory))
+    const first = crew[0]?.memory ?? memory
+    new Worker(process.argv[1], { argv: process.argv.slice(2), workerData: { scruple: { memory, first, epoch } } }).unref()
+    crew.push({ memory, ...views(memory) })
   }
   const members = crew.slice(0, threads)
+  members.forEach(({ words }) => words.fill(0, HERE))
   for (const { words } of members) {
-    words.set([c.spec.id, kind === 'c' ? 0 : 1, n])
-    words.fill(0, HERE)
+    words.set([c.spec.id, kind === 'c' ? 0 : 1, n, threads])
     Atomics.add(words, TURN, 1)
     Atomics.notify(words, TURN)
   }
   const all = word => members.forEach(({ words }) => Atomics.wait(words, word, 0))
   all(HERE)
   const cpu = process.cpuUsage()
-  for (const { words } of members) Atomics.store(words, OPEN, 1)
+  for (const { words } of members) {
+    Atomics.store(words, OPEN, 1)
+    Atomics.notify(words, OPEN)
+  }
   all(DONE)
   const used = process.cpuUsage(cpu)
   const lanes = members.map(({ words, figures, text }) => {
@@ -331,15 +335,49 @@ function together(c, kind, n, threads) {
   return lanes
 }
 
-async function work({ memory }) {
+// The barrier opens when all threads have a core at the same time, so that none starts late: when all have answered a call
+// of the first thread within 2 µs. After 5 ms it opens in any case. A call is a number and, in its last eight bits, how
+// many threads have answered it; -1 opens the barrier. A thread that has spun for 0.1 ms naps, so that other programs
+// let it run when it is awake.
+function meet(calls, own, threads) {
+  const began = performance.now()
+  let since = began
+  const nap = () => {
+    if (performance.now() - since < 0.1) return
+    Atomics.wait(own, NEVER, 0, 0.05)
+    since = performance.now()
+  }
+  const answered = call => {
+    Atomics.store(calls, CALL, call)
+    const asked = performance.now()
+    for (;;) {
+      const all = Atomics.load(calls, CALL) === call + threads - 1
+      const late = performance.now() - asked >= 0.002
+      if (all || late) return all && !late
+    }
+  }
+  if (calls === own) {
+    for (let call = 256; !answered(call) && since - began < 5; call += 256) nap()
+    Atomics.store(calls, CALL, -1)
+    return
+  }
+  for (let last = 0, call; (call = Atomics.load(calls, CALL)) !== -1;) {
+    if (call >> 8 === last) nap()
+    else if (Atomics.compareExchange(calls, CALL, call, call + 1) === call) last = call >> 8
+  }
+}
+
+async function work({ memory, first }) {
   const { words, figures, text } = views(memory)
+  const calls = memory === first ? words : views(first).words
   const signal = word => {
     Atomics.store(words, word, 1)
     Atomics.notify(words, word)
   }
   const barrier = () => {
     signal(HERE)
-    while (Atomics.load(words, OPEN) === 0);
+    Atomics.wait(words, OPEN, 0)
+    meet(calls, words, words[SIZE])
   }
   for (let turn = 0; ; turn++) {
     Atomics.wait(words, TURN, turn)

@@ -1,5 +1,6 @@
 //! Bodies of cases: the argument, the loop, and the tare of the same shape.
 
+use crate::barrier::Barrier;
 use crate::chain;
 use crate::clock::Span;
 use crate::heap::Heap;
@@ -213,7 +214,7 @@ impl<R: 'static, F: Fn() -> R + Sync> Body for Shared<R, F> {
         if threads == 1 {
             return measure(heap, timed);
         }
-        let job = |barrier: &team::Barrier| {
+        let job = |barrier: &Barrier| {
             barrier.stand();
             Span::of(timed)
         };

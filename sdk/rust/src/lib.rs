@@ -26,6 +26,7 @@
 struct Readme;
 
 mod awaited;
+mod barrier;
 mod body;
 mod case;
 mod chain;

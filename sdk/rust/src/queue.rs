@@ -1,9 +1,10 @@
 //! Concurrency cases: producers and consumers around a queue, the ledger of its elements, and its fairness.
 
+use crate::barrier::{Barrier, pause};
 use crate::body::Kind;
 use crate::clock::{self, Span};
 use crate::heap::Heap;
-use crate::team::{self, Barrier, Job, Measured, Watch, pause};
+use crate::team::{self, Job, Measured, Watch};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;

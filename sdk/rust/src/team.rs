@@ -1,37 +1,12 @@
 //! Threads that start together, and their readings.
 
+use crate::barrier::Barrier;
 use crate::clock::{self, Span};
 use crate::heap::{Heap, Totals};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
-
-/// A barrier that releases all threads together.
-#[derive(Default)]
-pub struct Barrier {
-    ready: AtomicUsize,
-    go: AtomicBool,
-}
-
-impl Barrier {
-    /// Waits at the barrier. Spinning first keeps the starts close together; yielding later lets other threads arrive.
-    pub fn stand(&self) {
-        self.ready.fetch_add(1, Ordering::AcqRel);
-        let mut turns = 0;
-        while !self.go.load(Ordering::Acquire) {
-            pause(&mut turns);
-        }
-    }
-}
-
-/// Spins a few times, then yields the processor.
-#[inline]
-pub fn pause(turns: &mut u32) {
-    *turns += 1;
-    if *turns > 1000 { thread::yield_now() } else { std::hint::spin_loop() }
-}
 
 /// The work of one thread.
 pub type Job<'a> = Box<dyn FnOnce(&Barrier) -> Span + Send + 'a>;
@@ -63,7 +38,7 @@ pub struct Watch<'a> {
 
 /// Runs each job on its own thread. A job must wait at the barrier once, and returns its times.
 pub fn run(heap: Heap, jobs: Vec<Job<'_>>, watch: Option<Watch<'_>>) -> Result<Measured, String> {
-    let (barrier, size) = (Barrier::default(), jobs.len());
+    let (barrier, size) = (Barrier::new(jobs.len()), jobs.len());
     let (done, ended) = (Mutex::new(Done::default()), Condvar::new());
     thread::scope(|scope| {
         let handles: Vec<_> = jobs
@@ -79,11 +54,9 @@ pub fn run(heap: Heap, jobs: Vec<Job<'_>>, watch: Option<Watch<'_>>) -> Result<M
                 })
             })
             .collect();
-        while barrier.ready.load(Ordering::Acquire) < size {
-            thread::yield_now();
-        }
+        barrier.assemble();
         let before = heap.read();
-        barrier.go.store(true, Ordering::Release);
+        barrier.release();
         wait(&done, &ended, size, watch);
         let after = heap.read();
         let spans: Vec<Span> =
@@ -125,6 +98,7 @@ fn wait(done: &Mutex<Done>, ended: &Condvar, size: usize, watch: Option<Watch<'_
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn a_panic_on_one_thread_is_reported_and_the_others_end() {
