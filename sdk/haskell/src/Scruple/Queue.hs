@@ -25,6 +25,7 @@ import GHC.Stack (HasCallStack, callStack)
 import Numeric (showFFloat)
 
 import Scruple.Bench (JSON (..), Suite, leaf)
+import Scruple.Bench.Barrier
 import Scruple.Bench.Body
 import Scruple.Bench.Measure
 import Scruple.Bench.Protocol (Case (..), Work (..))
@@ -172,7 +173,7 @@ run t new loops n = do
   fillBytes counts 0 (128 * workers)
   made <- new
   cores <- max 1 . min workers <$> getNumProcessors
-  gate <- newIORef 0
+  barrier <- newBarrier workers
   putting' <- newIORef (producers t)
   working <- newIORef workers
   cpu <- newIORef (0, 0)
@@ -186,7 +187,7 @@ run t new loops n = do
       jobs = zipWith3 producer [0 ..] sent shares ++ zipWith3 consumer [0 ..] records (sharesOf (consumers t))
       begin k (loop, m) = forkOn (1 + k `mod` cores) $ do
         r <- try $ do
-          meet gate workers (processNs >>= \v -> writeIORef cpu (v, v))
+          meet barrier (processNs >>= \v -> writeIORef cpu (v, v))
           r <- measured loop m
           lastOf working (processNs >>= \v -> modifyIORef' cpu (\(a, _) -> (a, v)))
           return r

@@ -14,7 +14,7 @@ module Scruple.Bench.Body
   , nfThroughput, whnfThroughput, nfPlain, whnfPlain, nfFound, whnfFound, ownInputs, forget
   , Told (..), Timing (..), timingWord
   , Batch (..), plainBatch, plainOnce
-  , Refusal (..), refusal, withCapabilities, meet
+  , Refusal (..), refusal, withCapabilities
   ) where
 
 import Control.Concurrent
@@ -24,7 +24,6 @@ import Control.Monad
 import Data.Bits ((.&.), (.|.))
 import Data.Foldable (asum)
 import Data.Int (Int16, Int32, Int64, Int8)
-import Data.IORef
 import Data.Maybe (fromMaybe, isJust)
 import Data.Typeable (Typeable, eqT, typeOf, (:~:) (Refl))
 import Data.Word (Word16, Word32, Word64, Word8)
@@ -35,6 +34,7 @@ import GHC.IO (IO (..))
 import System.IO.Unsafe (unsafePerformIO)
 import Unsafe.Coerce (unsafeCoerce)
 
+import Scruple.Bench.Barrier
 import Scruple.Bench.Json (JSON (..))
 import Scruple.Bench.Measure
 
@@ -363,12 +363,12 @@ oneThread Body { bodyTiming = told, bodyMake = make, bodyFree = free, bodyLoop =
 threadsBatch :: Body b -> Bool -> Int -> Int -> IO Batch
 threadsBatch Body { bodyMake = make, bodyFree = free, bodyLoop = loop, bodyTare = empty } tare n count =
   bracket (replicateM count (make n)) (mapM_ (free n)) $ \inputs -> withCapabilities count $ do
-    gate <- newIORef (0 :: Int)
+    barrier <- newBarrier count
     a <- gauges
     boxes <- forM (zip [0 ..] inputs) $ \(k, i) -> do
       box <- newEmptyMVar
       let !run = if tare then empty i else loop i
-      _ <- forkOn k (try (meet gate count (return ()) >> measured run n) >>= putMVar box)
+      _ <- forkOn k (try (meet barrier (return ()) >> measured run n) >>= putMVar box)
       return box
     outcomes <- mapM takeMVar boxes
     b <- gauges
@@ -378,14 +378,6 @@ threadsBatch Body { bodyMake = make, bodyFree = free, bodyLoop = loop, bodyTare 
           , cpuTime = sum <$> mapM cpuTime rs, allocated = sum (map allocated rs) }
     return (Batch (entry (n * count) whole ++ gaugeEntries a b ++ [("threads", JArr (map (JObj . entry n) rs))])
       (missed a b))
-
--- | A barrier: every thread waits until all have arrived; the last one runs an action and releases all. Yielding
--- lets the others run if there are fewer cores.
-meet :: IORef Int -> Int -> IO () -> IO ()
-meet gate count act = do
-  come <- atomicModifyIORef' gate (\k -> (k + 1, k + 1))
-  if come == count then act >> writeIORef gate maxBound else wait
-  where wait = readIORef gate >>= \k -> when (k <= count) (yield >> wait)
 
 -- | Runs an action with at least this many capabilities. Cases of one thread keep the program's number. Setting
 -- the number waits for all threads, so it is not restored if threads are stuck.
