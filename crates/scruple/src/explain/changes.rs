@@ -79,6 +79,7 @@ fn keep(
 
 /// Returns the rows of an explanation as a report shows them.
 fn rows(found: &Findings) -> Vec<ExplainedRow> {
+    let found = found.origin();
     let explanation = found.main();
     let row = |row: &FunctionDifference| {
         let touching = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));

@@ -130,6 +130,19 @@ impl Findings {
         self.code = row.map(|row| CodeView::of(row, [&first[0], &second[0]], sources));
     }
 
+    /// Returns the conclusions that say where the difference originates: those about the functions of the script, unless
+    /// these do not differ, or code of the interpreter or its libraries changed.
+    pub fn origin(&self) -> &Findings {
+        let differs = |found: &Findings| found.telling(found.main()).next().is_some();
+        let changed = self.telling(self.main()).next().is_some_and(|row| row.same_code == Some(false));
+        self.script.as_deref().filter(|script| differs(script) && !changed).unwrap_or(self)
+    }
+
+    /// Whether the functions of the script say where the difference originates.
+    pub fn originates_in_script(&self) -> bool {
+        !std::ptr::eq(self.origin(), self)
+    }
+
     /// Returns the name of what a count counts.
     pub fn word(&self, count: Count) -> &str {
         match (count, &self.kind.word) {

@@ -26,9 +26,9 @@ pub fn remark(side: &Side, counted: bool) -> Option<String> {
     let (_, tool) = INTERPRETERS.iter().find(|(known, _)| *known == word)?;
     Some(match counted {
         true => format!(
-            "{word} runs programs in its own language: the functions in the first table are the interpreter’s own; those \
-             of the script are in the table of {}",
-            language(side).map_or("the script", Language::word)
+            "{word} runs programs in its own language: instructions are those of the interpreter’s own functions; what the \
+             script’s functions execute is counted in {}",
+            language(side).map_or("units of the script", Language::word)
         ),
         false => format!(
             "{word} runs programs in its own language: functions here are the interpreter’s own, counted exactly; which \

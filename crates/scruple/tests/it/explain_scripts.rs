@@ -28,16 +28,18 @@ fn what_a_script_executes_more_is_put_down_to_its_own_function() {
     script(&place, "dear.py", "hashed", 11, 2);
     script(&place, "more.py", "hashed", 10, 6);
     script(&place, "name.py", "digest", 10, 2);
-    let with = |other: &str| {
-        let answer = explain(&place, &[&format!("{python} same.py"), &format!("{python} {other}")]);
-        at(&answer.json(), "/explain/script").clone()
-    };
+    let whole =
+        |other: &str| explain(&place, &[&format!("{python} same.py"), &format!("{python} {other}")]).json();
+    let with = |other: &str| at(&whole(other), "/explain/script").clone();
     let first = |page: &serde_json::Value| {
         let text = |path: &str| at(page, path).as_str().unwrap_or_default().to_owned();
         (text("/rows/0/function"), text("/rows/0/code"), text("/rows/0/parts/0/kind"))
     };
     let of = |words: [&str; 3]| (words[0].to_owned(), words[1].to_owned(), words[2].to_owned());
-    let dearer = with("dear.py");
+    let page = whole("dear.py");
+    let sentences = at(&page, "/explain/sentences");
+    assert!(sentences[2].as_str().is_some_and(|one| one.starts_with("It comes from hashed")), "{sentences}");
+    let dearer = at(&page, "/explain/script").clone();
     assert_eq!(first(&dearer), of(["hashed", "changed", "own"]), "{dearer:#}");
     let each = at(&dearer, "/difference").as_f64().expect("a number") / 100.0;
     assert!(each >= 5.0 && each.fract() == 0.0, "a round more in each of 100 calls: {each}");

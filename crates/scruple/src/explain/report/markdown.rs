@@ -9,10 +9,16 @@ use std::fmt::Write as _;
 /// Writes the sentences and a table with this many rows.
 pub fn text(found: &Findings, rows: usize) -> String {
     let mut out = format!("A: `{}`  \nB: `{}`\n\n", bare(&found.names[0]), bare(&found.names[1]));
-    part(found, rows, &mut out);
-    if let Some(script) = &found.script {
+    told(&words::answer(found), &mut out);
+    table(found.origin(), rows, &mut out);
+    if found.originates_in_script() {
+        let _ = writeln!(out, "\n{}\n", words::OF_THE_INTERPRETER);
+        table(found, rows, &mut out);
+    }
+    for script in found.script.iter().filter(|_| !found.originates_in_script()) {
         out.push('\n');
-        part(script, rows, &mut out);
+        told(&words::answer(script), &mut out);
+        table(script, rows, &mut out);
     }
     for (index, one) in found.closures.iter().take(rows).enumerate() {
         if index == 0 {
@@ -27,11 +33,14 @@ pub fn text(found: &Findings, rows: usize) -> String {
     out
 }
 
-/// Writes the sentences about the first count, and its rows.
-fn part(found: &Findings, rows: usize, out: &mut String) {
-    for line in words::answer(found) {
-        let _ = writeln!(out, "{}\n", escaped(&line));
+fn told(lines: &[String], out: &mut String) {
+    for line in lines {
+        let _ = writeln!(out, "{}\n", escaped(line));
     }
+}
+
+/// Writes the rows of the first count.
+fn table(found: &Findings, rows: usize, out: &mut String) {
     let explanation = found.main();
     if found.telling(explanation).next().is_some() {
         out.push_str("| difference | share | code | function | what |\n|---:|---:|---|---|---|\n");

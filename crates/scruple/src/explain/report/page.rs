@@ -43,17 +43,20 @@ fn contexts(found: &Findings, gathered: &Gathered) -> Vec<Difference> {
     differences(first, second, found.main().count)
 }
 
-fn of(found: &Findings, rows: usize, contexts: &[Difference], of_script: &[Difference]) -> Page {
+fn of(found: &Findings, rows: usize, contexts: &[Difference], contexts_of_script: &[Difference]) -> Page {
     let names = found.names.each_ref().map(|one| name(one));
     let mut told = words::answer(found).into_iter();
-    let mut sections = vec![functions(found, found.main(), rows, Vec::new())];
-    sections.extend(found.script.iter().map(|script| {
-        let told = words::answer(script).iter().map(|line| Part::Words(sentence(line))).collect();
-        Section {
-            title: "Functions of the script".to_owned(),
-            ..functions(script, script.main(), rows, told)
-        }
-    }));
+    let script_first = found.originates_in_script();
+    let own = if script_first { "Functions of the interpreter" } else { "Functions" };
+    let own = Section { title: own.to_owned(), ..functions(found, found.main(), rows, Vec::new()) };
+    let of_script = found.script.iter().map(|script| {
+        let told = if script_first { Vec::new() } else { words::answer(script) };
+        let told = told.iter().map(|line| Part::Words(sentence(line))).collect();
+        let title = "Functions of the script".to_owned();
+        Section { title, ..functions(script, script.main(), rows, told) }
+    });
+    let mut sections: Vec<Section> = of_script.collect();
+    sections.insert(if script_first { sections.len() } else { 0 }, own);
     sections.extend(found.explanations[1..].iter().map(|explanation| {
         let told = Some(words::whole(found, explanation)).into_iter().chain(words::cause(found, explanation));
         let told = told.map(|line| Part::Words(sentence(&line))).collect();
@@ -69,7 +72,7 @@ fn of(found: &Findings, rows: usize, contexts: &[Difference], of_script: &[Diffe
     };
     let title = "What is more and what is less";
     sections.extend(flame(found, contexts).map(|chart| flames(title, chart)));
-    let chart = found.script.as_ref().and_then(|script| flame(script, of_script));
+    let chart = found.script.as_ref().and_then(|script| flame(script, contexts_of_script));
     sections.extend(chart.map(|chart| flames(&format!("{title} in the script"), chart)));
     sections.extend(again());
     sections.retain(|section| !section.parts.is_empty());

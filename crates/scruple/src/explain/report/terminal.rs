@@ -10,7 +10,7 @@ use scruple_core::harmless_text::plain;
 use scruple_core::unit::share;
 use std::fmt::Write as _;
 
-/// The number of rows for allocations, which follow those of the main count.
+/// The number of rows of tables that follow the first.
 const FEW: usize = 3;
 
 /// The number of rows that are shown although they vary from run to run.
@@ -23,9 +23,14 @@ pub fn text(found: &Findings, rows: usize, width: usize) -> String {
         let line = wrap(&line, width);
         let _ = if index == 0 { writeln!(out, "{BOLD}{line}{BOLD:#}") } else { writeln!(out, "{line}") };
     }
-    table(found, found.main(), rows, width, &mut out);
+    let origin = found.origin();
+    table(origin, origin.main(), rows, width, &mut out);
+    if found.originates_in_script() {
+        let _ = writeln!(out, "\n{}", words::OF_THE_INTERPRETER);
+        table(found, found.main(), FEW.min(rows), width, &mut out);
+    }
     out.extend(found.code.iter().map(|view| code(view, width)));
-    if let Some(script) = &found.script {
+    for script in found.script.iter().filter(|_| !found.originates_in_script()) {
         out.push('\n');
         for line in words::answer(script) {
             let _ = writeln!(out, "{}", wrap(&line, width));

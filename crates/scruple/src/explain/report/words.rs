@@ -65,11 +65,15 @@ pub fn code(row: &FunctionDifference) -> &'static str {
     }
 }
 
+/// Introduces the table of an interpreter's functions if the script's functions come first.
+pub const OF_THE_INTERPRETER: &str = "Functions of the interpreter that executed these instructions:";
+
 /// Writes the first sentences: whether anything differs, by how much, and where the difference originates.
 pub fn answer(found: &Findings) -> Vec<String> {
-    let main = found.main();
-    let mut lines = vec![whole(found, main)];
-    lines.extend(cause(found, main));
+    let origin = found.origin();
+    let mut lines = vec![whole(found, found.main())];
+    lines.extend(found.originates_in_script().then(|| whole(origin, origin.main())));
+    lines.extend(cause(origin, origin.main()));
     lines
 }
 
