@@ -6,9 +6,10 @@ mod readings;
 
 pub use readings::Readings;
 
+use crate::stats::Interval;
 use crate::stats::paired::{self, Effect, Why};
 use crate::stats::processes;
-use crate::stats::quantile::{Interval, median};
+use crate::stats::quantile::median;
 
 /// The smallest, the median and the largest of a few readings, in the unit of the metric.
 #[derive(Clone, Copy, Debug, PartialEq)]

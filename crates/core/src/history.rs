@@ -15,7 +15,7 @@ pub use over_nodes::over_nodes;
 
 use crate::metric::Better;
 use crate::run::Run;
-use crate::stats::quantile::Interval;
+use crate::stats::Interval;
 use crate::unit::Unit;
 use crate::words::words;
 use serde::{Deserialize, Serialize};

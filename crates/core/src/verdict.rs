@@ -13,9 +13,9 @@ pub(crate) use many::hold_together;
 pub use many::{Entry, compare_many};
 
 use crate::evidence::{Evidence, Range, Replicate};
+use crate::stats::Interval;
 use crate::stats::paired::{Effect, Why};
 use crate::stats::power;
-use crate::stats::quantile::Interval;
 
 /// The verdict on two arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

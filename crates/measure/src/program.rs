@@ -108,6 +108,32 @@ impl Program {
     pub fn changes_user(&self) -> bool {
         self.path.metadata().is_ok_and(|data| data.mode() & 0o6000 != 0)
     }
+
+    /// Whether a counter of instructions can follow the program.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub fn can_be_counted(&self) -> Result<(), String> {
+        if self.changes_user() {
+            return Err("the program changes its user, which hides it from counters".to_owned());
+        }
+        match self.kind() {
+            Ok(FileKind::Elf { native: false, .. }) => {
+                Err("it is a program for another processor".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether Valgrind can run the program.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub fn can_run_under_valgrind(&self) -> Result<(), String> {
+        self.can_be_counted()?;
+        File::open(&self.path).map_err(|why| format!("valgrind must read {}: {why}", self.path.display()))?;
+        Ok(())
+    }
 }
 
 /// The kinds of executable files.

@@ -1,7 +1,8 @@
 //! A series on a scale on which steps are additive, with the uncertainty of each value.
 
 use super::series::{Options, Step};
-use crate::stats::quantile::{Interval, median, sorted};
+use crate::stats::Interval;
+use crate::stats::quantile::{median, sorted};
 
 /// The scale on which the steps of a series are additive.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::stats::quantile::Interval;
+use crate::stats::Interval;
 
 /// What is known about a noisy series besides its values.
 #[derive(Clone, Copy, Debug)]

@@ -19,7 +19,8 @@ mod places;
 mod steps;
 
 use super::{Graph, History, Judgement, Point, Series};
-use crate::stats::quantile::{Interval, median, median_interval};
+use crate::stats::Interval;
+use crate::stats::quantile::{median, median_interval};
 use classify::Range;
 use gather::{Artefacts, Gathered};
 use noisy::Judged;

@@ -4,7 +4,8 @@
 //! readings of such a run agree, so their spread does not show the difference to the next run.
 
 use super::cases::{self, within};
-use crate::stats::quantile::{Interval, median, quantile, sorted};
+use crate::stats::Interval;
+use crate::stats::quantile::{median, quantile, sorted};
 use crate::stats::tare::Net;
 use crate::subject::Arm;
 

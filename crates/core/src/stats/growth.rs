@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use exact::{exact, within};
 pub use noisy::noisy;
 
-use super::quantile::Interval;
+use super::Interval;
 
 /// The forms of growth, slowest first; logarithms are to base 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -98,7 +98,7 @@ pub struct Growth {
     /// The increase of the cost when g(n) grows by 1: for one more unit (linear), for a doubling (logarithmic).
     pub slope: f64,
     /// The interval of the slope; absent for exact fits and for the constant.
-    #[serde(serialize_with = "super::quantile::as_pair_or_null")]
+    #[serde(serialize_with = "super::interval::as_pair_or_null")]
     pub slope_interval: Option<Interval>,
     /// The coefficients of n, n² … below the leading power, lowest first, where an exact polynomial needs them.
     pub lower: Vec<f64>,

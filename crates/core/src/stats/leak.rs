@@ -13,9 +13,9 @@
 //! Readings may depart from every form, as those of tables that double do. This lack of fit counts as noise: intervals
 //! become wider, and the answer becomes "can't tell".
 
+use super::Interval;
 use super::normal::student;
 use super::ols::fit;
-use super::quantile::Interval;
 
 /// The growth of the retained memory with the work. Slopes are in bytes per unit of work.
 #[derive(Clone, Debug, PartialEq)]

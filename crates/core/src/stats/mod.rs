@@ -20,10 +20,11 @@ pub mod rng;
 pub mod summary;
 pub mod tare;
 
+pub use interval::Interval;
 pub use paired::{Effect, Why};
-pub use quantile::Interval;
 pub use rng::Pcg;
 pub use summary::Summary;
 
+pub(crate) mod interval;
 pub(crate) mod normal;
 pub(crate) mod selection;

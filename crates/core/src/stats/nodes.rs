@@ -8,9 +8,9 @@
 //! outperforms the standard DerSimonian-Laird method" (2014), with equal weights). There is no preliminary test of
 //! whether nodes differ, since that test misses differences that the interval must cover.
 
+use super::Interval;
 use super::paired::{self, Effect, Why};
 use super::processes;
-use super::quantile::Interval;
 use super::ranks::{hodges_lehmann, signed_rank_interval};
 use super::summary::{mean, sd};
 

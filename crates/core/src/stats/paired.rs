@@ -9,7 +9,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::quantile::{Interval, median, median_interval, sorted};
+use super::Interval;
+use super::quantile::{median, median_interval, sorted};
 use super::ranks::{self, hodges_lehmann, signed_rank_interval};
 
 /// With fewer blocks the median is used, since the signed-rank test assumes a symmetry that cannot be checked yet.

@@ -5,9 +5,9 @@
 //! readings is close to normal, so a few medians may be taken for a normal sample. Ranks and order statistics, which
 //! assume nothing, have no interval for fewer than six numbers.
 
+use super::Interval;
 use super::normal;
 use super::paired::{Effect, Why, log_ratios};
-use super::quantile::Interval;
 use super::summary::{mean, sd};
 
 /// The smallest number of processes that shows how much processes differ.

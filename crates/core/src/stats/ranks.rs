@@ -4,8 +4,9 @@
 //! "Nonparametric Statistical Methods" (2014), §3.1-3.3 and §4.1-4.3, for the intervals obtained by inverting the
 //! Wilcoxon signed-rank and Mann-Whitney tests. The intervals are closed, so ties make them cover more often.
 
+use super::Interval;
 use super::normal;
-use super::quantile::{Interval, sorted, tail_of};
+use super::quantile::{sorted, tail_of};
 use super::selection::{Differences, Walsh, kth};
 
 /// Up to this many readings (per arm on average) the exact null distribution is used. Beyond, the normal approximation

@@ -4,9 +4,10 @@
 
 use serde::Serialize;
 
+use super::Interval;
 use super::bootstrap;
 use super::paired::{Why, blocks_needed};
-use super::quantile::{Interval, median, median_interval};
+use super::quantile::{median, median_interval};
 
 /// A cost without that of the harness, in the unit of the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -14,7 +15,7 @@ pub struct Net {
     /// The median over blocks of raw − tare; a negative one must not be printed as a cost.
     pub estimate: f64,
     /// The interval of the median; a pair in JSON.
-    #[serde(serialize_with = "super::quantile::as_pair")]
+    #[serde(serialize_with = "super::interval::as_pair")]
     pub interval: Interval,
     /// An upper bound of a cost that is too small to be distinguished from the harness: the interval includes 0 or lies
     /// below it, or the estimate is less than [`RESOLUTION`] of the tare, and the cost is at most the tare. The bound

@@ -8,7 +8,7 @@ use crate::entries::entry;
 use scruple_core::judge::cases;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
-use scruple_core::stats::quantile::Interval;
+use scruple_core::stats::Interval;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::summary::mean;
 use scruple_core::stats::{bootstrap, growth, ols, paired, power, quantile, tare};

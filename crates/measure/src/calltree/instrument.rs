@@ -7,9 +7,8 @@ use super::session::{CalltreeSession, Settings};
 use crate::instructions::steady;
 use crate::instrument::Instrument;
 use crate::launch::{Launch, Outcome};
-use crate::program::{FileKind, Program};
+use crate::program::Program;
 use scruple_core::sample::Reading;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Records the call tree of each launch. Sources of variation, such as random addresses, are removed.
@@ -45,18 +44,7 @@ impl Instrument for Trees {
     }
 
     fn available(&self, program: &Program) -> Result<(), String> {
-        if program.changes_user() {
-            return Err("the program changes its user, which hides it from counters".to_owned());
-        }
-        if let Err(why) = File::open(&program.path) {
-            return Err(format!("valgrind must read {}: {why}", program.path.display()));
-        }
-        match program.kind() {
-            Ok(FileKind::Elf { native: false, .. }) => {
-                Err("it is a program for another processor".to_owned())
-            }
-            _ => Ok(()),
-        }
+        program.can_run_under_valgrind()
     }
 
     fn metrics(&self) -> &'static [&'static str] {

@@ -14,7 +14,7 @@ use crate::calltree::{self, CalltreeSession, Counter, Settings};
 use crate::command::{Commands, Job};
 use crate::instrument::Instrument;
 use crate::launch::{Ending, Launch, Outcome};
-use crate::program::{FileKind, Program};
+use crate::program::Program;
 use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
@@ -140,14 +140,9 @@ impl Instrument for Instructions {
     }
 
     fn available(&self, program: &Program) -> Result<(), String> {
-        if program.changes_user() {
-            return Err("the program changes its user, which hides it from counters".to_owned());
-        }
-        match program.kind() {
-            Ok(FileKind::Elf { native: false, .. }) => {
-                Err("it is a program for another processor".to_owned())
-            }
-            _ => Ok(()),
+        match self.means {
+            Some(Means::Tool { .. }) => program.can_run_under_valgrind(),
+            _ => program.can_be_counted(),
         }
     }
 

@@ -4,13 +4,12 @@ use super::delayed::DelayedRecord;
 use super::doubt::Doubt;
 use super::failure::Failures;
 use super::latencies::Latencies;
-use super::plan::{Plan, Row, WarmUp};
+use super::plan::{Plan, Row};
 use super::record::{KindPart, KindRecord, PartRecord, Recorder, Slow};
 use super::result::{Counts, GeneratorCost, Kind, LoadResult, Part, PartRow};
 use super::shared::Ended;
-use super::stalls::{self, Stall};
-use super::{backlog, find_doubts};
-use scruple_core::warm_up;
+use super::stalls;
+use super::{backlog, find_doubts, warm_up};
 
 /// The record of one thread.
 pub(crate) struct ThreadResult {
@@ -43,7 +42,7 @@ pub(crate) fn merge(
     let parts = parts(plan, &recorders, started.0, ended == Ended::Planned && !used_up, often_late);
     let listeners: Vec<_> = recorders.iter().map(|recorder| &recorder.listener).collect();
     let stalls = stalls::stalls(&listeners, started.0);
-    let cut = warm_up_of(plan, &parts, &stalls);
+    let cut = warm_up::of(plan, &parts, &stalls);
     let counted = Part::together(&parts[cut..]);
     let mut result = LoadResult {
         ended,
@@ -194,30 +193,6 @@ fn close_gaps(parts: &mut Vec<Part>, by_clock: bool, recorders: &[&Recorder], st
         last.to = last.from + (length * last.counts.due as f64 / gaps).max(1.0) as i64;
     }
 }
-
-/// The number of parts at the beginning that are warm-up: a decay of the service time without a stall of the server.
-fn warm_up_of(plan: &Plan, parts: &[Part], stalls: &[Stall]) -> usize {
-    match plan.warm_up {
-        WarmUp::Off => 0,
-        WarmUp::For(_) => parts.iter().take_while(|part| part.to <= 0).count(),
-        WarmUp::Auto => {
-            let answers: u64 = parts.iter().map(|part| part.times.service.count()).sum();
-            // Medians of few requests differ by chance, so several parts may be joined.
-            let each = (MEDIAN_OF * parts.len() as u64).div_ceil(answers.max(1)) as usize;
-            let median = |parts: &[Part]| {
-                let service = Latencies::together(parts.iter().map(|part| &part.times.service));
-                Some((service.quantile(0.5)? as f64).max(1.0).ln())
-            };
-            let medians: Option<Vec<f64>> = parts.chunks(each.max(1)).map(median).collect();
-            let cut = medians.map_or(0, |medians| warm_up::cut(&medians)) * each;
-            let end = cut.checked_sub(1).map_or(0, |last| parts[last].to);
-            if stalls.iter().any(|stall| stall.from < end) { 0 } else { cut }
-        }
-    }
-}
-
-/// The smallest number of requests for a median that may show warm-up.
-const MEDIAN_OF: u64 = 10;
 
 fn kinds(plan: &Plan, records: &[&[KindRecord]]) -> Vec<Kind> {
     let kind = |(index, row): (usize, Row)| {

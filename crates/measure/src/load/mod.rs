@@ -47,6 +47,7 @@ mod target;
 mod thread_account;
 mod tls;
 mod tls_verifier;
+mod warm_up;
 
 pub use capacity::{Capacity, LONGEST_MEASUREMENT, Point, capacity};
 pub use delayed::Delayed;

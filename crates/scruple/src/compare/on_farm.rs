@@ -8,6 +8,7 @@ use crate::command::verb::{self, Source, Taken};
 use crate::config::Config;
 use crate::farm::Farm;
 use crate::farm::send_command_line::{By, ToSend, hand_out};
+use crate::farm::two_versions;
 use crate::farm::unit::{UnitOutcome, Versions};
 use crate::fault::{Code, Fault};
 use crate::history::verb::start_launcher;
@@ -19,7 +20,6 @@ use crate::versions::build::Builder;
 use crate::versions::build_process::Hands;
 use crate::versions::cache::Cache;
 use crate::versions::two_revisions::Chosen;
-use crate::versions::two_revisions::for_nodes::fetch;
 use scruple_core::run::Run;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -39,7 +39,7 @@ pub fn compare(
     chosen.remarks.iter().for_each(|(code, text)| head.warn(code, text.clone()));
     let store = paths::open_store(&args.store)?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
-    let versions = chosen.for_nodes(place, &farm)?;
+    let versions = two_versions::build(chosen, place, &farm)?;
     let to_send = ToSend { head: &head, by: By::EachNode, versions: Some(&versions) };
     let mut measured = hand_out(&mut farm, config, &to_send, &progress, interrupted)?;
     if clean {
@@ -67,7 +67,8 @@ pub fn done_on_a_node(
     let hands = Hands::new(builds, interrupted.clone());
     let builder = Builder::new(cache, hands, versions.recipe.clone(), versions.origin.clone());
     let limit = Some(asked.time_limit);
-    let (prepared, remarks) = fetch(&builder, versions, &asked.subjects, limit, first, outcome)?;
+    let (prepared, remarks) =
+        two_versions::fetch(&builder, versions, &asked.subjects, limit, first, outcome)?;
     // The run of all nodes together says whether a build pays off, so `clean` stays false.
     let weighing = Weighing { quiet: true, ..asked.weighing(args, source, interrupted) };
     let (CommandPasses { run, .. }, result) = weighing.weigh(prepared, remarks)?;

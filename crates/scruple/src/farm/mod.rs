@@ -15,6 +15,7 @@ pub mod merge;
 pub mod send_command_line;
 #[cfg(test)]
 mod simulation;
+pub mod two_versions;
 pub mod unit;
 pub mod work;
 

@@ -1,7 +1,5 @@
 //! Builds two versions to weigh side by side: two revisions, or a revision and the working tree.
 
-pub mod for_nodes;
-
 use super::artefacts::Artefacts;
 use super::build::{Builder, Outcome};
 use super::source::Source;
@@ -57,11 +55,12 @@ pub struct Pair {
 
 /// Two versions that are to be built. No other process builds in their folder while this value exists.
 pub struct Chosen {
-    builder: Builder,
+    /// What builds them.
+    pub builder: Builder,
     /// The label and the commit of each version, the reference first.
-    versions: [(String, String); 2],
+    pub versions: [(String, String); 2],
     /// Whether the second version is the working tree, whose objects only this machine has.
-    uncommitted: bool,
+    pub uncommitted: bool,
     accepted: Vec<Acceptance>,
     /// Sentences that the user should read.
     pub remarks: Remarks,
@@ -161,7 +160,7 @@ impl Chosen {
 
 /// Returns the arms of each subject at both versions, ready to be launched, and whether both builds are the same. Adds
 /// remarks on the versions.
-fn prepare(
+pub fn prepare(
     builder: &Builder,
     subjects: &[Template],
     [old, new]: [&Built; 2],
@@ -228,7 +227,7 @@ fn same_build_text(old: &str, new: &str, changed: &[String]) -> String {
 }
 
 /// Returns the files that differ between two commits.
-fn changed(repository: &Repository, old: &str, new: &str) -> Vec<String> {
+pub fn changed(repository: &Repository, old: &str, new: &str) -> Vec<String> {
     let words =
         ["diff", "--name-only", "--no-ext-diff", "--no-textconv", "-z", "--end-of-options", old, new, "--"];
     let answer = repository.ask(words).unwrap_or_default();
@@ -245,7 +244,8 @@ fn accepted(source: &Source, reference: &str, end: &str) -> Result<Vec<Acceptanc
     Ok(all.into_iter().flat_map(|one| one.version.accepted).collect())
 }
 
-fn ready(builder: &mut Builder, (label, commit): (String, String), aside: bool) -> Result<Built, Fault> {
+/// Builds a version, in the second tree if `aside`.
+pub fn ready(builder: &mut Builder, (label, commit): (String, String), aside: bool) -> Result<Built, Fault> {
     let tree = tree(builder, &label, &commit)?;
     let built = if aside { builder.build_aside(&commit, &tree) } else { builder.build(&commit, &tree) };
     match built? {
@@ -258,16 +258,19 @@ fn ready(builder: &mut Builder, (label, commit): (String, String), aside: bool) 
 }
 
 /// Returns the id of a commit's tree.
-fn tree(builder: &Builder, label: &str, commit: &str) -> Result<String, Fault> {
+pub fn tree(builder: &Builder, label: &str, commit: &str) -> Result<String, Fault> {
     let tree = Repository::at(&builder.cache.tree()).ask(["rev-parse", &format!("{commit}^{{tree}}")]);
     tree.map_err(|refused| refused.fault(&format!("cannot read the tree of ‘{label}’")))
 }
 
 /// A version that was built and may be weighed.
-struct Built {
-    label: String,
-    commit: String,
-    artefacts: Artefacts,
+pub struct Built {
+    /// The name of the version.
+    pub label: String,
+    /// The id of the commit.
+    pub commit: String,
+    /// What the build made.
+    pub artefacts: Artefacts,
 }
 
 /// Returns the arm of a subject at a version, without readings.

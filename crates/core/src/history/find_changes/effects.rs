@@ -5,7 +5,7 @@ use super::noisy::Judged;
 use super::steps::LEVEL;
 use crate::history::{BreakEven, Costs, Effect, Graph, History, Series};
 use crate::sample::Sample;
-use crate::stats::quantile::Interval;
+use crate::stats::Interval;
 use crate::stats::{normal, paired};
 use crate::subject::{Arm, Role, Subject};
 

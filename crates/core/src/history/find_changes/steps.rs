@@ -10,8 +10,9 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use super::build_noise;
 use super::forest::Forest;
 use super::partition::{Sums, about_median, add, cheapest, cost, weighted};
+use crate::stats::Interval;
 use crate::stats::normal;
-use crate::stats::quantile::{Interval, median};
+use crate::stats::quantile::median;
 
 /// The confidence level of intervals and of sets of candidates.
 pub(super) const LEVEL: f64 = 0.95;

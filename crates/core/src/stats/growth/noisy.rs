@@ -1,7 +1,8 @@
 //! Growth of noisy metrics, by least squares in relative error.
 
+use super::super::Interval;
 use super::super::normal;
-use super::super::quantile::{Interval, median, median_interval};
+use super::super::quantile::{median, median_interval};
 use super::{Form, Growth, NoFit};
 
 /// The largest root mean square of the relative distances of medians from a curve at which the curve still fits them.

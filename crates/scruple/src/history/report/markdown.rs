@@ -6,7 +6,7 @@ use crate::show::markup::{Markup, code, escaped};
 use crate::show::title;
 use scruple_core::history::Series;
 use scruple_core::judge::{Nodes, Pair, compare_pairs};
-use scruple_core::stats::quantile::Interval;
+use scruple_core::stats::Interval;
 use scruple_core::subject::Arm;
 use scruple_core::unit::{percent, quantity};
 use std::fmt::Write as _;

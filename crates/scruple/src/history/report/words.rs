@@ -5,7 +5,7 @@ use super::event::Event;
 use crate::show::title;
 pub(crate) use scruple_core::harmless_text::plain;
 use scruple_core::history::{BreakEven, Change, Effect, Form, Series, State};
-use scruple_core::stats::quantile::Interval;
+use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, share, times};
 
 /// Writes a number with a noun: `1 version`, `2 versions`.

@@ -1,14 +1,14 @@
 //! Two versions that the nodes of a farm weigh: they are built once, and every node takes the same artefacts.
 
-use super::{Built, Chosen, Remarks, changed, prepare, ready, tree};
+use super::Farm;
+use super::unit::{BuiltBy, BuiltVersion, UnitOutcome, Versions, Work, WorkUnit, Written, text};
 use crate::command::arms::Prepared;
-use crate::farm::Farm;
-use crate::farm::unit::{BuiltBy, BuiltVersion, UnitOutcome, Versions, Work, WorkUnit, Written, text};
 use crate::fault::Fault;
 use crate::git::Repository;
 use crate::versions::Template;
 use crate::versions::build::Builder;
 use crate::versions::source::key;
+use crate::versions::two_revisions::{Built, Chosen, Remarks, changed, prepare, ready, tree};
 use scruple_core::metric::Pass;
 use scruple_core::sample::Figure;
 use std::collections::HashSet;
@@ -27,48 +27,47 @@ pub struct ForNodes {
     _hold: Builder,
 }
 
-impl Chosen {
-    /// Builds what this machine has to build, and plans units for the other versions. This machine builds both versions
-    /// if the configuration says so, and the working tree in any case, because nodes do not have its objects.
-    pub fn for_nodes(mut self, place: &str, farm: &Farm) -> Result<ForNodes, Fault> {
-        let shared = match &farm.folder {
-            Some(folder) => folder.join(key(place)),
-            None => self.builder.cache.folder().to_owned(),
-        };
-        for part in ["built", "lists"].map(|part| shared.join(part)) {
-            std::fs::create_dir_all(&part).map_err(|error| Fault::unwritable(&part, error))?;
-        }
-        let commits: HashSet<String> = self.versions.iter().map(|(_, commit)| commit.clone()).collect();
-        let recipe = self.builder.recipe().for_commits(&commits);
-        let objects = Repository::at(&self.builder.cache.tree());
-        let changed = changed(&objects, &self.versions[0].1, &self.versions[1].1);
-        let (mut builds, mut both) = (Vec::new(), Vec::new());
-        for (number, (label, commit)) in self.versions.into_iter().enumerate() {
-            let aside = number == 1;
-            let built = if farm.builds_on_nodes() && !(aside && self.uncommitted) {
-                let tree = tree(&self.builder, &label, &commit)?;
-                let unit = WorkUnit {
-                    scruple: env!("CARGO_PKG_VERSION").to_owned(),
-                    place: place.to_owned(),
-                    origin: self.builder.origin().clone(),
-                    recipe: recipe.clone(),
-                    shared: shared.clone(),
-                    work: Work::Build { commit: commit.clone(), tree },
-                };
-                let name = crate::digest::digest(&text(&Written::Version(Box::new(unit.clone())))?);
-                builds.push(unit);
-                BuiltBy::Unit(name)
-            } else {
-                let one = ready(&mut self.builder, (label.clone(), commit.clone()), aside)?;
-                self.builder.cache.share(&shared, &one.artefacts.digest)?;
-                BuiltBy::Sender(one.artefacts)
-            };
-            both.push(BuiltVersion { label, commit, built });
-        }
-        let origin = self.builder.origin().clone();
-        let versions = Versions { place: place.to_owned(), origin, recipe, shared, both, changed };
-        Ok(ForNodes { builds, versions, _hold: self.builder })
+/// Builds what this machine has to build, and plans units for the other versions. This machine builds both versions
+/// if the configuration says so, and the working tree in any case, because nodes do not have its objects.
+pub fn build(chosen: Chosen, place: &str, farm: &Farm) -> Result<ForNodes, Fault> {
+    let Chosen { mut builder, versions, uncommitted, .. } = chosen;
+    let shared = match &farm.folder {
+        Some(folder) => folder.join(key(place)),
+        None => builder.cache.folder().to_owned(),
+    };
+    for part in ["built", "lists"].map(|part| shared.join(part)) {
+        std::fs::create_dir_all(&part).map_err(|error| Fault::unwritable(&part, error))?;
     }
+    let commits: HashSet<String> = versions.iter().map(|(_, commit)| commit.clone()).collect();
+    let recipe = builder.recipe().for_commits(&commits);
+    let objects = Repository::at(&builder.cache.tree());
+    let changed = changed(&objects, &versions[0].1, &versions[1].1);
+    let (mut builds, mut both) = (Vec::new(), Vec::new());
+    for (number, (label, commit)) in versions.into_iter().enumerate() {
+        let aside = number == 1;
+        let built = if farm.builds_on_nodes() && !(aside && uncommitted) {
+            let tree = tree(&builder, &label, &commit)?;
+            let unit = WorkUnit {
+                scruple: env!("CARGO_PKG_VERSION").to_owned(),
+                place: place.to_owned(),
+                origin: builder.origin().clone(),
+                recipe: recipe.clone(),
+                shared: shared.clone(),
+                work: Work::Build { commit: commit.clone(), tree },
+            };
+            let name = crate::digest::digest(&text(&Written::Version(Box::new(unit.clone())))?);
+            builds.push(unit);
+            BuiltBy::Unit(name)
+        } else {
+            let one = ready(&mut builder, (label.clone(), commit.clone()), aside)?;
+            builder.cache.share(&shared, &one.artefacts.digest)?;
+            BuiltBy::Sender(one.artefacts)
+        };
+        both.push(BuiltVersion { label, commit, built });
+    }
+    let origin = builder.origin().clone();
+    let versions = Versions { place: place.to_owned(), origin, recipe, shared, both, changed };
+    Ok(ForNodes { builds, versions, _hold: builder })
 }
 
 /// Takes the artefacts of both versions, and returns the arms of each subject, ready to be launched on this node, with
