@@ -9,7 +9,8 @@ use scruple_core::warm_up::cut;
 /// The smallest number of requests for a median that may show warm-up.
 const MEDIAN_OF: u64 = 10;
 
-/// The number of parts at the beginning that are warm-up: a decay of the service time without a stall of the server.
+/// The number of parts at the beginning that are warm-up: a decay of the service time without a stall of the
+/// server and without failures, which would otherwise be left out.
 pub(super) fn of(plan: &Plan, parts: &[Part], stalls: &[Stall]) -> usize {
     match plan.warm_up {
         WarmUp::Off => 0,
@@ -25,7 +26,9 @@ pub(super) fn of(plan: &Plan, parts: &[Part], stalls: &[Stall]) -> usize {
             let medians: Option<Vec<f64>> = parts.chunks(each.max(1)).map(median).collect();
             let cut = medians.map_or(0, |medians| cut(&medians)) * each;
             let end = cut.checked_sub(1).map_or(0, |last| parts[last].to);
-            if stalls.iter().any(|stall| stall.from < end) { 0 } else { cut }
+            let stalled = stalls.iter().any(|stall| stall.from < end);
+            let failed = parts[..cut].iter().any(|part| part.counts.failures.total() > 0);
+            if stalled || failed { 0 } else { cut }
         }
     }
 }

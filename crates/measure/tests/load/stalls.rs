@@ -266,3 +266,14 @@ fn a_dead_worker_of_four_times_out_and_is_no_stall() {
     assert!(result.times.response.max().expect("some") >= 890_000_000);
     server.witness(result.started.0, 200.0).confirms(&result, "a dead worker");
 }
+
+#[test]
+fn failures_at_the_beginning_are_no_warm_up() {
+    let Some(server) = Planted::start("fixed=1 start=8 warm=600 dead=4") else { return };
+    let timeout = Duration::from_millis(300);
+    let plan = Plan { pace: Pace::Closed, connections: 4, timeout, ..even(1.0, 3.0) };
+    let result = load(&server.target, &plan).expect("a run");
+    let all: u64 = result.parts.iter().map(|part| part.counts.failures.total()).sum();
+    assert!(all > 0, "one connection of four is never answered");
+    assert_eq!(result.counts.failures.total(), all, "{} parts were cut", result.warm_up);
+}
