@@ -75,6 +75,9 @@ pub struct Part {
     /// The function that is called; absent for a function's own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callee: Option<String>,
+    /// What is no longer called, or absent for own code, if the part is a replacement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<String>,
     /// The number of calls of `callee` in each program, or of the function itself for its own code.
     pub calls: (u64, u64),
     /// The size of the part; negative where the second program costs less.
@@ -94,6 +97,9 @@ pub enum PartKind {
     New,
     /// The function no longer calls another.
     Gone,
+    /// The function calls another instead of a third, or own code took the place of calls, or calls that of own code.
+    /// Only [`FunctionDifference::told`] contains such parts.
+    Replaced,
 }
 
 /// A function with changed code is listed first if its difference is at least this share of the sum of absolute
@@ -139,10 +145,59 @@ impl Explanation {
     }
 }
 
+/// Two parts are told as a replacement if their sum is at most this share of the smaller one.
+const REPLACED: f64 = 0.5;
+
 impl FunctionDifference {
+    /// Returns the parts as they are told, the largest first: what is called no more and what took its place are one
+    /// part, whose size is the sum of both.
+    pub fn told(&self) -> Vec<Part> {
+        let mut rest = self.parts.clone();
+        let mut told = Vec::new();
+        while !rest.is_empty() {
+            let part = rest.remove(0);
+            let sum = |other: &Part| (part.delta + other.delta).abs();
+            let is_match = |other: &Part| {
+                let kinds = [part.kind, other.kind];
+                let is_replacement = kinds != [PartKind::Own; 2]
+                    && kinds.iter().all(|kind| !matches!(kind, PartKind::Calls | PartKind::Replaced));
+                is_replacement
+                    && part.site == other.site
+                    && part.delta * other.delta < 0.0
+                    && sum(other) <= REPLACED * part.delta.abs().min(other.delta.abs())
+            };
+            let best = rest
+                .iter()
+                .enumerate()
+                .filter(|(_, other)| is_match(other))
+                .min_by(|(_, one), (_, other)| sum(one).total_cmp(&sum(other)));
+            told.push(match best.map(|(place, _)| place) {
+                None => part,
+                Some(place) => {
+                    let other = rest.remove(place);
+                    if part.delta > 0.0 { replaced(part, other) } else { replaced(other, part) }
+                }
+            });
+        }
+        told.sort_by(|a, b| b.delta.abs().total_cmp(&a.delta.abs()));
+        told
+    }
+
     /// Whether the difference may be variation from run to run.
     pub fn is_within_spread(&self) -> bool {
         self.spread > 0.0 && self.delta.abs() <= self.spread
+    }
+}
+
+/// Makes one part of what costs more in the second program, and of what that replaces.
+fn replaced(new: Part, old: Part) -> Part {
+    Part {
+        kind: PartKind::Replaced,
+        site: new.site,
+        callee: new.callee,
+        instead_of: old.callee,
+        calls: (old.calls.0, new.calls.1),
+        delta: new.delta + old.delta,
     }
 }
 
@@ -252,6 +307,7 @@ fn parts(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> Vec<Part> {
             // A trampoline is not named as a call site, since it only passes control on.
             site: (!at_home && !keys[site].trampoline).then(|| name(site)),
             callee: callee.map(name),
+            instead_of: None,
             calls: sums[callee.unwrap_or(site)].calls,
             delta,
         }

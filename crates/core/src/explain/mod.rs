@@ -16,7 +16,7 @@ mod noise;
 pub use by_function::{Explanation, FunctionDifference, Part, PartKind, Which, explain};
 pub use context_differences::{Difference, differences};
 pub use matching::{Key, Matched};
-pub use names::{group, is_library, normal};
+pub use names::{group, is_allocator, is_library, normal};
 pub use noise::settled;
 
 use crate::words::words;

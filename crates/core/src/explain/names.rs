@@ -169,6 +169,28 @@ pub fn is_library(name: &str) -> bool {
     BEGINNINGS.iter().any(|beginning| bare.starts_with(beginning) || result.starts_with(beginning))
 }
 
+/// Whether a function only passes requests on to the allocator of the C library, by its demangled name. Its callers are
+/// those who allocate.
+pub fn is_allocator(name: &str) -> bool {
+    const RUST: [&str; 8] = [
+        "__rust_alloc",
+        "__rust_realloc",
+        "__rdl_alloc",
+        "__rdl_realloc",
+        "__rg_alloc",
+        "__rg_realloc",
+        "alloc::alloc::alloc",
+        "alloc::alloc::realloc",
+    ];
+    const FURTHER: [&str; 3] =
+        ["alloc::alloc::exchange_malloc", "::alloc_impl", " as core::alloc::Allocator>::"];
+    let bare = name.strip_prefix("__rustc::").unwrap_or(name);
+    name.starts_with("operator new")
+        || RUST.iter().any(|one| bare.strip_prefix(one).is_some_and(|rest| ["", "_zeroed"].contains(&rest)))
+        || bare == FURTHER[0]
+        || (bare.contains("alloc::alloc::Global") && FURTHER[1..].iter().any(|one| bare.contains(one)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -88,7 +88,7 @@ fn rows(found: &Findings) -> Vec<ExplainedRow> {
             share: explanation.share_of(row).map_or(String::new(), share),
             code: words::code(row).to_owned(),
             function: words::function(row),
-            what: row.parts.first().map_or(String::new(), |part| words::tell(row, part)),
+            what: words::first(row).unwrap_or_default(),
             hunk: touching.map(|(_, hunk)| hunk.place()),
         }
     };

@@ -1,6 +1,6 @@
 //! `scruple inspect calls`: counts exactly what one program does, by function.
 
-use super::args::{CallsArgs, SortCalls};
+use super::args::CallsArgs;
 use super::launch::{self, ended, failure};
 use super::report::calls::{self, Counted};
 use crate::fault::{Code, Fault};
@@ -91,8 +91,7 @@ fn imported(args: &CallsArgs, path: &Path, exports: &[Export]) -> Result<Code, F
         heap_seen: kind.has_heap,
         source: format!("Read from ‘{}’, a profile of {}{varies}.", path.display(), kind.format),
         lines: SourceCosts::default(),
-        // If a profile contains only allocations, these determine the order of the functions.
-        sort: if kind.word.is_none() && args.sort == SortCalls::Own { SortCalls::Bytes } else { args.sort },
+        sort: args.sort,
         most: args.most,
     };
     write(args, &counted, &imported.side, exports)

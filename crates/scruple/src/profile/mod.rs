@@ -10,7 +10,7 @@ mod speedscope;
 
 use crate::show::export::Formats;
 use read::Kind;
-use scruple_core::explain::{Cost, Count, PROGRAM};
+use scruple_core::explain::{Cost, Count, PROGRAM, is_allocator};
 use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::Side;
 use std::path::Path;
@@ -105,7 +105,7 @@ pub struct FunctionSum {
 
 impl CallProfile {
     /// Creates the profile of a run, or of a file. The tool records an allocation at the entry of the allocator; the
-    /// profile attributes it to the caller of that.
+    /// profile attributes it to the caller of that, and never to a function that only passes requests on.
     pub fn of(title: &str, side: &Side, kind: &Kind) -> CallProfile {
         let word = kind.word.clone().unwrap_or_default();
         CallProfile { word, ..CallProfile::of_side(title, side, kind.format == read::OWN) }
@@ -155,7 +155,13 @@ impl CallProfile {
             word: String::new(),
         };
         for (place, context) in contexts.iter().enumerate() {
-            let caller = if at_allocator { profile.nodes[place].parent.unwrap_or(place) } else { place };
+            let above = |place: usize| profile.nodes[place].parent;
+            let mut caller = if at_allocator { above(place).unwrap_or(place) } else { place };
+            while let Some(above) = above(caller)
+                && is_allocator(&profile.frames[profile.nodes[caller].frame].name)
+            {
+                caller = above;
+            }
             add(&mut profile.nodes[caller].own, Cost { instructions: 0, ..context.cost });
         }
         profile.nodes.iter_mut().for_each(|node| node.inclusive = node.own);

@@ -47,7 +47,7 @@ fn table(found: &Findings, rows: usize, out: &mut String) {
     }
     for row in found.telling(explanation).take(rows) {
         let part = explanation.share_of(row).map_or(String::new(), share);
-        let what = row.parts.first().map_or(String::new(), |part| words::tell(row, part));
+        let what = words::first(row).unwrap_or_default();
         let cells = [words::signed(row.delta), part, words::code(row).to_owned(), words::function(row), what];
         let _ = writeln!(out, "| {} |", cells.map(|cell| escaped(&cell)).join(" | "));
     }

@@ -153,7 +153,8 @@ fn closures(found: &Findings, most: usize) -> Option<Section> {
 /// Writes what differs within a function, and which change of the source touches it.
 fn causes(found: &Findings, explanation: &Explanation, row: &FunctionDifference) -> String {
     let least = row.delta.abs() / 20.0;
-    let telling = row.parts.iter().filter(|part| part.delta.abs() >= least).take(3);
+    let told = row.told();
+    let telling = told.iter().filter(|part| part.delta.abs() >= least).take(3);
     let mut told: Vec<String> =
         telling.map(|part| format!("{}: {}", words::signed(part.delta), words::tell(row, part))).collect();
     let hunk = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));

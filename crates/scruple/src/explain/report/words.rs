@@ -152,7 +152,7 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         () if part >= PART => "A part of it comes from",
         () => &spread_over(found, explanation),
     };
-    let told = row.parts.first().map_or(String::new(), |part| format!(": {}", tell(row, part)));
+    let told = first(row).map_or(String::new(), |clause| format!(": {clause}"));
     let code = match (row.only_in, row.same_code) {
         (Some(Which::First), _) => "B does not call it any more",
         (Some(Which::Second), _) => "A does not call it",
@@ -238,6 +238,11 @@ fn nothing(found: &Findings) -> String {
     }
 }
 
+/// Writes the largest part of a row as a clause.
+pub fn first(row: &FunctionDifference) -> Option<String> {
+    row.told().first().map(|part| tell(row, part))
+}
+
 /// Writes a part of a row as a clause.
 pub fn tell(row: &FunctionDifference, part: &Part) -> String {
     let callee = part.callee.as_deref().unwrap_or("");
@@ -277,6 +282,12 @@ pub fn tell(row: &FunctionDifference, part: &Part) -> String {
         }
         PartKind::New => format!("{site}calls {callee}, which it did not before"),
         PartKind::Gone => format!("{site}calls {callee} no more"),
+        PartKind::Replaced => match (&part.callee, &part.instead_of) {
+            (Some(new), Some(old)) => format!("{site}calls {new} instead of {old}"),
+            (None, Some(old)) => format!("{site}own code instead of calls of {old}"),
+            (Some(new), None) => format!("{site}calls {new} instead of own code"),
+            (None, None) => format!("{site}own code"),
+        },
     }
 }
 

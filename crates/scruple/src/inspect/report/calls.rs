@@ -36,8 +36,8 @@ pub struct Counted<'a> {
 }
 
 impl Counted<'_> {
-    /// Returns the count that formats with only one of them contain: the one that determines the order, if it was
-    /// counted.
+    /// Returns the count that shares are of, and that formats with only one count contain: the one that determines the
+    /// order, if it was counted.
     pub fn drawn(&self) -> Count {
         match self.sort {
             SortCalls::Allocations if self.heap_seen => Count::Allocations,
@@ -49,10 +49,11 @@ impl Counted<'_> {
     fn rows(&self) -> Vec<FunctionSum> {
         let mut rows = self.profile.functions();
         rows.retain(|row| !self.profile.frames[row.frame].object.is_empty() || row.own != Cost::default());
+        let main = self.profile.main();
         rows.sort_by_key(|row| {
             let by = match self.sort {
-                SortCalls::Own => row.own.instructions,
-                SortCalls::Inclusive => row.inclusive.instructions,
+                SortCalls::Own => row.own.of(main),
+                SortCalls::Inclusive => row.inclusive.of(main),
                 SortCalls::Calls => row.calls,
                 SortCalls::Allocations => row.own.allocations,
                 SortCalls::Bytes => row.own.bytes,
@@ -68,41 +69,27 @@ pub fn text(counted: &Counted<'_>, width: usize) -> String {
     let total = counted.profile.total();
     let mut out =
         format!("{BOLD}Calls of ‘{}’{BOLD:#}\n{}\n\n", counted.profile.title, whole(counted, total));
-    let main = counted.profile.main();
+    let main = counted.drawn();
     let whole = total.of(main).max(1) as f64;
-    let head = match main {
-        Count::Bytes => format!("{:>11}", "allocations"),
-        _ => format!("{:>12}  {:>11}  {:>10}", "calls", "allocations", "bytes"),
-    };
-    let _ = writeln!(
-        out,
-        "{DIM}{:>15}  {:>6}  {:>6}  {head}  function{DIM:#}",
-        counted.profile.word(main),
-        "own",
-        "incl."
-    );
-    let rows = counted.rows();
+    let _ = writeln!(out, "{DIM}{}  function{DIM:#}", head(counted));
+    let mut rows = counted.rows();
+    if main != Count::Instructions {
+        rows.retain(|row| row.inclusive.of(main) > 0);
+    }
     for row in rows.iter().take(counted.most) {
         let frame = &counted.profile.frames[row.frame];
-        let of_all = |cost: Cost| right(&share(cost.of(main) as f64 / whole), 6);
         let file = Path::new(&frame.object).file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let file = if file.is_empty() { String::new() } else { format!("  {file}") };
-        let allocations = heap(counted, row.own.allocations);
-        let others = match main {
-            Count::Bytes => format!("{allocations:>11}"),
-            _ => {
-                // Not every format knows calls.
-                let calls = if row.calls == 0 { String::new() } else { count(row.calls) };
-                format!("{calls:>12}  {allocations:>11}  {:>10}", heap(counted, row.own.bytes))
-            }
-        };
-        let line = format!(
-            "{:>15}  {}  {}  {others}  {}{file}",
-            count(row.own.of(main)),
-            of_all(row.own),
-            of_all(row.inclusive),
-            frame.name
-        );
+        let of_all = |cost: Cost| right(&share(cost.of(main) as f64 / whole), 6);
+        let mut line =
+            format!("{:>15}  {}  {}", count(row.own.of(main)), of_all(row.own), of_all(row.inclusive));
+        for (one, width) in beside(counted) {
+            let value = one.map_or(row.calls, |one| row.own.of(one));
+            // Not every format knows calls, and not every program has an allocator.
+            let text = if value == 0 { String::new() } else { count(value) };
+            let _ = write!(line, "  {text:>width$}");
+        }
+        let _ = write!(line, "  {}{file}", frame.name);
         let _ = writeln!(out, "{}", fit(&line, width).trim_end());
     }
     if rows.len() > counted.most {
@@ -114,6 +101,31 @@ pub fn text(counted: &Counted<'_>, width: usize) -> String {
     lines(counted, total, width, &mut out);
     let _ = writeln!(out, "\n{DIM}{}{DIM:#}", wrap(&counted.source, width));
     out
+}
+
+/// Returns the counts beside the main one, with the widths of their columns; `None` stands for calls.
+fn beside(counted: &Counted<'_>) -> Vec<(Option<Count>, usize)> {
+    let mut all = match counted.profile.main() {
+        Count::Bytes => Vec::new(),
+        _ => vec![(None, 12), (Some(Count::Instructions), 15)],
+    };
+    all.extend([(Some(Count::Allocations), 11), (Some(Count::Bytes), 11)]);
+    all.retain(|(one, _)| *one != Some(counted.drawn()));
+    all
+}
+
+/// Writes the names of the columns before that of the function.
+fn head(counted: &Counted<'_>) -> String {
+    let mut head = format!("{:>15}  {:>6}  {:>6}", counted.profile.word(counted.drawn()), "own", "incl.");
+    for (one, width) in beside(counted) {
+        let word = match one {
+            None => "calls",
+            Some(Count::Bytes) => "bytes",
+            Some(one) => counted.profile.word(one),
+        };
+        let _ = write!(head, "  {word:>width$}");
+    }
+    head
 }
 
 fn lines(counted: &Counted<'_>, total: Cost, width: usize, out: &mut String) {
@@ -154,14 +166,6 @@ fn whole(counted: &Counted<'_>, total: Cost) -> String {
     match counted.profile.word.as_str() {
         "" => heap,
         word => format!("{} {word}{processes}; {heap}", count(total.instructions)),
-    }
-}
-
-fn heap(counted: &Counted<'_>, value: u64) -> String {
-    match (value, counted.heap_seen) {
-        (_, false) => String::new(),
-        (0, true) => String::new(),
-        (value, true) => count(value),
     }
 }
 
