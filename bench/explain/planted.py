@@ -2,7 +2,9 @@
 """Whether `scruple explain` names the true cause of a planted difference: programs in eight languages, each compared
 with a copy that has one change. Then identical programs, for which it must not report anything. Prints Markdown.
 
-    python3 bench/explain/planted.py --scruple target/release/scruple [--tries N] [--only LANGUAGE]
+    python3 bench/explain/planted.py --scruple target/release/scruple [--tries N] [--only LANGUAGE] [--strip]
+
+With --strip programs and libraries have no symbols; C, C++ and Rust then have functions by address.
 """
 
 import argparse
@@ -127,6 +129,9 @@ INPUT = {"Haskell": "loop", "Python": "<module>", "Ruby": "<main>", "Guile": "(t
 
 INTERPRETED = {"Python", "Ruby", "Guile"}
 
+# Languages whose compilers write symbols that strip removes.
+NATIVE = {"C", "C++", "Rust", "Go"}
+
 # Changes that do not apply: no compiler inlines or has flags.
 UNCOMPILED = {"inlined", "other flag"}
 
@@ -147,20 +152,39 @@ def counted(page):
     return page.get("script") or page["counts"][0]
 
 
-def is_right(page, wanted, language):
+def stripped(folder):
+    """Strips the programs of a folder. Returns the symbols that their code had, by address."""
+    names = {}
+    for file in [folder / "plant", *folder.glob("*.so")]:
+        for line in run(["nm", file]).splitlines():
+            words = line.split()
+            if len(words) == 3 and words[1] in "tTwW":
+                names.setdefault(int(words[0], 16), []).append(words[2])
+        run(["strip", file])
+    return names
+
+
+def name_of(row, names):
+    """The symbol that a function had; functions of Go have their names, and those of other files, too."""
+    words = row["function"].replace(",", "").split()
+    address = words[2] if words[:2] == ["function", "at"] else None
+    return " ".join(names.get(int(address, 16), [])) if address else row["function"]
+
+
+def is_right(page, wanted, language, names):
     rows = told(page)
     if language in INTERPRETED and "script" not in page:
         return False, "the functions of the script were not counted"
     total = sum(row["difference"] for row in counted(page)["rows"])
     if abs(total - counted(page)["difference"]) > 1:
         return False, "the parts do not add up"
-    first = f"{rows[0]['function']} ({rows[0]['code']}, {rows[0]['parts'][0]['kind']})" if rows else "nothing"
+    first = f"{name_of(rows[0], names)} ({rows[0]['code']}, {rows[0]['parts'][0]['kind']})" if rows else "nothing"
     if wanted is None:
         return not rows, first
     if wanted == "flags":
         return any("other flags" in remark for remark in page["remarks"]), first
     wanted = INPUT.get(language, wanted) if wanted == "main" else wanted
-    return bool(rows) and wanted in rows[0]["function"], first
+    return bool(rows) and wanted in name_of(rows[0], names), first
 
 
 def main():
@@ -168,6 +192,7 @@ def main():
     parser.add_argument("--scruple", required=True, type=pathlib.Path)
     parser.add_argument("--tries", type=int, default=10)
     parser.add_argument("--only")
+    parser.add_argument("--strip", action="store_true")
     options = parser.parse_args()
     scruple = options.scruple.resolve()
     print("| language | change | difference | first row | right |\n|---|---|---:|---|---|")
@@ -175,7 +200,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         folder = pathlib.Path(folder)
         for language, (compiler, build) in LANGUAGES.items():
-            if options.only and options.only != language:
+            if options.only and options.only != language or options.strip and language not in NATIVE:
                 continue
             if not shutil.which(compiler):
                 print(f"skipped: {language}: no {compiler}", file=sys.stderr)
@@ -190,10 +215,11 @@ def main():
                 for side, more in zip(sides, ({"LIBRARY": "40"} if "LIBRARY" in values else {}, values)):
                     side.mkdir()
                     build(side, {**SAME, **more}, more.get("flag", False))
+                names = [stripped(side) for side in sides][0] if options.strip else {}
                 words = " 5000" if "words" in values else ""
                 old, new = f"{sides[0]}/plant", f"{sides[1]}/plant{words}"
                 page, _ = explained(scruple, old + (" 4000" if words else ""), new)
-                right, first = is_right(page, wanted, language)
+                right, first = is_right(page, wanted, language, names)
                 failures += not right
                 difference = f"{counted(page)['difference']:+,.0f}"
                 print(f"| {language} | {change} | {difference} | {first} | {'yes' if right else 'NO'} |", flush=True)

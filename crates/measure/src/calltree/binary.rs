@@ -3,6 +3,7 @@
 use super::data::Data;
 use super::machine_code::{Fnv, MachineCode};
 use super::merged_profiles::Side;
+use super::stripped::{Shape, ends};
 use super::symbols::demangle;
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, Mnemonic, OpKind};
 use object::{Architecture, Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
@@ -46,6 +47,8 @@ struct Binary {
     segments: Vec<(u64, Vec<u8>)>,
     /// Symbol names by address.
     symbols: BTreeMap<u64, String>,
+    /// The ends of functions by their start, from the unwinding table.
+    ends: BTreeMap<u64, u64>,
     /// Dynamic relocations: the symbol's name by the address of the slot.
     slots: HashMap<u64, String>,
     /// The address range of code and data if it is fixed at link time, as in an executable that is not
@@ -129,7 +132,11 @@ impl Binaries {
         if files.0.0 == files.1.0 {
             return Some(true);
         }
-        one.name.as_ref().or(other.name.as_ref())?;
+        // If only one has symbols, the names of what they call are left out of the code.
+        let is_bare = one.name.is_some() != other.name.is_some();
+        if is_bare && (a.0.code.is_some() || b.0.code.is_some()) {
+            return None;
+        }
         // Without the function's start address its code cannot be aligned with other code.
         if one.offset == 0 || other.offset == 0 {
             return None;
@@ -145,10 +152,59 @@ impl Binaries {
             return None;
         }
         let same = |place: &u64| {
-            let code = self.instruction(a.0, a.1, *place);
-            code.is_some() && code == self.instruction(b.0, b.1, *place)
+            let [code, other] =
+                [a, b].map(|(side, function)| self.instruction(side, function, *place, is_bare));
+            code.is_some() && code == other
         };
-        Some(places.iter().all(same))
+        Some(places.iter().all(|place| same(place) && self.same_target(a, b, *place)))
+    }
+
+    /// Whether an instruction of both refers to the same function, if only the matching of stripped functions knows what
+    /// that is.
+    fn same_target(&self, a: (&Side, usize), b: (&Side, usize), place: u64) -> bool {
+        let is_named = [a, b].iter().all(|(side, function)| side.functions[*function].name.is_some());
+        if is_named || a.0.code.is_some() || b.0.code.is_some() {
+            return true;
+        }
+        let name = |side: &Side, function: usize| {
+            let known = &side.functions[function];
+            let path = known.object.as_deref()?;
+            let target = self.file(path, side)?.mentioned(known.offset.checked_add(place)?)?;
+            side.names.get(path)?.get(&target).cloned()
+        };
+        name(a.0, a.1) == name(b.0, b.1)
+    }
+
+    /// The functions of a file in the order of addresses: all in its unwinding table, or those whose code was stored.
+    pub(super) fn shapes(&self, side: &Side, path: &str) -> Vec<Shape> {
+        let mut shapes = Vec::new();
+        if let Some(code) = &side.code {
+            for (function, code) in side.functions.iter().zip(&code.functions) {
+                if function.object.as_deref() == Some(path) && !code.is_empty() {
+                    let name = function.name.as_deref().map(|name| normal(&demangle(name)));
+                    let code = code.values().copied().collect();
+                    shapes.push(Shape { begin: function.offset, name, code, targets: Vec::new() });
+                }
+            }
+            shapes.sort_by_key(|shape| shape.begin);
+            return shapes;
+        }
+        let Some(file) = self.file(path, side).filter(|file| file.decodes) else { return shapes };
+        for (begin, end) in &file.ends {
+            let name = file.symbols.get(begin).map(|name| normal(&demangle(name)));
+            let mut shape = Shape { begin: *begin, name, ..Shape::default() };
+            let mut at = *begin;
+            while at < (*end).min(begin + LONGEST) {
+                let Some((decoded, _, _)) = file.decoded(at) else { break };
+                if let Some(target) = file.mentioned(at).filter(|target| !(begin..end).contains(&target)) {
+                    shape.targets.push((shape.code.len(), target));
+                }
+                shape.code.extend(file.instruction(*begin, at, true));
+                at = decoded.next_ip();
+            }
+            shapes.push(shape);
+        }
+        shapes
     }
 
     /// The similarity of the executed code of two functions, from 0 to 1: the Dice coefficient over multisets of
@@ -160,7 +216,7 @@ impl Binaries {
         let code = |(side, function): (&Side, usize)| {
             let mut counts: HashMap<u32, u32> = HashMap::new();
             for place in side.executed[function].keys() {
-                *counts.entry(self.instruction(side, function, *place)?).or_default() += 1;
+                *counts.entry(self.instruction(side, function, *place, false)?).or_default() += 1;
             }
             Some(counts)
         };
@@ -194,14 +250,17 @@ impl Binaries {
                     let other = (function.object.as_deref(), begin + 1);
                     let other = begins.range(other..(other.0, u64::MAX)).next();
                     let next = other.map_or(symbol, |(_, at)| symbol.min(*at));
+                    let next = file.ends.get(&begin).copied().unwrap_or(next);
                     let mut at = begin;
                     while at < next.min(begin + LONGEST) {
                         let Some((decoded, _, _)) = file.decoded(at) else { break };
-                        code.extend(file.instruction(begin, at).map(|value| (at - begin, value)));
+                        code.extend(file.instruction(begin, at, false).map(|value| (at - begin, value)));
                         at = decoded.next_ip();
                     }
                     for place in executed.keys() {
-                        code.extend(file.instruction(begin, begin + place).map(|value| (*place, value)));
+                        code.extend(
+                            file.instruction(begin, begin + place, false).map(|value| (*place, value)),
+                        );
                     }
                 }
             }
@@ -222,14 +281,19 @@ impl Binaries {
             let (instruction, _, _) = file.decoded(address)?;
             let mut text = String::new();
             match (instruction.near_branch_target(), instruction.is_ip_rel_memory_operand()) {
-                (target, _) if target != 0 && file.target(target).is_some() => {
-                    let name = file.target(target).unwrap_or_default();
+                (target, _) if target != 0 && file.target(target, false).is_some() => {
+                    let name = file.target(target, false).unwrap_or_default();
                     text = format!("{:?} {name}", instruction.mnemonic()).to_lowercase();
                 }
                 _ => formatter.format(&instruction, &mut text),
             }
             let count = side.counts.get(&(object.to_owned(), address)).copied().unwrap_or(0);
-            Some(Listed { distance: *distance, text, code: file.instruction(known.offset, address)?, count })
+            Some(Listed {
+                distance: *distance,
+                text,
+                code: file.instruction(known.offset, address, false)?,
+                count,
+            })
         });
         listed.collect()
     }
@@ -257,14 +321,15 @@ impl Binaries {
         }
     }
 
-    /// The hash of the operation of the instruction at the distance `place` from the beginning of a function.
-    fn instruction(&self, side: &Side, function: usize, place: u64) -> Option<u32> {
+    /// The hash of the operation of the instruction at the distance `place` from the beginning of a function; see
+    /// [`Binary::instruction`].
+    fn instruction(&self, side: &Side, function: usize, place: u64, is_bare: bool) -> Option<u32> {
         if let Some(code) = &side.code {
             return code.functions.get(function)?.get(&place).copied();
         }
         let known = &side.functions[function];
         let file = self.file(known.object.as_deref()?, side)?;
-        file.instruction(known.offset, known.offset.checked_add(place)?)
+        file.instruction(known.offset, known.offset.checked_add(place)?, is_bare)
     }
 
     fn file(&self, path: &str, side: &Side) -> Option<Rc<Binary>> {
@@ -322,12 +387,27 @@ fn read(path: &str, side: &Side) -> Option<Binary> {
         decodes: file.architecture() == Architecture::X86_64,
         segments,
         symbols,
+        ends: ends(&file),
         slots,
         fixed: (file.kind() == ObjectKind::Executable && begin > 0).then_some((begin, end)),
     })
 }
 
 impl Binary {
+    /// The address of code or data that an instruction contains.
+    fn mentioned(&self, address: u64) -> Option<u64> {
+        let (instruction, offsets, _) = self.decoded(address)?;
+        match instruction.near_branch_target() {
+            0 if instruction.is_ip_rel_memory_operand() => Some(instruction.ip_rel_memory_address()),
+            0 if offsets.has_immediate() && offsets.immediate_size() >= 4 => {
+                let value = u64::from(instruction.immediate32());
+                self.fixed.is_some_and(|(begin, end)| (begin..end).contains(&value)).then_some(value)
+            }
+            0 => None,
+            target => Some(target),
+        }
+    }
+
     fn bytes(&self, address: u64) -> Option<&[u8]> {
         let holds =
             |(begin, bytes): &&(u64, Vec<u8>)| address >= *begin && address - begin < bytes.len() as u64;
@@ -345,8 +425,9 @@ impl Binary {
     }
 
     /// A hash of the operation of the instruction at an address, without the addresses that linking assigns.
-    /// `function` is the start address of the function that contains it.
-    fn instruction(&self, function: u64, address: u64) -> Option<u32> {
+    /// `function` is the start address of the function that contains it. A bare hash has no names of the file's own
+    /// symbols either.
+    fn instruction(&self, function: u64, address: u64, is_bare: bool) -> Option<u32> {
         let (instruction, offsets, bytes) = self.decoded(address)?;
         let mut bytes = bytes.to_vec();
         let mut hasher = Fnv::default();
@@ -354,9 +435,9 @@ impl Binary {
         let target = instruction.near_branch_target();
         if target != 0 {
             hide(offsets.immediate_offset(), offsets.immediate_size());
-            match self.target(target) {
+            match self.target(target, is_bare) {
                 // A jump within the function is identified by its offset there; so is a target without a name.
-                None if target >= function => {
+                None if target >= function && self.ends.get(&function).is_none_or(|end| target < *end) => {
                     (target - function, instruction.code() as u32).hash(&mut hasher)
                 }
                 name => name.hash(&mut hasher),
@@ -369,7 +450,8 @@ impl Binary {
         if instruction.is_ip_rel_memory_operand() && offsets.has_displacement() {
             hide(offsets.displacement_offset(), offsets.displacement_size());
             let target = instruction.ip_rel_memory_address();
-            self.slots.get(&target).or(self.symbols.get(&target)).map(|name| normal(name)).hash(&mut hasher);
+            let own = self.symbols.get(&target).filter(|_| !is_bare);
+            self.slots.get(&target).or(own).map(|name| normal(name)).hash(&mut hasher);
         } else if let Some((begin, end)) = self.fixed {
             let within = |value: u64| (begin..end).contains(&value);
             if offsets.has_displacement() && within(instruction.memory_displacement64()) {
@@ -386,9 +468,9 @@ impl Binary {
         Some(folded(hasher.finish()))
     }
 
-    /// The name of the function that a call reaches, directly or through a PLT stub.
-    fn target(&self, address: u64) -> Option<String> {
-        if let Some(name) = self.symbols.get(&address) {
+    /// The name of the function that a call reaches, directly or through a PLT stub; bare only through a stub.
+    fn target(&self, address: u64, is_bare: bool) -> Option<String> {
+        if let Some(name) = self.symbols.get(&address).filter(|_| !is_bare) {
             return Some(normal(&demangle(name)));
         }
         let mut at = address;

@@ -3,10 +3,12 @@
 use super::haskell::{self, ClosureTypes, SourceText};
 use super::machine_code::MachineCode;
 use super::profile::{Function, Profile, Profiles};
+use super::stripped::{self, Names};
 use super::symbols::demangle;
 use scruple_core::explain::{self, Cost, PROGRAM, Tree, is_library, normal};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Indices of functions by file, address, name, and whether the file is the program itself.
 type Known = HashMap<(Option<String>, u64, Option<String>, bool), usize>;
@@ -22,7 +24,7 @@ pub struct Side {
     pub executed: Vec<BTreeMap<u64, u8>>,
     /// How often each instruction was executed, by file and address in the file.
     pub counts: HashMap<(String, u64), u64>,
-    /// The own instructions of functions with a name, and of functions without one.
+    /// The own instructions of code whose function is known, by a symbol or an unwinding table, and of other code.
     pub named: (u64, u64),
     /// Recursive calls: the calling context, the called context above it, and the number of calls.
     pub recursive: Vec<(usize, usize, u64)>,
@@ -34,6 +36,8 @@ pub struct Side {
     pub closures: ClosureTypes,
     /// A digest of each function's code, where a language's runtime gave it: these functions have no machine code.
     pub digests: Option<Vec<u64>>,
+    /// The names of functions in files without symbols, by file and start address.
+    pub names: Arc<Names>,
 }
 
 impl Side {
@@ -61,10 +65,41 @@ impl Side {
         side
     }
 
-    /// The share of instructions that were executed in functions without a name.
+    /// The share of instructions of which it is not known where their function begins.
     pub fn nameless(&self) -> f64 {
         let (named, nameless) = self.named;
         nameless as f64 / (named.saturating_add(nameless)).max(1) as f64
+    }
+
+    /// Whether a function has no symbol, and only an unwinding table says where it is.
+    pub fn is_stripped(&self, function: usize) -> bool {
+        let known = &self.functions[function];
+        known.name.is_none() && known.object.is_some() && !self.executed[function].is_empty()
+    }
+
+    /// The share of instructions in functions without a symbol, of which only an unwinding table says where they are.
+    pub fn stripped(&self) -> f64 {
+        let contexts = self.tree.contexts.iter().filter(|context| self.is_stripped(context.function));
+        let sum: u64 = contexts.map(|context| context.cost.instructions).sum();
+        sum as f64 / self.tree.total(explain::Count::Instructions).max(1) as f64
+    }
+
+    /// Names the functions without a symbol. A function that `names` does not contain gets its address as its name.
+    pub(super) fn use_names(&mut self, names: &Arc<Names>, is_second: bool) {
+        for function in (0..self.functions.len()).filter(|one| self.is_stripped(*one)).collect::<Vec<_>>() {
+            let known = &self.functions[function];
+            let path = known.object.clone().unwrap_or_default();
+            let name = match names.get(&path) {
+                None => stripped::label(known.offset, None, &path),
+                Some(names) => names.get(&known.offset).cloned().unwrap_or_else(|| match is_second {
+                    true => stripped::label_of_second(known.offset, &path),
+                    false => stripped::label(known.offset, None, &path),
+                }),
+            };
+            self.tree.functions[function].name.clone_from(&name);
+            self.tree.functions[function].shown = name;
+        }
+        self.names = names.clone();
     }
 
     /// The share of instructions in code that is in no file: the program generated it while it ran.
@@ -122,6 +157,20 @@ impl Side {
         let process = self.special(process);
         let signal = self.special(explain::Function { name: "(signal)".to_owned(), ..Default::default() });
         let begin = self.tree.contexts.len();
+        for run in &profile.runs {
+            let mut address = run.offset;
+            for length in &run.lengths {
+                if let Some(object) = &run.object {
+                    *self.counts.entry((object.clone(), address)).or_default() += run.count;
+                }
+                if let Some(function) = run.function
+                    && let Some(distance) = address.checked_sub(profile.functions[function].offset)
+                {
+                    self.executed[place_of[&function]].insert(distance, *length);
+                }
+                address += u64::from(*length);
+            }
+        }
         for (index, context) in profile.contexts.iter().enumerate() {
             let function = match (context.parent, context.function) {
                 (None, _) => process,
@@ -140,28 +189,14 @@ impl Side {
                 recursive: 0,
                 cost,
             });
-            let named = self.tree.functions[function].name.is_empty();
-            let sum = if named { &mut self.named.1 } else { &mut self.named.0 };
+            let is_known = !self.tree.functions[function].name.is_empty() || self.is_stripped(function);
+            let sum = if is_known { &mut self.named.0 } else { &mut self.named.1 };
             *sum += context.own;
         }
         for call in &profile.recursive {
             let to = &mut self.tree.contexts[begin + call.to];
             to.recursive = to.recursive.saturating_add(call.calls);
             self.recursive.push((begin + call.from, begin + call.to, call.calls));
-        }
-        for run in &profile.runs {
-            let mut address = run.offset;
-            for length in &run.lengths {
-                if let Some(object) = &run.object {
-                    *self.counts.entry((object.clone(), address)).or_default() += run.count;
-                }
-                if let Some(function) = run.function
-                    && let Some(distance) = address.checked_sub(profile.functions[function].offset)
-                {
-                    self.executed[place_of[&function]].insert(distance, *length);
-                }
-                address += u64::from(*length);
-            }
         }
     }
 
@@ -188,9 +223,17 @@ fn own_file(profile: &Profile) -> Option<&str> {
         named && function.object.as_deref().is_some_and(|object| !is_loader(object))
     };
     let by_start = profile.functions.iter().find(begins);
-    let word = profile.words.first().map(|word| base(word));
-    let by_word = || profile.functions.iter().find(|one| one.object.as_deref().map(base) == word);
-    by_start.or_else(by_word).and_then(|function| function.object.as_deref())
+    let word = profile.words.first();
+    let by_word = || {
+        let name = word.map(|word| base(word));
+        profile.functions.iter().find(|one| one.object.as_deref().map(base) == name)
+    };
+    // A stripped program may have been started by another name, which is a link.
+    let by_link = || {
+        let path = word.and_then(|word| std::fs::canonicalize(word).ok())?;
+        profile.functions.iter().find(|one| one.object.as_deref().map(Path::new) == Some(&path))
+    };
+    by_start.or_else(by_word).or_else(by_link).and_then(|function| function.object.as_deref())
 }
 
 /// The function with names that other versions share.

@@ -21,6 +21,7 @@ mod reader;
 mod script;
 mod session;
 mod sources;
+mod stripped;
 mod symbols;
 
 pub use binary::{Binaries, Listed};
@@ -37,6 +38,7 @@ pub use profile::{Context, End, Function, FunctionTotals, Heap, Profile, Profile
 pub use script::{Language, ScriptCounts, ScriptSession};
 pub use session::{CalltreeSession, Counted, Settings};
 pub use sources::{Amount, SourceCosts};
+pub use stripped::name_stripped;
 pub use symbols::{Frame, Location, Symbols, demangle};
 
 /// The definition of an instruction. It is shown wherever a count of instructions is shown.

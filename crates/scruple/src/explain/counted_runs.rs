@@ -10,7 +10,7 @@ use crate::profile::read::{Kind, OWN};
 use crate::progress::Progress;
 use scruple_core::metric::Pass;
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::calltree::{Counter, Profiles, Side, SourceText, Trees};
+use scruple_measure::calltree::{Counter, Profiles, Side, SourceText, Trees, name_stripped};
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::launcher::Launcher;
 use scruple_measure::streams::Captured;
@@ -111,6 +111,7 @@ pub fn gather(
             _ => {}
         }
     }
+    name_stripped(&mut sides);
     let first_runs = [&sides[0][0], &sides[1][0]];
     let script = match script::gather(&mut both, first_runs, totals_repeat, work, effort)? {
         Some(Ok(script)) => Some(Box::new(script)),

@@ -193,6 +193,13 @@ fn remarks(first: &Side, second: &Side, script: bool) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if [first, second].iter().any(|side| side.stripped() >= UNNAMED) {
+        all.push(
+            "functions without symbols are those of the files’ unwinding tables; they are found in the other version by code, \
+             callers and order; programs that are not stripped have names"
+                .to_owned(),
+        );
+    }
     if first.cut + second.cut > 0 {
         all.push(
             "there are more calling contexts than are told apart: what is called in those left out counts for its callers"

@@ -4,15 +4,17 @@ use super::counted_runs::Gathered;
 use super::findings::Findings;
 use crate::fault::Fault;
 use crate::profile::read::{self, Imported, Kind};
-use scruple_measure::calltree::as_built;
+use scruple_measure::calltree::{as_built, name_stripped};
 use std::path::Path;
 
 /// Reads both profiles, and explains where their difference comes from.
 pub fn explained(paths: [&str; 2]) -> Result<(Findings, Gathered), Fault> {
     let [first, second] = [read::read(Path::new(paths[0]))?, read::read(Path::new(paths[1]))?];
     let kind = common(paths, &first, &second)?;
+    let mut sides = [vec![first.side], vec![second.side]];
+    name_stripped(&mut sides);
     let gathered = Gathered {
-        sides: [vec![first.side], vec![second.side]],
+        sides,
         totals_repeat: false,
         times: [Vec::new(), Vec::new()],
         remarks: Vec::new(),

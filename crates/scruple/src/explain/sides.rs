@@ -8,7 +8,7 @@ use crate::inspect::launch;
 use crate::new_run;
 use crate::profile::read::{Kind, OWN};
 use scruple_measure::bench::{BenchError, Start};
-use scruple_measure::calltree::{CountedCase, Counter, Side, SourceText, as_built};
+use scruple_measure::calltree::{CountedCase, Counter, Side, SourceText, as_built, name_stripped};
 use scruple_measure::command::Job;
 use scruple_measure::launcher::Launcher;
 use scruple_measure::load::cost::instructions;
@@ -101,8 +101,10 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, G
         remarks
             .push(format!("counted over {iterations} iterations of the case, with the start of its program"));
     }
+    let mut sides = [first, second];
+    name_stripped(&mut sides);
     let gathered = Gathered {
-        sides: [first, second],
+        sides,
         totals_repeat: false,
         times: [Vec::new(), Vec::new()],
         remarks,

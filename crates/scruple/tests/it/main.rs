@@ -19,6 +19,7 @@ mod explain;
 mod explain_haskell;
 mod explain_scripts;
 mod explain_sources;
+mod explain_stripped;
 mod explain_variation;
 mod formats;
 mod launches;

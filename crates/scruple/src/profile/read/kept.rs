@@ -128,5 +128,6 @@ fn side(document: &Document) -> Option<Side> {
         closures: document.closures.clone().unwrap_or_default(),
         recursive: document.recursive.clone(),
         code: Some(document.code.clone()),
+        ..Side::default()
     })
 }

@@ -1,0 +1,419 @@
+//! Finds functions without a symbol in another version of their file: by their code, by the functions that refer to
+//! them, and by their place among the others. What is the same function gets the same name on both sides.
+
+use super::binary::Binaries;
+use super::merged_profiles::Side;
+use gimli::{BaseAddresses, CieOrFde, EhFrame, RunTimeEndian, UnwindSection};
+use object::{Object, ObjectSection};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The names of functions by file and start address.
+pub(super) type Names = HashMap<String, HashMap<u64, String>>;
+
+/// A function of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// The start address.
+    pub begin: u64,
+    /// The name, if a symbol has it.
+    pub name: Option<String>,
+    /// The hash of each instruction, without the addresses that linking assigns.
+    pub code: Vec<u32>,
+    /// The addresses that instructions contain, such as the targets of calls, each with the index of its instruction.
+    pub targets: Vec<(usize, u64)>,
+}
+
+/// The smallest number of instructions by which a function is recognised wherever it is.
+const SHORT: usize = 8;
+
+/// The smallest share of equal instructions of a changed function: if several functions in its place could be it, and if
+/// there is only one.
+const ALIKE: f64 = 0.5;
+const ALIKE_ALONE: f64 = 0.4;
+
+/// The largest number of pairs in one place that are compared.
+const MOST: usize = 10_000;
+
+/// Names the functions without a symbol. `sides` are the runs of both programs.
+pub fn name_stripped(sides: &mut [Vec<Side>; 2]) {
+    let binaries = Binaries::new();
+    let files = sides.each_ref().map(|runs| files(runs));
+    let mut names = [Names::new(), Names::new()];
+    let both: BTreeSet<&String> = files.iter().flat_map(|files| files.keys()).collect();
+    for module in both {
+        let found = files.each_ref().map(|files| files.get(module).cloned().unwrap_or_default());
+        if !found.iter().flat_map(BTreeMap::values).any(|file| file.is_stripped) {
+            continue;
+        }
+        let mut left = found[1].clone();
+        for (path, file) in &found[0] {
+            let first = (&sides[0][file.run], file.function);
+            let is_same = |other: &File| {
+                binaries.same_file(first, (&sides[1][other.run], other.function)) == Some(true)
+            };
+            if left.values().any(is_same) {
+                left.retain(|_, other| !is_same(other));
+                continue;
+            }
+            let others: Vec<(String, File)> = left.iter().map(|(path, file)| (path.clone(), *file)).collect();
+            if let ([(other, second)], 1) = (others.as_slice(), found[0].len()) {
+                let shapes = [
+                    binaries.shapes(&sides[0][file.run], path),
+                    binaries.shapes(&sides[1][second.run], other),
+                ];
+                let both = named(&shapes, [path, other]);
+                for ((names, path), of_file) in names.iter_mut().zip([path, other]).zip(both) {
+                    names.insert(path.clone(), of_file);
+                }
+                left.clear();
+            }
+        }
+        // Without a counterpart, functions of the second side must not have names of the first.
+        names[1].extend(left.into_keys().map(|path| (path, HashMap::new())));
+    }
+    let [first, second] = names.map(Arc::new);
+    for (which, (runs, names)) in sides.iter_mut().zip([first, second]).enumerate() {
+        for side in runs {
+            side.use_names(&names, which == 1);
+        }
+    }
+}
+
+/// A file of one side, by one of its functions.
+#[derive(Clone, Copy, Debug)]
+struct File {
+    run: usize,
+    function: usize,
+    is_stripped: bool,
+}
+
+/// The files of the functions that were executed, by module and path.
+fn files(runs: &[Side]) -> BTreeMap<String, BTreeMap<String, File>> {
+    let mut files: BTreeMap<String, BTreeMap<String, File>> = BTreeMap::new();
+    for (run, side) in runs.iter().enumerate() {
+        for (function, known) in side.functions.iter().enumerate() {
+            let Some(path) = known.object.as_ref().filter(|_| !side.executed[function].is_empty()) else {
+                continue;
+            };
+            let of_module = files.entry(side.tree.functions[function].module.clone()).or_default();
+            let file = of_module.entry(path.clone()).or_insert(File { run, function, is_stripped: false });
+            file.is_stripped |= side.is_stripped(function);
+        }
+    }
+    files
+}
+
+/// The name of a function without a symbol: its address in the first file, and in the second if it is another one.
+pub(super) fn label(begin: u64, now: Option<u64>, path: &str) -> String {
+    let file = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+    match now.filter(|now| *now != begin) {
+        Some(now) => format!("function at {begin:#x}, now {now:#x}, of {file} (stripped)"),
+        None => format!("function at {begin:#x} of {file} (stripped)"),
+    }
+}
+
+/// The label of a function that only the second file has. It must not be the label of another function.
+pub(super) fn label_of_second(begin: u64, path: &str) -> String {
+    let label = label(begin, None, path);
+    label.replace(" (stripped)", " (stripped), only in the second")
+}
+
+fn named(shapes: &[Vec<Shape>; 2], paths: [&String; 2]) -> [HashMap<u64, String>; 2] {
+    let [first, second] = shapes;
+    let pairs = Pairs::of(first, second);
+    let mut names = [HashMap::new(), HashMap::new()];
+    for (one, other) in first.iter().zip(&pairs.of_first) {
+        let other = other.map(|other| &second[other]);
+        let known = one.name.clone().or_else(|| other.and_then(|other| other.name.clone()));
+        let name = known.unwrap_or_else(|| label(one.begin, other.map(|other| other.begin), paths[0]));
+        if let Some(other) = other {
+            names[1].insert(other.begin, name.clone());
+        }
+        names[0].insert(one.begin, name);
+    }
+    for (one, _) in second.iter().zip(&pairs.of_second).filter(|(_, other)| other.is_none()) {
+        let name = one.name.clone().unwrap_or_else(|| label_of_second(one.begin, paths[1]));
+        names[1].insert(one.begin, name);
+    }
+    names
+}
+
+/// Which function of one file is which of the other.
+struct Pairs<'a> {
+    first: &'a [Shape],
+    second: &'a [Shape],
+    of_first: Vec<Option<usize>>,
+    of_second: Vec<Option<usize>>,
+}
+
+impl<'a> Pairs<'a> {
+    /// Both lists are in the order of addresses.
+    fn of(first: &'a [Shape], second: &'a [Shape]) -> Pairs<'a> {
+        let (of_first, of_second) = (vec![None; first.len()], vec![None; second.len()]);
+        let mut pairs = Pairs { first, second, of_first, of_second };
+        pairs.by(|shape| shape.name.as_deref());
+        pairs.by(|shape| Some(shape.code.as_slice()).filter(|code| code.len() >= SHORT));
+        loop {
+            while pairs.by_targets() {}
+            if !pairs.by_place() {
+                return pairs;
+            }
+        }
+    }
+
+    fn join(&mut self, one: usize, other: usize) -> bool {
+        let is_free = self.of_first[one].is_none() && self.of_second[other].is_none();
+        if is_free {
+            self.of_first[one] = Some(other);
+            self.of_second[other] = Some(one);
+        }
+        is_free
+    }
+
+    /// Joins functions of which each file has exactly one with the same value.
+    fn by<K: std::hash::Hash + Eq>(&mut self, key: impl Fn(&'a Shape) -> Option<K>) {
+        let unique = |shapes: &'a [Shape]| {
+            let mut found: HashMap<K, Option<usize>> = HashMap::new();
+            for (at, shape) in shapes.iter().enumerate() {
+                if let Some(key) = key(shape) {
+                    found.entry(key).and_modify(|one| *one = None).or_insert(Some(at));
+                }
+            }
+            found
+        };
+        let (one, other) = (unique(self.first), unique(self.second));
+        for (key, at) in one {
+            if let (Some(at), Some(Some(other))) = (at, other.get(&key)) {
+                self.join(at, *other);
+            }
+        }
+    }
+
+    /// Joins the functions to which the code of joined functions refers: at the same instructions of equal code, and in
+    /// the same order in changed code that refers to as many. Returns whether there were any.
+    fn by_targets(&mut self) -> bool {
+        let places = |shapes: &[Shape]| {
+            shapes.iter().enumerate().map(|(at, one)| (one.begin, at)).collect::<HashMap<u64, usize>>()
+        };
+        let places = [places(self.first), places(self.second)];
+        let mut votes = [BTreeMap::new(), BTreeMap::new()];
+        for (one, other) in self.first.iter().zip(&self.of_first) {
+            let Some(other) = other.map(|other| &self.second[other]) else { continue };
+            let is_equal = one.code == other.code;
+            let [old, new] = [(one, &places[0]), (other, &places[1])].map(|(shape, places)| {
+                let known = |(at, target): &(usize, u64)| Some((*at, *places.get(target)?));
+                shape.targets.iter().filter_map(known).collect::<Vec<(usize, usize)>>()
+            });
+            let both = || old.iter().zip(&new);
+            let fits = |((_, target), (_, now)): (&(usize, usize), &(usize, usize))| {
+                self.of_first[*target].is_none_or(|joined| joined == *now)
+                    && self.of_second[*now].is_none_or(|joined| joined == *target)
+            };
+            if old.len() != new.len() || !is_equal && !both().all(fits) {
+                continue;
+            }
+            for ((at, target), (place, now)) in both() {
+                if !is_equal || at == place {
+                    votes[0].entry(*target).or_insert_with(BTreeSet::new).insert(*now);
+                    votes[1].entry(*now).or_insert_with(BTreeSet::new).insert(*target);
+                }
+            }
+        }
+        let mut any = false;
+        for (target, candidates) in &votes[0] {
+            if let (1, Some(now)) = (candidates.len(), candidates.first())
+                && votes[1][now].len() == 1
+            {
+                any |= self.join(*target, *now);
+            }
+        }
+        any
+    }
+
+    /// Joins functions between the same joined neighbours, in the same order, whose code is alike. Returns whether there
+    /// were any.
+    fn by_place(&mut self) -> bool {
+        let joined: Vec<(usize, usize)> =
+            self.of_first.iter().enumerate().filter_map(|(one, other)| Some((one, (*other)?))).collect();
+        let mut borders = in_order(&joined);
+        borders.push((self.first.len(), self.second.len()));
+        let mut from = (0, 0);
+        let mut found = Vec::new();
+        for (one, other) in borders {
+            let left: Vec<usize> = (from.0..one).filter(|at| self.of_first[*at].is_none()).collect();
+            let right: Vec<usize> = (from.1..other).filter(|at| self.of_second[*at].is_none()).collect();
+            found.extend(self.aligned(&left, &right));
+            from = (one + 1, other + 1);
+        }
+        found.into_iter().fold(false, |any, (one, other)| self.join(one, other) || any)
+    }
+
+    /// The alignment of two lists with the largest sum of similarities.
+    fn aligned(&self, left: &[usize], right: &[usize]) -> Vec<(usize, usize)> {
+        if left.is_empty() || right.is_empty() || left.len() * right.len() > MOST {
+            return Vec::new();
+        }
+        let least = if (left.len(), right.len()) == (1, 1) { ALIKE_ALONE } else { ALIKE };
+        let like = |x: usize, y: usize| {
+            let like = likeness(&self.first[left[x]].code, &self.second[right[y]].code);
+            if like >= least { like } else { 0.0 }
+        };
+        // best[x][y] is the largest sum for what remains of both lists from x and from y on.
+        let mut best = vec![vec![0.0_f64; right.len() + 1]; left.len() + 1];
+        let mut likes = vec![vec![0.0; right.len()]; left.len()];
+        for x in (0..left.len()).rev() {
+            for y in (0..right.len()).rev() {
+                likes[x][y] = like(x, y);
+                best[x][y] = best[x + 1][y].max(best[x][y + 1]).max(likes[x][y] + best[x + 1][y + 1]);
+            }
+        }
+        let (mut x, mut y, mut pairs) = (0, 0, Vec::new());
+        while x < left.len() && y < right.len() {
+            if likes[x][y] > 0.0 && best[x][y] <= likes[x][y] + best[x + 1][y + 1] {
+                pairs.push((left[x], right[y]));
+                (x, y) = (x + 1, y + 1);
+            } else if best[x][y] <= best[x + 1][y] {
+                x += 1;
+            } else {
+                y += 1;
+            }
+        }
+        pairs
+    }
+}
+
+/// The ends of functions by their start, from the unwinding table.
+pub(super) fn ends(file: &object::File) -> BTreeMap<u64, u64> {
+    let mut ends = BTreeMap::new();
+    let Some(section) = file.section_by_name(".eh_frame") else { return ends };
+    let data = section.data().unwrap_or_default();
+    let table = EhFrame::new(data, RunTimeEndian::Little);
+    let bases = BaseAddresses::default().set_eh_frame(section.address());
+    let mut entries = table.entries(&bases);
+    while let Ok(Some(entry)) = entries.next() {
+        if let CieOrFde::Fde(partial) = entry
+            && let Ok(entry) = partial.parse(EhFrame::cie_from_offset)
+        {
+            ends.insert(entry.initial_address(), entry.initial_address().saturating_add(entry.len()));
+        }
+    }
+    ends
+}
+
+/// The longest part of these pairs in which both numbers increase; the first ones do already.
+fn in_order(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::new();
+    for (at, (_, other)) in pairs.iter().enumerate() {
+        let place = ends.partition_point(|end| pairs[*end].1 < *other);
+        before.push(place.checked_sub(1).map(|place| ends[place]));
+        if place == ends.len() {
+            ends.push(at);
+        } else {
+            ends[place] = at;
+        }
+    }
+    let mut kept: Vec<(usize, usize)> =
+        std::iter::successors(ends.last().copied(), |at| before[*at]).map(|at| pairs[at]).collect();
+    kept.reverse();
+    kept
+}
+
+/// The share of instructions that two functions have in common (Dice coefficient of multisets).
+fn likeness(one: &[u32], other: &[u32]) -> f64 {
+    let sorted = |code: &[u32]| {
+        let mut code = code.to_vec();
+        code.sort_unstable();
+        code
+    };
+    let (one, other) = (sorted(one), sorted(other));
+    let (mut x, mut y, mut shared) = (0, 0, 0);
+    while x < one.len() && y < other.len() {
+        match one[x].cmp(&other[y]) {
+            std::cmp::Ordering::Less => x += 1,
+            std::cmp::Ordering::Greater => y += 1,
+            std::cmp::Ordering::Equal => (x, y, shared) = (x + 1, y + 1, shared + 1),
+        }
+    }
+    2.0 * f64::from(shared) / (one.len() + other.len()).max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(begin: u64, code: &[u32], targets: &[(usize, u64)]) -> Shape {
+        Shape { begin, name: None, code: code.to_vec(), targets: targets.to_vec() }
+    }
+
+    fn numbers(from: u32, count: u32) -> Vec<u32> {
+        (from..from + count).collect()
+    }
+
+    #[test]
+    fn equal_code_is_found_wherever_it_is() {
+        let first = [shape(0x10, &numbers(0, 9), &[]), shape(0x20, &numbers(50, 9), &[])];
+        let second = [shape(0x11, &numbers(50, 9), &[]), shape(0x33, &numbers(0, 9), &[])];
+        assert_eq!(Pairs::of(&first, &second).of_first, [Some(1), Some(0)]);
+    }
+
+    #[test]
+    fn what_equal_callers_call_is_the_same_function_though_its_code_changed() {
+        let callers = |one: u64, other: u64| shape(0x10, &numbers(0, 9), &[(3, one), (5, other)]);
+        let first = [callers(0x20, 0x30), shape(0x20, &[1, 2], &[]), shape(0x30, &[1, 2], &[])];
+        let second = [callers(0x40, 0x20), shape(0x20, &[7], &[]), shape(0x40, &[1, 2], &[])];
+        assert_eq!(Pairs::of(&first, &second).of_first, [Some(0), Some(2), Some(1)]);
+    }
+
+    #[test]
+    fn what_a_changed_caller_calls_in_the_same_order_is_the_same_function() {
+        // The caller is between the same neighbours. The second function became a part of the third one.
+        let caller = |code: &[u32], one: u64| shape(0x10, code, &[(0, one), (1, 0x90)]);
+        let last = shape(0x90, &numbers(90, 9), &[]);
+        let start = shape(0, &numbers(200, 9), &[(0, 0x10)]);
+        let first = [
+            start.clone(),
+            caller(&[1, 2, 3, 4], 0x30),
+            shape(0x20, &numbers(20, 20), &[]),
+            shape(0x30, &[70, 71, 72], &[(0, 0x20)]),
+            last.clone(),
+        ];
+        let second = [start, caller(&[5, 6, 7, 8], 0x20), shape(0x20, &numbers(20, 18), &[]), last];
+        assert_eq!(Pairs::of(&first, &second).of_first, [Some(0), Some(1), None, Some(2), Some(3)]);
+    }
+
+    #[test]
+    fn changed_functions_keep_their_order_and_new_ones_remain_alone() {
+        let changed = |from: u32| {
+            let mut code = numbers(from, 9);
+            code[4] = 1000;
+            code
+        };
+        let first =
+            [shape(1, &numbers(0, 9), &[]), shape(2, &numbers(20, 9), &[]), shape(3, &numbers(40, 9), &[])];
+        let second = [
+            shape(1, &changed(0), &[]),
+            shape(5, &numbers(500, 9), &[]),
+            shape(6, &changed(20), &[]),
+            shape(7, &numbers(40, 9), &[]),
+        ];
+        let pairs = Pairs::of(&first, &second);
+        assert_eq!(pairs.of_first, [Some(0), Some(2), Some(3)]);
+        assert_eq!(pairs.of_second[1], None);
+    }
+
+    #[test]
+    fn a_function_in_the_place_of_another_is_not_taken_for_it() {
+        let first = [shape(1, &numbers(0, 9), &[]), shape(2, &numbers(20, 9), &[])];
+        let second = [shape(1, &numbers(0, 9), &[]), shape(2, &numbers(80, 9), &[])];
+        assert_eq!(Pairs::of(&first, &second).of_first, [Some(0), None]);
+    }
+
+    #[test]
+    fn the_longest_order_is_kept() {
+        assert_eq!(in_order(&[(0, 5), (1, 1), (2, 2), (3, 9), (4, 3)]), [(1, 1), (2, 2), (4, 3)]);
+        assert_eq!(in_order(&[]), []);
+    }
+}
