@@ -319,19 +319,17 @@ function together(c, kind, n, threads) {
   }
   const all = word => members.forEach(({ words }) => Atomics.wait(words, word, 0))
   all(HERE)
-  const cpu = process.cpuUsage()
   for (const { words } of members) {
     Atomics.store(words, OPEN, 1)
     Atomics.notify(words, OPEN)
   }
   all(DONE)
-  const used = process.cpuUsage(cpu)
   const lanes = members.map(({ words, figures, text }) => {
     if (words[FAILED] > 0) throw new Error(Buffer.from(text.slice(0, words[FAILED])).toString())
     return Object.fromEntries(KEYS.map((key, i) => [key, figures[i]]))
   })
-  // If only the process's CPU time can be read, the threads' shares of it are unknown.
-  if (!ownThreadCpu) lanes.cpu = (used.user + used.system) * 1000
+  // If only the process's CPU time can be read, the threads' shares of it are unknown. Each read it around its own part.
+  if (!ownThreadCpu) lanes.cpu = Math.max(...lanes.map(l => l.cpu))
   return lanes
 }
 

@@ -37,16 +37,45 @@ fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         let end = format!("] {section}}}");
         answer.text.lines().filter(|line| line.ends_with(&end)).count() as f64
     };
-    let used = answer.text.lines().filter_map(|line| line.strip_prefix("minor collect, total memory used: "));
     let (minor, major) = (ended("gc-minor"), ended("gc-collect-done"));
     let mut figures = vec![
         Figure::exact("gc.count", minor + major),
         Figure::exact("gc.minor", minor),
         Figure::exact("gc.major", major),
     ];
-    // PyPy collects once at its start, when nothing is in use yet. Where the nursery is as large as the processor's cache,
-    // no other collection may follow, and then the log does not say what was in use.
-    let peak = used.filter_map(|bytes| bytes.trim().parse().ok()).reduce(f64::max).filter(|peak| *peak > 0.0);
-    figures.extend(peak.map(|peak| Figure::near("heap.peak", peak)));
+    figures.extend(peak(&answer.text).map(|peak| Figure::near("heap.peak", peak)));
     Ok(figures)
+}
+
+/// The most memory that the heap held: at a collection of the young objects the nursery is full, and the rest of the heap
+/// is what the log calls the memory in use.
+///
+/// PyPy collects once at its start, when nothing is in use yet. Where the nursery is as large as the processor's cache, no
+/// other collection may follow, and then the log does not say what was in use.
+fn peak(log: &str) -> Option<f64> {
+    let (mut nursery, mut peak): (f64, Option<f64>) = (0.0, None);
+    let number = |line: &str, before: &str| line.strip_prefix(before)?.trim().parse::<f64>().ok();
+    for line in log.lines() {
+        if let Some(size) = number(line, "nursery size: ") {
+            nursery = size;
+        }
+        let used = number(line, "minor collect, total memory used: ").filter(|used| *used > 0.0);
+        peak = used.map(|used| used + nursery).into_iter().chain(peak).reduce(f64::max);
+    }
+    peak
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nursery_is_part_of_the_heap() {
+        let began = "[1] {gc-set-nursery-size\nnursery size: 270336\n[2] gc-set-nursery-size}\n\
+                     [3] {gc-minor\nminor collect, total memory used: 0\n[4] gc-minor}\n\
+                     [5] {gc-set-nursery-size\nnursery size: 4194304\n[6] gc-set-nursery-size}\n";
+        assert_eq!(peak(began), None);
+        let full = "[7] {gc-minor\nminor collect, total memory used: 1500000\n[8] gc-minor}\n";
+        assert_eq!(peak(&format!("{began}{full}")), Some(4_194_304.0 + 1_500_000.0));
+    }
 }

@@ -393,3 +393,36 @@ fn a_haskell_program_that_keeps_what_it_allocates_leaks() {
     let drops = verdict(&place, &[&sizes[..], &["drop", "{n}"]].concat());
     assert_eq!(drops["verdict"], "constant", "{drops:#}");
 }
+
+/// A Java program that keeps every block, or none.
+const JAVA: &str = "
+public class Keeps {
+    static final java.util.List<byte[]> kept = new java.util.ArrayList<>();
+    static byte[] latest;
+    public static void main(String[] words) {
+        for (int i = 0; i < Integer.parseInt(words[1]); i++) {
+            latest = new byte[84];
+            if (words[0].equals(\"keep\")) kept.add(latest);
+        }
+    }
+}
+";
+
+#[test]
+fn a_collector_that_counts_whole_regions_hides_no_leak() {
+    let place = Place::new();
+    let source = place.write("Keeps.java", JAVA);
+    let Ok(javac) = Command::new("javac").arg("-d").arg(place.file("")).arg(source).output() else {
+        return skip("javac is not installed");
+    };
+    assert!(javac.status.success(), "{}", String::from_utf8_lossy(&javac.stderr));
+    // The regions of this collector have 2 MiB, and the largest program keeps 3.7 MB.
+    let sizes = ["--sizes", "1k,2k,4k,8k,16k,32k", "--", "java", "-XX:+UseZGC", "-cp", ".", "Keeps"];
+    let keeps = verdict(&place, &[&sizes[..], &["keep", "{n}"]].concat());
+    assert_eq!((&keeps["verdict"], &keeps["metric"]), (&json!("grows"), &json!("heap.live")), "{keeps:#}");
+    let each = keeps["bytes_per_unit"].as_f64().expect("bytes");
+    assert!(
+        (100.0..130.0).contains(&each),
+        "a block takes 100 bytes, and its place in the list 4 to 8: {each}"
+    );
+}

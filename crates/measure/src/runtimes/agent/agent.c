@@ -412,7 +412,7 @@ static const char *ask_luajit(const char *user) {
 static const char *ask_pypy(const char *user) {
     if (!asked_by("pypy") || !claim(PYPY)) return NULL;
     if (user) return refused(PYPY);
-    char file[340], *end = file + sizeof file, *at = put(file, end, "gc-minor,gc-collect-done:");
+    char file[340], *end = file + sizeof file, *at = put(file, end, "gc-minor,gc-collect-done,gc-set-nursery-size:");
     at = put(put(at, end, folder), end, "/pypy-");
     put(put_number(at, end, (uint64_t)system_pid()), end, "-log.txt");
     return asked(PYPY, joined(PYPY, file, NULL, "", ""));

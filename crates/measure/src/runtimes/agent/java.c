@@ -17,7 +17,7 @@ enum jni {
 };
 enum jvmti {
     SET_NOTIFICATION = 1, ALL_THREADS = 3, RUN_THREAD = 11, CURRENT_THREAD = 17, DEALLOCATE = 46, SUSPEND = 91,
-    RESUME = 92, FORCE_COLLECTION = 107, SET_CALLBACKS = 121, ADD_CAPABILITIES = 141
+    RESUME = 92, FORCE_COLLECTION = 107, EACH_OBJECT = 115, SET_CALLBACKS = 121, ADD_CAPABILITIES = 141
 };
 enum {
     GET_ENVIRONMENT = 6, FIRST_EVENT = 50, EVENT_INIT = 50, EVENT_DEATH = 51, EVENT_THREAD_START = 52, EVENT_GC_START = 81,
@@ -208,11 +208,29 @@ static void keep_counters(void) {
 static void *last_thread; /* our shutdown hook; it starts together with the program's own hooks */
 static volatile int over;
 
+static int add_size(int64_t class_tag, int64_t size, int64_t *tag, int length, void *sum) {
+    (void)class_tag, (void)tag, (void)length;
+    *(int64_t *)sum += size;
+    return 0;
+}
+
+/* The sizes of all objects after a collection, in bytes; -1 if they cannot be read. What the machine calls its used memory
+ * consists of whole regions for some collectors. Some collectors leave dead objects where moving the others would not pay,
+ * but not for four collections in succession. */
+static int64_t live_bytes(table jvmti, table jni) {
+    int (*collect)(table) = of(jvmti, FORCE_COLLECTION);
+    int (*each)(table, int, void *, const void *, void *) = of(jvmti, EACH_OBJECT);
+    static const void *callbacks[16] = {(void *)add_size};
+    int64_t sum = 0;
+    for (int i = 0; i < 4; i++)
+        if (collect(jvmti) != 0) return -1;
+    return each(jvmti, 0, NULL, callbacks, &sum) == 0 ? sum : usage(jni, heap_usage(jni), "getUsed");
+}
+
 /* Reads live data while the program is suspended: objects that it allocates between the collection and the reading
  * would count as live. */
 static void look_at_live(table jvmti, table jni) {
     struct record *record = own(JVM);
-    int (*collect)(table) = of(jvmti, FORCE_COLLECTION);
     int (*all_threads)(table, int *, void ***) = of(jvmti, ALL_THREADS);
     int (*current)(table, void **) = of(jvmti, CURRENT_THREAD);
     int (*suspend)(table, int, void **, int *) = of(jvmti, SUSPEND), (*resume)(table, int, void **, int *) = of(jvmti, RESUME);
@@ -227,11 +245,10 @@ static void look_at_live(table jvmti, table jni) {
         for (int i = 0; i < n && others < 4096; i++)
             if (!is_same(jni, threads[i], self)) threads[others++] = threads[i];
         suspend(jvmti, others, threads, results);
-        /* A concurrent collector that moves objects frees the emptied regions only by its next collection. */
-        int64_t used = collect(jvmti) == 0 && collect(jvmti) == 0 ? usage(jni, heap_usage(jni), "getUsed") : -1;
+        int64_t live = live_bytes(jvmti, jni);
         resume(jvmti, others, threads, results);
-        if (used >= 0) record->value[HAVE_LIVE] = 1;
-        if (used > (int64_t)record->value[LIVE]) record->value[LIVE] = (uint64_t)used;
+        if (live >= 0) record->value[HAVE_LIVE] = 1;
+        if (live > (int64_t)record->value[LIVE]) record->value[LIVE] = (uint64_t)live;
     }
     if (threads) ((int (*)(table, void *))of(jvmti, DEALLOCATE))(jvmti, threads);
     pop(jni, NULL);
@@ -312,7 +329,10 @@ EXPORT int Agent_OnLoad(table vm, char *options, void *reserved) {
     table jvmti = found;
     unsigned char capabilities[16] = {0};
     capabilities[3] = 0x80; /* can_generate_garbage_collection_events */
-    if (full_collections()) capabilities[2] = 0x10; /* can_suspend */
+    if (full_collections()) {
+        capabilities[0] = 0x01; /* can_tag_objects, which reading the objects needs */
+        capabilities[2] = 0x10; /* can_suspend */
+    }
     int (*add)(table, const void *) = of(jvmti, ADD_CAPABILITIES);
     int collections = add(jvmti, capabilities) == 0;
     static void *callbacks[37];
