@@ -188,6 +188,7 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
 /* profile.c */
 void profile_start(const HChar *out);
 void profile_forked(void);
+void profile_executes(Bool does);
 /* Returns the number of the part, or 0 if it could not be written. */
 UInt profile_write(const HChar *reason, Int status);
 void profile_withdraw(UInt part);

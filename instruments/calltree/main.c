@@ -59,7 +59,9 @@ static Bool executes(UInt number) {
 
 /* The counts are written before exec, because a successful exec does not return. */
 static void before_call(ThreadId thread, UInt number, UWord *arguments, UInt given) {
-    if (executes(number)) part_before_exec = profile_write("exec", 0);
+    if (!executes(number)) return;
+    part_before_exec = profile_write("exec", 0);
+    profile_executes(True);
 }
 
 /* The core's own, which it calls after munmap, too. */
@@ -77,6 +79,7 @@ static void expect_faults(Int signal, const UWord *action) {
 
 static void after_call(ThreadId thread, UInt number, UWord *arguments, UInt given, SysRes result) {
     if (executes(number)) {
+        profile_executes(False);
         profile_withdraw(part_before_exec);
         part_before_exec = 0;
     }

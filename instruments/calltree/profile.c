@@ -4,33 +4,75 @@
 #include "calltree.h"
 
 #include "pub_tool_clientstate.h"
+#include "pub_tool_vkiscnums.h"
+
+#include <stdarg.h>
 
 #define VERSION 1
 
-static const HChar *beginning;
+/* Valgrind's core exports these, but no header for tools declares them. */
+extern SysRes VG_(do_syscall)(UWord number, RegWord a, RegWord b, RegWord c, RegWord d, RegWord e, RegWord f, RegWord g,
+                              RegWord h);
+extern Int VG_(safe_fd)(Int file);
+
+/* The folder of the profiles, opened at the start: later the program may have another root or another user, and a path
+ * may lead elsewhere or nowhere. */
+static Int folder = -1;
+static const HChar *beginning; /* of the files' names in it */
 static HChar *running_mark, *label;
 static UInt part;
 static Int parent; /* at the start of the process: it may end earlier */
 
-static HChar *joined(const HChar *ending) {
+static HChar *name_of(const HChar *ending) {
     SizeT size = VG_(strlen)(beginning) + VG_(strlen)(ending) + 32;
-    HChar *path = VG_(malloc)("calltree.path", size);
-    VG_(snprintf)(path, size, "%s.%d%s", beginning, VG_(getpid)(), ending);
-    return path;
+    HChar *name = VG_(malloc)("calltree.name", size);
+    VG_(snprintf)(name, size, "%s.%d%s", beginning, VG_(getpid)(), ending);
+    return name;
+}
+
+/* Creates a file in the folder. Others than its owner may read it, because the program may change its user. */
+static SysRes create(const HChar *name) {
+    return VG_(do_syscall)(__NR_openat, folder, (RegWord)name, VKI_O_CREAT | VKI_O_EXCL | VKI_O_WRONLY, 0644, 0, 0, 0, 0);
+}
+
+static void remove(const HChar *name) {
+    VG_(do_syscall)(__NR_unlinkat, folder, (RegWord)name, 0, 0, 0, 0, 0, 0);
+}
+
+/* Makes an empty file that exists from before the process executes another program until this tool starts in that. If it
+ * remains, the tool did not start. */
+void profile_executes(Bool does) {
+    HChar *name = name_of(".exec");
+    if (does) {
+        SysRes file = create(name);
+        if (!sr_isError(file)) VG_(close)(sr_Res(file));
+    } else {
+        remove(name);
+    }
+    VG_(free)(name);
 }
 
 /* Makes an empty file that exists while the process runs. If it remains afterwards, the process's counts are lost. */
 static void mark(void) {
     parent = VG_(getppid)();
-    running_mark = joined(".running");
-    Int file = VG_(fd_open)(running_mark, VKI_O_CREAT | VKI_O_WRONLY, 0600);
-    if (file < 0) VG_(fmsg)("cannot write %s\n", running_mark);
-    else VG_(close)(file);
+    profile_executes(False);
+    running_mark = name_of(".running");
+    SysRes file = create(running_mark);
+    if (!sr_isError(file)) VG_(close)(sr_Res(file));
+    /* A program that executes another one has left its mark. */
+    else if (sr_Err(file) != VKI_EEXIST) VG_(fmsg)("cannot write %s\n", running_mark);
 }
 
 void profile_start(const HChar *out) {
     if (out[0] != '/') VG_(fmsg_bad_option)("--out", "it must be an absolute path\n");
-    beginning = out;
+    const HChar *last = VG_(strrchr)(out, '/');
+    HChar *path = VG_(strdup)("calltree.folder", out);
+    path[last == out ? 1 : last - out] = 0;
+    SysRes opened = VG_(open)(path, VKI_O_RDONLY, 0);
+    if (sr_isError(opened)) VG_(fmsg)("cannot open %s\n", path);
+    else folder = VG_(safe_fd)(sr_Res(opened));
+    VG_(free)(path);
+    beginning = last + 1;
     mark();
 }
 
@@ -43,21 +85,49 @@ void profile_forked(void) {
 }
 
 void profile_end(void) {
-    VG_(unlink)(running_mark);
+    remove(running_mark);
 }
 
 void profile_label(const HChar *text) {
     label = VG_(strdup)("calltree.label", text);
 }
 
+/* A file that is being written. */
+typedef struct {
+    Int file;
+    UInt used;
+    Bool failed;
+    HChar buffer[16384];
+} Sink;
+
+static void flush(Sink *sink) {
+    UInt done = 0;
+    while (done < sink->used && !sink->failed) {
+        Int written = VG_(write)(sink->file, sink->buffer + done, sink->used - done);
+        if (written > 0) done += written;
+        else sink->failed = True;
+    }
+    sink->used = 0;
+}
+
+/* Writes at most 1024 characters. */
+static void put(Sink *sink, const HChar *format, ...) PRINTF_CHECK(2, 3);
+static void put(Sink *sink, const HChar *format, ...) {
+    if (sizeof sink->buffer - sink->used <= 1024) flush(sink);
+    va_list values;
+    va_start(values, format);
+    sink->used += VG_(vsnprintf)(sink->buffer + sink->used, sizeof sink->buffer - sink->used, format, values);
+    va_end(values);
+}
+
 /* Writes text of the program to the end of a line; line ends and backslashes are escaped. */
-static void text(VgFile *file, const HChar *text) {
+static void text(Sink *sink, const HChar *text) {
     HChar buffer[512];
     UInt used = 0;
     for (; *text; text++) {
         if (used > sizeof buffer - 8) {
             buffer[used] = 0;
-            VG_(fprintf)(file, "%s", buffer);
+            put(sink, "%s", buffer);
             used = 0;
         }
         if (*text == '\n' || *text == '\r' || *text == '\\') {
@@ -68,73 +138,75 @@ static void text(VgFile *file, const HChar *text) {
         }
     }
     buffer[used] = 0;
-    VG_(fprintf)(file, "%s\n", buffer);
+    put(sink, "%s\n", buffer);
 }
 
-static void header(VgFile *file, const HChar *reason, Int status) {
-    VG_(fprintf)(file, "scruple-calltree %d\n", VERSION);
-    VG_(fprintf)(file, "mode %s\n", total_only ? "total" : "tree");
-    VG_(fprintf)(file, "process %d %d\n", VG_(getpid)(), parent);
-    VG_(fprintf)(file, "because %s %d\n", reason, status);
-    VG_(fprintf)(file, "program ");
-    text(file, VG_(args_the_exename));
+static void header(Sink *sink, const HChar *reason, Int status) {
+    put(sink, "scruple-calltree %d\n", VERSION);
+    put(sink, "mode %s\n", total_only ? "total" : "tree");
+    put(sink, "process %d %d\n", VG_(getpid)(), parent);
+    put(sink, "because %s %d\n", reason, status);
+    put(sink, "program ");
+    text(sink, VG_(args_the_exename));
     for (Word i = 0; i < VG_(sizeXA)(VG_(args_for_client)); i++) {
-        VG_(fprintf)(file, "argument ");
-        text(file, *(HChar **)VG_(indexXA)(VG_(args_for_client), i));
+        put(sink, "argument ");
+        text(sink, *(HChar **)VG_(indexXA)(VG_(args_for_client), i));
     }
     if (label) {
-        VG_(fprintf)(file, "label ");
-        text(file, label);
+        put(sink, "label ");
+        text(sink, label);
     }
 }
 
 /* Writes objects, functions, contexts (parents first), calls and runs; each line begins with its kind. */
-static void tree(VgFile *file) {
-    VG_(fprintf)(file, "heap-functions %u\ncut-calls %llu\n", heap_hooks, cut_calls);
+static void tree(Sink *sink) {
+    put(sink, "heap-functions %u\ncut-calls %llu\n", heap_hooks, cut_calls);
     for (Object *object = all_objects(); object; object = object->next) {
-        VG_(fprintf)(file, "o %u ", object->id);
-        text(file, object->path ? object->path : "");
+        put(sink, "o %u ", object->id);
+        text(sink, object->path ? object->path : "");
     }
     for (Function *function = all_functions(); function; function = function->next) {
-        VG_(fprintf)(file, "f %u %u %lx ", function->id, function->object->id, function->offset);
-        text(file, function->name ? function->name : "");
+        put(sink, "f %u %u %lx ", function->id, function->object->id, function->offset);
+        text(sink, function->name ? function->name : "");
     }
     for (const Context *context = all_contexts(); context; context = context->next)
-        VG_(fprintf)(file, "c %u %u %u %llu %llu %llu %llu\n", context->id, context->parent ? context->parent->id : 0,
+        put(sink, "c %u %u %u %llu %llu %llu %llu\n", context->id, context->parent ? context->parent->id : 0,
                      context->function ? context->function->id : 0, context->self, context->allocations,
                      context->bytes, context->frees);
     for (Edge *edge = all_edges(); edge; edge = edge->next)
-        if (edge->calls) VG_(fprintf)(file, "e %u %u %llu\n", edge->from->id, edge->to->id, edge->calls);
+        if (edge->calls) put(sink, "e %u %u %llu\n", edge->from->id, edge->to->id, edge->calls);
     for (Run *run = all_runs(); run; run = run->next)
         if (*run->count)
-            VG_(fprintf)(file, "r %u %u %lx %llu %s\n", run->function ? run->function->id : 0, run->object->id,
+            put(sink, "r %u %u %lx %llu %s\n", run->function ? run->function->id : 0, run->object->id,
                          run->offset, *run->count, run->lengths);
 }
 
 UInt profile_write(const HChar *reason, Int status) {
+    static Sink sink;
     settle_instructions();
-    VgFile *file = NULL;
+    sink.file = -1;
     /* Another program that this process ran before may have written files with these numbers. */
-    for (UInt tries = 0; !file && tries < 100000; tries++) {
+    for (UInt tries = 0; sink.file < 0 && tries < 100000; tries++) {
         HChar ending[32];
         VG_(snprintf)(ending, sizeof ending, ".%u", ++part);
-        HChar *path = joined(ending);
-        struct vg_stat there;
-        Bool taken = !sr_isError(VG_(stat)(path, &there));
-        if (!taken) {
-            file = VG_(fopen)(path, VKI_O_CREAT | VKI_O_EXCL | VKI_O_WRONLY, 0600);
-            if (!file) VG_(fmsg)("cannot write %s\n", path);
-        }
-        VG_(free)(path);
-        if (!taken && !file) return 0;
+        HChar *name = name_of(ending);
+        SysRes file = create(name);
+        if (!sr_isError(file)) sink.file = sr_Res(file);
+        Bool is_taken = sr_isError(file) && sr_Err(file) == VKI_EEXIST;
+        if (sink.file < 0 && !is_taken) VG_(fmsg)("cannot write %s\n", name);
+        VG_(free)(name);
+        if (sink.file < 0 && !is_taken) return 0;
     }
-    if (!file) return 0;
-    header(file, reason, status);
-    if (!total_only) tree(file);
+    if (sink.file < 0) return 0;
+    sink.used = 0;
+    sink.failed = False;
+    header(&sink, reason, status);
+    if (!total_only) tree(&sink);
     ULong total = 0;
     for (const Context *context = all_contexts(); context; context = context->next) total += context->self;
-    VG_(fprintf)(file, "total %llu\nend\n", total);
-    VG_(fclose)(file);
+    put(&sink, "total %llu\nend\n", total);
+    flush(&sink);
+    VG_(close)(sink.file);
     return part;
 }
 
@@ -143,7 +215,7 @@ void profile_withdraw(UInt number) {
     HChar ending[32];
     if (!number) return;
     VG_(snprintf)(ending, sizeof ending, ".%u", number);
-    HChar *path = joined(ending);
-    VG_(unlink)(path);
-    VG_(free)(path);
+    HChar *name = name_of(ending);
+    remove(name);
+    VG_(free)(name);
 }

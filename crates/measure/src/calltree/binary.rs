@@ -343,7 +343,8 @@ fn folded(value: u64) -> u32 {
 }
 
 fn read(path: &str, side: &Side) -> Option<Binary> {
-    let data = std::fs::read(path).ok()?;
+    // Some formats of profiles have only the names of files, which would be sought in the current folder.
+    let data = std::fs::read(path).ok().filter(|_| path.starts_with('/'))?;
     let mut hasher = Fnv::default();
     hasher.write(&data);
     let file = object::File::parse(data.as_slice()).ok()?;

@@ -21,7 +21,7 @@ pub struct Trees {
 }
 
 impl Trees {
-    /// Uses this counter, which must be the call tree. Profiles are in `folder` while a program runs.
+    /// Uses this counter, which must be the call tree or callgrind. Profiles are in `folder` while a program runs.
     pub fn new(counter: &Counter, folder: &Path) -> Trees {
         let folder = folder.to_owned();
         Trees { counter: counter.clone(), folder, only_totals: false, session: None, taken: None }

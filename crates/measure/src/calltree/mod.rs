@@ -10,6 +10,7 @@ mod counter;
 mod data;
 mod debug_file;
 mod error;
+mod flat;
 mod go_names;
 mod haskell;
 mod install;

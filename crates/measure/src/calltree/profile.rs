@@ -10,6 +10,8 @@ pub struct Profiles {
     pub processes: Vec<Profile>,
     /// The ids of processes that were killed, whose counts are lost.
     pub lost: Vec<i32>,
+    /// Those of them that executed a program in which the tool did not start.
+    pub unstarted: Vec<i32>,
 }
 
 /// The counts of one process until it ended, executed another program, or was asked to write its counts.

@@ -29,6 +29,7 @@ pub(super) fn read_all(out: &Path) -> Result<Profiles, CalltreeError> {
         let Ok(process) = process.parse() else { continue };
         match (part, part.parse()) {
             ("running", _) => profiles.lost.push(process),
+            ("exec", _) => profiles.unstarted.push(process),
             (_, Ok(part)) => files.push((process, part, entry.path())),
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 use super::counter::{Counter, ValgrindTool};
 use super::error::CalltreeError;
+use super::flat;
 use super::go_names;
 use super::profile::Profiles;
 use super::reader;
@@ -9,6 +10,7 @@ use crate::launch::Launch;
 use crate::load::cost::callgrind;
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -39,7 +41,7 @@ pub struct Counted {
     pub by: ValgrindTool,
     /// The number of instructions of all processes.
     pub total: u64,
-    /// The call trees; empty unless the call tree counted.
+    /// The call trees; what callgrind counted is a tree without calling contexts, and what cachegrind counted is none.
     pub profiles: Profiles,
     /// The counts by function, if callgrind counted.
     pub callgrind: Option<callgrind::Profile>,
@@ -61,12 +63,21 @@ impl CalltreeSession {
         let folder = below.join(format!("counted-{:07}-{number:06}", std::process::id()));
         let made = std::path::absolute(&folder).and_then(|path| fs::create_dir(&path).map(|()| path));
         let folder = made.map_err(|source| CalltreeError::Folder { path: folder, source })?;
+        // Others may write into it, because the program may change its user. They cannot reach it by its path, but
+        // processes of the program keep it open.
+        let open = |folder: &Path| {
+            let private = fs::Permissions::from_mode(0o700);
+            fs::set_permissions(folder, private)?;
+            fs::create_dir(folder.join("profiles"))?;
+            fs::set_permissions(folder.join("profiles"), fs::Permissions::from_mode(0o733))
+        };
+        open(&folder).map_err(|source| CalltreeError::Folder { path: folder.clone(), source })?;
         Ok(CalltreeSession { counter: counter.clone(), settings, folder })
     }
 
     /// The beginning of the profiles' paths: each process appends its id and the number of the part.
     pub fn out(&self) -> PathBuf {
-        self.folder.join("out")
+        self.folder.join("profiles/out")
     }
 
     /// The words to put before the program's path and arguments; the first word is the file to execute.
@@ -85,7 +96,7 @@ impl CalltreeSession {
         }
         match self.counter.kind {
             ValgrindTool::Calltree => {
-                words.extend(["--tool=calltree".into(), with("--out=", "out")]);
+                words.extend(["--tool=calltree".into(), with("--out=", "profiles/out")]);
                 let flags = [
                     ("--total=yes", self.settings.total_only),
                     ("--fixed-random=yes", self.settings.fixed_random),
@@ -171,7 +182,8 @@ impl CalltreeSession {
         let damaged = |why: String| CalltreeError::Damaged { path: file.clone(), why };
         if by == ValgrindTool::Callgrind {
             let profile = callgrind::parse(&text).map_err(damaged)?;
-            let (total, profiles) = (profile.total, Profiles::default());
+            let profiles = Profiles { processes: vec![flat::of(&profile, &text)], ..Profiles::default() };
+            let total = profile.total;
             return Ok(Counted { by, total, profiles, callgrind: Some(profile) });
         }
         let line = text.lines().find_map(|line| line.strip_prefix("summary:"));

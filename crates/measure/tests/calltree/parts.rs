@@ -1,6 +1,6 @@
 //! Tests of processes, of phases, and of orders from outside.
 
-use crate::harness::{Workshop, of, tool_sources};
+use crate::harness::{Workshop, of, skip, tool_sources};
 use scruple_measure::calltree::{End, Profile, Settings};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -46,6 +46,27 @@ fn a_process_that_is_killed_is_reported_as_lost() {
     let counted = session.read().unwrap();
     let [child] = counted.profiles.processes.as_slice() else { panic!("{counted:?}") };
     assert_eq!(counted.profiles.lost, [child.parent]);
+}
+
+#[test]
+fn a_program_that_changes_its_root_and_its_user_is_counted_with_its_children() {
+    let Some(workshop) = Workshop::new() else { return };
+    let session = workshop.session(Settings::default());
+    let root = workshop.path().join("root");
+    std::fs::create_dir(&root).unwrap();
+    let program = workshop.compile("leaves.c", &[]);
+    let output = workshop.run_in(&session, &program, &[root.to_str().unwrap()]);
+    if output.status.code() == Some(77) {
+        skip("this user may change neither its root nor its user");
+        return;
+    }
+    assert!(output.status.success(), "{output:?}");
+    let counted = session.read().unwrap();
+    assert_eq!(counted.profiles.lost, Vec::<i32>::new());
+    let mut work: Vec<u64> = counted.profiles.processes.iter().map(|one| of(one, "work").own).collect();
+    work.sort_unstable();
+    assert_eq!(work.len(), 2, "{output:?}");
+    assert!(work[0] > 1000 && work[1] > 2 * work[0], "{work:?}");
 }
 
 #[test]

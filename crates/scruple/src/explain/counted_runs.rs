@@ -3,10 +3,10 @@
 use super::script;
 use super::variation::{self, repeats};
 use crate::fault::Fault;
-use crate::inspect::calls::tree_of;
+use crate::inspect::calls::{kind_of, remark_of, tree_of};
 use crate::inspect::launch::{ended, failure};
 use crate::new_run;
-use crate::profile::read::{Kind, OWN};
+use crate::profile::read::Kind;
 use crate::progress::Progress;
 use scruple_core::metric::Pass;
 use scruple_core::unit::{Unit, quantity};
@@ -69,7 +69,7 @@ pub fn gather(
     sources: [&SourceText<'_>; 2],
 ) -> Result<Gathered, Fault> {
     let interrupted = new_run::interruption_flag()?;
-    let mut remarks = Vec::new();
+    let mut remarks: Vec<String> = remark_of(counter).into_iter().collect();
     let commands = launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
     let trees = [Trees::new(counter, work), Trees::new(counter, work)];
     let mut both = Both { jobs, commands, trees, strict: effort.strict };
@@ -121,7 +121,7 @@ pub fn gather(
         }
         None => None,
     };
-    Ok(Gathered { sides, totals_repeat, times, remarks, kind: Kind::counted(OWN), script })
+    Ok(Gathered { sides, totals_repeat, times, remarks, kind: kind_of(counter), script })
 }
 
 /// Both programs, and what runs them.

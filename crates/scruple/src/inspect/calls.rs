@@ -24,17 +24,49 @@ pub const CALLS: &str = "calls";
 /// Returns the counter that records the call tree, or an error that says why it is not available. `aim` says what needs
 /// it.
 pub fn counter(aim: &str) -> Result<Counter, Fault> {
-    let lacking = |why: String| {
-        Fault::usage(format!(
-            "cannot {aim} here: the call tree cannot be taken, because {why}. `scruple doctor` says what else counts; \
-             `scruple run --metrics instructions` and `scruple compare` tell how much, though not where"
-        ))
-    };
-    let counter = Counter::find(&paths::calltree_folder()).map_err(|why| lacking(why.to_string()))?;
+    let counter = any_counter(aim)?;
     match counter.kind {
         ValgrindTool::Calltree => Ok(counter),
-        _ => Err(lacking(counter.refused.first().map_or(String::new(), |(_, why)| why.to_string()))),
+        _ => Err(lacking(aim, counter.refused.first().map_or(String::new(), |(_, why)| why.to_string()))),
     }
+}
+
+fn lacking(aim: &str, why: String) -> Fault {
+    Fault::usage(format!(
+        "cannot {aim} here: the call tree cannot be taken, because {why}. `scruple doctor` says what else counts; \
+         `scruple run --metrics instructions` and `scruple compare` tell how much, though not where"
+    ))
+}
+
+/// Returns the call tree, or callgrind where that cannot be taken: it counts functions of one process without their
+/// callers and allocations.
+pub fn any_counter(aim: &str) -> Result<Counter, Fault> {
+    let counter = Counter::find(&paths::calltree_folder());
+    let counter = counter.map_err(|why| lacking(aim, why.to_string()))?;
+    match counter.kind {
+        ValgrindTool::Calltree | ValgrindTool::Callgrind => Ok(counter),
+        ValgrindTool::Cachegrind => {
+            Err(lacking(aim, counter.refused.first().map_or(String::new(), |(_, why)| why.to_string())))
+        }
+    }
+}
+
+/// Returns the meaning of what a tool counts.
+pub fn kind_of(counter: &Counter) -> Kind {
+    match counter.kind {
+        ValgrindTool::Calltree => Kind::counted(read::OWN),
+        tool => Kind { has_contexts: false, has_heap: false, ..Kind::counted(tool.name()) },
+    }
+}
+
+/// Says which tool counts in place of the call tree, and what it does not count.
+pub fn remark_of(counter: &Counter) -> Option<String> {
+    (counter.kind != ValgrindTool::Calltree).then(|| {
+        format!(
+            "counted by {}; it does not know callers and allocations, nor whether a function’s code is the same",
+            counter.describe()
+        )
+    })
 }
 
 /// Runs the command once under the call tree.
@@ -45,7 +77,10 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
         return imported(args, path, &exports);
     }
     let launcher = launch::launcher()?;
-    let counter = counter("count calls")?;
+    let counter = any_counter("count calls")?;
+    if counter.kind != ValgrindTool::Calltree && exports.iter().any(|export| export.format == CALLS) {
+        return Err(lacking("write .calls", counter.describe()));
+    }
     let job = launch::job(&args.command, args.time_limit.as_deref())?;
     let work = WorkFolder::make()?;
     let progress = Progress::new();
@@ -57,12 +92,15 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     let profiles = tree_of(&mut commands, &job, &mut trees, &aim, hint)?;
     progress.clear();
     let side = Side::of(&profiles);
-    let whole = CallProfile::of(&job.name, &side, &Kind::counted(read::OWN));
+    let whole = CallProfile::of(&job.name, &side, &kind_of(&counter));
     let counted = Counted {
         profile: &whole,
         processes: profiles.processes.len(),
         heap_seen: profiles.heap().is_some(),
-        source: format!("Counted: {DEFINITION}."),
+        source: match remark_of(&counter) {
+            None => format!("Counted: {DEFINITION}."),
+            Some(remark) => format!("C{}. Counted are {DEFINITION}.", &remark[1..]),
+        },
         lines: match args.lines {
             true => profiles.source_costs(&mut Symbols::new()),
             false => SourceCosts::default(),
@@ -126,12 +164,16 @@ pub fn tree_of(
     hint: Option<&str>,
 ) -> Result<Profiles, Fault> {
     let weighing = ended(job, commands.weigh_with(job, trees))?;
+    let taken = trees.take();
+    let executed = matches!(&taken, Some(Ok(profiles)) if !profiles.unstarted.is_empty());
     if let (Some(fault), Some(hint)) = (failure(job, &weighing), hint) {
-        return Err(Fault { message: format!("{}{hint}", fault.message), ..fault });
+        let cause = if executed { format!(" ({LOST_BY_EXEC})") } else { String::new() };
+        return Err(Fault { message: format!("{}{cause}{hint}", fault.message), ..fault });
     }
-    let why = match trees.take() {
+    let why = match taken {
         None => trees.available(&job.program.resolved()).err().unwrap_or_default(),
         Some(Err(error)) => error.to_string(),
+        Some(Ok(_)) if executed => LOST_BY_EXEC.to_owned(),
         Some(Ok(profiles)) if !profiles.lost.is_empty() => {
             "one of its processes was killed, and its counts are lost".to_owned()
         }
@@ -139,3 +181,7 @@ pub fn tree_of(
     };
     Err(Fault { code: Code::Unknown, message: format!("cannot tell {aim}: {why}") })
 }
+
+/// What is said of a process that executed another program, of which there are no counts.
+const LOST_BY_EXEC: &str = "one of its processes executed a program under which valgrind did not start: some versions of valgrind \
+     cannot execute /proc/self/exe, and a process that has changed its user must be allowed to read valgrind and its tool";

@@ -136,6 +136,23 @@ fn a_program_that_executes_itself_is_one_program() {
 }
 
 #[test]
+fn a_program_that_valgrind_cannot_execute_is_refused_with_the_reason() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let text = "#include <unistd.h>\n\
+                int main(int count, char **words) {\n\
+                  return count > 1 ? 0 : execl(\"/proc/self/exe\", words[0], \"x\", (char *)0);\n}\n";
+    pair(&place, text, text);
+    let answer = place.run(["explain", "--no-time", "./old", "./new"]);
+    // Newer versions of valgrind can do it.
+    if answer.code != 0 {
+        assert!(answer.stderr.contains("cannot execute /proc/self/exe"), "{}", answer.exchange());
+    }
+}
+
+#[test]
 fn a_program_that_valgrind_cannot_read_is_refused_with_the_reason() {
     use std::os::unix::fs::PermissionsExt;
     if !has_valgrind() {

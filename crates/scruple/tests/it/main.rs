@@ -16,6 +16,7 @@ mod arms;
 mod calls;
 mod documents;
 mod explain;
+mod explain_fallback;
 mod explain_haskell;
 mod explain_scripts;
 mod explain_sources;

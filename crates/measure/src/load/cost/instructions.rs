@@ -130,7 +130,7 @@ pub fn trees(
             .filter(|(label, _)| *label == number)
             .map(|(_, one)| one.clone())
             .collect(),
-        lost: Vec::new(),
+        ..Profiles::default()
     };
     Ok((0..runs).map(of).collect())
 }
