@@ -61,8 +61,12 @@ impl Instrument for Trees {
         Ok(())
     }
 
-    fn read(&mut self, _outcome: &Outcome) -> Vec<Reading> {
-        self.taken = self.session.take().map(|session| session.read().map(|counted| counted.profiles));
+    fn read(&mut self, outcome: &Outcome) -> Vec<Reading> {
+        let of = |session: CalltreeSession| {
+            let counted = session.read()?;
+            Ok(Profiles { left_behind: outcome.left_behind, ..counted.profiles })
+        };
+        self.taken = self.session.take().map(of);
         Vec::new()
     }
 }

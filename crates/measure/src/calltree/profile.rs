@@ -12,6 +12,8 @@ pub struct Profiles {
     pub lost: Vec<i32>,
     /// Those of them that executed a program in which the tool did not start.
     pub unstarted: Vec<i32>,
+    /// The number of processes that outlived the program. They were ended, and are counted until then.
+    pub left_behind: u32,
 }
 
 /// The counts of one process until it ended, executed another program, or was asked to write its counts.

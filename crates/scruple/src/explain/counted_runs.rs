@@ -3,7 +3,7 @@
 use super::script;
 use super::variation::{self, repeats};
 use crate::fault::Fault;
-use crate::inspect::calls::{kind_of, remark_of, tree_of};
+use crate::inspect::calls::{kind_of, remark_of, remark_of_orphans, tree_of};
 use crate::inspect::launch::{ended, failure};
 use crate::new_run;
 use crate::profile::read::Kind;
@@ -92,10 +92,15 @@ pub fn gather(
     let most = effort.runs as usize;
     loop {
         let began = Instant::now();
-        let counted =
-            both.count(false, |which, counts| (counts.total(), Side::with_sources(counts, sources[which])))?;
-        let totals = counted.each_ref().map(|(total, _)| *total);
-        for (runs, (_, run)) in sides.iter_mut().zip(counted) {
+        let counted = both.count(false, |which, counts| {
+            (counts.total(), counts.left_behind, Side::with_sources(counts, sources[which]))
+        })?;
+        let totals = counted.each_ref().map(|(total, _, _)| *total);
+        for (name, (runs, (_, left_behind, run))) in ["A", "B"].into_iter().zip(sides.iter_mut().zip(counted))
+        {
+            if let Some(remark) = remark_of_orphans(left_behind).filter(|_| runs.is_empty()) {
+                remarks.push(format!("{name}: {remark}"));
+            }
             runs.push(run);
         }
         let runs = sides[0].len();

@@ -59,6 +59,15 @@ pub fn kind_of(counter: &Counter) -> Kind {
     }
 }
 
+/// Says that processes outlived the program.
+pub fn remark_of_orphans(left_behind: u32) -> Option<String> {
+    (left_behind > 0).then(|| {
+        format!(
+            "{left_behind} of its processes outlived the program and were ended; they are counted until then"
+        )
+    })
+}
+
 /// Says which tool counts in place of the call tree, and what it does not count.
 pub fn remark_of(counter: &Counter) -> Option<String> {
     (counter.kind != ValgrindTool::Calltree).then(|| {
@@ -93,6 +102,9 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     progress.clear();
     let side = Side::of(&profiles);
     let whole = CallProfile::of(&job.name, &side, &kind_of(&counter));
+    if let Some(remark) = remark_of_orphans(profiles.left_behind) {
+        progress.say(&remark);
+    }
     let counted = Counted {
         profile: &whole,
         processes: profiles.processes.len(),

@@ -285,6 +285,23 @@ fn what_cannot_be_counted_is_said() {
 }
 
 #[test]
+fn a_process_that_outlives_the_program_is_told() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let words = ["sh", "-c", "sleep 600 & exit 0"];
+    let calls = place.run(["inspect", "calls", "--"].iter().chain(&words));
+    let told = "of its processes outlived the program and were ended; they are counted until then";
+    assert!(calls.code == 0 && calls.stderr.contains(told), "{}", calls.exchange());
+    let line = "sh -c 'sleep 600 & exit 0'".to_owned();
+    let explained = place.run(["explain", "--no-time", "--runs", "2", &line, &line]);
+    assert_eq!(explained.code, 0, "{}", explained.exchange());
+    let text = explained.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(&format!("A: 1 {told}")), "{}", explained.exchange());
+}
+
+#[test]
 fn a_process_that_was_killed_is_not_passed_over() {
     if !has_valgrind() {
         return;
