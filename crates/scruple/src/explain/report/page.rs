@@ -71,9 +71,10 @@ fn of(found: &Findings, rows: usize, contexts: &[Difference], contexts_of_script
         parts: vec![Part::Chart(chart)],
     };
     let title = "What is more and what is less";
-    sections.extend(flame(found, contexts).map(|chart| flames(title, chart)));
+    let own = flame(found, contexts).map(|chart| flames(title, chart));
     let chart = found.script.as_ref().and_then(|script| flame(script, contexts_of_script));
-    sections.extend(chart.map(|chart| flames(&format!("{title} in the script"), chart)));
+    let of_script = chart.map(|chart| flames(&format!("{title} in the script"), chart));
+    sections.extend(if script_first { [of_script, own] } else { [own, of_script] }.into_iter().flatten());
     sections.extend(again());
     sections.retain(|section| !section.parts.is_empty());
     Page {
