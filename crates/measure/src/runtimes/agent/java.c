@@ -227,6 +227,17 @@ static int64_t live_bytes(table jvmti, table jni) {
     return each(jvmti, 0, NULL, callbacks, &sum) == 0 ? sum : usage(jni, heap_usage(jni), "getUsed");
 }
 
+static volatile int looking;
+
+/* Waits until no other thread of ours reads live data. If one suspended the other, that one would read late, while the
+ * program runs again. */
+static void begin_to_look(void) {
+    while (__atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE)) {
+        uint64_t time[2] = {0, 100000};
+        call6(SYS_nanosleep, (long)time, 0, 0, 0, 0, 0);
+    }
+}
+
 /* Reads live data while the program is suspended: objects that it allocates between the collection and the reading
  * would count as live. */
 static void look_at_live(table jvmti, table jni) {
@@ -241,6 +252,7 @@ static void look_at_live(table jvmti, table jni) {
     void **threads = NULL, *self = NULL;
     int n = 0, others = 0;
     if (!record || push(jni, 4200) != 0) return;
+    begin_to_look();
     if (all_threads(jvmti, &n, &threads) == 0 && current(jvmti, &self) == 0) {
         for (int i = 0; i < n && others < 4096; i++)
             if (!is_same(jni, threads[i], self)) threads[others++] = threads[i];
@@ -250,6 +262,7 @@ static void look_at_live(table jvmti, table jni) {
         if (live >= 0) record->value[HAVE_LIVE] = 1;
         if (live > (int64_t)record->value[LIVE]) record->value[LIVE] = (uint64_t)live;
     }
+    __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
     if (threads) ((int (*)(table, void *))of(jvmti, DEALLOCATE))(jvmti, threads);
     pop(jni, NULL);
 }
