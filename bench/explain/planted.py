@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether `scruple explain` names the true cause of a planted difference: programs in eight languages, each compared
+"""Whether `scruple explain` names the true cause of a planted difference: programs in nine languages, each compared
 with a copy that has one change. Then identical programs, for which it must not report anything. Prints Markdown.
 
     python3 bench/explain/planted.py --scruple target/release/scruple [--tries N] [--only LANGUAGE] [--strip]
@@ -113,6 +113,12 @@ def guile(folder, values, flag):
     scripted(folder, f"{shutil.which('guile')} --no-auto-compile {folder}/plant.scm")
 
 
+def javascript(folder, values, flag):
+    extra = "new Uint8Array(48)" if values["EXTRA"] else ""
+    (folder / "plant.js").write_text(filled("plant.js", {**values, "EXTRA": extra}))
+    scripted(folder, f"{shutil.which('node')} {folder}/plant.js")
+
+
 LANGUAGES = {
     "C": ("gcc", of_c("gcc")),
     "C++": ("g++", of_c("g++")),
@@ -122,12 +128,13 @@ LANGUAGES = {
     "Python": ("python3", python),
     "Ruby": ("ruby", ruby),
     "Guile": ("guile", guile),
+    "JavaScript": ("node", javascript),
 }
 
 # Where the input of Haskell's program is used: a function of its own, where other languages have a loop in main.
-INPUT = {"Haskell": "loop", "Python": "<module>", "Ruby": "<main>", "Guile": "(top level)"}
+INPUT = {"Haskell": "loop", "Python": "<module>", "Ruby": "<main>", "Guile": "(top level)", "JavaScript": "(top level)"}
 
-INTERPRETED = {"Python", "Ruby", "Guile"}
+INTERPRETED = {"Python", "Ruby", "Guile", "JavaScript"}
 
 # Languages whose compilers write symbols that strip removes.
 NATIVE = {"C", "C++", "Rust", "Go"}

@@ -1,6 +1,6 @@
 //! Matches the functions of one profile with those of another.
 
-use super::{Code, Count, Tree, group};
+use super::{Code, Tree, group};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A function that the first profile, the second one, or both have.
@@ -33,10 +33,7 @@ pub struct Matched {
     pub of_second: Vec<usize>,
 }
 
-/// A function that costs at most this share of the larger program is not searched for under another name.
-const WORTH: f64 = 0.000_5;
-
-/// The largest number of functions of each side that are compared by their code.
+/// The largest number of functions of each side that are searched for under another name: those that cost most.
 const MOST: usize = 200;
 
 /// The smallest combined similarity of a pair that counts as one renamed function; [`ALIKE_CODE`] is that of its code
@@ -119,11 +116,10 @@ impl Matched {
         let (old, new) = self.lonely();
         let taken: BTreeSet<usize> = paired.iter().flat_map(|(old, new)| [*old, *new]).collect();
         let facts = [Facts::of(first, &self.of_first), Facts::of(second, &self.of_second)];
-        let least = WORTH * facts[0].total.max(facts[1].total);
         let worth = |keys: Vec<usize>, facts: &Facts| {
             let cost = |key: &usize| facts.own.get(key).copied().unwrap_or(0.0);
             let mut keys: Vec<usize> =
-                keys.into_iter().filter(|key| !taken.contains(key) && cost(key) > least).collect();
+                keys.into_iter().filter(|key| !taken.contains(key) && cost(key) > 0.0).collect();
             keys.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
             keys.truncate(MOST);
             keys
@@ -172,22 +168,16 @@ impl Matched {
     }
 }
 
-/// The own cost, the calls and the callers of each key of one tree, and the total cost.
+/// The own cost, the calls and the callers of each key of one tree.
 struct Facts {
     own: HashMap<usize, f64>,
     calls: HashMap<usize, f64>,
     callers: HashMap<usize, BTreeSet<usize>>,
-    total: f64,
 }
 
 impl Facts {
     fn of(tree: &Tree, keys: &[usize]) -> Facts {
-        let mut facts = Facts {
-            own: HashMap::new(),
-            calls: HashMap::new(),
-            callers: HashMap::new(),
-            total: tree.total(Count::Instructions) as f64,
-        };
+        let mut facts = Facts { own: HashMap::new(), calls: HashMap::new(), callers: HashMap::new() };
         for context in &tree.contexts {
             let key = keys[context.function];
             *facts.own.entry(key).or_default() += context.cost.instructions as f64;

@@ -57,16 +57,15 @@ pub fn gather(
             sides[which].push(counts.side);
         }
     }
-    if !language.has_contexts() {
+    if !language.has_all_callers() {
         remarks.insert(format!(
-            "of functions in {} only the number of calls is known, not the callers: a difference stands at the function that \
-             shows it, which need not be the one that causes it",
+            "of functions in {} the callers are known only if calls by name make all calls: a difference of others stands at \
+             the function that shows it, which need not be the one that causes it",
             language.name()
         ));
     }
-    let has_contexts = language.has_contexts();
     let word = Some(language.word().to_owned());
-    let kind = Kind { word, has_heap: false, has_contexts, ..Kind::counted(language.name()) };
+    let kind = Kind { word, has_heap: false, ..Kind::counted(language.name()) };
     let remarks = remarks.into_iter().collect();
     let times = [Vec::new(), Vec::new()];
     Ok(Some(Ok(Gathered { sides, totals_repeat: false, times, remarks, kind, script: None })))

@@ -106,7 +106,7 @@ fn what_javascript_executes_more_is_put_down_to_its_own_function() {
     let words = ["one", "other"].map(|folder| format!("{node} {folder}/app.js"));
     let page = explain(&place, &["--runs", "2", &words[0], &words[1]]).json();
     let script = at(&page, "/explain/script");
-    assert_eq!(at(script, "/counts"), "source characters of JavaScript");
+    assert_eq!(at(script, "/counts"), "executed tokens of JavaScript");
     assert_eq!(at(script, "/rows/0/function"), "exports.hashed", "{script:#}");
     assert_eq!(at(script, "/rows/0/file"), "module hash.js");
     assert_eq!([at(script, "/rows/0/code"), at(script, "/rows/0/parts/0/kind")], ["changed", "own"]);

@@ -1,10 +1,12 @@
 //! Programs in JavaScript by functions of their own, as V8's precise coverage counts them.
 //!
 //! With `NODE_V8_COVERAGE` each process of Node writes, when it ends, how often every function and every block of it
-//! ran. A function's cost is the number of its characters that were executed: each character that is no white space
-//! counts as often as the innermost block around it ran. So the cost does not jump where V8 leaves out a block because
-//! it ran as often as the one around it.
+//! ran. A function's cost is the number of its tokens that were executed: each token counts as often as the innermost
+//! block around it ran. So the cost does not jump where V8 leaves out a block because it ran as often as the one around
+//! it. Callers are those whose texts account for all calls of a function ([`callers`]).
 
+use super::callers::{self, Called};
+use super::tokens::{is_word, tokens};
 use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::binary::UNKNOWN;
 use crate::calltree::merged_profiles::Side;
@@ -22,6 +24,9 @@ const TOP: &str = "(top level)";
 /// The module of code that is in no file: given to `eval`, `new Function`, `vm` or on the command line.
 const MADE: &str = "code that the program made";
 
+/// The number of characters of a text that is not known that count as one token.
+const LENGTH: u64 = 4;
+
 /// The variables that make Node count.
 pub(super) fn env(folder: &Path) -> Vec<(OsString, OsString)> {
     vec![("NODE_V8_COVERAGE".into(), folder.into())]
@@ -33,7 +38,12 @@ pub(super) fn read(folder: &Path) -> Result<ScriptCounts, String> {
     let mut files: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
     files.retain(|file| file.extension().and_then(OsStr::to_str) == Some("json"));
     files.sort();
-    let mut builder = Builder { side: empty_side(Language::JavaScript), known: HashMap::new(), processes: 0 };
+    let mut builder = Builder {
+        side: empty_side(Language::JavaScript),
+        functions: HashMap::new(),
+        contexts: HashMap::new(),
+        processes: 0,
+    };
     for file in files {
         let written: Written = serde_json::from_str(&text_of(&file)?)
             .map_err(|error| format!("a process’s coverage: {error}"))?;
@@ -77,12 +87,18 @@ struct Own {
     calls: u64,
     executed: u64,
     digest: u64,
+    /// The last part of the name, by which it is called.
+    called: String,
+    /// How often calls of each name were executed.
+    sites: BTreeMap<String, u64>,
 }
 
 struct Builder {
     side: Side,
-    /// The context of each function by its module, name and digest.
-    known: HashMap<(String, String, u64), usize>,
+    /// The index of each function by its module, name and digest.
+    functions: HashMap<(String, String, u64), usize>,
+    /// The index of each context by that of its caller and of its function.
+    contexts: HashMap<(usize, usize), usize>,
     processes: usize,
 }
 
@@ -91,9 +107,10 @@ impl Builder {
         // V8 lists scripts in the order in which they were compiled: the script that was started is the first file.
         let main = written.result.iter().find_map(|script| path_of(&script.url));
         let of_program = written.result.iter().filter(|script| !script.url.starts_with("node:"));
-        let mut counted = false;
+        let mut all = Vec::new();
+        let scripts = self.processes;
         for script in of_program {
-            counted = true;
+            self.processes = scripts + 1;
             let path = path_of(&script.url);
             let module = match (&path, &main) {
                 (Some(path), Some(main)) => module_of(path, main),
@@ -101,25 +118,39 @@ impl Builder {
             };
             let text = path.and_then(|path| text_as_executed(script, &path));
             for own in functions(script, text.as_deref()) {
-                self.count(&module, own);
+                let key = (module.clone(), own.name.clone(), own.digest);
+                let side = &mut self.side;
+                let function = *self
+                    .functions
+                    .entry(key)
+                    .or_insert_with(|| add_function(side, module.clone(), &own.name, own.digest));
+                let called =
+                    Called { calls: own.calls, cost: own.executed, name: own.called, sites: own.sites };
+                all.push((function, called));
             }
         }
-        self.processes += usize::from(counted);
+        let (functions, called): (Vec<usize>, Vec<Called>) = all.into_iter().unzip();
+        let mut contexts: Vec<usize> = Vec::new();
+        for place in callers::places(&called) {
+            let parent = place.parent.map_or(0, |parent| contexts[parent]);
+            contexts.push(self.count(parent, functions[place.function], &place));
+        }
     }
 
-    fn count(&mut self, module: &str, own: Own) {
-        self.side.named.0 = self.side.named.0.saturating_add(own.executed);
-        let key = (module.to_owned(), own.name.clone(), own.digest);
-        let contexts = self.side.tree.contexts.len();
-        let place = *self.known.entry(key).or_insert(contexts);
-        if place == contexts {
-            let function = add_function(&mut self.side, module.to_owned(), &own.name, own.digest);
-            self.side.tree.contexts.push(Context { parent: Some(0), function, ..Context::default() });
+    /// Adds the counts of a function below a context, and returns the index of its context.
+    fn count(&mut self, parent: usize, function: usize, place: &callers::Place) -> usize {
+        self.side.named.0 = self.side.named.0.saturating_add(place.cost);
+        let contexts = &mut self.side.tree.contexts;
+        let at = *self.contexts.entry((parent, function)).or_insert(contexts.len());
+        if at == contexts.len() {
+            contexts.push(Context { parent: Some(parent), function, ..Context::default() });
         }
-        let context = &mut self.side.tree.contexts[place];
-        context.calls = context.calls.saturating_add(own.calls);
-        let instructions = context.cost.instructions.saturating_add(own.executed);
+        let context = &mut contexts[at];
+        context.calls = context.calls.saturating_add(place.calls);
+        context.recursive = context.recursive.saturating_add(place.recursive);
+        let instructions = context.cost.instructions.saturating_add(place.cost);
         context.cost = Cost { instructions, ..Cost::default() };
+        at
     }
 }
 
@@ -163,7 +194,7 @@ fn module_of(path: &Path, main: &Path) -> String {
     format!("module {}", beside.unwrap_or(path).display())
 }
 
-/// The functions of a file that ran. Without the file's text all characters count, white space too.
+/// The functions of a file that ran. Without the file's text, tokens are taken to have [`LENGTH`] characters.
 fn functions(script: &Script, text: Option<&[u16]>) -> Vec<Own> {
     let mut all: Vec<(Block, &Covered)> =
         script.functions.iter().filter_map(|function| Some((*function.ranges.first()?, function))).collect();
@@ -193,24 +224,56 @@ fn functions(script: &Script, text: Option<&[u16]>) -> Vec<Own> {
     let mut sums = vec![0_u64; all.len()];
     let own_names: Vec<std::ops::Range<usize>> =
         all.iter().map(|(whole, function)| own_name(*whole, function, text)).collect();
-    for (at, index) in owner.iter().enumerate().filter(|(_, index)| **index < all.len()) {
-        let unit = text.map(|text| text[at]);
-        if unit.is_some_and(|unit| char::from_u32(unit.into()).is_some_and(char::is_whitespace)) {
+    let mut sites: Vec<BTreeMap<String, u64>> = all.iter().map(|_| BTreeMap::new()).collect();
+    let Some(text) = text else {
+        for (at, index) in owner.iter().enumerate().filter(|(_, index)| **index < all.len()) {
+            sums[*index] = sums[*index].saturating_add(executed[at]);
+        }
+        sums.iter_mut().for_each(|sum| *sum /= LENGTH);
+        return owned(&all, names, sums, &vec![UNKNOWN; all.len()], sites);
+    };
+    let places = tokens(&text[..length]);
+    for (number, place) in places.iter().enumerate() {
+        let (at, token) = (place.start, &text[place.clone()]);
+        let Some(function) = owner.get(at).copied().filter(|index| *index < all.len()) else { continue };
+        sums[function] = sums[function].saturating_add(executed[at]);
+        // A renamed function has the same code.
+        if own_names[function].contains(&at) {
             continue;
         }
-        sums[*index] = sums[*index].saturating_add(executed[at]);
-        // A renamed function has the same code.
-        if !own_names[*index].contains(&at) {
-            unit.hash(&mut digests[*index]);
+        token.hash(&mut digests[function]);
+        let next = |ahead: usize| {
+            places.get(number + ahead).map(|place| String::from_utf16_lossy(&text[place.clone()]))
+        };
+        let is_call = next(1).as_deref() == Some("(")
+            || next(1).as_deref() == Some("?.") && next(2).as_deref() == Some("(");
+        if is_call && is_word(token) {
+            let calls = sites[function].entry(String::from_utf16_lossy(token)).or_default();
+            *calls = calls.saturating_add(executed[at]);
         }
     }
-    let own = all.iter().zip(names).zip(sums).zip(digests);
-    own.filter(|(((whole, _), _), _)| whole.0.count > 0)
-        .map(|((((whole, _), name), executed), digest)| Own {
+    let digests: Vec<u64> = digests.iter().map(Hasher::finish).collect();
+    owned(&all, names, sums, &digests, sites)
+}
+
+/// Puts together what is known of functions that ran.
+fn owned(
+    all: &[(Block, &Covered)],
+    names: Vec<String>,
+    sums: Vec<u64>,
+    digests: &[u64],
+    sites: Vec<BTreeMap<String, u64>>,
+) -> Vec<Own> {
+    let known = all.iter().zip(names).zip(sums).zip(digests).zip(sites);
+    known
+        .filter(|(((((whole, _), _), _), _), _)| whole.count > 0)
+        .map(|(((((whole, function), name), executed), digest), sites)| Own {
             name,
             calls: whole.count,
             executed,
-            digest: if text.is_some() { digest.finish() } else { UNKNOWN },
+            digest: *digest,
+            called: function.function_name.rsplit(['.', ' ']).next().unwrap_or_default().to_owned(),
+            sites,
         })
         .collect()
 }
@@ -268,172 +331,4 @@ fn names(all: &[(Block, &Covered)]) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::ScriptSession;
-    use super::*;
-
-    /// The functions of a program that Node runs, with their calls and executed characters; `None` without Node.
-    fn counted_by_node(text: &str) -> Option<Vec<(String, u64, u64)>> {
-        let place = tempfile::tempdir().expect("a folder");
-        let session = ScriptSession::start(Language::JavaScript, place.path()).expect("a session");
-        let file = place.path().join("a program.js");
-        fs::write(&file, text).expect("a program");
-        let run = std::process::Command::new("node").arg(&file).envs(session.env(|_| None)).status().ok()?;
-        assert!(run.success());
-        let counts = session.read().expect("counts");
-        assert_eq!(counts.processes, 1);
-        let tree = &counts.side.tree;
-        let shown = tree.contexts[1..].iter().map(|context| {
-            let function = &tree.functions[context.function];
-            assert_eq!(function.module, PROGRAM);
-            (function.name.clone(), context.calls, context.cost.instructions)
-        });
-        Some(shown.collect())
-    }
-
-    #[test]
-    fn node_counts_what_each_function_executes() {
-        let text = "function often(n) { if (n > 2) { return n }\n  return 0 }\n\
-                    const all = [1, 2, 3].map((n) => often(n) + often(3));\n";
-        let Some(counted) = counted_by_node(text) else {
-            use std::io::Write;
-            let _ = writeln!(std::io::stderr(), "skipped: Node is not installed");
-            return;
-        };
-        let of = |name: &str| {
-            counted.iter().find(|(known, ..)| known == name).map(|(_, calls, own)| (*calls, *own))
-        };
-        let length = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count() as u64;
-        assert_eq!(of("(anonymous)"), Some((3, 3 * length("(n) => often(n) + often(3)"))));
-        let (calls, own) = of("often").expect("a function");
-        let most = 6 * length("function often(n) { if (n > 2) { return n } return 0 }");
-        assert_eq!(calls, 6);
-        // The block behind the test ran 4 times, what follows it twice.
-        let least = 6 * length("function often(n) { if (n > 2)") + 4 * length("{ return n }");
-        assert!((least..most).contains(&own), "{own} not in {least}..{most}");
-    }
-
-    #[test]
-    fn code_in_no_file_is_counted_and_its_text_is_unknown() {
-        let place = tempfile::tempdir().expect("a folder");
-        let session = ScriptSession::start(Language::JavaScript, place.path()).expect("a session");
-        let text =
-            "const given = eval('(function given(n) { return n })'); given(1); new Function('given(2)')()";
-        let run = std::process::Command::new("node").args(["-e", text]).envs(session.env(|_| None)).status();
-        if run.is_err() {
-            return;
-        }
-        let counts = session.read().expect("counts");
-        let side = &counts.side;
-        let given = side.tree.functions.iter().position(|one| one.name == "given").expect("a function");
-        assert_eq!(side.tree.functions[given].module, MADE);
-        assert_eq!(side.digests.as_ref().map(|all| all[given]), Some(UNKNOWN));
-        let calls = |one: &&Context| one.function == given;
-        assert_eq!(side.tree.contexts.iter().find(calls).map(|context| context.calls), Some(2));
-    }
-
-    const TEXT: &str = "function f(n) { if (n) { g() } }\nlet é = () => { f(1) };";
-
-    fn covered(name: &str, ranges: &[(usize, usize, u64)]) -> String {
-        let ranges: Vec<String> = ranges
-            .iter()
-            .map(|(start, end, count)| {
-                format!(r#"{{"startOffset":{start},"endOffset":{end},"count":{count}}}"#)
-            })
-            .collect();
-        format!(r#"{{"functionName":"{name}","ranges":[{}],"isBlockCoverage":true}}"#, ranges.join(","))
-    }
-
-    fn script(functions: &[String]) -> Script {
-        let text = format!(r#"{{"url":"file:///a%20b.js","functions":[{}]}}"#, functions.join(","));
-        serde_json::from_str(&text).expect("a script")
-    }
-
-    fn units(text: &str) -> Vec<u16> {
-        text.encode_utf16().collect()
-    }
-
-    fn shown(script: &Script, text: &str) -> Vec<(String, u64, u64)> {
-        functions(script, Some(&units(text)))
-            .into_iter()
-            .map(|own| (own.name, own.calls, own.executed))
-            .collect()
-    }
-
-    #[test]
-    fn a_character_counts_as_often_as_the_innermost_block_of_its_function_ran() {
-        let end = TEXT.encode_utf16().count();
-        let arrow = TEXT.chars().position(|c| c == '=').expect("an arrow") + 2;
-        let script = script(&[
-            covered("", &[(0, end, 1)]),
-            covered("f", &[(0, 32, 10), (23, 30, 4)]),
-            covered("", &[(arrow, end - 1, 7)]),
-        ]);
-        let of = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count() as u64;
-        let expected = [
-            ("(top level)", 1, of("let é = ;")),
-            ("f", 10, 10 * of("function f(n) { if (n) }") + 4 * of("{ g() }")),
-            ("(anonymous)", 7, 7 * of("() => { f(1) }")),
-        ];
-        assert_eq!(shown(&script, TEXT), expected.map(|(name, calls, own)| (name.to_owned(), calls, own)));
-        assert_eq!(path_of(&script.url), Some(PathBuf::from("/a b.js")));
-        assert_eq!(path_of("node:fs"), None);
-    }
-
-    #[test]
-    fn a_renamed_or_reformatted_function_is_the_same_code_and_a_changed_one_is_not() {
-        let digest = |name: &str, text: &str| {
-            let length = text.encode_utf16().count();
-            functions(&script(&[covered(name, &[(0, length, 1)])]), Some(&units(text)))[0].digest
-        };
-        let one = digest("f", "function f(n) { return n }");
-        assert_eq!(one, digest("other", "function other(n) {\n  return n\n}"));
-        assert_ne!(one, digest("f", "function f(n) { return m }"));
-    }
-
-    #[test]
-    fn text_that_was_not_executed_is_not_compared() {
-        let place = tempfile::tempdir().expect("a folder");
-        let file = place.path().join("a.js");
-        let known = |text: &str, covered: &[String]| {
-            fs::write(&file, text).expect("a file");
-            text_as_executed(&script(covered), &file).is_some()
-        };
-        let whole = covered("", &[(0, 3, 1)]);
-        assert!(
-            known("f()", std::slice::from_ref(&whole)) && known("\u{feff}f()", std::slice::from_ref(&whole))
-        );
-        assert!(!known("f ()", std::slice::from_ref(&whole)));
-        assert!(!known("f()", &[covered("f", &[(1, 9, 1)])]));
-        let unknown = functions(&script(&[whole]), None);
-        assert_eq!(unknown[0].digest, UNKNOWN);
-    }
-
-    #[test]
-    fn functions_are_named_by_those_around_them_and_numbered() {
-        let script = script(&[
-            covered("", &[(0, 100, 1)]),
-            covered("make", &[(0, 50, 1)]),
-            covered("", &[(10, 20, 1)]),
-            covered("", &[(20, 30, 1)]),
-            covered("make", &[(60, 70, 1)]),
-        ]);
-        let names: Vec<String> = functions(&script, None).into_iter().map(|own| own.name).collect();
-        assert_eq!(names, ["(top level)", "make", "make.(anonymous)", "make.(anonymous) #2", "make #2"]);
-    }
-
-    #[test]
-    fn offsets_beyond_the_text_are_no_error() {
-        let script = script(&[covered("", &[(0, 900, 1), (800, 900, 3), (950, 20, 3)])]);
-        assert_eq!(shown(&script, "f()"), [("(top level)".to_owned(), 1, 3)]);
-    }
-
-    #[test]
-    fn files_beside_the_program_are_named_without_its_folder() {
-        let name = |path: &str| module_of(Path::new(path), Path::new("/a/app.js"));
-        assert_eq!(
-            ["/a/app.js", "/a/lib/x.js", "/b/y.js"].map(name),
-            ["program", "module lib/x.js", "module /b/y.js"]
-        );
-    }
-}
+mod tests;

@@ -1,10 +1,12 @@
 //! Programs in a language that an interpreter runs, by functions of their own: counted exactly inside the interpreter.
 
+mod callers;
 mod counts_file;
 mod coverage;
 mod guile;
 mod python;
 mod ruby;
+mod tokens;
 
 use super::merged_profiles::Side;
 use super::profile::Function;
@@ -58,7 +60,7 @@ impl Language {
     pub fn word(self) -> &'static str {
         match self {
             Language::Python => "bytecode instructions of Python",
-            Language::JavaScript => "source characters of JavaScript",
+            Language::JavaScript => "executed tokens of JavaScript",
             Language::Ruby => "executed lines and calls of Ruby",
             Language::Guile => "virtual machine instructions of Guile",
         }
@@ -74,8 +76,8 @@ impl Language {
         }
     }
 
-    /// Whether a function's calling contexts are known, besides the number of its calls.
-    pub fn has_contexts(self) -> bool {
+    /// Whether the callers of every function are known, besides the number of its calls.
+    pub fn has_all_callers(self) -> bool {
         self != Language::JavaScript
     }
 }
@@ -127,7 +129,7 @@ impl ScriptSession {
 /// root counts as none.
 fn empty_side(language: Language) -> Side {
     let mut side = Side { digests: Some(vec![0]), ..Side::default() };
-    let named = explain::Function { trampoline: !language.has_contexts(), ..explain::Function::default() };
+    let named = explain::Function { trampoline: !language.has_all_callers(), ..explain::Function::default() };
     let root = side.add_function(Function::default(), named);
     side.tree.contexts.push(explain::Context { function: root, calls: 1, ..explain::Context::default() });
     side
