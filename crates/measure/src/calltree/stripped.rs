@@ -114,10 +114,9 @@ pub(super) fn label(begin: u64, now: Option<u64>, path: &str) -> String {
     }
 }
 
-/// The label of a function that only the second file has. It must not be the label of another function.
+/// The label of a function that was not found in the first file. It must not be the label of another function.
 pub(super) fn label_of_second(begin: u64, path: &str) -> String {
-    let label = label(begin, None, path);
-    label.replace(" (stripped)", " (stripped), only in the second")
+    label(begin, None, path).replace(" (stripped)", " (stripped, in B)")
 }
 
 fn named(shapes: &[Vec<Shape>; 2], paths: [&String; 2]) -> [HashMap<u64, String>; 2] {

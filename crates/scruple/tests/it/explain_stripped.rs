@@ -77,6 +77,25 @@ fn a_function_that_calls_more_often_is_found_without_symbols() {
 }
 
 #[test]
+fn a_function_without_a_counterpart_says_in_which_program_it_is() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let text = source(20, "all += hash(text, 5);", "hash");
+    let more = "__attribute__((noinline)) static int more(int n) {\n\
+                  for (int i = 0; i < n; i++) n ^= (n << 3) % 77 + i / 3;\n  return n & 1;\n}\nint main(void) {";
+    let new = text.replace("int main(void) {", more).replace("all += parse", "all += more(100) + parse");
+    pair(&place, &text, &new);
+    let begin = address(&place, "new", "more");
+    strip(&place);
+    let answer = place.run(["explain", "--no-time", "./old", "./new"]);
+    let text = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = format!("calls function at {begin:#x} of new (stripped, in B)");
+    assert!(text.contains(&told), "{told}: {}", answer.exchange());
+}
+
+#[test]
 fn equal_programs_without_symbols_have_no_rows_wherever_their_functions_are() {
     if !has_valgrind() {
         return;
