@@ -74,7 +74,9 @@ impl Side {
     /// Whether a function has no symbol, and only an unwinding table says where it is.
     pub fn is_stripped(&self, function: usize) -> bool {
         let known = &self.functions[function];
-        known.name.is_none() && known.object.is_some() && !self.executed[function].is_empty()
+        // Code of which it is not known where its function begins stands at the beginning of the file, its header.
+        let begins = known.object.is_some() && known.offset > 0;
+        known.name.is_none() && begins && !self.executed[function].is_empty()
     }
 
     /// The share of instructions in functions without a symbol, of which only an unwinding table says where they are.

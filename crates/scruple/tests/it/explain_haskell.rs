@@ -51,6 +51,7 @@ fn local_functions_of_haskell_are_named_by_their_source_and_the_true_cause_stand
     assert_eq!((function.as_str(), kind.as_str()), ("Main.hash", "own"), "{}", dearer.exchange());
     let often = explain(&place, &["one/app", "six/app"]);
     adds_up(&often);
+    assert!(!often.stdout.contains("function at 0x0 "), "code of no function: {}", often.exchange());
     let (function, kind, _) = first(&often);
     assert_eq!((function.as_str(), kind.as_str()), ("Main.parse", "calls"), "{}", often.exchange());
     let page = often.json();
