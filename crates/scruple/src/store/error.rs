@@ -46,7 +46,7 @@ pub enum StoreError {
     },
     /// Another process holds the lock of the store.
     #[error(
-        "the store ‘{path}’ has been locked by another process for ten seconds: wait for it to end, or use --store FILE"
+        "the store ‘{path}’ has been locked by another process for a minute: wait for it to end, or use --store FILE"
     )]
     Busy {
         /// The address of the store.

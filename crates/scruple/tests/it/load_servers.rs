@@ -237,7 +237,7 @@ fn a_server_is_started_weighed_and_ended() {
         "-c",
         "1",
         "-n",
-        "600",
+        "20000",
         "-d",
         "60s",
         "--timeout",

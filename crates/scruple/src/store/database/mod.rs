@@ -117,7 +117,7 @@ trait Engine {
     /// Applies the settings that the connection needs for writing. The database is known to be a store.
     fn prepare_to_write(&self) -> Result<(), Failure>;
     /// Begins a transaction that takes the write lock at once, so that two writers never deadlock. A writer waits up to
-    /// ten seconds for the other.
+    /// a minute for the other.
     fn begin(&self) -> Result<(), Failure>;
     fn commit(&self) -> Result<(), Failure>;
     fn rollback(&self);

@@ -185,7 +185,7 @@ impl Engine for Postgres {
         }
         self.session.borrow_mut().failed = false;
         self.batch(
-            "BEGIN; SET LOCAL lock_timeout = '10s'; \
+            "BEGIN; SET LOCAL lock_timeout = '60s'; \
              SELECT pg_advisory_xact_lock(hashtext('scruple.' || current_schema()))",
         )
         .inspect_err(|_| self.rollback())

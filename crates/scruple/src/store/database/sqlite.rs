@@ -43,7 +43,7 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens a database file. If two processes write, each waits up to ten seconds for the other.
+    /// Opens a database file. If two processes write, each waits up to a minute for the other.
     pub(super) fn open(path: &Path, writable: bool) -> Result<Sqlite, Failure> {
         if !writable {
             return Sqlite::open_for_reading(path);
@@ -68,7 +68,7 @@ impl Sqlite {
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Sqlite, Failure> {
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        connection.busy_timeout(Duration::from_secs(10))?;
+        connection.busy_timeout(Duration::from_secs(60))?;
         Ok(Sqlite { connection, path: path.to_owned() })
     }
 }
