@@ -67,7 +67,7 @@ fn a_tare_that_allocates_more_than_its_case_leaves_nothing_to_be_said() {
     let odd = r#"{"name":"odd","cost":5,"bytes":0,"tare_bytes":32,"budgets":{"alloc.bytes":{"max":10}}}"#;
     let answer = bench(&Place::new(), &["--no-store", "--check"], &[odd]);
     assert_eq!(answer.code, 3, "{}", answer.exchange());
-    let said = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = answer.unwrapped();
     assert!(said.contains("its tare has 32 B and the case itself 0 B"), "{}", answer.exchange());
 }
 

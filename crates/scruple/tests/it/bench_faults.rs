@@ -280,7 +280,7 @@ fn more_cases_than_the_budget_has_room_for_are_left_out_and_said() {
         &["--many", "20000"],
     );
     assert_eq!(answer.code, 0, "{}", answer.stderr);
-    let told = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = answer.unwrapped();
     assert!(told.contains("are left out: the budget"), "{told}");
     assert!(answer.stdout.lines().count() < 20_000);
 }
@@ -291,7 +291,7 @@ fn a_list_of_cases_without_end_is_cut_where_the_budget_ends() {
     let options = ["--no-store", "--budget", "200ms", "--seed", "7", "--time-only"];
     let answer = bench_freely(&place, &options, &["--many", "1000", "--endless", "yes"]);
     assert_eq!(answer.code, 0, "{}", answer.stderr);
-    let told = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = answer.unwrapped();
     assert!(told.contains("cases, and all after these, are left out"), "{told}");
     assert!(answer.stdout.contains("00000"), "{}", answer.stdout.len());
     place.assert_no_processes();

@@ -297,7 +297,7 @@ fn a_process_that_outlives_the_program_is_told() {
     let line = "sh -c 'sleep 600 & exit 0'".to_owned();
     let explained = place.run(["explain", "--no-time", "--runs", "2", &line, &line]);
     assert_eq!(explained.code, 0, "{}", explained.exchange());
-    let text = explained.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = explained.unwrapped();
     assert!(text.contains(&format!("A: 1 {told}")), "{}", explained.exchange());
 }
 

@@ -228,7 +228,7 @@ fn where_only_data_of_the_program_differ_they_are_named_and_the_input_is_not_bla
     pair(&place, &with_rounds(20_000), &with_rounds(30_000));
     let text = place.run(["explain", "--no-time", "./old", "./new"]);
     assert_eq!(text.code, 0, "{}", text.exchange());
-    let told = text.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = text.unwrapped();
     assert!(told.contains("Can’t tell where it comes from; it shows first in work"), "{}", text.exchange());
     assert!(told.contains("data that the program starts with are others (rounds)"), "{}", text.exchange());
     assert!(!told.contains("No function’s code"), "{}", text.exchange());
@@ -243,7 +243,7 @@ fn of_one_program_with_other_arguments_it_is_said_that_the_input_must_differ() {
     build(&place, "app", &with_rounds(20_000));
     let text = place.run(["explain", "--no-time", "./app", "./app more"]);
     assert_eq!(text.code, 0, "{}", text.exchange());
-    let told = text.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = text.unwrapped();
     assert!(
         told.contains("so the input or the state must differ; it shows first in work"),
         "{}",

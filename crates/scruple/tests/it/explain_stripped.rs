@@ -18,8 +18,8 @@ fn address(place: &Place, program: &str, name: &str) -> u64 {
     u64::from_str_radix(digits, 16).unwrap_or_else(|_| panic!("{name} is not in {said}"))
 }
 
-fn strip(place: &Place) {
-    let status = Command::new("strip").args(["old", "new"]).current_dir(place.path()).status();
+fn strip(place: &Place, programs: &[&str]) {
+    let status = Command::new("strip").args(programs).current_dir(place.path()).status();
     assert!(status.is_ok_and(|status| status.success()), "strip");
 }
 
@@ -29,7 +29,7 @@ fn is_found(place: &Place, function: &str) -> Answer {
     let (name, kind, more) = first(&named);
     assert!(name.contains(function), "{}", named.exchange());
     let begin = address(place, "old", function);
-    strip(place);
+    strip(place, &["old", "new"]);
     let answer = explain(place, &["./old", "./new"]);
     adds_up(&answer);
     let (name, same_kind, same) = first(&answer);
@@ -88,9 +88,9 @@ fn a_function_without_a_counterpart_says_in_which_program_it_is() {
     let new = text.replace("int main(void) {", more).replace("all += parse", "all += more(100) + parse");
     pair(&place, &text, &new);
     let begin = address(&place, "new", "more");
-    strip(&place);
+    strip(&place, &["old", "new"]);
     let answer = place.run(["explain", "--no-time", "./old", "./new"]);
-    let text = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = answer.unwrapped();
     let told = format!("calls function at {begin:#x} of new (stripped, in B)");
     assert!(text.contains(&told), "{told}: {}", answer.exchange());
 }
@@ -103,7 +103,7 @@ fn equal_programs_without_symbols_have_no_rows_wherever_their_functions_are() {
     let place = Place::new();
     let text = source(20, "all += hash(text, 5);", "hash");
     pair(&place, &text, &shifted(&text));
-    strip(&place);
+    strip(&place, &["old", "new"]);
     let answer = explain(&place, &["./old", "./new"]);
     let rows = at(&answer.json(), "/explain/counts/0/rows").as_array().expect("rows").len();
     assert_eq!(rows, 0, "{}", answer.exchange());
@@ -117,8 +117,7 @@ fn a_program_with_symbols_is_compared_with_one_without() {
     let place = Place::new();
     let call = "all += hash(text, 5);";
     pair(&place, &source(20, call, "hash"), &shifted(&source(22, call, "hash")));
-    let status = Command::new("strip").arg("new").current_dir(place.path()).status();
-    assert!(status.is_ok_and(|status| status.success()), "strip");
+    strip(&place, &["new"]);
     let answer = explain(&place, &["./old", "./new"]);
     assert_eq!(first(&answer).0, "hash", "{}", answer.exchange());
 }

@@ -110,7 +110,7 @@ fn a_count_that_varies_at_the_base_does_not_decide_and_is_named() {
     );
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let said = "Not deciding, since not the same in each run: malloc bytes of ‘new’ (4,096 B to 5,000 B at the reference).";
-    let stdout = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let stdout = answer.unwrapped();
     assert!(stdout.contains(said), "{}", answer.exchange());
     assert!(place.read("check.md").contains(said), "{}", place.read("check.md"));
     let json: serde_json::Value = serde_json::from_str(&place.read("check.json")).expect("JSON");
@@ -262,7 +262,7 @@ fn a_change_of_documents_builds_the_same_and_is_not_weighed() {
     repository.commit("words");
     let answer = gate(&place, &["--export", "check.md"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let said = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = answer.unwrapped();
     assert!(
         said.contains("are the same, byte for byte, although ‘README.md’ differs."),
         "{}",
@@ -295,7 +295,7 @@ fn a_commit_that_costs_a_byte_more_fails_until_it_is_accepted() {
     repository.commit("more of it\n\nScruple-Accept: ./app/malloc: a cache");
     let answer = gate(&place, &["--base", "main"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let said = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = answer.unwrapped();
     assert!(said.contains("accepted") && said.contains("a cache"), "{}", answer.exchange());
     place.assert_no_processes();
 }

@@ -96,7 +96,7 @@ fn whether_a_dearer_build_pays_off_is_not_told_from_one_build_each() {
     let step = "if [ -e costly ]; then sleep 1; fi";
     let answer = compare(&place, &["HEAD~1", "HEAD", "--clean", "--build", step]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let said = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = answer.unwrapped();
     assert!(said.contains("./app, from HEAD~1 to HEAD: a build took"), "{}", answer.exchange());
     assert!(said.contains("more, which may be chance; a run of it takes"), "{}", answer.exchange());
     assert!(said.contains("less: whether it pays off can't be told"), "{}", answer.exchange());

@@ -110,6 +110,11 @@ impl Answer {
         text
     }
 
+    /// Standard output as one line with single spaces, wherever lines were wrapped.
+    pub fn unwrapped(&self) -> String {
+        self.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// Parses standard output as JSON.
     pub fn json(&self) -> serde_json::Value {
         match serde_json::from_str(&self.stdout) {

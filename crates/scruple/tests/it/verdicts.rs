@@ -244,7 +244,7 @@ fn commands_are_counted_without_runs_for_time() {
 fn counts_that_were_read_too_few_times_say_so_and_what_gives_enough() {
     let new = || script::arm(1.0, 2).with("counting", "malloc.count", |_| 90.0);
     let answer = old_and_new(arm(1.0, 1), new(), &["-r", "3", "--metrics", "malloc.count"]);
-    let text = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = answer.unwrapped();
     let line =
         "Can’t tell about mallocs: 1 reading is too few; at least 3 are needed (a larger -r or --budget).";
     assert!(text.contains(line), "{text}");
