@@ -182,13 +182,12 @@ pub fn is_allocator(name: &str) -> bool {
         "alloc::alloc::alloc",
         "alloc::alloc::realloc",
     ];
-    const FURTHER: [&str; 3] =
-        ["alloc::alloc::exchange_malloc", "::alloc_impl", " as core::alloc::Allocator>::"];
+    const GLOBAL: [&str; 2] = ["::alloc_impl", " as core::alloc::Allocator>::"];
     let bare = name.strip_prefix("__rustc::").unwrap_or(name);
     name.starts_with("operator new")
         || RUST.iter().any(|one| bare.strip_prefix(one).is_some_and(|rest| ["", "_zeroed"].contains(&rest)))
-        || bare == FURTHER[0]
-        || (bare.contains("alloc::alloc::Global") && FURTHER[1..].iter().any(|one| bare.contains(one)))
+        || bare == "alloc::alloc::exchange_malloc"
+        || (bare.contains("alloc::alloc::Global") && GLOBAL.iter().any(|one| bare.contains(one)))
 }
 
 #[cfg(test)]

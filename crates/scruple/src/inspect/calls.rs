@@ -27,8 +27,13 @@ pub fn counter(aim: &str) -> Result<Counter, Fault> {
     let counter = any_counter(aim)?;
     match counter.kind {
         ValgrindTool::Calltree => Ok(counter),
-        _ => Err(lacking(aim, counter.refused.first().map_or(String::new(), |(_, why)| why.to_string()))),
+        _ => Err(refused(aim, &counter)),
     }
+}
+
+/// Says why a counter is not the call tree.
+fn refused(aim: &str, counter: &Counter) -> Fault {
+    lacking(aim, counter.refused.first().map_or(String::new(), |(_, why)| why.to_string()))
 }
 
 fn lacking(aim: &str, why: String) -> Fault {
@@ -45,9 +50,7 @@ pub fn any_counter(aim: &str) -> Result<Counter, Fault> {
     let counter = counter.map_err(|why| lacking(aim, why.to_string()))?;
     match counter.kind {
         ValgrindTool::Calltree | ValgrindTool::Callgrind => Ok(counter),
-        ValgrindTool::Cachegrind => {
-            Err(lacking(aim, counter.refused.first().map_or(String::new(), |(_, why)| why.to_string())))
-        }
+        ValgrindTool::Cachegrind => Err(refused(aim, &counter)),
     }
 }
 
@@ -70,9 +73,13 @@ pub fn remark_of_orphans(left_behind: u32) -> Option<String> {
 
 /// Says which tool counts in place of the call tree, and what it does not count.
 pub fn remark_of(counter: &Counter) -> Option<String> {
+    in_place_of_call_tree(counter).map(|by| format!("counted {by}"))
+}
+
+fn in_place_of_call_tree(counter: &Counter) -> Option<String> {
     (counter.kind != ValgrindTool::Calltree).then(|| {
         format!(
-            "counted by {}; it does not know callers and allocations, nor whether a function’s code is the same",
+            "by {}; it does not know callers and allocations, nor whether a function’s code is the same",
             counter.describe()
         )
     })
@@ -109,9 +116,9 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
         profile: &whole,
         processes: profiles.processes.len(),
         heap_seen: profiles.heap().is_some(),
-        source: match remark_of(&counter) {
+        source: match in_place_of_call_tree(&counter) {
             None => format!("Counted: {DEFINITION}."),
-            Some(remark) => format!("C{}. Counted are {DEFINITION}.", &remark[1..]),
+            Some(by) => format!("Counted {by}. Counted are {DEFINITION}."),
         },
         lines: match args.lines {
             true => profiles.source_costs(&mut Symbols::new()),

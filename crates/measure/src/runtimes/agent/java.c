@@ -229,13 +229,15 @@ static int64_t live_bytes(table jvmti, table jni) {
 
 static volatile int looking;
 
+static void sleep_for(uint64_t nanoseconds) {
+    uint64_t time[2] = {nanoseconds / 1000000000u, nanoseconds % 1000000000u};
+    call6(SYS_nanosleep, (long)time, 0, 0, 0, 0, 0);
+}
+
 /* Waits until no other thread of ours reads live data. If one suspended the other, that one would read late, while the
  * program runs again. */
 static void begin_to_look(void) {
-    while (__atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE)) {
-        uint64_t time[2] = {0, 100000};
-        call6(SYS_nanosleep, (long)time, 0, 0, 0, 0, 0);
-    }
+    while (__atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE)) sleep_for(100000);
 }
 
 /* Reads live data while the program is suspended: objects that it allocates between the collection and the reading
@@ -275,8 +277,7 @@ static void collect_often(table jvmti, table jni, void *nothing) {
         look_at_live(jvmti, jni);
         uint64_t pause = (now() - before) * 9;
         if (pause < 20000000) pause = 20000000;
-        uint64_t time[2] = {pause / 1000000000u, pause % 1000000000u};
-        call6(SYS_nanosleep, (long)time, 0, 0, 0, 0, 0);
+        sleep_for(pause);
     }
 }
 

@@ -5,6 +5,7 @@ mod sqlite;
 
 use crate::address::Address;
 use std::cell::Cell;
+use std::time::Duration;
 
 /// A value that is passed to the database or returned by it.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,6 +108,9 @@ pub(super) struct Failure {
     pub(super) refusal: Refusal,
     pub(super) message: String,
 }
+
+/// How long a writer waits for another before [`Refusal::Busy`]: a minute, as its message says.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The operations that differ between SQLite and PostgreSQL. All SQL text is the same for both.
 trait Engine {

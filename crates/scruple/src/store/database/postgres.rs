@@ -1,6 +1,6 @@
 //! PostgreSQL: a store on a server that several machines share.
 
-use super::{Engine, Failure, Refusal, StoredRow, Value};
+use super::{Engine, Failure, PATIENCE, Refusal, StoredRow, Value};
 use crate::address::ServerUrl;
 use bytes::BytesMut;
 use postgres::config::{Host, SslMode};
@@ -184,10 +184,11 @@ impl Engine for Postgres {
             *self.session.borrow_mut() = self.server.session()?;
         }
         self.session.borrow_mut().failed = false;
-        self.batch(
-            "BEGIN; SET LOCAL lock_timeout = '60s'; \
+        self.batch(&format!(
+            "BEGIN; SET LOCAL lock_timeout = '{}s'; \
              SELECT pg_advisory_xact_lock(hashtext('scruple.' || current_schema()))",
-        )
+            PATIENCE.as_secs()
+        ))
         .inspect_err(|_| self.rollback())
     }
 

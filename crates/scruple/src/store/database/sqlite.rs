@@ -1,10 +1,9 @@
 //! SQLite: a store in one file.
 
-use super::{Engine, Failure, Refusal, StoredRow, Value};
+use super::{Engine, Failure, PATIENCE, Refusal, StoredRow, Value};
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 impl ToSql for Value {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
@@ -68,7 +67,7 @@ impl Sqlite {
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Sqlite, Failure> {
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        connection.busy_timeout(Duration::from_secs(60))?;
+        connection.busy_timeout(PATIENCE)?;
         Ok(Sqlite { connection, path: path.to_owned() })
     }
 }
