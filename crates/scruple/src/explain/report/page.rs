@@ -187,6 +187,7 @@ fn again() -> Option<Section> {
 
 fn flame(found: &Findings, contexts: &[Difference]) -> Option<Chart> {
     let called = |one: &Difference| match one.name.as_str() {
+        "" if one.parent.is_none() => words::ALL_PROCESSES.to_owned(),
         "" => "code without a name".to_owned(),
         called => name(called),
     };

@@ -16,6 +16,9 @@ const FEW: usize = 3;
 /// The number of rows that are shown although they vary from run to run.
 const GREY: usize = 3;
 
+/// The column of functions, in which the parts of a row begin.
+const INDENT: usize = 35;
+
 /// Writes the explanation.
 pub fn text(found: &Findings, rows: usize, width: usize) -> String {
     let mut out = format!("A: {}\nB: {}\n\n", found.names[0], found.names[1]);
@@ -169,16 +172,14 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
         let least = row.delta.abs() / 20.0;
         for part in row.told().iter().filter(|part| part.delta.abs() >= least).take(3) {
             let clause = format!("{}: {}", words::signed(part.delta), words::tell(row, part));
-            let _ = writeln!(
-                out,
-                "{DIM}{}{DIM:#}",
-                fit(&format!("{:35}{clause}", ""), width.max(120)).trim_end()
-            );
+            for line in wrap(&clause, width.saturating_sub(INDENT)).lines() {
+                let _ = writeln!(out, "{DIM}{:INDENT$}{}{DIM:#}", "", fit(line, width).trim_end());
+            }
         }
         if let Some((_, hunk)) =
             found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(*row))
         {
-            let _ = writeln!(out, "{DIM}{:35}changed at {} {}{DIM:#}", "", hunk.place(), hunk.context);
+            let _ = writeln!(out, "{DIM}{:INDENT$}changed at {} {}{DIM:#}", "", hunk.place(), hunk.context);
         }
     }
     for row in &grey {

@@ -40,10 +40,13 @@ pub fn closures(one: &ClosureDifference) -> [String; 2] {
     [one.bytes, one.closures].map(|(first, second)| signed(second - first))
 }
 
+/// What contains all contexts.
+pub const ALL_PROCESSES: &str = "the processes";
+
 /// Writes the name of a function, with its file if that is not the program itself.
 pub fn function(row: &FunctionDifference) -> String {
     let name = match (row.name.as_str(), row.module.as_str()) {
-        ("", "") => "the processes".to_owned(),
+        ("", "") => ALL_PROCESSES.to_owned(),
         ("", module) => return format!("code of {module} without a name"),
         (name, _) => name.to_owned(),
     };
