@@ -25,9 +25,13 @@ enum {
 };
 #define JVMTI_VERSION 0x30010000
 
-enum value { ALLOCATED, STOPS, TIME, LONGEST, HAVE_BYTES, HAVE_STOPS, LIVE, HAVE_LIVE };
+enum value { ALLOCATED, STOPS, TIME, LONGEST, HAVE_BYTES, HAVE_STOPS, LIVE, HAVE_LIVE, OWN_STOPS };
 
 static uint64_t started;
+
+/* At its end the program is asked for its figures. What that allocates may cause collections that are not the
+ * program's. Those before the numbers of collections are read are in these numbers. */
+static volatile enum { RUNS, IS_ASKED, HAS_TOLD } phase;
 
 const char *ask_java(const char *user) {
     static char answer[8192];
@@ -51,7 +55,8 @@ static void gc_start(void *jvmti) {
 static void gc_end(void *jvmti) {
     (void)jvmti;
     struct record *record = own(JVM);
-    if (!record || !started) return;
+    if (phase == IS_ASKED && record) record->value[OWN_STOPS]++;
+    if (!record || !started || phase != RUNS) return;
     uint64_t ended = now(), took = ended - started;
     note_pause(JVM, started, ended);
     started = 0;
@@ -163,6 +168,7 @@ static void keep_beans(table jni) {
         void *name = get(jni, bean, MANAGEMENT "MemoryManagerMXBean", "getName", "()Ljava/lang/String;");
         keep_line(jni, "collector", name, &count, 1);
     }
+    phase = HAS_TOLD;
     void *pools = management(jni, "getMemoryPoolMXBeans", "()Ljava/util/List;");
     for (int i = 0, n = size_of(jni, pools); i < n && i < 32; i++) {
         const char *class = MANAGEMENT "MemoryPoolMXBean", *type = "()L" MANAGEMENT "MemoryUsage;";
@@ -320,6 +326,7 @@ static void death(void *jvmti, table jni) {
     int (*push)(table, int) = of(jni, PUSH_FRAME);
     void *(*pop)(table, void *) = of(jni, POP_FRAME);
     if (!record || push(jni, 512) != 0) return;
+    phase = IS_ASKED;
     void *threads = management(jni, "getThreadMXBean", "()L" MANAGEMENT "ThreadMXBean;");
     int64_t bytes = get_long(jni, threads, "com/sun/management/ThreadMXBean", "getTotalThreadAllocatedBytes");
     if (bytes > 0) {

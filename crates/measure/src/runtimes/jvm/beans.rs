@@ -39,6 +39,15 @@ impl Beans {
         beans
     }
 
+    /// Takes away the collections that the questions of the agent caused. Allocations cause young collections; where a
+    /// collector has no generations, its cycles are not the stops that the agent counts, and nothing is taken away.
+    pub(super) fn without(mut self, stops: f64) -> Beans {
+        if let Some((_, count)) = self.collectors.iter_mut().find(|(name, _)| is_young(name)) {
+            *count = (*count - stops).max(0.0);
+        }
+        self
+    }
+
     /// The figures of the beans. There is a live size only after a collection.
     pub(super) fn figures(&self, counters: Option<&PerfData>) -> Vec<Figure> {
         let mut figures = Vec::new();
@@ -76,9 +85,7 @@ impl Beans {
         let mut counts = Counts::default();
         for (name, count) in &self.collectors {
             let concurrent_part = name.ends_with(" Pauses") || name == "G1 Concurrent GC";
-            let young = ["Young", "Minor", "Scavenge", "ParNew"].iter().any(|word| name.contains(word))
-                || name == "Copy";
-            match (concurrent_part, young) {
+            match (concurrent_part, is_young(name)) {
                 (true, _) => {}
                 (false, true) => counts.minor += count,
                 (false, false) => counts.major += count,
@@ -110,6 +117,11 @@ impl Beans {
     }
 }
 
+fn is_young(collector: &str) -> bool {
+    ["Young", "Minor", "Scavenge", "ParNew"].iter().any(|word| collector.contains(word))
+        || collector == "Copy"
+}
+
 fn name_of(collector: u32) -> String {
     format!("sun.gc.collector.{collector}.name")
 }
@@ -120,6 +132,15 @@ mod tests {
 
     fn value(figures: &[Figure], key: &str) -> Option<f64> {
         figures.iter().find(|figure| figure.key == key).map(|figure| figure.value)
+    }
+
+    #[test]
+    fn collections_that_the_questions_caused_are_not_the_programs() {
+        let text = "heap 1\ncollector 8 G1 Young Generation\ncollector 1 G1 Old Generation\n";
+        let figures = Beans::parse(text).without(1.0).figures(None);
+        assert_eq!((value(&figures, "gc.minor"), value(&figures, "gc.major")), (Some(7.0), Some(1.0)));
+        let figures = Beans::parse("heap 1\ncollector 9 ZGC Cycles\n").without(3.0).figures(None);
+        assert_eq!(value(&figures, "gc.count"), Some(9.0));
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod value {
     pub(super) const HAVE_STOPS: usize = 5;
     pub(super) const LIVE: usize = 6;
     pub(super) const HAVE_LIVE: usize = 7;
+    pub(super) const OWN_STOPS: usize = 8;
 }
 
 fn find(elf: &Elf) -> Option<Recognition> {
@@ -65,7 +66,7 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     let at = text.windows(COUNTERS.len()).position(|window| window == COUNTERS);
     let counters = at.and_then(|at| PerfData::parse(&text[at + COUNTERS.len()..]).ok());
     let beans = Beans::parse(&String::from_utf8_lossy(&text[..at.unwrap_or(text.len())]));
-    figures.extend(beans.figures(counters.as_ref()));
+    figures.extend(beans.without(value(value::OWN_STOPS)).figures(counters.as_ref()));
     figures.extend(counters.iter().flat_map(of_counters));
     if figures.is_empty() {
         return Err("this virtual machine told nothing: it has no JVMTI, or not the module java.management"
