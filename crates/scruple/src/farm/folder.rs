@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The names of the subfolders.
-const PARTS: [&str; 8] = ["units", "results", "failed", "lists", "pids", "begun", "logs", "tmp"];
+const PARTS: [&str; 9] = ["units", "results", "failed", "lists", "pids", "begun", "ended", "logs", "tmp"];
 
 /// How long a shared file system may take to show one node what another one has written. NFS trusts what it knows of a
 /// folder for up to a minute.
@@ -165,6 +165,11 @@ impl Folder {
     /// Whether the script of this job has begun.
     pub fn has_begun(&self, job: &str) -> bool {
         self.path.join("begun").join(job).exists()
+    }
+
+    /// Whether the script of this job has ended, whatever became of its unit.
+    pub fn has_ended(&self, job: &str) -> bool {
+        self.path.join("ended").join(job).exists()
     }
 
     /// Removes the folders of command lines in `lines` that no process waits for and that nothing was added to since

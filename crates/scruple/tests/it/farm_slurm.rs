@@ -186,8 +186,13 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
     cluster.kill("slurmctld");
     std::thread::sleep(std::time::Duration::from_secs(1));
     cluster.restart("slurmctld");
-    let finished = (0..4).any(|_| cluster.eventually(|| farm().is_none()));
-    assert!(finished, "{}\n{}", place.read("said-2"), cluster.ask(&["squeue"]));
+    let finished = (0..4).any(|_| {
+        cluster.eventually(|| {
+            cluster.resume_drained();
+            farm().is_none()
+        })
+    });
+    assert!(finished, "{}\n{}", place.read("said-2"), cluster.state());
     assert!(cluster.eventually(|| place.read("said-2").contains("rounds on")), "{}", place.read("said-2"));
     assert!(sender.wait().expect("an end").success(), "{}", place.read("said-2"));
     check(&place);

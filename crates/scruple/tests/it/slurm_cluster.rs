@@ -96,7 +96,7 @@ impl Cluster {
         std::fs::remove_file(self.folder.join(format!("{daemon}.pid"))).expect("a file");
     }
 
-    /// Starts a killed daemon again, and resumes drained nodes as an administrator would.
+    /// Starts a killed daemon again.
     pub fn restart(&self, daemon: &str) {
         let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
         let mut command = match daemon.split_once('.') {
@@ -110,9 +110,27 @@ impl Cluster {
         command.env("PATH", path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         assert!(self.tell(&mut command).status().is_ok_and(|status| status.success()), "{daemon} starts");
         assert!(self.eventually(|| !self.ask(&["sinfo", "-h"]).is_empty()), "{daemon} answers");
-        for (node, _) in NODES {
+    }
+
+    /// Resumes drained nodes, as an administrator would. A controller that was killed sends jobs again that it had just
+    /// launched; Slurm drains their nodes, because it knows the jobs ("Duplicate jobid").
+    pub fn resume_drained(&self) {
+        for node in self.ask(&["sinfo", "-h", "-N", "-t", "drain", "-o", "%N"]).lines() {
             self.ask(&["scontrol", "update", &format!("nodename={node}"), "state=resume"]);
         }
+    }
+
+    /// The state of the cluster, for the message of a failed test.
+    pub fn state(&self) -> String {
+        let log = self.read("log/slurmctld.log");
+        let lines: Vec<&str> = log.lines().collect();
+        format!(
+            "{}{}{}{}",
+            self.ask(&["squeue"]),
+            self.ask(&["sinfo", "-N", "-l"]),
+            self.ask(&["sinfo", "-R", "-l"]),
+            lines[lines.len().saturating_sub(100)..].join("\n")
+        )
     }
 
     fn idle(&self) -> usize {

@@ -95,8 +95,12 @@ impl Slurm {
                 command.arg("--kill-on-invalid-dep=yes");
             }
             let beside = if order.pairs { self.beside(order) } else { String::new() };
+            // The end is noted by the shell, because a unit that is killed cannot do so itself. A job that Slurm sends
+            // again has the same id.
             let text = format!(
-                "#!/bin/sh\ntrue >begun/$SLURM_JOB_ID\nnode=$SLURMD_NODENAME\nunit=$PWD/units/$(sed -n \"$((SLURM_ARRAY_TASK_ID + 1))p\" lists/{number})\n{beside}{}",
+                "#!/bin/sh\nrm -f ended/$SLURM_JOB_ID\ntrue >begun/$SLURM_JOB_ID\nnode=$SLURMD_NODENAME\n\
+                 unit=$PWD/units/$(sed -n \"$((SLURM_ARRAY_TASK_ID + 1))p\" lists/{number})\n{beside}(\n{})\n\
+                 code=$?\ntrue >ended/$SLURM_JOB_ID\nexit $code\n",
                 self.script.text(order.environment)
             );
             match ask(command.args(&self.words), Some(&text)) {

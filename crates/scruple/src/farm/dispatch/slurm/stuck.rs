@@ -20,10 +20,20 @@ enum Wrong {
     Held,
     /// The job is in the state running, but its script has not begun.
     NotLaunched,
-    /// The job is in the state running, but its unit has a result.
+    /// The job is in the state running, but its unit has a result or its script has ended.
     Ended,
     /// The job waits for jobs whose units have results.
     Waiting,
+    /// The nodes on which the job may run are down or drained.
+    NoNode,
+}
+
+/// What the script of a job has noted in the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Script {
+    Unseen,
+    Begun,
+    Ended,
 }
 
 /// Which problems were seen.
@@ -46,9 +56,13 @@ impl Stuck {
         for stage in order.stages {
             for name in stage {
                 for job in queue.get(name).into_iter().flatten() {
-                    let begun = || order.folder.has_begun(&job.number);
+                    let script = || match &job.number {
+                        number if order.folder.has_ended(number) => Script::Ended,
+                        number if order.folder.has_begun(number) => Script::Begun,
+                        _ => Script::Unseen,
+                    };
                     wrong.extend(
-                        wrong_with(job, done.contains(name), earlier_done, begun).map(|it| (job, it)),
+                        wrong_with(job, done.contains(name), earlier_done, script).map(|it| (job, it)),
                     );
                 }
             }
@@ -62,7 +76,7 @@ impl Stuck {
             let since = *self.since.entry(key.clone()).or_insert(now);
             let patience = match it {
                 Wrong::Delayed | Wrong::Held => Duration::ZERO,
-                Wrong::NotLaunched => LAUNCH,
+                Wrong::NotLaunched | Wrong::NoNode => LAUNCH,
                 Wrong::Waiting => ENDING,
                 // Slurm also cancels the jobs that wait for this one. By this time none of them waits for it any more, and
                 // its node is needed.
@@ -81,28 +95,38 @@ fn wrong_with(
     job: &Job,
     has_result: bool,
     earlier_done: bool,
-    begun: impl FnOnce() -> bool,
+    script: impl FnOnce() -> Script,
 ) -> Option<Wrong> {
     match (job.state.as_str(), job.reason.as_str()) {
         (_, "BeginTime") => Some(Wrong::Delayed),
         (_, reason) if reason.starts_with("JobHeld") || reason.contains("held") => Some(Wrong::Held),
         ("RUNNING", _) if has_result => Some(Wrong::Ended),
-        ("RUNNING", _) if !begun() => Some(Wrong::NotLaunched),
+        ("RUNNING", _) => match script() {
+            Script::Unseen => Some(Wrong::NotLaunched),
+            Script::Begun => None,
+            Script::Ended => Some(Wrong::Ended),
+        },
         ("PENDING", "Dependency") if earlier_done => Some(Wrong::Waiting),
+        ("PENDING", reason) if reason.starts_with("ReqNodeNotAvail") => Some(Wrong::NoNode),
         _ => None,
     }
 }
 
 fn help(job: &Job, wrong: Wrong) -> Option<String> {
     let id = format!("JobId={}", job.id);
-    let mut command = Command::new(if wrong == Wrong::Ended { "scancel" } else { "scontrol" });
-    match wrong {
-        Wrong::Delayed => command.args(["update", &id, "StartTime=now"]),
-        Wrong::Held => command.args(["release", &job.id]),
-        Wrong::NotLaunched => command.args(["requeue", &job.id]),
-        Wrong::Ended => command.arg(&job.id),
-        Wrong::Waiting => command.args(["update", &id, "Dependency="]),
+    let words = match wrong {
+        Wrong::Delayed => vec!["scontrol", "update", &id, "StartTime=now"],
+        Wrong::Held => vec!["scontrol", "release", &job.id],
+        Wrong::NotLaunched => vec!["scontrol", "requeue", &job.id],
+        Wrong::Ended => vec!["scancel", &job.id],
+        Wrong::Waiting => vec!["scontrol", "update", &id, "Dependency="],
+        // Only an administrator can help. The same sentence for all jobs is shown once.
+        Wrong::NoNode => {
+            return Some("Slurm has no node for the units that wait: `sinfo -R` says why".to_owned());
+        }
     };
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]);
     let refused = ask(&mut command, None).err();
     match wrong {
         Wrong::NotLaunched => Some(format!("Slurm has not launched the job {}: it is queued again", job.id)),
@@ -122,17 +146,22 @@ mod tests {
 
     #[test]
     fn a_job_is_stuck_when_slurm_and_the_folder_of_units_disagree() {
-        let wrong = |state: &str, reason: &str, has_result, earlier_done, begun| {
+        let wrong = |state: &str, reason: &str, has_result, earlier_done, script| {
             let [id, number, state, reason] = ["7_1", "8", state, reason].map(str::to_owned);
-            wrong_with(&Job { id, number, state, reason }, has_result, earlier_done, || begun)
+            wrong_with(&Job { id, number, state, reason }, has_result, earlier_done, || script)
         };
-        assert_eq!(wrong("RUNNING", "None", false, true, true), None);
-        assert_eq!(wrong("RUNNING", "None", false, true, false), Some(Wrong::NotLaunched));
-        assert_eq!(wrong("RUNNING", "None", true, true, true), Some(Wrong::Ended));
-        assert_eq!(wrong("PENDING", "Dependency", false, true, false), Some(Wrong::Waiting));
-        assert_eq!(wrong("PENDING", "Dependency", false, false, false), None);
-        assert_eq!(wrong("PENDING", "BeginTime", false, true, false), Some(Wrong::Delayed));
-        assert_eq!(wrong("PENDING", "JobHeldUser", false, true, false), Some(Wrong::Held));
-        assert_eq!(wrong("PENDING", "Resources", false, true, false), None);
+        assert_eq!(wrong("RUNNING", "None", false, true, Script::Begun), None);
+        assert_eq!(wrong("RUNNING", "None", false, true, Script::Ended), Some(Wrong::Ended));
+        assert_eq!(wrong("RUNNING", "None", false, true, Script::Unseen), Some(Wrong::NotLaunched));
+        assert_eq!(wrong("RUNNING", "None", true, true, Script::Begun), Some(Wrong::Ended));
+        assert_eq!(wrong("PENDING", "Dependency", false, true, Script::Begun), Some(Wrong::Waiting));
+        assert_eq!(wrong("PENDING", "Dependency", false, false, Script::Begun), None);
+        assert_eq!(wrong("PENDING", "BeginTime", false, true, Script::Begun), Some(Wrong::Delayed));
+        assert_eq!(wrong("PENDING", "JobHeldUser", false, true, Script::Begun), Some(Wrong::Held));
+        assert_eq!(
+            wrong("PENDING", "ReqNodeNotAvail, UnavailableNodes:n1", false, true, Script::Unseen),
+            Some(Wrong::NoNode)
+        );
+        assert_eq!(wrong("PENDING", "Resources", false, true, Script::Begun), None);
     }
 }
