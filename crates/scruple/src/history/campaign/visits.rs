@@ -2,7 +2,8 @@
 //! failures.
 
 use super::Campaign;
-use crate::bench::suite::{OfCase, Stop};
+use crate::bench::suite::Stop;
+use crate::bench::suite::single_process::OfCase;
 use crate::fault::Fault;
 use crate::history::benches;
 use crate::versions::build_process::note;
