@@ -22,6 +22,7 @@ use scruple_core::budget::{Budget, Kept};
 use scruple_core::environment::Environments;
 use scruple_core::judge::{Nodes, Pair, cases};
 use scruple_core::run::{Run, Terms};
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 use scruple_measure::program::Program;
 use std::collections::BTreeMap;
@@ -206,7 +207,7 @@ fn check_configured(budgets: &[Budget], config: &Config, cases: &[String]) -> Re
 /// Compares each case with the case of the same name in a stored run.
 fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], budgets: &[Budget]) -> Report<'a> {
     let subjects: BTreeMap<&str, &Arm> =
-        baseline.arms_of(Role::Subject).map(|arm| (arm.name.as_str(), arm)).collect();
+        sorting::map(baseline.arms_of(Role::Subject).map(|arm| (arm.name.as_str(), arm)));
     let pairs: Vec<Pair<'_>> = run
         .arms_of(Role::Subject)
         .filter_map(|arm| {

@@ -32,6 +32,7 @@ use scruple_core::history::{Graph, History, READINGS, State, Version, find_chang
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run;
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
+use scruple_core::sorting;
 use scruple_core::unit::{Unit, quantity};
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::command::Weigher;
@@ -240,7 +241,7 @@ impl Campaign {
             let counts =
                 judged.iter().filter(|one| (one.exact || one.shifting) && !one.metric.starts_with("build."));
             let sides: BTreeSet<usize> =
-                counts.flat_map(|series| series.borders.as_flattened()).copied().map(original).collect();
+                sorting::set(counts.flat_map(|series| series.borders.as_flattened()).copied().map(original));
             let open = |index: &usize| {
                 entries[*index].version.state == State::Built && entries[*index].counted < VISITS
             };

@@ -18,6 +18,7 @@ use scruple_core::history::State;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Reading};
+use scruple_core::sorting;
 use scruple_core::stats::nodes;
 use scruple_core::subject::Arm;
 use std::collections::{BTreeMap, HashSet};
@@ -199,7 +200,7 @@ impl Campaign {
                 first += rounds;
             }
         }
-        let builds: BTreeMap<String, String> = batch.builds.iter().cloned().collect();
+        let builds: BTreeMap<String, String> = sorting::map(batch.builds.iter().cloned());
         for (part, count, beside, first, rounds) in chunks {
             let measure = Measure { part, ..self.measure(count, beside, first, rounds, &builds) };
             let commits: Vec<String> =
