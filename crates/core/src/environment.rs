@@ -9,6 +9,7 @@ use crate::judge::Judged;
 use crate::metric::{Better, Metric, Quality};
 use crate::provenance::Provenance;
 use crate::run::Run;
+use crate::sorting;
 use crate::stats::paired::Why;
 use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
@@ -273,7 +274,7 @@ pub fn differences(left: &Provenance, right: &Provenance) -> Vec<Difference> {
     // A program without a note of its compiler gives no information about it.
     if !left.toolchains.is_empty() && !right.toolchains.is_empty() {
         let compilers = |one: &Provenance| {
-            let all: BTreeSet<&str> = one.toolchains.values().map(String::as_str).collect();
+            let all: BTreeSet<&str> = sorting::set(one.toolchains.values().map(String::as_str));
             Some(all.into_iter().collect::<Vec<_>>().join("; "))
         };
         add(Aspect::Toolchain, "the toolchain", compilers(left), compilers(right));
@@ -309,7 +310,7 @@ fn joined<'a>(
     left: &'a BTreeMap<String, String>,
     right: &'a BTreeMap<String, String>,
 ) -> impl Iterator<Item = Joined<'a>> {
-    let names: BTreeSet<&str> = left.keys().chain(right.keys()).map(String::as_str).collect();
+    let names: BTreeSet<&str> = sorting::set(left.keys().chain(right.keys()).map(String::as_str));
     names.into_iter().map(|name| (name, left.get(name).cloned(), right.get(name).cloned()))
 }
 

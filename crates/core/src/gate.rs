@@ -9,6 +9,7 @@ use crate::judge::{Judged, declaration};
 use crate::metric::{Better, DEFAULT_METRICS, Metric, Pass, Quality, metric};
 use crate::run::Run;
 use crate::sample::Sample;
+use crate::sorting;
 use crate::subject::{Arm, Role};
 use crate::unit::Unit;
 use crate::verdict::{Comparison, Direction, Verdict};
@@ -75,7 +76,7 @@ pub fn findings(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
     found.extend(lost(run, judged, rules));
     let arms: Vec<&str> = run.arms.iter().map(|arm| arm.name.as_str()).collect();
     let place = |one: &Finding| arms.iter().position(|name| *name == one.arm).unwrap_or(usize::MAX);
-    found.sort_by_key(|one| (one.outcome, !one.gates, place(one)));
+    sorting::by_key(&mut found, |one| (one.outcome, !one.gates, place(one)));
     found
 }
 

@@ -291,7 +291,7 @@ pub fn keys_of(arms: &[&Arm]) -> Vec<String> {
         })
         .map(|(key, _)| key.clone())
         .collect();
-    custom.sort();
+    custom.sort_unstable();
     custom.dedup();
     keys.extend(custom);
     keys

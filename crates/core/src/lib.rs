@@ -22,6 +22,7 @@ pub mod protocol;
 pub mod provenance;
 pub mod run;
 pub mod sample;
+pub mod sorting;
 pub mod stats;
 pub mod subject;
 pub mod unit;

@@ -4,6 +4,7 @@
 
 use crate::host::file_digest;
 use object::{Object, ObjectSection, ReadCache};
+use scruple_core::sorting;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,7 +108,7 @@ fn read(path: &Path) -> Option<Read> {
 /// The texts in a `.comment` section, to which each compiler and linker adds its own.
 fn compilers(data: &[u8]) -> Option<String> {
     let texts = data.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).trim().to_owned());
-    let all: BTreeSet<String> = texts.filter(|text| !text.is_empty()).collect();
+    let all: BTreeSet<String> = sorting::set(texts.filter(|text| !text.is_empty()));
     let text: String = all.into_iter().collect::<Vec<_>>().join("; ").chars().take(TEXT).collect();
     (!text.is_empty()).then_some(text)
 }
@@ -124,7 +125,7 @@ fn places() -> Vec<PathBuf> {
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "conf"))
         .collect();
-    files.sort();
+    files.sort_unstable();
     for file in files {
         let text = fs::read_to_string(file).unwrap_or_default();
         found.extend(text.lines().map(str::trim).filter(|line| line.starts_with('/')).map(PathBuf::from));

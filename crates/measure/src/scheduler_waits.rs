@@ -1,5 +1,6 @@
 //! Reads the scheduler's record of a process: its last core, and how long it waited for a core.
 
+use scruple_core::sorting;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -56,7 +57,7 @@ pub(crate) fn threads(process: u32) -> Option<Threads> {
         let thread = Thread { ran: fields.next()?.ok()?, waited: fields.next()?.ok()? };
         Some((path.file_name()?.to_str()?.parse().ok()?, thread))
     };
-    let known: BTreeMap<_, _> = listed.flatten().filter_map(|thread| of_thread(thread.path())).collect();
+    let known: BTreeMap<_, _> = sorting::map(listed.flatten().filter_map(|thread| of_thread(thread.path())));
     (!known.is_empty()).then_some(Threads(known))
 }
 

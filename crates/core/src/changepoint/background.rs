@@ -15,6 +15,7 @@ use super::regression::{Regression, Sums, products};
 use super::scaled::Scaled;
 use super::selection::Selected;
 use super::stretches::bounds;
+use crate::sorting;
 
 /// No background is searched in series of fewer values: there a trend cannot be distinguished from two steps in one
 /// direction, and steps are more common.
@@ -96,7 +97,7 @@ pub(super) fn beside(series: &Scaled, steps: &Selected, error: f64) -> Option<(V
             (likelihood - needed * regression.cuts.len() as f64 - kind.price, kind, regression)
         })
         .collect();
-    kinds.sort_by(|a, b| b.0.total_cmp(&a.0));
+    sorting::by(&mut kinds, |a, b| b.0.total_cmp(&a.0));
     let score = |fit: &Fit| fit.likelihood - needed * fit.cuts.len() as f64;
     let mut best = (score(&steps.fit), None);
     for (_, kind, rough) in kinds.into_iter().take(CLOSE) {

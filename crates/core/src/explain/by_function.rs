@@ -4,6 +4,7 @@ use super::decompose::{Piece, What, decompose};
 use super::matching::{Key, Matched};
 use super::merged::merged;
 use super::{Code, Count, Tree, group};
+use crate::sorting;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
@@ -135,7 +136,7 @@ impl Explanation {
         let is_first = |row: &FunctionDifference| {
             row.same_code != Some(true) && row.delta.abs() >= least && !row.is_within_spread()
         };
-        self.rows.sort_by(|a, b| {
+        sorting::by(&mut self.rows, |a, b| {
             is_first(b)
                 .cmp(&is_first(a))
                 .then(a.is_within_spread().cmp(&b.is_within_spread()))
@@ -179,7 +180,7 @@ impl FunctionDifference {
                 }
             });
         }
-        told.sort_by(|a, b| b.delta.abs().total_cmp(&a.delta.abs()));
+        sorting::by(&mut told, |a, b| b.delta.abs().total_cmp(&a.delta.abs()));
         told
     }
 
@@ -248,7 +249,7 @@ fn row(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> FunctionDifference {
     let mut by_owner: BTreeMap<usize, f64> = BTreeMap::new();
     pieces.iter().for_each(|piece| *by_owner.entry(piece.owner).or_default() += piece.delta.abs());
     let mut owners: Vec<usize> = by_owner.keys().copied().collect();
-    owners.sort_by(|a, b| by_owner[b].total_cmp(&by_owner[a]));
+    sorting::by(&mut owners, |a, b| by_owner[b].total_cmp(&by_owner[a]));
     let main = &keys[owners[0]];
     let several = owners.len() > 1;
     let add = |sum: (u64, u64), more: (u64, u64)| (sum.0 + more.0, sum.1 + more.1);
@@ -313,6 +314,6 @@ fn parts(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> Vec<Part> {
         }
     };
     let mut parts: Vec<Part> = together.into_iter().map(part).collect();
-    parts.sort_by(|a, b| b.delta.abs().total_cmp(&a.delta.abs()));
+    sorting::by(&mut parts, |a, b| b.delta.abs().total_cmp(&a.delta.abs()));
     parts
 }

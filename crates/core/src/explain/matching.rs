@@ -1,6 +1,7 @@
 //! Matches the functions of one profile with those of another.
 
 use super::{Code, Tree, group};
+use crate::sorting;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A function that the first profile, the second one, or both have.
@@ -114,13 +115,13 @@ impl Matched {
         paired: &[(usize, usize)],
     ) -> Vec<(usize, usize)> {
         let (old, new) = self.lonely();
-        let taken: BTreeSet<usize> = paired.iter().flat_map(|(old, new)| [*old, *new]).collect();
+        let taken: BTreeSet<usize> = sorting::set(paired.iter().flat_map(|(old, new)| [*old, *new]));
         let facts = [Facts::of(first, &self.of_first), Facts::of(second, &self.of_second)];
         let worth = |keys: Vec<usize>, facts: &Facts| {
             let cost = |key: &usize| facts.own.get(key).copied().unwrap_or(0.0);
             let mut keys: Vec<usize> =
                 keys.into_iter().filter(|key| !taken.contains(key) && cost(key) > 0.0).collect();
-            keys.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
+            sorting::by(&mut keys, |a, b| cost(b).total_cmp(&cost(a)));
             keys.truncate(MOST);
             keys
         };
@@ -142,7 +143,7 @@ impl Matched {
                 }
             }
         }
-        scored.sort_by(|x, y| y.0.total_cmp(&x.0).then((x.1, x.2).cmp(&(y.1, y.2))));
+        sorting::by(&mut scored, |x, y| y.0.total_cmp(&x.0).then((x.1, x.2).cmp(&(y.1, y.2))));
         let mut used = BTreeSet::new();
         let free = |(_, a, b): &(f64, usize, usize)| {
             let free = !used.contains(a) && !used.contains(b);

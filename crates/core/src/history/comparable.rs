@@ -3,6 +3,7 @@
 use crate::metric::Pass;
 use crate::run::Run;
 use crate::sample::{Figure, Sample};
+use crate::sorting;
 use crate::subject::{Arm, Parameter, Role, Subject};
 use crate::unit::Unit;
 use std::borrow::Cow;
@@ -65,7 +66,7 @@ const RATIOS: [(&str, &str); 2] = [("time.wall", "yardstick.wall"), ("time.cpu",
 /// Adds to each arm its times divided by those of the yardstick of the same version in the same blocks.
 fn beside_yardstick(run: &Run, arms: &mut [Cow<'_, Arm>]) {
     let yardsticks: BTreeMap<Option<&str>, &Arm> =
-        run.arms_of(Role::Yardstick).map(|arm| (arm.version.as_deref(), arm)).collect();
+        sorting::map(run.arms_of(Role::Yardstick).map(|arm| (arm.version.as_deref(), arm)));
     if yardsticks.is_empty() {
         return;
     }
@@ -88,7 +89,8 @@ fn beside_yardstick(run: &Run, arms: &mut [Cow<'_, Arm>]) {
 
 /// The readings of `own` divided by those of `theirs`, in the blocks that both have.
 fn divided_by(own: &Sample, theirs: &Sample, name: &str) -> Sample {
-    let by: BTreeMap<u32, f64> = theirs.blocks.iter().copied().zip(theirs.readings.iter().copied()).collect();
+    let by: BTreeMap<u32, f64> =
+        sorting::map(theirs.blocks.iter().copied().zip(theirs.readings.iter().copied()));
     let both = own.blocks.iter().zip(&own.readings);
     let both = both.filter_map(|(block, own)| {
         let by = by.get(block).copied().filter(|by| *by > 0.0)?;
@@ -103,7 +105,7 @@ fn divided_by(own: &Sample, theirs: &Sample, name: &str) -> Sample {
 fn size(larger: &Arm, smaller: &Arm) -> Option<String> {
     let differs = |name: &&String| larger.params.get(*name) != smaller.params.get(*name);
     let names: BTreeSet<&String> =
-        larger.params.keys().chain(smaller.params.keys()).filter(differs).collect();
+        sorting::set(larger.params.keys().chain(smaller.params.keys()).filter(differs));
     let [name] = names.into_iter().collect::<Vec<_>>()[..] else { return None };
     match (larger.params.get(name), smaller.params.get(name)) {
         (Some(Parameter::Number(more)), Some(Parameter::Number(less))) if more > less => Some(name.clone()),
@@ -153,7 +155,7 @@ fn adds_up(key: &str, sample: &Sample) -> bool {
 /// The slope of a cost over the size of the work, block by block.
 fn slope(larger: &Sample, smaller: &Sample, by: f64, size: &str) -> Sample {
     let less: BTreeMap<u32, f64> =
-        smaller.blocks.iter().copied().zip(smaller.readings.iter().copied()).collect();
+        sorting::map(smaller.blocks.iter().copied().zip(smaller.readings.iter().copied()));
     let both = larger.blocks.iter().zip(&larger.readings);
     let both = both.filter_map(|(block, more)| Some((*block, (more - less.get(block)?) / by)));
     let (mut both, impossible): (Vec<_>, Vec<_>) = both.partition(|(_, slope)| *slope >= 0.0);
@@ -161,7 +163,7 @@ fn slope(larger: &Sample, smaller: &Sample, by: f64, size: &str) -> Sample {
     // of the blocks are like this, all of them are kept, which shows that there is no usable slope.
     if impossible.len() * 4 >= larger.readings.len() {
         both.extend(impossible);
-        both.sort_by_key(|(block, _)| *block);
+        sorting::by_key(&mut both, |(block, _)| *block);
     }
     let (blocks, readings) = both.into_iter().unzip();
     Sample {

@@ -60,7 +60,7 @@ pub fn find_changes(history: &History, error: f64) -> Judgement {
 /// exceed.
 fn discoveries(found: &[Judged], error: f64, tests: usize) -> f64 {
     let mut p: Vec<f64> = found.iter().flat_map(Judged::probabilities).collect();
-    p.sort_by(f64::total_cmp);
+    p.sort_unstable_by(f64::total_cmp);
     let bound = |i: usize| error * i as f64 / tests.max(1) as f64;
     (1..=p.len()).rev().find(|&i| p[i - 1] <= bound(i)).map_or(bound(1), bound)
 }
@@ -68,7 +68,7 @@ fn discoveries(found: &[Judged], error: f64, tests: usize) -> f64 {
 /// Adjusts the probabilities for the number of tests, by the same procedure as [`discoveries`].
 fn adjust(judged: &mut [Judged], tests: usize) {
     let mut p: Vec<f64> = judged.iter().flat_map(Judged::probabilities).collect();
-    p.sort_by(f64::total_cmp);
+    p.sort_unstable_by(f64::total_cmp);
     let mut adjusted = vec![1.0_f64; p.len()];
     let mut least: f64 = 1.0;
     for i in (0..p.len()).rev() {

@@ -5,6 +5,7 @@ use crate::evidence::Replicate;
 use crate::metric::Pass;
 use crate::run::Run;
 use crate::sample::{BLOCKS_OF_A_PROCESS, BLOCKS_OF_A_TURN, Sample};
+use crate::sorting;
 use crate::stats::Interval;
 use crate::stats::processes;
 use crate::stats::quantile::{median, quantile, sorted};
@@ -107,7 +108,7 @@ pub fn undisturbed(tare: &Arm) -> Option<BTreeSet<u32>> {
     let alone = alone(tare).filter(|(blocks, all)| enough(blocks, *all));
     match (at_once, alone) {
         (Some(at_once), Some((alone, all))) => {
-            let both: BTreeSet<u32> = at_once.intersection(&alone).copied().collect();
+            let both: BTreeSet<u32> = sorting::set(at_once.intersection(&alone).copied());
             Some(if enough(&both, all) { both } else { at_once })
         }
         (at_once, alone) => at_once.or(alone.map(|(blocks, _)| blocks)),
@@ -176,7 +177,7 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     let readings = tare.sample(key)?;
     let mut processes: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     let tares: BTreeMap<u32, f64> =
-        readings.blocks.iter().copied().zip(readings.readings.iter().copied()).collect();
+        sorting::map(readings.blocks.iter().copied().zip(readings.readings.iter().copied()));
     for (block, reading) in raw.blocks.iter().zip(&raw.readings) {
         if let Some(tare) = tares.get(block) {
             let group = processes.entry(block / BLOCKS_OF_A_PROCESS).or_default();

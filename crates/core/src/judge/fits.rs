@@ -119,7 +119,7 @@ fn numeric_parameters(arms: &[&Arm]) -> Vec<String> {
         .filter(|(_, value)| matches!(value, Parameter::Number(_)))
         .map(|(name, _)| name.clone())
         .collect();
-    names.sort();
+    names.sort_unstable();
     names.dedup();
     names
 }

@@ -22,7 +22,7 @@ use crate::verdict::{self, Comparison};
 /// twin of the reference, no margin is narrower than the difference that the twin showed.
 pub fn compare_pairs(pairs: &[Pair<'_>], terms: &Terms) -> Vec<Judged> {
     let mut keys: Vec<&String> = pairs.iter().flat_map(|pair| pair.arm.figures.keys()).collect();
-    keys.sort();
+    keys.sort_unstable();
     keys.dedup();
     // The parameters of a batch are not figures of the case.
     keys.retain(|key| !key.starts_with("batch.") && !key.ends_with(POOLED));

@@ -16,6 +16,7 @@
 use super::Interval;
 use super::normal::student;
 use super::ols::fit;
+use crate::sorting;
 
 /// The growth of the retained memory with the work. Slopes are in bytes per unit of work.
 #[derive(Clone, Debug, PartialEq)]
@@ -161,7 +162,7 @@ struct Shape {
 impl Sizes {
     fn of(readings: &[(f64, f64)]) -> Sizes {
         let mut sorted = readings.to_vec();
-        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        sorting::by(&mut sorted, |a, b| a.0.total_cmp(&b.0));
         let mut sizes = Sizes { at: Vec::new(), mean: Vec::new(), pure: None, rounding: 0.0 };
         let (mut squares, mut freedom, mut runs) = (0.0, 0.0, 0.0_f64);
         for group in sorted.chunk_by(|a, b| a.0 == b.0) {

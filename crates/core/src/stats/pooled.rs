@@ -7,6 +7,7 @@
 //! (Geyer 1992). It is never less than the variance for independent requests.
 
 use super::normal;
+use crate::sorting;
 
 /// A figure of all requests together, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +40,7 @@ impl Blocks {
             steps.extend(values.iter().map(|(value, count)| (*value, block, *count as f64)));
         }
         // A stable sort merges the blocks, which are in order already.
-        steps.sort_by_key(|(value, ..)| *value);
+        sorting::by_key(&mut steps, |(value, ..)| *value);
         Blocks { sizes: blocks.iter().map(size).collect(), steps }
     }
 

@@ -8,6 +8,7 @@ use super::symbols::demangle;
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, Mnemonic, OpKind};
 use object::{Architecture, Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
 use scruple_core::explain::normal;
+use scruple_core::sorting;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
@@ -102,7 +103,9 @@ impl Binaries {
         }
         let sorted = |side: &Side, functions: &[usize]| {
             let mut functions = functions.to_vec();
-            functions.sort_by_key(|one| (side.functions[*one].name.clone(), side.functions[*one].offset));
+            sorting::by_key(&mut functions, |one| {
+                (side.functions[*one].name.clone(), side.functions[*one].offset)
+            });
             functions
         };
         let mut all = Some(true);
@@ -186,7 +189,7 @@ impl Binaries {
                     shapes.push(Shape { begin: function.offset, name, code, targets: Vec::new() });
                 }
             }
-            shapes.sort_by_key(|shape| shape.begin);
+            sorting::by_key(&mut shapes, |shape| shape.begin);
             return shapes;
         }
         let Some(file) = self.file(path, side).filter(|file| file.decodes) else { return shapes };
@@ -233,7 +236,7 @@ impl Binaries {
         }
         let mut kept = MachineCode::default();
         let begins: BTreeSet<(Option<&str>, u64)> =
-            side.functions.iter().map(|function| (function.object.as_deref(), function.offset)).collect();
+            sorting::set(side.functions.iter().map(|function| (function.object.as_deref(), function.offset)));
         for (index, function) in side.functions.iter().enumerate() {
             let mut code = BTreeMap::new();
             if let Some(file) = function.object.as_deref().and_then(|path| self.file(path, side)) {

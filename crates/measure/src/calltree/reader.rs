@@ -34,7 +34,7 @@ pub(super) fn read_all(out: &Path) -> Result<Profiles, CalltreeError> {
             _ => {}
         }
     }
-    files.sort();
+    files.sort_unstable();
     for (_, part, path) in files {
         let bytes = fs::read(&path).map_err(|source| CalltreeError::Folder { path: path.clone(), source })?;
         let mut profile = parse(&String::from_utf8_lossy(&bytes))

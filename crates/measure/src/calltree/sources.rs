@@ -2,6 +2,7 @@
 
 use super::profile::{Profile, Profiles, Run};
 use super::symbols::{Frame, Symbols};
+use scruple_core::sorting;
 use std::collections::HashMap;
 
 /// Instructions of one source function or line.
@@ -79,6 +80,6 @@ impl SourceCosts {
 fn sorted(amounts: impl Iterator<Item = Amount>) -> Vec<Amount> {
     let mut amounts: Vec<Amount> = amounts.collect();
     let key = |amount: &Amount| (amount.frame.name.clone(), amount.frame.file.clone(), amount.frame.line);
-    amounts.sort_by(|a, b| b.instructions.cmp(&a.instructions).then_with(|| key(a).cmp(&key(b))));
+    sorting::by(&mut amounts, |a, b| b.instructions.cmp(&a.instructions).then_with(|| key(a).cmp(&key(b))));
     amounts
 }

@@ -5,6 +5,7 @@ use super::binary::Binaries;
 use super::merged_profiles::Side;
 use gimli::{BaseAddresses, CieOrFde, EhFrame, RunTimeEndian, UnwindSection};
 use object::{Object, ObjectSection};
+use scruple_core::sorting;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub fn name_stripped(sides: &mut [Vec<Side>; 2]) {
     let binaries = Binaries::new();
     let files = sides.each_ref().map(|runs| files(runs));
     let mut names = [Names::new(), Names::new()];
-    let both: BTreeSet<&String> = files.iter().flat_map(|files| files.keys()).collect();
+    let both: BTreeSet<&String> = sorting::set(files.iter().flat_map(|files| files.keys()));
     for module in both {
         let found = files.each_ref().map(|files| files.get(module).cloned().unwrap_or_default());
         if !found.iter().flat_map(BTreeMap::values).any(|file| file.is_stripped) {

@@ -84,7 +84,7 @@ fn read(path: &Path) -> Option<Known> {
             Some((symbol.address(), symbol.address() + symbol.size(), name.to_owned()))
         })
         .collect();
-    symbols.sort();
+    symbols.sort_unstable();
     symbols.dedup_by_key(|(begin, end, _)| (*begin, *end));
     let lines = debug_file::dwarf(path, &file).and_then(|dwarf| Context::from_dwarf(dwarf).ok());
     Some(Known { symbols, lines })

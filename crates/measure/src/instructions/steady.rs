@@ -65,7 +65,7 @@ pub fn steady(launch: &mut Launch) {
         add_word(&mut env, "GHCRTS", " ", "-V", "0");
     }
     replace(&mut env, "PWD", launch.folder.clone().into());
-    env.sort();
+    env.sort_unstable();
     launch.env = env;
 }
 

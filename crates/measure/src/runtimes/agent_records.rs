@@ -2,6 +2,7 @@
 //! answers.
 
 use super::Runtime;
+use scruple_core::sorting;
 use std::fs;
 use std::path::Path;
 
@@ -140,7 +141,7 @@ pub(super) fn take(folder: &Path) -> Left {
         }
         let _ = fs::remove_file(&path);
     }
-    left.records.sort_by_key(|record| record.pid);
+    sorting::by_key(&mut left.records, |record| record.pid);
     left
 }
 

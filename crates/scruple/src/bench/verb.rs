@@ -22,6 +22,7 @@ use scruple_core::budget::{Budget, Kept};
 use scruple_core::environment::Environments;
 use scruple_core::judge::{Nodes, Pair, cases};
 use scruple_core::run::{Run, Terms};
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 use scruple_measure::program::Program;
 use std::collections::BTreeMap;
@@ -87,18 +88,18 @@ fn taken(
     check_reference(args, &suite)?;
     let brought = suite.brought();
     let mut budgets = output::budgets(&args.limit, &brought)?;
-    let subjects = suite.run.arms.iter().filter(|arm| arm.role == Role::Subject);
+    let subjects = suite.record.run.arms.iter().filter(|arm| arm.role == Role::Subject);
     output::check_limits(&budgets, subjects)?;
     if args.count_only {
         output::check_counted(&budgets, &args.metrics)?;
     }
-    budgets.append(&mut suite.declared.budgets.clone());
+    budgets.append(&mut suite.cases.declared.budgets.clone());
     let configured = config.budgets(&brought)?;
-    if suite.declared.complete {
-        check_configured(&configured, config, &suite.declared.names)?;
+    if suite.cases.declared.complete {
+        check_configured(&configured, config, &suite.cases.declared.names)?;
     }
     budgets.extend(configured);
-    suite.run.terms.limits.clone_from(&budgets);
+    suite.record.run.terms.limits.clone_from(&budgets);
     let store = paths::open_store(&args.store)?;
     let baseline = match (&args.baseline, &store) {
         (Some(name), Some(store)) => Some(store.find(name)?),
@@ -110,7 +111,7 @@ fn taken(
         let measured = hand_out(
             &mut farm,
             config,
-            &ToSend { head: &suite.run, by: By::EachNode, versions: None },
+            &ToSend { head: &suite.record.run, by: By::EachNode, versions: None },
             &progress,
             suite.interrupted(),
         )?;
@@ -141,10 +142,10 @@ fn conclude(
     budgets: &[Budget],
     baseline: Option<&Run>,
 ) -> Result<Code, Fault> {
-    let footer = suite.stored_at().map(|place| terminal::stored(&suite.run.id, &place));
+    let footer = suite.stored_at().map(|place| terminal::stored(&suite.record.run.id, &place));
     let mut report = match baseline {
-        Some(baseline) => against_baseline(&suite.run, baseline, &args.metrics, budgets),
-        None => Report::of(&suite.run, &args.metrics, budgets),
+        Some(baseline) => against_baseline(&suite.record.run, baseline, &args.metrics, budgets),
+        None => Report::of(&suite.record.run, &args.metrics, budgets),
     };
     report.detail = args.detail;
     output::write(&report, &args.results, footer.as_deref())?;
@@ -177,7 +178,7 @@ pub fn ended(suite: &Suite, result: Result<(), Stop>) -> Option<Fault> {
         }
         Ok(()) => {}
     }
-    if let Some(error) = &suite.writer.fault {
+    if let Some(error) = &suite.record.writer.fault {
         return Some(Fault::not_stored(error));
     }
     let failures = suite.failures();
@@ -206,7 +207,7 @@ fn check_configured(budgets: &[Budget], config: &Config, cases: &[String]) -> Re
 /// Compares each case with the case of the same name in a stored run.
 fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], budgets: &[Budget]) -> Report<'a> {
     let subjects: BTreeMap<&str, &Arm> =
-        baseline.arms_of(Role::Subject).map(|arm| (arm.name.as_str(), arm)).collect();
+        sorting::map(baseline.arms_of(Role::Subject).map(|arm| (arm.name.as_str(), arm)));
     let pairs: Vec<Pair<'_>> = run
         .arms_of(Role::Subject)
         .filter_map(|arm| {

@@ -192,7 +192,8 @@ fn suite(
     // A limit on a metric that only a later suite brings cannot be parsed yet, and is not one of this suite.
     let own = args.limit.iter().filter_map(|text| Budget::parse_among(text, brought).ok());
     let configured = config.budgets(brought).unwrap_or_default();
-    suite.run.terms.limits = suite.declared.budgets.iter().cloned().chain(own).chain(configured).collect();
+    suite.record.run.terms.limits =
+        suite.cases.declared.budgets.iter().cloned().chain(own).chain(configured).collect();
     if let Some(store) = paths::open_store(&args.store)? {
         suite.keep_in(store);
     }
@@ -205,8 +206,8 @@ fn suite(
     let result = suite.take();
     drop(work);
     let fault = bench::verb::ended(&suite, result);
-    let budgets = suite.declared.budgets.clone();
-    Ok(Weighed { run: suite.run, budgets, fault })
+    let budgets = suite.cases.declared.budgets.clone();
+    Ok(Weighed { run: suite.record.run, budgets, fault })
 }
 
 fn sampling(args: &RevisionArgs) -> SamplingArgs {

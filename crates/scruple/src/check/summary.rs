@@ -10,6 +10,7 @@ use scruple_core::judge::Estimate;
 use scruple_core::metric::Quality;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::Sample;
+use scruple_core::sorting;
 use scruple_core::subject::Role;
 use scruple_core::unit::{Unit, exact, quantity};
 use std::collections::BTreeSet;
@@ -111,7 +112,7 @@ impl Summary {
             facts.push(fact(&one.run));
         }
         remarks.dedup();
-        rows.sort_by_key(|row| (row.finding.outcome, !row.finding.gates));
+        sorting::by_key(&mut rows, |row| (row.finding.outcome, !row.finding.gates));
         let findings: Vec<Finding> = rows.iter().map(|row| row.finding.clone()).collect();
         let of_limits: Vec<Kept> = limits.iter().map(|limit| limit.kept).collect();
         let kept = match context.nothing {
@@ -220,7 +221,7 @@ fn value_text(sample: &Sample, estimate: &Estimate) -> String {
 
 fn what_decides(findings: &[Finding]) -> String {
     let keys: BTreeSet<&str> =
-        findings.iter().filter(|one| one.gates).map(|one| one.metric.as_str()).collect();
+        sorting::set(findings.iter().filter(|one| one.gates).map(|one| one.metric.as_str()));
     let titles: Vec<String> = keys.into_iter().map(title).collect();
     match titles.is_empty() {
         true => "No metric decides here.".to_owned(),

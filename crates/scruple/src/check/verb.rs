@@ -60,7 +60,7 @@ fn suites(mut of: OfSuites) -> Result<Code, Fault> {
     of.bench.metrics = asked(&of.gate.gate, &of.bench.metrics);
     let taken = bench::verb::take(&of.bench)?;
     let fault = bench::verb::ended(&taken.suite, taken.result);
-    let weighed = Weighed { run: taken.suite.run, budgets: taken.budgets, fault };
+    let weighed = Weighed { run: taken.suite.record.run, budgets: taken.budgets, fault };
     conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.bench.store), &of.bench.results)
 }
 

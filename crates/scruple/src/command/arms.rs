@@ -7,6 +7,7 @@ use crate::cli::values::duration;
 use crate::config::Config;
 use crate::fault::Fault;
 use scruple_core::harmless_text::plain;
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_measure::command::Job;
 use scruple_measure::launch::Shield;
@@ -77,7 +78,7 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<(Vec<Prepared>, Shell)
     };
     let shell = Shell::of(&args.launch, templates.iter().flat_map(filled))?;
     let mut order: Vec<usize> = (0..templates.len()).collect();
-    order.sort_by_key(|index| templates[*index].place);
+    sorting::by_key(&mut order, |index| templates[*index].place);
     let mut prepared = Vec::new();
     for (index, template) in templates.iter().enumerate() {
         for (combination, params) in template.combinations.iter().enumerate() {
@@ -218,7 +219,7 @@ impl Names<'_> {
     fn of<'a>(args: &'a RunArgs, templates: &[Template]) -> Names<'a> {
         let given = args.launch.names.as_slice();
         let mut order: Vec<usize> = (0..templates.len()).collect();
-        order.sort_by_key(|index| templates[*index].place);
+        sorting::by_key(&mut order, |index| templates[*index].place);
         let arms = |index: usize| (index, templates[index].combinations.len());
         let mut of: Vec<(usize, usize)> = order.into_iter().map(arms).collect();
         let others: usize = of.iter().skip(1).map(|(_, arms)| arms).sum();

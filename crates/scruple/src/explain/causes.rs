@@ -54,9 +54,9 @@ impl OtherCauses {
                 _ => causes.incomparable.push(key.module.clone()),
             }
         }
-        causes.functions.sort();
+        causes.functions.sort_unstable();
         causes.functions.dedup();
-        causes.incomparable.sort();
+        causes.incomparable.sort_unstable();
         causes.incomparable.dedup();
         for (one, other) in files.into_values() {
             let (Some(one), Some(other)) = (one, other) else { continue };

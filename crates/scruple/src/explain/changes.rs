@@ -14,6 +14,7 @@ use crate::store::Store;
 use crate::versions::{Recipe, Template};
 use scruple_core::explain::FunctionDifference;
 use scruple_core::history::{History, find_changes};
+use scruple_core::sorting;
 use scruple_core::unit::share;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -177,6 +178,6 @@ fn changes(history: &History, subjects: &[Template]) -> Vec<(usize, Changed)> {
     }
     let mut changes: Vec<(usize, Changed)> =
         found.into_iter().map(|((subject, _, _), changed)| (subject, changed)).collect();
-    changes.sort_by(|a, b| b.1.size.total_cmp(&a.1.size));
+    sorting::by(&mut changes, |a, b| b.1.size.total_cmp(&a.1.size));
     changes
 }

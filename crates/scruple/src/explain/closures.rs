@@ -1,5 +1,6 @@
 //! Which types of closures two Haskell programs allocate more or less of.
 
+use scruple_core::sorting;
 use scruple_core::stats::summary::mean;
 use scruple_measure::calltree::Side;
 use serde::Serialize;
@@ -24,7 +25,7 @@ const ABOVE: f64 = 3.0;
 /// runs; the largest difference in bytes first.
 pub fn differing(sides: [&[Side]; 2]) -> Vec<ClosureDifference> {
     let names: BTreeSet<&String> =
-        sides.iter().flat_map(|runs| runs.iter().flat_map(|run| run.closures.keys())).collect();
+        sorting::set(sides.iter().flat_map(|runs| runs.iter().flat_map(|run| run.closures.keys())));
     let mut all: Vec<ClosureDifference> = Vec::new();
     for name in names {
         let known = |run: &Side| run.closures.get(name).copied().unwrap_or_default();
@@ -39,7 +40,7 @@ pub fn differing(sides: [&[Side]; 2]) -> Vec<ClosureDifference> {
     }
     let size = |one: &ClosureDifference| (one.bytes.1 - one.bytes.0).abs();
     let number = |one: &ClosureDifference| (one.closures.1 - one.closures.0).abs();
-    all.sort_by(|a, b| size(b).total_cmp(&size(a)).then(number(b).total_cmp(&number(a))));
+    sorting::by(&mut all, |a, b| size(b).total_cmp(&size(a)).then(number(b).total_cmp(&number(a))));
     all
 }
 

@@ -2,6 +2,7 @@
 
 use super::core_view::{self, CoreLine};
 use scruple_core::explain::FunctionDifference;
+use scruple_core::sorting;
 use scruple_measure::calltree::{Binaries, Listed, Side, Symbols};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -179,7 +180,9 @@ fn aligned(
         }
     }
     lines.retain(|line| line.executed.0 != line.executed.1);
-    lines.sort_by_key(|line| (std::cmp::Reverse(line.executed.0.abs_diff(line.executed.1)), line.number.1));
+    sorting::by_key(&mut lines, |line| {
+        (std::cmp::Reverse(line.executed.0.abs_diff(line.executed.1)), line.number.1)
+    });
     lines
 }
 

@@ -50,7 +50,7 @@ pub fn weighed(
             taken.result?;
             let failures = taken.suite.failures().into_iter();
             let failures = failures.map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
-            (taken.suite.run, failures, Vec::new(), None)
+            (taken.suite.record.run, failures, Vec::new(), None)
         }
         Verb::Load(mut args) => {
             (args.store.no_store, args.amount.seed, args.results.json) = (true, Some(line.seed), true);

@@ -16,6 +16,7 @@ use crate::digest::digest;
 use crate::fault::Fault;
 use crate::lock::Lock;
 use crate::versions::artefacts::publish;
+use scruple_core::sorting;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -176,7 +177,7 @@ impl Folder {
     /// `age` ago. Their command lines were interrupted, and never typed again.
     pub fn sweep(lines: &Path, age: Duration) -> Result<(), Fault> {
         let names = fs::read_dir(lines).into_iter().flatten().flatten();
-        let names: BTreeSet<PathBuf> = names.map(|entry| entry.path().with_extension("")).collect();
+        let names: BTreeSet<PathBuf> = sorting::set(names.map(|entry| entry.path().with_extension("")));
         for path in names {
             let changed = path.join("results").metadata().and_then(|data| data.modified());
             let recent = changed.is_ok_and(|time| time.elapsed().is_ok_and(|since| since < age));

@@ -18,6 +18,7 @@ use crate::store::{RunWriter, Store};
 use crate::versions::environment;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
+use scruple_core::sorting;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -97,10 +98,10 @@ pub fn hand_out(
     let configuration = configuration(config)?;
     let mut provenance = head.provenance.clone();
     environment::pin(&mut provenance);
-    let environment: BTreeMap<String, String> = environment::pinned(&provenance)
-        .into_iter()
-        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
-        .collect();
+    let environment: BTreeMap<String, String> =
+        sorting::map(environment::pinned(&provenance).into_iter().map(|(name, value)| {
+            (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+        }));
     let programs = head.provenance.programs.clone();
     let here = PathBuf::from(&head.provenance.folder);
     let shared = match &farm.folder {
@@ -190,7 +191,7 @@ pub fn hand_out(
         check_classes(&told.iter().map(of).collect::<Vec<OfNode>>(), None)?;
     }
     // The blocks of one node are consecutive, whichever units it did.
-    told.sort_by(|left, right| left.0.cmp(&right.0));
+    sorting::by(&mut told, |left, right| left.0.cmp(&right.0));
     let run = merged(head, told.into_iter().map(|(node, machine, run, _)| (node, machine, run)));
     Ok(MeasuredByNodes { run, failed, sections, folder, lock })
 }

@@ -24,6 +24,7 @@ use crate::versions::{self, Selection};
 use scruple_core::history::State;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Terms};
+use scruple_core::sorting;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -257,7 +258,7 @@ fn measure(
     campaign.perform(measure)?;
     let (entries, run, logs) = campaign.into_parts();
     let logs: BTreeMap<String, String> =
-        logs.into_iter().map(|(commit, path)| (commit, last_words(&path))).collect();
+        sorting::map(logs.into_iter().map(|(commit, path)| (commit, last_words(&path))));
     let entries = entries.into_iter().filter(|entry| entry.version.state != State::Queued).collect();
     Ok(UnitOutcome::Measured { entries, arms: run.arms, warnings: run.warnings, logs })
 }

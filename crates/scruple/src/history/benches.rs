@@ -1,6 +1,7 @@
 //! Runs the bench programs of versions, and keeps the batch sizes of each version's cases for later visits.
 
-use crate::bench::suite::{Alike, OfCase, Selection, Side, Stop, Suite, SuiteEffort};
+use crate::bench::suite::single_process::{OfCase, count_once, time_once};
+use crate::bench::suite::{Alike, Selection, Side, Stop, Suite, SuiteEffort};
 use crate::fault::Fault;
 use crate::new_run::Passes;
 use crate::versions::recipe::Effective;
@@ -75,8 +76,8 @@ impl Benches {
             suite.alike.clone_from(alike);
         }
         let cases = match visit.pass {
-            Pass::Timing => suite.time_once(visit.run.seed.wrapping_add(u64::from(visit.block)))?,
-            _ => suite.count_once()?,
+            Pass::Timing => time_once(&mut suite, visit.run.seed.wrapping_add(u64::from(visit.block)))?,
+            _ => count_once(&mut suite)?,
         };
         self.alike.insert(visit.subject, suite.alike.clone());
         self.open.insert(key, suite);

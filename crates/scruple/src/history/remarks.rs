@@ -7,6 +7,7 @@ use crate::versions::source::Source;
 use scruple_core::history::{Graph, SLOPE, State, Version, comparable};
 use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Figure;
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::quantity;
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,7 +115,7 @@ fn came_and_went(history: &StoredHistory) -> Vec<String> {
     let mut told = Vec::new();
     for one in followed(&history.entries, known) {
         let now = of(one.weighed);
-        let anywhere: BTreeSet<&str> = one.before.iter().flat_map(|before| of(before)).copied().collect();
+        let anywhere: BTreeSet<&str> = sorting::set(one.before.iter().flat_map(|before| of(before)).copied());
         let everywhere = |name: &&str| one.before.iter().all(|before| of(before).contains(name));
         let new: Vec<&str> = now.difference(&anywhere).copied().collect();
         let gone: Vec<&str> = anywhere.difference(now).copied().filter(everywhere).collect();
@@ -188,11 +189,12 @@ fn shifting(history: &StoredHistory) -> Option<String> {
 
 /// Explains figures that are the cost of one more unit of work.
 fn on_slopes(history: &StoredHistory) -> Option<String> {
-    let subjects: BTreeSet<String> = comparable(&history.run)
-        .iter()
-        .filter(|arm| arm.figures.values().any(is_slope))
-        .map(|arm| arm.name.clone())
-        .collect();
+    let subjects: BTreeSet<String> = sorting::set(
+        comparable(&history.run)
+            .iter()
+            .filter(|arm| arm.figures.values().any(is_slope))
+            .map(|arm| arm.name.clone()),
+    );
     let named = subjects.iter().map(|name| format!("‘{name}’")).collect::<Vec<_>>().join(", ");
     (!subjects.is_empty()).then(|| {
         format!(

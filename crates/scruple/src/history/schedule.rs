@@ -2,6 +2,7 @@
 //! was, and a finished one has no work left.
 
 use scruple_core::history::{Graph, READINGS, State};
+use scruple_core::sorting;
 use std::time::Duration;
 
 /// The number of rounds that a version needs before it is compared. Fewer give no interval at the level of 99 %.
@@ -222,7 +223,7 @@ fn also(
             stretches.push((size, missing));
         }
     }
-    stretches.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.1.len().cmp(&one.1.len())));
+    sorting::by(&mut stretches, |one, other| other.0.total_cmp(&one.0).then(other.1.len().cmp(&one.1.len())));
     stretches.iter().take(more).filter_map(|(_, missing)| middle(missing, graph)).collect()
 }
 

@@ -15,6 +15,7 @@ use crate::store::run_writer::RunWriter;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::run::{State, Terms};
 use scruple_core::sample::Reading;
+use scruple_core::sorting;
 use scruple_core::stats::leak::{
     Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_growth,
 };
@@ -158,7 +159,7 @@ fn sizes(args: &LeakArgs) -> Result<Vec<(f64, String)>, Fault> {
             if text.trim().parse::<f64>().is_ok() { text.trim().to_owned() } else { size.to_string() };
         sizes.push((size, written));
     }
-    sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sorting::by(&mut sizes, |a, b| a.0.total_cmp(&b.0));
     sizes.dedup_by(|a, b| a.0 == b.0);
     if sizes.len() < LEAST_SIZES || sizes[sizes.len() - 1].0 < LEAST_RANGE * sizes[0].0 {
         return Err(Fault::usage(

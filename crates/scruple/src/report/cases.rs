@@ -10,6 +10,7 @@ use crate::show::page::{
 };
 use crate::show::{Report, tare_of};
 use scruple_core::judge::{self, Judged, cases};
+use scruple_core::sorting;
 use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, quantity, share};
@@ -27,7 +28,7 @@ pub fn sections(report: &Report<'_>) -> Vec<Section> {
     let headlines = judge::headlines(&report.judged, &report.shown);
     let mut quoted: Vec<(&Arm, &Judged)> =
         arms.iter().filter_map(|arm| Some((*arm, *headlines.get(arm.name.as_str())?))).collect();
-    quoted.sort_by(|one, other| worst_first(one.1).total_cmp(&worst_first(other.1)));
+    sorting::by(&mut quoted, |one, other| worst_first(one.1).total_cmp(&worst_first(other.1)));
     let mut sections = Vec::new();
     if !quoted.is_empty() {
         sections.push(compared(&quoted));

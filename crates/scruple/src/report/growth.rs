@@ -10,6 +10,7 @@ use crate::show::page::{
 use crate::show::scaling::THREADS;
 use crate::show::sentence::form_in;
 use scruple_core::judge::Fit;
+use scruple_core::sorting;
 use scruple_core::stats::growth::Form;
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::Unit;
@@ -46,7 +47,7 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
             Some((arm.version.as_deref(), point))
         })
         .collect();
-    measured.sort_by(|(_, one), (_, other)| one.x.total_cmp(&other.x));
+    sorting::by(&mut measured, |(_, one), (_, other)| one.x.total_cmp(&other.x));
     let points: Vec<Point> = measured.iter().map(|(_, point)| *point).collect();
     let unit = report.run.arms_of(Role::Subject).find_map(|arm| arm.sample(key))?.unit.clone();
     let (first, last) = (points.first()?.x, points.last()?.x);

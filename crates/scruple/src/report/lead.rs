@@ -6,6 +6,7 @@ use crate::show::page::{Span, Tone, name, sentence, tone};
 use crate::show::sentence as words;
 use crate::show::{Report, verdict_words};
 use scruple_core::judge::{self, Judged};
+use scruple_core::sorting;
 use scruple_core::stats::growth::Form;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{change, quantity};
@@ -86,7 +87,7 @@ fn range(report: &Report<'_>, arms: &[&Arm]) -> Option<String> {
     let key = report.shown.first()?;
     let mut known: Vec<(f64, &Arm)> =
         arms.iter().filter_map(|arm| Some((report.estimate(arm, key)?.value, *arm))).collect();
-    known.sort_by(|one, other| one.0.total_cmp(&other.0));
+    sorting::by(&mut known, |one, other| one.0.total_cmp(&other.0));
     let ((least, cheapest), (most, dearest)) = (known.first()?, known.last()?);
     let unit = &cheapest.sample(key)?.unit;
     let (least, most) = (quantity(*least, unit), quantity(*most, unit));
@@ -267,7 +268,7 @@ fn besides(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
         several => {
             let mut metrics: Vec<String> = several.iter().map(|one| what(&one.metric)).collect();
             metrics.dedup();
-            metrics.sort();
+            metrics.sort_unstable();
             metrics.dedup();
             vec![Span::plain(joint), Span::new(format!("worse in {}", metrics.join(", ")), Tone::Worse)]
         }

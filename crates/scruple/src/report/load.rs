@@ -9,6 +9,7 @@ use crate::show::page::{
     Span, Table, Tone, name,
 };
 use scruple_core::judge::Judged;
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, LoadCourse, LoadSlice, Parameter, Role};
 use scruple_core::unit::{Unit, grouped, quantity};
 use scruple_core::verdict::Verdict;
@@ -283,7 +284,7 @@ fn failures_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<C
         *totals.entry(class).or_default() += count;
     }
     let mut classes: Vec<(&str, u64)> = totals.into_iter().collect();
-    classes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    sorting::by_key(&mut classes, |(_, count)| std::cmp::Reverse(*count));
     let of = |slice: &LoadSlice, class: &str| {
         let count = slice.failures.iter().find(|(known, _)| known == class).map_or(0, |(_, count)| *count);
         count as f64 * 1e9 / (slice.to - slice.from).max(1) as f64
@@ -330,7 +331,7 @@ fn by_rate(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
             .iter()
             .filter_map(|(_, arm, course)| Some(Point::at(rate(arm)?, course.quantile(share)? as f64)));
         let mut points: Vec<Point> = each.collect();
-        points.sort_by(|one, other| one.x.total_cmp(&other.x));
+        sorting::by(&mut points, |one, other| one.x.total_cmp(&other.x));
         Layer { arm: place, name: called.to_owned(), shape: Shape::Course, pieces: vec![points] }
     };
     let layers = vec![layer(1, "p50", 0.5), layer(2, "p99", 0.99)];

@@ -23,6 +23,7 @@ use crate::show::sentence::measure;
 use scruple_core::budget::Kept;
 use scruple_core::judge;
 use scruple_core::run::{Run, State, Warning};
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::share;
 use std::collections::BTreeSet;
@@ -79,7 +80,7 @@ pub fn page_with(report: &Report<'_>, others: Vec<Section>) -> Page {
 /// Returns the remarks of a run: first those about figures that are lost or doubtful, then advice on the method.
 fn remarks(run: &Run) -> Vec<String> {
     let mut remarks: Vec<&Warning> = run.warnings.iter().collect();
-    remarks.sort_by_key(|one| match one.code.as_str() {
+    sorting::by_key(&mut remarks, |one| match one.code.as_str() {
         "void" => 0,
         "turns" => 2,
         _ => 1,
@@ -183,7 +184,7 @@ fn panels(report: &Report<'_>, arms: &[&Arm]) -> Vec<Section> {
     let varies =
         |key: &&String| arms.iter().filter_map(|arm| arm.sample(key)).any(|sample| !sample.repeats());
     let mut keys: Vec<&String> = report.shown.iter().filter(varies).collect();
-    keys.sort_by_key(|key| Some(*key) != first.as_ref());
+    sorting::by_key(&mut keys, |key| Some(*key) != first.as_ref());
     let Some((first, others)) = keys.split_first() else { return Vec::new() };
     let mut sections = vec![Section {
         title: capital(&what(first)),

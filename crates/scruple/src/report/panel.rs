@@ -222,7 +222,7 @@ fn distribution(
         let each = side.sample.blocks.iter().zip(&side.sample.readings);
         let mut sorted: Vec<f64> =
             each.filter(|(block, _)| !side.apart(**block)).map(|(_, value)| *value).collect();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         let n = sorted.len() as f64;
         let below = sorted.iter().filter(|value| **value < low).count();
         let mut points = vec![Point::at(low, below as f64 / n)];

@@ -27,7 +27,7 @@ pub(crate) fn common_range<'a>(samples: impl Iterator<Item = &'a [f64]>) -> (f64
     let mut high = f64::NEG_INFINITY;
     for sample in samples {
         let mut sorted = sample.to_vec();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         if let (Some(first), Some(upper)) =
             (sorted.first(), sorted.get(sorted.len().saturating_sub(1) * 95 / 100))
         {

@@ -3,6 +3,7 @@
 use super::Report;
 use scruple_core::harmless_text::plain_lines;
 use scruple_core::judge::keys_of;
+use scruple_core::sorting;
 use scruple_core::subject::Arm;
 use scruple_core::verdict::Verdict;
 use std::collections::BTreeSet;
@@ -32,7 +33,8 @@ const HEAD: &[&str] = &[
 
 /// Writes every metric, including those that tables do not show.
 pub fn text(report: &Report<'_>) -> String {
-    let parameters: BTreeSet<&String> = report.run.arms.iter().flat_map(|arm| arm.params.keys()).collect();
+    let parameters: BTreeSet<&String> =
+        sorting::set(report.run.arms.iter().flat_map(|arm| arm.params.keys()));
     let mut out = String::new();
     let head = HEAD
         .iter()

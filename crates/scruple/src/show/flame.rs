@@ -3,6 +3,7 @@
 use super::svg::{colour, cut, picture};
 use maud::html;
 use scruple_core::harmless_text::plain_lines;
+use scruple_core::sorting;
 use scruple_core::unit::share;
 
 /// A box of a flame graph: a node of the call tree.
@@ -127,7 +128,7 @@ fn by_size(frames: &[Frame], whole: &[f64]) -> Vec<usize> {
         }
     }
     let smallest_first = |list: &mut Vec<usize>| {
-        list.sort_by(|a, b| {
+        sorting::by(list, |a, b| {
             whole[*a].total_cmp(&whole[*b]).then_with(|| frames[*b].label.cmp(&frames[*a].label))
         });
     };

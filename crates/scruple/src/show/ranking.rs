@@ -2,6 +2,7 @@
 
 use super::Report;
 use scruple_core::judge::{self, Judged, Nodes, Pair};
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::verdict::Verdict;
 
@@ -31,7 +32,7 @@ pub(crate) fn line(report: &Report<'_>) -> Option<String> {
         .collect();
     let mut found: Vec<Judged> = judge::compare_pairs(&pairs, &report.run.terms);
     found.retain(|judged| judged.metric == key);
-    found.sort_by(|a, b| effect(a).total_cmp(&effect(b)));
+    sorting::by(&mut found, |a, b| effect(a).total_cmp(&effect(b)));
     let slower: Vec<String> = found.iter().filter(|one| sure(one)).map(behind).collect();
     let close: Vec<String> =
         found.iter().filter(|one| !sure(one)).map(|one| format!("‘{}’", one.arm)).collect();

@@ -2,6 +2,7 @@
 
 use super::Report;
 use scruple_core::judge;
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 
 /// The parameter that holds the number of threads.
@@ -48,7 +49,7 @@ pub fn of(report: &Report<'_>) -> Vec<Scaling> {
 }
 
 fn scaling(report: &Report<'_>, name: &str, mut members: Vec<(f64, &Arm)>) -> Option<Scaling> {
-    members.sort_by(|one, other| one.0.total_cmp(&other.0));
+    sorting::by(&mut members, |one, other| one.0.total_cmp(&other.0));
     let mut steps: Vec<Step> = Vec::new();
     let rate = |time: f64| 1e9 / time;
     for (threads, arm) in &members {

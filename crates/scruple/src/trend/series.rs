@@ -4,6 +4,7 @@ use crate::store::Point;
 use scruple_core::changepoint::{self, ChangePoint, Options, Series, Step};
 use scruple_core::metric::{DEFAULT_METRICS, Metric, Quality};
 use scruple_core::sample::Sample;
+use scruple_core::sorting;
 use scruple_core::stats::paired::Why;
 use scruple_core::stats::quantile::median;
 use scruple_core::{judge, metric};
@@ -34,7 +35,7 @@ const ERROR: f64 = 0.01;
 /// Returns the trends of these runs in the requested metrics, or by default in those that tables show.
 pub fn trends(points: &[Point], asked: &[String]) -> Vec<Trend> {
     let mut keys: Vec<&String> = points.iter().flat_map(|point| point.samples.keys()).collect();
-    keys.sort_by_key(|key| {
+    sorting::by_key(&mut keys, |key| {
         let place = metric::METRICS.iter().position(|metric| metric.key == key.as_str());
         (place.unwrap_or(usize::MAX), *key)
     });

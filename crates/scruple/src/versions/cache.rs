@@ -217,7 +217,7 @@ impl Cache {
             }
             files.extend(artefacts::files(&tree, &at).map_err(|error| Fault::unwritable(&tree, error))?);
         }
-        files.sort();
+        files.sort_unstable();
         files.dedup();
         let (digest, bytes) = artefacts::digest_of(&tree, &files)?;
         if !self.has(&digest)? {

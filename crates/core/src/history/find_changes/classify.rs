@@ -5,6 +5,7 @@ use super::places::{Place, Places};
 use super::steps::{Cut, Steps};
 use crate::history::{Change, Form, Graph, History};
 use crate::metric::Better;
+use crate::sorting;
 
 /// A level that lasts for at most this many versions and then returns is a spike.
 const FEW: usize = 3;
@@ -62,7 +63,7 @@ pub(super) fn changes(
     levels: &[f64],
 ) -> Vec<Change> {
     let mut cuts: Vec<&Cut> = steps.cuts.iter().collect();
-    cuts.sort_by_key(|cut| places.all[cut.at].first());
+    sorting::by_key(&mut cuts, |cut| places.all[cut.at].first());
     let mut changes: Vec<Change> = Vec::new();
     let mut named: Vec<&Cut> = Vec::new();
     let mut ends_of_spikes: Vec<usize> = Vec::new();
@@ -155,7 +156,7 @@ fn change(
     let mut before = weighed;
     let mut set: Vec<usize> = Vec::new();
     let mut candidates: Vec<&Place> = cut.candidates.iter().map(|place| &places.all[*place]).collect();
-    candidates.sort_by_key(|place| place.first());
+    sorting::by_key(&mut candidates, |place| place.first());
     for (number, place) in candidates.into_iter().enumerate() {
         let Some(link) = places.of.get(&place.first()).and_then(|at| places.link(&steps.forest, *at)) else {
             continue;

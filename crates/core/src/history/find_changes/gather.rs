@@ -1,5 +1,6 @@
 //! Gathers the readings of one metric of one subject, aligned over the versions.
 
+use crate::sorting;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::interleaved::Cells;
@@ -41,8 +42,9 @@ pub(super) struct Artefacts(Vec<Option<usize>>);
 
 impl Artefacts {
     pub fn of(history: &History) -> Artefacts {
-        let index: BTreeMap<&str, usize> =
-            history.versions.iter().enumerate().map(|(i, version)| (version.commit.as_str(), i)).collect();
+        let index: BTreeMap<&str, usize> = sorting::map(
+            history.versions.iter().enumerate().map(|(i, version)| (version.commit.as_str(), i)),
+        );
         let of = |(i, version): (usize, &crate::history::Version)| match version.state {
             State::SameBinary => version.same_as.as_deref().and_then(|same| index.get(same).copied()),
             State::Built => Some(i),
@@ -100,10 +102,10 @@ pub(super) fn gather(history: &History, artefacts: &Artefacts) -> Vec<Gathered> 
 
 fn keys<'a>(arms: &[Option<&'a Arm>]) -> Vec<&'a str> {
     let present: BTreeSet<&str> =
-        arms.iter().flatten().flat_map(|arm| arm.figures.keys().map(String::as_str)).collect();
+        sorting::set(arms.iter().flatten().flat_map(|arm| arm.figures.keys().map(String::as_str)));
     let rank = |key: &str| METRICS.iter().position(|metric| metric.key == key).unwrap_or(METRICS.len());
     let mut keys: Vec<&str> = present.into_iter().collect();
-    keys.sort_by_key(|key| rank(key));
+    sorting::by_key(&mut keys, |key| rank(key));
     keys
 }
 
@@ -195,7 +197,8 @@ fn cannot(readings: &[f64], slope: bool) -> Option<String> {
 /// The readings of a sample by block, on the scale on which they are judged. With several processes, each process
 /// counts as one reading, since all its readings share the conditions of its start.
 fn cells(sample: &Sample, scaled: impl Fn(f64) -> f64) -> Cells {
-    let processes: BTreeSet<u32> = sample.blocks.iter().map(|block| block / BLOCKS_OF_A_PROCESS).collect();
+    let processes: BTreeSet<u32> =
+        sorting::set(sample.blocks.iter().map(|block| block / BLOCKS_OF_A_PROCESS));
     let mut groups: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for (block, reading) in sample.blocks.iter().zip(&sample.readings) {
         let group = if processes.len() > 1 { block / BLOCKS_OF_A_PROCESS } else { *block };

@@ -5,6 +5,7 @@
 //! used instead of the median, since it loses a twentieth of the information instead of a third (Huber, "Robust
 //! Estimation of a Location Parameter" (1964)).
 
+use crate::sorting;
 use std::collections::BTreeMap;
 
 use crate::stats::quantile::median;
@@ -63,7 +64,7 @@ pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
         }
     }
     table.refit_blocks(&centres, scale, &mut effects);
-    let blocks: BTreeMap<u32, f64> = sizes.keys().copied().zip(effects).collect();
+    let blocks: BTreeMap<u32, f64> = sorting::map(sizes.keys().copied().zip(effects));
     let (variances, freedom) = variances(versions, &centres, &blocks, &sizes, scale, floor);
     Some(Turns { centres, variances, blocks, freedom })
 }
@@ -78,7 +79,7 @@ struct Table {
 impl Table {
     fn of(versions: &[Cells], sizes: &BTreeMap<u32, usize>) -> Table {
         let places: BTreeMap<u32, usize> =
-            sizes.keys().enumerate().map(|(place, block)| (*block, place)).collect();
+            sorting::map(sizes.keys().enumerate().map(|(place, block)| (*block, place)));
         let row = |cells: &Cells| cells.iter().map(|(block, value)| (places[block], *value)).collect();
         Table { versions: versions.iter().map(row).collect(), sizes: sizes.values().copied().collect() }
     }

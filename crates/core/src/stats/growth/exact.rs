@@ -1,5 +1,6 @@
 //! Growth of exact metrics, in whole numbers and fractions.
 
+use crate::sorting;
 use std::collections::BTreeMap;
 
 use super::{Form, Growth, NoFit};
@@ -176,7 +177,7 @@ pub fn within(points: &[(u64, u64)], tolerance: f64) -> Result<Growth, NoFit> {
     let mut fits: Vec<Growth> =
         constant.into_iter().chain(growing).filter(|g| g.residual <= tolerance).collect();
     if fits.first().is_none_or(|first| first.form != Form::Constant) {
-        fits.sort_by(|a, b| a.residual.total_cmp(&b.residual));
+        sorting::by(&mut fits, |a, b| a.residual.total_cmp(&b.residual));
     }
     let mut fits = fits.into_iter();
     let best = fits.next().ok_or(NoFit::NoForm)?;
@@ -186,7 +187,7 @@ pub fn within(points: &[(u64, u64)], tolerance: f64) -> Result<Growth, NoFit> {
 fn closest(points: &[(u64, u64)], form: Form) -> Option<Growth> {
     let mut places: Vec<(f64, f64)> =
         points.iter().map(|&(n, cost)| Some((form.at(n as f64)?, cost as f64))).collect::<Option<_>>()?;
-    places.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    sorting::by(&mut places, |a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let range = |slope: f64| {
         let offsets = places.iter().map(|(g, cost)| cost - slope * g);
         offsets.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), o| (low.min(o), high.max(o)))

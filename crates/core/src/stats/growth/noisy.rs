@@ -4,6 +4,7 @@ use super::super::Interval;
 use super::super::normal;
 use super::super::quantile::{median, median_interval};
 use super::{Form, Growth, NoFit};
+use crate::sorting;
 
 /// The largest root mean square of the relative distances of medians from a curve at which the curve still fits them.
 const CLOSE: f64 = 0.25;
@@ -30,7 +31,7 @@ pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
     let costs: Vec<f64> = sizes.iter().map(|size| median(&size.1)).collect();
     let mut fits: Vec<Fit> = Form::GROWING.into_iter().filter_map(|form| grow(form, &n, &costs)).collect();
     fits.retain(|fit| fit.slope > 0.0);
-    fits.sort_by(|a, b| a.squares.total_cmp(&b.squares));
+    sorting::by(&mut fits, |a, b| a.squares.total_cmp(&b.squares));
     let flat = flat(&costs);
     let of = |fit: &Fit, slope: Option<Interval>, others: Vec<Form>| {
         let ends = Some([(n[0], costs[0]), (n[n.len() - 1], costs[costs.len() - 1])]);
@@ -113,7 +114,7 @@ fn by_size(points: &[(f64, f64)]) -> Result<Vec<(f64, Vec<f64>)>, NoFit> {
         return Err(NoFit::NotPositive);
     }
     let mut points = points.to_vec();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    sorting::by(&mut points, |a, b| a.0.total_cmp(&b.0));
     let mut sizes: Vec<(f64, Vec<f64>)> = Vec::new();
     for (n, cost) in points {
         match sizes.last_mut() {

@@ -28,7 +28,7 @@ pub(super) fn read(language: Language, folder: &Path) -> Result<ScriptCounts, St
             _ => {}
         }
     }
-    files.sort();
+    files.sort_unstable();
     let mut builder = Builder::new(language);
     for file in files {
         counts.partial += usize::from(builder.add(&text_of(&file)?)?);

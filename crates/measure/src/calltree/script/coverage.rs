@@ -11,6 +11,7 @@ use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::binary::UNKNOWN;
 use crate::calltree::merged_profiles::Side;
 use scruple_core::explain::{Context, Cost, PROGRAM};
+use scruple_core::sorting;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -37,7 +38,7 @@ pub(super) fn read(folder: &Path) -> Result<ScriptCounts, String> {
     let listed = fs::read_dir(folder).map_err(|error| error.to_string())?;
     let mut files: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
     files.retain(|file| file.extension().and_then(OsStr::to_str) == Some("json"));
-    files.sort();
+    files.sort_unstable();
     let mut builder = Builder {
         side: empty_side(Language::JavaScript),
         functions: HashMap::new(),
@@ -199,7 +200,7 @@ fn functions(script: &Script, text: Option<&[u16]>) -> Vec<Own> {
     let mut all: Vec<(Block, &Covered)> =
         script.functions.iter().filter_map(|function| Some((*function.ranges.first()?, function))).collect();
     // Outer functions before those in them.
-    all.sort_by_key(|(whole, _)| (whole.start_offset, usize::MAX - whole.end_offset));
+    sorting::by_key(&mut all, |(whole, _)| (whole.start_offset, usize::MAX - whole.end_offset));
     let end = all.iter().map(|(whole, _)| whole.end_offset).max().unwrap_or_default();
     let length = text.map_or(end, <[u16]>::len).min(end);
     // The innermost function and the number of executions of each character.

@@ -13,6 +13,7 @@ use super::tree::Tree;
 use crate::calltree::{CalltreeSession, Counter, End, Profile, Profiles, Settings, ValgrindTool};
 use crate::load::{LoadResult, Target};
 use scruple_core::per_request::{self, Bounds};
+use scruple_core::sorting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -145,7 +146,8 @@ pub fn of(stretches: &[Stretch], requests: &[u64], by: String) -> Instructions {
         let found = per_request::fit(&counts, &values, LEVEL);
         found.map_or(Bounds { value: 0.0, interval: None }, |found| found.each)
     };
-    let all: BTreeSet<&Function> = stretches.iter().flat_map(|stretch| stretch.functions.keys()).collect();
+    let all: BTreeSet<&Function> =
+        sorting::set(stretches.iter().flat_map(|stretch| stretch.functions.keys()));
     let mut functions: Vec<FunctionCost> = all
         .into_iter()
         .map(|function| {
@@ -162,7 +164,7 @@ pub fn of(stretches: &[Stretch], requests: &[u64], by: String) -> Instructions {
             reach(&cost.own) > 0.0 || reach(&cost.inclusive) > 0.0 || cost.calls > 0.0
         })
         .collect();
-    functions.sort_by(|left, right| right.own.value.total_cmp(&left.own.value));
+    sorting::by(&mut functions, |left, right| right.own.value.total_cmp(&left.own.value));
     Instructions { total: each(&|stretch| stretch.total), functions, batches: requests.to_vec(), by }
 }
 
@@ -194,7 +196,7 @@ impl Life<'_> {
             let mut ordered = Vec::new();
             for (number, count) in batches.iter().chain([&0]).enumerate() {
                 tree.wait_for_rest(REST);
-                let processes: BTreeSet<i32> = tree.processes().into_iter().collect();
+                let processes: BTreeSet<i32> = sorting::set(tree.processes().into_iter());
                 let order = format!("phase {number}");
                 if processes.iter().any(|process| session.order(*process, &order).is_err()) {
                     return Ok(Vec::new());

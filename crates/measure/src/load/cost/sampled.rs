@@ -5,6 +5,7 @@
 //! server.
 
 use super::tree::Tree;
+use scruple_core::sorting;
 use scruple_core::stats::Interval;
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -200,7 +201,7 @@ fn divide(stacks: &[Stack], requests: u64) -> Sampled {
             interval: counted(sum.samples, sum.inclusive as f64 / requests / sum.samples as f64),
         })
         .collect();
-    functions.sort_by(|left, right| {
+    sorting::by(&mut functions, |left, right| {
         right.own.total_cmp(&left.own).then(right.inclusive.total_cmp(&left.inclusive))
     });
     Sampled {

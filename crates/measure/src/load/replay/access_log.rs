@@ -4,6 +4,7 @@ use super::super::request::{Check, Request};
 use super::super::scenario::Read;
 use super::{Recorded, expected, replayed, times};
 use jiff::fmt::strtime;
+use scruple_core::sorting;
 
 /// A line of a log: `host ident user [time] "METHOD path HTTP/1.1" status bytes`, with possible additions.
 struct Line<'a> {
@@ -35,7 +36,7 @@ pub fn access_log(text: &str) -> Result<Read, String> {
         }
     }
     // Servers write a line when the request ends, so lines are only nearly in order.
-    lines.sort_by_key(|line| line.second);
+    sorting::by_key(&mut lines, |line| line.second);
     let mut all = Vec::new();
     for second in lines.chunk_by(|left, right| left.second == right.second) {
         for (place, line) in second.iter().enumerate() {

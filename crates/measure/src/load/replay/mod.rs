@@ -9,6 +9,7 @@ pub use har::har;
 use super::plan::Order;
 use super::request::Request;
 use super::scenario::{Read, Scenario};
+use scruple_core::sorting;
 use std::collections::HashMap;
 
 /// A recorded request with the time at which it was sent, in nanoseconds since 1970.
@@ -19,7 +20,7 @@ struct Recorded {
 
 /// The scenario that sends these requests again. Times count from the first request.
 fn replayed(mut all: Vec<Recorded>, notes: Vec<String>) -> Read {
-    all.sort_by_key(|recorded| recorded.at);
+    sorting::by_key(&mut all, |recorded| recorded.at);
     let first = all.first().map_or(0, |recorded| recorded.at);
     let mut requests: Vec<Request> = Vec::new();
     // Requests with the same bytes become one kind of request.

@@ -1,6 +1,7 @@
 //! Reads heap profiles (`.hp`): live bytes by closure type (`-hT`), by cost centre (`-hc`) or by another band, over
 //! time.
 
+use scruple_core::sorting;
 use std::collections::BTreeMap;
 
 /// A heap profile.
@@ -45,7 +46,7 @@ impl HeapProfile {
             *held = held.max(*bytes);
         }
         let mut rows: Vec<(&str, f64)> = most.into_iter().collect();
-        rows.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+        sorting::by(&mut rows, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
         rows
     }
 

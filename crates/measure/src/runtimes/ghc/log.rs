@@ -36,7 +36,7 @@ impl Log {
     /// exceed.
     pub fn pause(&self, share: f64) -> Option<f64> {
         let mut pauses: Vec<f64> = self.collections.iter().map(|collection| collection.pause).collect();
-        pauses.sort_by(f64::total_cmp);
+        pauses.sort_unstable_by(f64::total_cmp);
         let rank = (share * pauses.len() as f64).ceil().max(1.0) as usize;
         pauses.get(rank.min(pauses.len()).checked_sub(1)?).copied()
     }

@@ -1,8 +1,8 @@
 //! Determines how many iterations make a batch about a tenth of a millisecond long.
 
-use super::answers::{fault_in, unexpected, wrong};
-use super::{Stop, Suite, reason, survives};
-use scruple_core::protocol::{Batch, BatchReply, LoopKind, Reply, Request};
+use super::Weighed;
+use super::programs::Programs;
+use scruple_core::protocol::{BatchReply, LoopKind};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::time::{Duration, Instant};
 
@@ -31,133 +31,68 @@ const ATTEMPTS: u32 = 16;
 /// batches must be long compared with the start of a thread.
 const QUEUE_TARGET: f64 = 2_000_000.0;
 
-impl Suite {
-    /// Gets a case ready in a fresh process. The first process also determines the iterations of case and tare, after
-    /// the check of the case has passed. Returns false if the case failed. Replaces a program that has ended by a new
-    /// one. Cases that are warmed up in turn are not warm yet.
-    pub(crate) fn settle(
-        &mut self,
-        index: usize,
-        program: &mut BenchProgram,
-        first: bool,
-    ) -> Result<bool, Stop> {
-        let mut result = if first { self.begin(index, program) } else { Ok(()) };
-        if !self.warms_in_turn(index) {
-            result = result.and_then(|()| self.warm_up(index, program));
-            if first {
-                result = result.and_then(|()| self.calibrate(index, program));
-            }
-        }
-        self.tolerate(index, program, result)
+/// How the iterations of the cases of a suite are determined.
+pub(super) struct Calibration<'a> {
+    programs: &'a Programs,
+    /// The measuring time of the suite, and the number of its cases.
+    budget: Duration,
+    cases: usize,
+}
+
+impl<'a> Calibration<'a> {
+    pub(super) fn new(programs: &'a Programs, budget: Duration, cases: usize) -> Calibration<'a> {
+        Calibration { programs, budget, cases }
     }
 
-    /// Warms up the cases that are warmed up in turn, and does for these what [`Suite::settle`] leaves.
-    pub(super) fn settle_in_turn(
-        &mut self,
-        place: usize,
+    /// Determines about how many iterations make a batch of cold code.
+    pub(super) fn of_cold(
+        &self,
+        weighed: &mut Weighed,
         program: &mut BenchProgram,
-        first: bool,
-    ) -> Result<(), Stop> {
-        self.warm_up_in_turn(place, program)?;
-        for index in (0..self.weighed.len()).filter(|_| first) {
-            let weighed = &self.weighed[index];
-            if weighed.place == place && !weighed.failed && self.warms_in_turn(index) {
-                let result = self.calibrate(index, program);
-                self.tolerate(index, program, result)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Records the failure of a case. The other cases continue, in a new process if this one has ended.
-    pub(crate) fn tolerate<T>(
-        &mut self,
-        index: usize,
-        program: &mut BenchProgram,
-        result: Result<T, BenchError>,
-    ) -> Result<bool, Stop> {
-        let Err(error) = result else { return Ok(true) };
-        let why = reason(&error)?;
-        self.fail(index, &why);
-        if !survives(&error) {
-            *program = self.start(self.weighed[index].side, 0, None).map_err(|error| {
-                Stop::Failed(crate::fault::Fault::program(format!("cannot start the program again: {error}")))
-            })?;
-        }
-        Ok(false)
-    }
-
-    /// Runs the check of a case, and determines about how many iterations make a batch of cold code.
-    fn begin(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
-        self.check(index, program)?;
-        let first = self.find_iterations(index, program, LoopKind::Case, 1)?;
-        self.weighed[index].iterations = first;
+    ) -> Result<(), BenchError> {
+        weighed.iterations = self.find_iterations(weighed, program, LoopKind::Case, 1)?;
         // The warm-up must run enough iterations of the tare, so that it is warm when its number is determined.
-        self.weighed[index].tare_iterations = self.find_iterations(index, program, LoopKind::Tare, first)?;
+        weighed.tare_iterations =
+            self.find_iterations(weighed, program, LoopKind::Tare, weighed.iterations)?;
         Ok(())
     }
 
     /// Determines the iterations of case and tare once both are warm.
-    fn calibrate(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
-        let first = self.weighed[index].iterations;
-        let iterations = self.find_iterations(index, program, LoopKind::Case, first)?;
-        self.weighed[index].iterations = iterations;
+    pub(super) fn of_warm(
+        &self,
+        weighed: &mut Weighed,
+        program: &mut BenchProgram,
+    ) -> Result<(), BenchError> {
+        let iterations = self.find_iterations(weighed, program, LoopKind::Case, weighed.iterations)?;
+        weighed.iterations = iterations;
         // The iterations of the case are a good start, since the tare is rarely slower than its case.
-        let first = self.weighed[index].tare_iterations.max(iterations);
-        self.weighed[index].tare_iterations = self.find_iterations(index, program, LoopKind::Tare, first)?;
+        let first = weighed.tare_iterations.max(iterations);
+        weighed.tare_iterations = self.find_iterations(weighed, program, LoopKind::Tare, first)?;
         // The shorter of two batches counts, since one may have been interrupted.
         let mut time = Duration::MAX;
         for _ in 0..2 {
             let began = Instant::now();
-            let batch = self.batch(index, program, LoopKind::Case, iterations)?;
+            let batch = self.programs.batch(weighed, program, LoopKind::Case, iterations)?;
             let mut taken = Duration::from_nanos(length(&batch).unwrap_or(0.0) as u64);
-            if self.weighed[index].case.per_iteration_input {
-                self.batch(index, program, LoopKind::Tare, self.weighed[index].tare_iterations)?;
+            if weighed.case.per_iteration_input {
+                self.programs.batch(weighed, program, LoopKind::Tare, weighed.tare_iterations)?;
                 taken = began.elapsed();
             }
             time = time.min(taken);
         }
-        self.weighed[index].batch_time = time;
+        weighed.batch_time = time;
         Ok(())
-    }
-
-    /// Runs the check of the case once, before any of its figures count.
-    fn check(&mut self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
-        let weighed = &self.weighed[index];
-        if !weighed.case.checked && weighed.case.concurrency.is_none() && weighed.case.readings.is_empty() {
-            return Ok(());
-        }
-        let limit = self.limit_of(weighed);
-        match program.ask(&Request::Once(weighed.case.id), limit, &self.interrupted)? {
-            Reply::Once(once) if once.ok => {
-                let readings = super::readings::of_once(&self.weighed[index].case, &once);
-                let arm = self.weighed[index].arm;
-                self.keep(arm, scruple_core::metric::Pass::Counting, 0, readings);
-                Ok(())
-            }
-            Reply::Once(once) => Err(BenchError::Complained(scruple_core::protocol::Complaint {
-                error: format!(
-                    "its check failed: {}",
-                    once.why.unwrap_or_else(|| "no reason given".to_owned())
-                ),
-                kind: "check".to_owned(),
-                id: Some(once.once),
-                fatal: false,
-            })),
-            other => Err(unexpected("once", &other)),
-        }
     }
 
     /// Runs batches, starting with `first` iterations, until one has about the required length, and derives the number
     /// of iterations from it.
     fn find_iterations(
         &self,
-        index: usize,
+        weighed: &Weighed,
         program: &mut BenchProgram,
         kind: LoopKind,
         first: u64,
     ) -> Result<u64, BenchError> {
-        let weighed = &self.weighed[index];
         let queue = weighed.case.concurrency.is_some();
         // Starting several threads takes time as well, and the first one to start waits for the last.
         let target = if queue || weighed.threads > 1 { QUEUE_TARGET } else { self.batch_length() };
@@ -174,7 +109,7 @@ impl Suite {
             let mut whole = Duration::MAX;
             for _ in 0..3 {
                 let began = Instant::now();
-                let reply = self.batch(index, program, kind, iterations)?;
+                let reply = self.programs.batch(weighed, program, kind, iterations)?;
                 whole = whole.min(began.elapsed());
                 let time = length(&reply).unwrap_or(target);
                 least = least.min(time.max(1.0));
@@ -209,53 +144,13 @@ impl Suite {
     /// Returns the required length of a batch, in nanoseconds. It is shorter if there are too many cases to visit all
     /// of them several times within the budget.
     fn batch_length(&self) -> f64 {
-        let visits = self.weighed.len() as f64 * VISITS;
-        (self.effort.budget.as_nanos() as f64 / visits).clamp(SHORTEST, TARGET)
+        let visits = self.cases as f64 * VISITS;
+        (self.budget.as_nanos() as f64 / visits).clamp(SHORTEST, TARGET)
     }
 
     /// Returns the longest time of a batch including the time to make and destroy its inputs.
     fn whole_length(&self) -> Duration {
-        (self.effort.budget / 2 / (self.weighed.len() as f64 * VISITS) as u32).max(WHOLE)
-    }
-
-    /// Runs a single batch.
-    pub(crate) fn batch(
-        &self,
-        index: usize,
-        program: &mut BenchProgram,
-        kind: LoopKind,
-        iterations: u64,
-    ) -> Result<BatchReply, BenchError> {
-        let batch = self.batch_of(index, kind, iterations);
-        let mut replies = self.block(index, program, vec![batch])?;
-        replies.pop().ok_or_else(|| wrong("block", "it has no batches"))
-    }
-
-    /// Runs these batches as one block, in the given order.
-    pub(crate) fn block(
-        &self,
-        index: usize,
-        program: &mut BenchProgram,
-        batches: Vec<Batch>,
-    ) -> Result<Vec<BatchReply>, BenchError> {
-        let weighed = &self.weighed[index];
-        let request = Request::Block(batches.clone());
-        let asked = Instant::now();
-        match program.ask(&request, self.limit_of(weighed), &self.interrupted)? {
-            Reply::Block { block, .. } => {
-                match fault_in(&batches, &block, weighed.case.concurrency.is_some(), asked.elapsed()) {
-                    None => Ok(block),
-                    Some(why) => Err(wrong(&request.line(), why)),
-                }
-            }
-            other => Err(unexpected(&request.line(), &other)),
-        }
-    }
-
-    pub(crate) fn batch_of(&self, index: usize, kind: LoopKind, iterations: u64) -> Batch {
-        let weighed = &self.weighed[index];
-        let threads = if weighed.case.concurrency.is_some() { 1 } else { weighed.threads };
-        Batch { id: weighed.case.id, kind, iterations, threads }
+        (self.budget / 2 / (self.cases as f64 * VISITS) as u32).max(WHOLE)
     }
 }
 

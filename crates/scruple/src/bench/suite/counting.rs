@@ -1,8 +1,8 @@
 //! The counting pass of a suite: the allocations and collections of one iteration of each case, net of its tare.
 
-use super::answers::unexpected;
 use super::calibrate::length;
-use super::{Stop, Suite, reason};
+use super::programs::{Programs, reason};
+use super::{Cases, Record, Screen, Stop, SuiteEffort, Weighed};
 use scruple_core::evidence::DIFFER;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -30,57 +30,57 @@ const LONGEST: Duration = Duration::from_millis(2);
 /// With more cases than this, they share processes, since starting one for each case would take longer than measuring.
 const FRESH_CASES: usize = 200;
 
-impl Suite {
-    pub(crate) fn counting_pass(&mut self) -> Result<(), Stop> {
-        let fresh = self.weighed.len() <= FRESH_CASES;
+/// The counting pass of a suite.
+pub(super) struct CountingPass<'a> {
+    pub(super) programs: &'a Programs,
+    pub(super) cases: &'a Cases,
+    pub(super) record: &'a mut Record,
+    pub(super) effort: &'a SuiteEffort,
+    pub(super) screen: &'a Screen,
+}
+
+impl CountingPass<'_> {
+    /// Counts every case.
+    pub(super) fn run(mut self) -> Result<(), Stop> {
+        let cases = self.cases;
+        let fresh = self.each_is_fresh();
         let mut shared: Option<((usize, u32), BenchProgram, Hello)> = None;
         let mut first = Vec::new();
         let began = Instant::now();
-        let cases = 0..self.weighed.len();
+        let all = 0..cases.len();
         let visits: Vec<(usize, u32)> = match fresh {
-            true => cases.flat_map(|index| (0..PROCESSES).map(move |visit| (index, visit))).collect(),
-            false => (0..SHARED).flat_map(|visit| cases.clone().map(move |index| (index, visit))).collect(),
+            true => all.flat_map(|index| (0..PROCESSES).map(move |visit| (index, visit))).collect(),
+            false => (0..SHARED).flat_map(|visit| all.clone().map(move |index| (index, visit))).collect(),
         };
         for (index, visit) in visits {
-            self.stop_if_interrupted()?;
+            self.programs.stop_if_interrupted()?;
             if !fresh && !self.effort.counts_decide && began.elapsed() >= self.effort.budget {
-                let rest = self.weighed.len() - index;
-                let text = match visit {
-                    0 => format!("allocations of {rest} cases are not counted: the budget ended"),
-                    _ => format!(
-                        "allocations of {rest} cases are counted in one process only: the budget ended"
-                    ),
-                };
-                self.run.warn("left-out", text);
+                self.remark_on_rest(index, visit);
                 break;
             }
-            let weighed = &self.weighed[index];
+            let weighed = &cases.weighed[index];
             if weighed.failed {
                 continue;
             }
-            let (side, name) = (weighed.side, self.run.arms[weighed.arm].name.clone());
-            self.screen.progress.step("counting", 0, index, self.weighed.len(), &name);
+            let side = weighed.side;
+            self.screen.progress.step("counting", 0, index, cases.len(), self.record.name(weighed));
             if fresh || shared.as_ref().is_none_or(|(of, _, _)| *of != (side, visit)) {
-                shared = match self.counting_process(side) {
+                shared = match self.start(side) {
                     Ok((program, hello)) => Some(((side, visit), program, hello)),
                     Err(error) => {
-                        let why = reason(&error)?;
-                        self.absent(index, &why);
+                        self.absent(weighed, &reason(&error)?);
                         None
                     }
                 };
             }
             let Some((of, mut program, hello)) = shared.take() else { continue };
-            match self.count(index, visit, &mut program, &hello) {
+            match self.count(weighed, visit, &mut program, &hello) {
                 Ok(more) => {
                     let more = more.filter(|_| visit == 0);
-                    first.extend(more.map(|bytes| (self.weighed[index].arm, bytes)));
+                    first.extend(more.map(|bytes| (weighed.arm, bytes)));
                     shared = Some((of, program, hello));
                 }
-                Err(error) => {
-                    let why = reason(&error)?;
-                    self.absent(index, &why);
-                }
+                Err(error) => self.absent(weighed, &reason(&error)?),
             }
         }
         if let Some((_, program, _)) = shared {
@@ -90,22 +90,31 @@ impl Suite {
         Ok(())
     }
 
-    /// Starts a fresh process, with the allocation counter if it can be attached, and asks which counters the program
-    /// declares.
-    fn counting_process(&self, side: usize) -> Result<(BenchProgram, Hello), BenchError> {
-        let countable = heap::measurable(&self.sides[side].program.path).is_ok();
-        let mut program = self.start(side, 0, Some(countable))?;
-        let request = scruple_core::protocol::Request::Hello;
-        match program.ask(&request, super::FIRST_WORDS, &self.interrupted)? {
-            scruple_core::protocol::Reply::Hello(hello) => Ok((program, hello)),
-            other => Err(unexpected(&request.line(), &other)),
-        }
+    /// Whether each case is counted in processes of its own.
+    fn each_is_fresh(&self) -> bool {
+        self.cases.len() <= FRESH_CASES
+    }
+
+    /// Adds a remark about the cases that the budget did not suffice for, from this visit on.
+    fn remark_on_rest(&mut self, index: usize, visit: u32) {
+        let rest = self.cases.len() - index;
+        let text = match visit {
+            0 => format!("allocations of {rest} cases are not counted: the budget ended"),
+            _ => format!("allocations of {rest} cases are counted in one process only: the budget ended"),
+        };
+        self.record.run.warn("left-out", text);
+    }
+
+    /// Starts a fresh process, with the allocation counter if it can be attached.
+    fn start(&self, side: usize) -> Result<(BenchProgram, Hello), BenchError> {
+        let countable = heap::measurable(&self.programs.sides[side].program.path).is_ok();
+        self.programs.start(side, 0, Some(countable))
     }
 
     /// Counts a case. Returns how many more bytes the first iteration allocated, if it allocated notably more.
     fn count(
         &mut self,
-        index: usize,
+        weighed: &Weighed,
         visit: u32,
         program: &mut BenchProgram,
         hello: &Hello,
@@ -113,7 +122,7 @@ impl Suite {
         if hello.counters.is_empty() {
             return Ok(None);
         }
-        if self.weighed[index].case.concurrency.is_some() {
+        if weighed.case.concurrency.is_some() {
             // The cost of an element is an average over many, because a queue allocates in chunks, and for waiting
             // threads.
             let counters: Vec<Counter> = hello
@@ -121,22 +130,22 @@ impl Suite {
                 .iter()
                 .map(|counter| Counter { quality: Quality::Noisy, ..counter.clone() })
                 .collect();
-            return self.count_these((index, visit), program, &counters, self.weighed[index].iterations);
+            return self.count_these((weighed, visit), program, &counters, weighed.iterations);
         }
         let fine = hello.counters.iter().all(|counter| counter.quality <= Quality::Near);
         // Sampling counters need many iterations to show a difference; exact ones are clearest over one iteration.
-        let iterations = if fine { 1 } else { self.weighed[index].iterations };
+        let iterations = if fine { 1 } else { weighed.iterations };
         let (coarse, others): (Vec<Counter>, Vec<Counter>) =
             hello.counters.iter().cloned().partition(|counter| counter.granularity.is_some());
         let more = match others.is_empty() {
             true => None,
-            false => self.count_these((index, visit), program, &others, iterations)?,
+            false => self.count_these((weighed, visit), program, &others, iterations)?,
         };
         if coarse.is_empty() {
             return Ok(more);
         }
-        let iterations = self.clear_iterations(index, program, &coarse)?;
-        self.count_these((index, visit), program, &coarse, iterations)?;
+        let iterations = self.clear_iterations(weighed, program, &coarse)?;
+        self.count_these((weighed, visit), program, &coarse, iterations)?;
         Ok(more)
     }
 
@@ -144,13 +153,12 @@ impl Suite {
     /// resolution.
     fn clear_iterations(
         &self,
-        index: usize,
+        weighed: &Weighed,
         program: &mut BenchProgram,
         counters: &[Counter],
     ) -> Result<u64, BenchError> {
-        let weighed = &self.weighed[index];
         let first = weighed.iterations.max(1);
-        let batch = self.batch(index, program, LoopKind::Case, first)?;
+        let batch = self.programs.batch(weighed, program, LoopKind::Case, first)?;
         let wanted = counters.iter().filter_map(|counter| {
             let step = counter.granularity?;
             Some(CLEAR * 2.0 * step / batch.reading(&counter.key)?.max(step))
@@ -164,31 +172,26 @@ impl Suite {
     /// Reads these counters over this many iterations.
     fn count_these(
         &mut self,
-        (index, visit): (usize, u32),
+        (weighed, visit): (&Weighed, u32),
         program: &mut BenchProgram,
         counters: &[Counter],
         iterations: u64,
     ) -> Result<Option<f64>, BenchError> {
-        let batches = || {
-            vec![
-                self.batch_of(index, LoopKind::Tare, iterations),
-                self.batch_of(index, LoopKind::Case, iterations),
-            ]
-        };
-        let first = self.block(index, program, batches())?;
+        let batches =
+            || vec![weighed.batch(LoopKind::Tare, iterations), weighed.batch(LoopKind::Case, iterations)];
+        let first = self.programs.block(weighed, program, batches())?;
         let mut taken = Vec::new();
-        let repeats = if self.weighed.len() <= FRESH_CASES { 1 } else { REPEATS };
-        if self.weighed[index].case.first {
+        let repeats = if self.each_is_fresh() { 1 } else { REPEATS };
+        if weighed.case.first {
             taken.push(first.clone());
         } else {
             for _ in 0..repeats {
-                taken.push(self.block(index, program, batches())?);
+                taken.push(self.programs.block(weighed, program, batches())?);
             }
         }
-        let position = self.weighed[index].arm;
         for (repeat, replies) in taken.iter().enumerate() {
             let readings = net_readings(counters, replies);
-            self.keep(position, Pass::Counting, visit * repeats + repeat as u32, readings);
+            self.record.keep(weighed.arm, Pass::Counting, visit * repeats + repeat as u32, readings);
         }
         Ok(taken.first().and_then(|warm| more_at_first(counters, &first, warm)))
     }
@@ -197,7 +200,7 @@ impl Suite {
     /// one-time setup, which the figures do not include.
     fn remark_on_first(&mut self, more: &[(usize, f64)]) {
         let text = |bytes: f64| text(bytes, &Unit::Bytes);
-        let name = |position: usize| &self.run.arms[position].name;
+        let name = |position: usize| &self.record.run.arms[position].name;
         let least = more.iter().map(|(_, bytes)| *bytes).fold(f64::INFINITY, f64::min);
         let Some((position, most)) = more.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
         let message = match more.len() {
@@ -213,17 +216,16 @@ impl Suite {
                 name(*position)
             ),
         };
-        self.run.warn("first-iteration", message);
+        self.record.run.warn("first-iteration", message);
     }
 
-    fn absent(&mut self, index: usize, why: &str) {
-        let position = self.weighed[index].arm;
+    fn absent(&mut self, weighed: &Weighed, why: &str) {
         let readings = ["alloc.bytes", "malloc.bytes"]
             .iter()
             .filter_map(|key| metric(key))
             .map(|metric| Reading::absent(metric, why))
             .collect();
-        self.keep(position, Pass::Counting, 0, readings);
+        self.record.keep(weighed.arm, Pass::Counting, 0, readings);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Compares the clock frequency of the core during a run with that of earlier runs.
 
-use super::Suite;
 use super::readings::own;
+use super::{Cases, Record};
 use crate::store::{Store, add_readings};
 use scruple_core::judge::clock::{APART, CYCLE, USUAL, cycle, usual};
 use scruple_core::metric::Pass;
@@ -13,60 +13,67 @@ use scruple_core::unit::Unit;
 /// The number of earlier runs that determine the usual clock frequency.
 const RUNS: usize = 20;
 
-/// Returns the cycle lengths of earlier runs on this machine, as far as the store has them. An unreadable store is
-/// ignored here, because writing the run reports it.
-pub(super) fn earlier(store: &Store, machine_class: &str) -> Vec<f64> {
-    let runs = store.newest(CYCLE, machine_class, RUNS).unwrap_or_default();
-    runs.iter().filter(|readings| !readings.is_empty()).map(|readings| median(readings)).collect()
-}
+/// The lengths of a core cycle in earlier runs on this machine, in nanoseconds.
+#[derive(Default)]
+pub(super) struct EarlierClock(Vec<f64>);
 
-impl Suite {
+impl EarlierClock {
+    /// Returns what the store has of this class of machine. An unreadable store is ignored here, because writing the
+    /// run reports it.
+    pub(super) fn read(store: &Store, machine_class: &str) -> EarlierClock {
+        let runs = store.newest(CYCLE, machine_class, RUNS).unwrap_or_default();
+        let stored = runs.iter().filter(|readings| !readings.is_empty());
+        EarlierClock(stored.map(|readings| median(readings)).collect())
+    }
+
     /// Stores the usual range of clock frequencies with the times of each case, and adds a remark if this run had
     /// another one.
-    pub(super) fn tell_clock(&mut self) {
-        let Some(seen) = self.seen_clock() else { return };
-        for (tare, block, reading) in self.usual_clocks(&seen) {
-            self.keep(tare, Pass::Timing, block, vec![reading]);
+    pub(super) fn tell(&self, cases: &Cases, record: &mut Record) {
+        let Some(seen) = SeenClock::of(cases, &record.run) else { return };
+        for (tare, block, reading) in self.usual(cases, &seen) {
+            record.keep(tare, Pass::Timing, block, vec![reading]);
         }
-        if let Some(text) = remark(seen.now, &self.earlier_cycles, &seen.processes) {
-            self.run.warn("clock", text);
+        if let Some(text) = remark(seen.now, &self.0, &seen.processes) {
+            record.run.warn("clock", text);
         }
     }
 
     /// Returns the run so far, with the usual range of clock frequencies for its times.
-    pub(super) fn so_far(&self) -> Run {
-        let mut run = self.run.clone();
-        for (tare, block, reading) in self.seen_clock().iter().flat_map(|seen| self.usual_clocks(seen)) {
+    pub(super) fn so_far(&self, cases: &Cases, run: &Run) -> Run {
+        let mut run = run.clone();
+        let seen = SeenClock::of(cases, &run);
+        for (tare, block, reading) in seen.iter().flat_map(|seen| self.usual(cases, seen)) {
             add_readings(&mut run.arms[tare], vec![reading], Pass::Timing, block);
         }
         run
     }
 
-    fn usual_clocks(&self, seen: &SeenClock) -> Vec<(usize, u32, Reading)> {
-        let (low, high) = usual(&self.earlier_cycles, seen.now);
-        let both = |tare: &usize| [(*tare, 0, low), (*tare, 1, high)];
-        let ends = self.tares().iter().flat_map(both).collect::<Vec<_>>();
-        ends.into_iter().map(|(tare, block, end)| (tare, block, own(USUAL, Unit::Nanoseconds, end))).collect()
+    fn usual(&self, cases: &Cases, seen: &SeenClock) -> Vec<(usize, u32, Reading)> {
+        let (low, high) = usual(&self.0, seen.now);
+        let both = |tare: usize| [(tare, 0, low), (tare, 1, high)];
+        let ends = tares(cases).flat_map(both);
+        ends.map(|(tare, block, end)| (tare, block, own(USUAL, Unit::Nanoseconds, end))).collect()
     }
+}
 
-    fn tares(&self) -> Vec<usize> {
-        self.weighed.iter().filter(|weighed| !weighed.failed).map(|weighed| weighed.tare).collect()
-    }
-
-    fn seen_clock(&self) -> Option<SeenClock> {
-        let readings =
-            |tare: &usize| self.run.arms[*tare].sample(CYCLE).map_or(0, |sample| sample.readings.len());
-        let with_most = self.tares().into_iter().max_by_key(readings)?;
-        let sample = self.run.arms[with_most].sample(CYCLE)?;
-        let processes = sample.by_process().iter().map(|readings| median(readings)).collect();
-        Some(SeenClock { now: cycle(&self.run.arms[with_most])?, processes })
-    }
+fn tares(cases: &Cases) -> impl Iterator<Item = usize> {
+    cases.weighed.iter().filter(|weighed| !weighed.failed).map(|weighed| weighed.tare)
 }
 
 /// The length of a core cycle in a run, and in each of its processes, in nanoseconds.
 struct SeenClock {
     now: f64,
     processes: Vec<f64>,
+}
+
+impl SeenClock {
+    fn of(cases: &Cases, run: &Run) -> Option<SeenClock> {
+        let readings = |tare: &usize| run.arms[*tare].sample(CYCLE).map_or(0, |sample| sample.readings.len());
+        let with_most = tares(cases).max_by_key(readings)?;
+        let sample = run.arms[with_most].sample(CYCLE)?;
+        let processes = sample.by_process().iter().map(|readings| median(readings)).collect();
+        Some(SeenClock { now: cycle(&run.arms[with_most])?, processes })
+    }
 }
 
 /// The smallest number of processes that can show a change of the clock during a run. At least two of them must have

@@ -6,7 +6,8 @@
 //! more of the tare. The differences from the first, divided by the additional iterations, are the costs of case and
 //! tare; the rest is the intercept.
 
-use super::{Stop, Suite, reason};
+use super::programs::{Programs, reason};
+use super::{Cases, Record, Screen, Stop, Weighed};
 use scruple_core::evidence::DIFFER;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -43,39 +44,38 @@ struct Counted {
     intercept: f64,
 }
 
-impl Suite {
-    /// Counts the instructions of every case, if the user requested that.
-    pub(crate) fn instruction_pass(&mut self) -> Result<(), Stop> {
-        let Some(mut counter) = self.instructions.take() else { return Ok(()) };
-        let mut result = Ok(());
-        for index in 0..self.weighed.len() {
-            if self.weighed[index].failed {
-                continue;
-            }
-            let name = &self.run.arms[self.weighed[index].arm].name;
-            self.screen.progress.step("counting instructions", 0, index, self.weighed.len(), name);
-            result =
-                self.stop_if_interrupted().and_then(|()| self.count_instructions_of(index, &mut counter));
-            if result.is_err() {
-                break;
-            }
+/// The pass that counts instructions.
+pub(super) struct InstructionPass<'a> {
+    pub(super) programs: &'a Programs,
+    pub(super) cases: &'a Cases,
+    pub(super) record: &'a mut Record,
+    pub(super) screen: &'a Screen,
+    pub(super) counter: &'a mut Instructions,
+}
+
+impl InstructionPass<'_> {
+    /// Counts the instructions of every case.
+    pub(super) fn run(mut self) -> Result<(), Stop> {
+        let cases = self.cases;
+        for (index, weighed) in cases.weighed.iter().enumerate().filter(|(_, weighed)| !weighed.failed) {
+            let name = self.record.name(weighed);
+            self.screen.progress.step("counting instructions", 0, index, cases.len(), name);
+            self.programs.stop_if_interrupted()?;
+            self.count(weighed)?;
         }
-        self.instructions = Some(counter);
-        result
+        Ok(())
     }
 
-    fn count_instructions_of(&mut self, index: usize, counter: &mut Instructions) -> Result<(), Stop> {
-        let counted = match self.iterations_to_count(index, counter) {
-            Ok(iterations) => self.repeats(index, iterations, counter).map(|counted| (counted, iterations)),
-            Err(error) => Err(error),
-        };
-        let (arm, tare) = (self.weighed[index].arm, self.weighed[index].tare);
+    fn count(&mut self, weighed: &Weighed) -> Result<(), Stop> {
+        let counted = self
+            .iterations_to_count(weighed)
+            .and_then(|iterations| Ok((self.repeats(weighed, iterations)?, iterations)));
         let (counted, iterations) = match counted {
             Ok(counted) => counted,
             Err(error) => {
                 let why = reason(&error)?;
                 let absent = metric("instructions").map(|metric| Reading::absent(metric, why));
-                self.keep(arm, Pass::Counting, 0, absent.into_iter().collect());
+                self.record.keep(weighed.arm, Pass::Counting, 0, absent.into_iter().collect());
                 return Ok(());
             }
         };
@@ -90,22 +90,27 @@ impl Suite {
                 of_case.push(Reading::of(&metric, resolution, "lengths of answers, over the iterations"));
             }
             of_case.extend(of(INTERCEPT, one.intercept, Quality::Near));
-            self.keep(arm, Pass::Counting, repeat as u32, of_case);
-            self.keep(tare, Pass::Counting, repeat as u32, of("instructions", tares[repeat], tare_quality));
+            self.record.keep(weighed.arm, Pass::Counting, repeat as u32, of_case);
+            self.record.keep(
+                weighed.tare,
+                Pass::Counting,
+                repeat as u32,
+                of("instructions", tares[repeat], tare_quality),
+            );
         }
         Ok(())
     }
 
     /// Returns the number of iterations at which differences are large compared with the cost of writing an answer.
-    fn iterations_to_count(&self, index: usize, counter: &mut Instructions) -> Result<u64, BenchError> {
-        let most = self.weighed[index].case.max_iterations.unwrap_or(u64::MAX) / 2;
+    fn iterations_to_count(&mut self, weighed: &Weighed) -> Result<u64, BenchError> {
+        let most = weighed.case.max_iterations.unwrap_or(u64::MAX) / 2;
         if most < 1 {
             let why = "the case runs once in a process, so that there is no difference of two sizes";
             return Err(BenchError::NotCounted(why.to_owned()));
         }
         let least = LEAST.min(most);
-        let few = self.process(index, least, least, counter)?;
-        let more = self.process(index, 2 * least, least, counter)?;
+        let few = self.process(weighed, least, least)?;
+        let more = self.process(weighed, 2 * least, least)?;
         let each = (more.saturating_sub(few) as f64 / least as f64).max(1.0);
         let mut iterations = least;
         while iterations * 10 <= MOST.min(most) && iterations as f64 * 10.0 * each <= CLEAR {
@@ -114,19 +119,14 @@ impl Suite {
         Ok(iterations)
     }
 
-    fn repeats(
-        &self,
-        index: usize,
-        iterations: u64,
-        counter: &mut Instructions,
-    ) -> Result<Vec<Counted>, BenchError> {
+    fn repeats(&mut self, weighed: &Weighed, iterations: u64) -> Result<Vec<Counted>, BenchError> {
         let mut counted = Vec::new();
         let mut wanted = REPEATS;
         while counted.len() < wanted as usize {
             // All requests contain numbers with the same number of digits.
-            let base = self.process(index, iterations, iterations, counter)? as f64;
-            let case = self.process(index, 2 * iterations, iterations, counter)? as f64;
-            let tare = self.process(index, iterations, 2 * iterations, counter)? as f64;
+            let base = self.process(weighed, iterations, iterations)? as f64;
+            let case = self.process(weighed, 2 * iterations, iterations)? as f64;
+            let tare = self.process(weighed, iterations, 2 * iterations)? as f64;
             let intercept = 3.0 * base - case - tare;
             let (case, tare) = ((case - base) / iterations as f64, (tare - base) / iterations as f64);
             counted.push(Counted { net: case - tare, tare, intercept });
@@ -139,19 +139,13 @@ impl Suite {
     }
 
     /// Counts all instructions of a process that runs these numbers of iterations of case and tare.
-    fn process(
-        &self,
-        index: usize,
-        case: u64,
-        tare: u64,
-        counter: &mut Instructions,
-    ) -> Result<u64, BenchError> {
-        let mut bench = counter.start_bench(&self.sides[self.weighed[index].side].start(0, None, true))?;
-        bench.program.ask(&scruple_core::protocol::Request::Hello, super::FIRST_WORDS, &self.interrupted)?;
-        let batches =
-            vec![self.batch_of(index, LoopKind::Tare, tare), self.batch_of(index, LoopKind::Case, case)];
-        self.block(index, &mut bench.program, batches)?;
-        counter.end_bench(bench)
+    fn process(&mut self, weighed: &Weighed, case: u64, tare: u64) -> Result<u64, BenchError> {
+        let side = &self.programs.sides[weighed.side];
+        let mut bench = self.counter.start_bench(&side.start(0, None, true))?;
+        self.programs.hello(&mut bench.program)?;
+        let batches = vec![weighed.batch(LoopKind::Tare, tare), weighed.batch(LoopKind::Case, case)];
+        self.programs.block(weighed, &mut bench.program, batches)?;
+        self.counter.end_bench(bench)
     }
 }
 

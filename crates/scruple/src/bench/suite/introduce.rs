@@ -1,6 +1,8 @@
 //! Reads what a bench program declares before it is measured.
 
-use super::{FIRST_WORDS, Side, answers, full_name};
+use super::cases::full_name;
+use super::programs::FIRST_WORDS;
+use super::{Side, answers};
 use scruple_core::protocol::{Case, Hello, Reply, Request};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::collections::HashSet;

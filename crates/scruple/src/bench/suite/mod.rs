@@ -1,46 +1,50 @@
 //! Weighs the cases of bench programs, in fresh processes with blocks of case and tare, and in a separate counting
 //! pass.
 
-pub mod answers;
-pub mod calibrate;
-pub mod counting;
-pub mod cycle_times;
-pub mod instructions;
+mod answers;
+mod calibrate;
+mod cases;
+mod counting;
+mod cycle_times;
+mod instructions;
 mod introduce;
-mod of_nodes;
-pub mod readings;
-pub mod same_iterations;
+mod prepare;
+mod programs;
+mod readings;
+mod record;
+mod same_iterations;
 pub mod single_process;
 pub mod timing;
 mod warm_up;
 
+pub use cases::{Cases, Declared, Selection};
+pub use programs::Side;
+pub use record::Record;
 pub use same_iterations::Alike;
-pub use single_process::OfCase;
 
 pub use crate::command::session::Stop;
 
 use crate::address::Address;
+use crate::farm::send_command_line::MeasuredByNodes;
 use crate::fault::{Code, Fault};
 use crate::new_run::Passes;
 use crate::paths;
 use crate::progress::Progress;
-use crate::store::{RunWriter, Store, add_readings};
-use scruple_core::budget::Budget;
-use scruple_core::judge;
-use scruple_core::metric::{Metric, Pass};
-use scruple_core::protocol::{Case, Hello, Request};
+use crate::store::{RunWriter, Store};
+use cases::{Weighed, arm_name};
+use counting::CountingPass;
+use cycle_times::EarlierClock;
+use instructions::InstructionPass;
+use programs::Programs;
+use scruple_core::metric::Metric;
 use scruple_core::run::{Run, State};
-use scruple_core::sample::{Figure, Reading};
-use scruple_core::subject::{Arm, Parameter, Role, Subject};
-use scruple_measure::bench::{BenchError, BenchProgram, Start};
+use scruple_measure::bench::BenchError;
 use scruple_measure::instructions::Instructions;
-use scruple_measure::program::Program;
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use timing::TimingPass;
 
 /// How long and how often to measure.
 #[derive(Clone, Debug)]
@@ -78,78 +82,20 @@ impl SuiteEffort {
     }
 }
 
-/// One of the bench programs that are compared. Usually there is only one.
-#[derive(Debug)]
-pub struct Side {
-    /// The name of the program in tables, if there are several.
-    pub label: Option<String>,
-    /// The file to execute.
-    pub program: Program,
-    /// The words of the command line.
-    pub argv: Vec<OsString>,
-    /// The working folder of the program; `None` means that of Scruple.
-    pub folder: Option<PathBuf>,
-    /// The variables added to Scruple's own environment.
-    pub env: Vec<(OsString, OsString)>,
-    /// The whole environment of counting processes, if it has to be the same in every run.
-    pub counted_env: Option<Vec<(OsString, OsString)>>,
-    /// The description that the program gave of itself.
-    pub hello: Option<Hello>,
-}
-
-/// One case of one program, with one number of threads.
-#[derive(Debug)]
-pub(crate) struct Weighed {
-    side: usize,
-    /// The index of the program, among those of a timing process, that runs the case: that of its side, or one of its
-    /// own.
-    place: usize,
-    case: Case,
-    threads: u32,
-    arm: usize,
-    tare: usize,
-    iterations: u64,
-    tare_iterations: u64,
-    batch_time: Duration,
-    failed: bool,
-    /// The index of the same case in the first program that has it. Blocks of both have the same order.
-    kin: usize,
-}
-
-/// The measurement of one or two bench programs.
+/// The measurement of one or more bench programs. Each pass is a type of its own, which borrows what it needs of it.
 pub struct Suite {
-    sides: Vec<Side>,
-    weighed: Vec<Weighed>,
-    /// What the programs declared.
-    pub declared: Declared,
+    programs: Programs,
+    /// The cases, and what the programs declared.
+    pub cases: Cases,
     effort: SuiteEffort,
-    /// The run, with the readings so far.
-    pub run: Run,
-    /// The writer to which readings are written.
-    pub writer: RunWriter,
+    /// The run, with the readings so far, and its writer.
+    pub record: Record,
     /// How cases are run in the first program that has them.
     pub alike: Alike,
-    calibrated: bool,
     /// The instruction counter, if the user requested it.
     instructions: Option<Instructions>,
-    /// The length of a core cycle in earlier runs on this machine, in nanoseconds.
-    earlier_cycles: Vec<f64>,
+    clock: EarlierClock,
     screen: Screen,
-    interrupted: Arc<AtomicBool>,
-    work: PathBuf,
-}
-
-/// What the programs declared, whether it was selected or not.
-#[derive(Default)]
-pub struct Declared {
-    /// The limits of cases.
-    pub budgets: Vec<Budget>,
-    /// The names of all cases.
-    pub names: Vec<String>,
-    /// Whether `names` is complete. A list that takes longer than the budget is not read to its end.
-    pub complete: bool,
-    /// The number of selected cases that the budget cannot suffice for.
-    beyond: usize,
 }
 
 /// What the user sees during the measurement.
@@ -158,56 +104,19 @@ struct Screen {
     look: Option<Look>,
 }
 
-impl Side {
-    /// Creates the side of a program that starts in Scruple's working folder, before its description is known.
-    pub fn new(label: Option<String>, program: Program, argv: Vec<OsString>) -> Side {
-        Side { label, program, argv, folder: None, env: Vec::new(), counted_env: None, hello: None }
-    }
-
-    fn start<'a>(&'a self, padding: usize, count_in: Option<&'a Path>, counting: bool) -> Start<'a> {
-        let pinned = self.counted_env.as_ref().filter(|_| counting);
-        Start {
-            path: &self.program.path,
-            argv: &self.argv,
-            padding,
-            count_in,
-            folder: self.folder.as_deref(),
-            env: pinned.unwrap_or(&self.env),
-            whole_env: pinned.is_some(),
-        }
-    }
-}
-
 /// A function that writes the run so far in this many columns.
 pub type Look = Box<dyn Fn(&Run, usize) -> String>;
 
-/// The criteria by which cases are selected.
-#[derive(Clone, Debug, Default)]
-pub struct Selection {
-    /// Parts of names, or tags. An empty list selects all cases.
-    pub filters: Vec<String>,
-    /// The numbers of threads that replace the declared ones.
-    pub threads: Vec<u32>,
-}
-
-impl Selection {
-    fn wants(&self, case: &Case) -> bool {
-        let full = full_name(case);
-        self.filters.is_empty()
-            || self.filters.iter().any(|filter| full.contains(filter.as_str()) || case.tags.contains(filter))
-    }
-
-    fn threads_of(&self, case: &Case) -> Vec<u32> {
-        let parallel = case.threads.iter().any(|threads| *threads > 1);
-        match self.threads.is_empty() || !parallel {
-            true => case.threads.clone(),
-            false => self.threads.clone(),
+impl Screen {
+    /// Shows the results so far, if standard error is a terminal with a row for each of the cases.
+    fn show(&self, cases: usize, so_far: impl FnOnce() -> Run) {
+        if let (Some(look), Some(room)) = (&self.look, self.progress.room())
+            && cases <= room.1
+        {
+            self.progress.so_far(&look(&so_far(), room.0));
         }
     }
 }
-
-/// The time within which a program must describe itself and its cases.
-const FIRST_WORDS: Duration = Duration::from_secs(60);
 
 impl Suite {
     /// Asks the programs for their cases, and adds the arms to `run`, which must have none.
@@ -261,7 +170,7 @@ impl Suite {
                     &hello,
                     &mut run,
                 ));
-                weighed.push(lay_out(index, side, &case, threads, &mut run));
+                weighed.push(Weighed::lay_out(index, side, &case, threads, &mut run));
             }
         }
         let alone = weighed.iter_mut().filter(|weighed| weighed.case.fresh);
@@ -276,35 +185,26 @@ impl Suite {
             }));
         }
         Ok(Suite {
-            sides,
-            weighed,
-            declared,
+            programs: Programs { sides, case_limit: effort.case_limit, work: work.to_owned(), interrupted },
+            cases: Cases { weighed, declared, calibrated: false },
             effort,
-            run,
-            writer: RunWriter::default(),
+            record: Record { run, writer: RunWriter::default() },
             alike: Alike::default(),
-            calibrated: false,
             instructions: None,
-            earlier_cycles: Vec::new(),
+            clock: EarlierClock::default(),
             screen: Screen { progress: Progress::hidden(), look: None },
-            interrupted,
-            work: work.to_owned(),
         })
     }
 
     /// Uses this store for readings, once it is known which cases the budget suffices for.
     pub fn keep_in(&mut self, store: Store) {
-        self.earlier_cycles = cycle_times::earlier(&store, &self.run.provenance.machine_class);
-        self.writer = RunWriter::wait(store);
-    }
-
-    fn begin_writing(&mut self) -> Result<(), Stop> {
-        self.writer.begin_waiting(&self.run).map_err(|error| Stop::Failed(Fault::from(error)))
+        self.clock = EarlierClock::read(&store, &self.record.run.provenance.machine_class);
+        self.record.writer = RunWriter::wait(store);
     }
 
     /// Requests that the instructions of each case are counted as well.
     pub fn count_instructions(&mut self) {
-        self.instructions = Some(Instructions::new(0, &self.work, &paths::calltree_folder()));
+        self.instructions = Some(Instructions::new(0, &self.programs.work, &paths::calltree_folder()));
     }
 
     /// Shows progress from now on, and the results so far, which `look` writes.
@@ -312,25 +212,20 @@ impl Suite {
         self.screen = Screen { progress, look: Some(look) };
     }
 
-    /// Shows the results so far, if standard error is a terminal with enough rows for them.
-    fn show_so_far(&self) {
-        if let (Some(look), Some(room)) = (&self.screen.look, self.screen.progress.room())
-            && self.weighed.len() <= room.1
-        {
-            self.screen.progress.so_far(&look(&self.so_far(), room.0));
-        }
-    }
-
     /// Returns the names of the selected cases.
     pub fn names(&self) -> Vec<&str> {
-        self.weighed.iter().map(|weighed| self.run.arms[weighed.arm].name.as_str()).collect()
+        self.cases.weighed.iter().map(|weighed| self.record.run.arms[weighed.arm].name.as_str()).collect()
     }
 
     /// Returns the metrics that the programs and their cases declare.
     pub fn brought(&self) -> Vec<Metric> {
-        let counters =
-            self.sides.iter().filter_map(|side| side.hello.as_ref()).flat_map(|hello| &hello.counters);
-        let readings = self.weighed.iter().flat_map(|weighed| &weighed.case.readings);
+        let counters = self
+            .programs
+            .sides
+            .iter()
+            .filter_map(|side| side.hello.as_ref())
+            .flat_map(|hello| &hello.counters);
+        let readings = self.cases.weighed.iter().flat_map(|weighed| &weighed.case.readings);
         counters.chain(readings).map(counting::declaration).collect()
     }
 
@@ -342,152 +237,98 @@ impl Suite {
             self.leave_out_unweighed();
         }
         // The writer may not exist yet if the suite was stopped early.
-        if let Err(fault) = self.begin_writing() {
+        if let Err(fault) = self.record.begin_writing() {
             result = Err(fault);
         }
-        self.run.state = match &result {
+        self.record.run.state = match &result {
             Ok(()) => State::Complete,
             Err(Stop::Interrupted) => State::Interrupted,
             Err(Stop::Failed(_)) => State::Failed,
         };
-        self.writer.finish(&self.run);
+        self.record.writer.finish(&self.record.run);
         result
+    }
+
+    fn take_passes(&mut self) -> Result<(), Stop> {
+        match self.effort.passes.time() {
+            true => self.timing_pass().run()?,
+            false => self.timing_pass().calibrate_only()?,
+        }
+        match self.effort.passes.count() {
+            true => self.count(),
+            false => self.count_instructions_if_asked(),
+        }
+    }
+
+    fn timing_pass(&mut self) -> TimingPass<'_> {
+        TimingPass {
+            programs: &self.programs,
+            cases: &mut self.cases,
+            record: &mut self.record,
+            effort: &self.effort,
+            alike: &mut self.alike,
+            clock: &self.clock,
+            screen: &self.screen,
+            began: Instant::now(),
+        }
+    }
+
+    /// Runs the passes that count.
+    fn count(&mut self) -> Result<(), Stop> {
+        let Suite { programs, cases, effort, record, screen, .. } = self;
+        CountingPass { programs, cases, record, effort, screen }.run()?;
+        self.count_instructions_if_asked()
+    }
+
+    fn count_instructions_if_asked(&mut self) -> Result<(), Stop> {
+        let Suite { programs, cases, record, screen, instructions: Some(counter), .. } = self else {
+            return Ok(());
+        };
+        InstructionPass { programs, cases, record, screen, counter }.run()
+    }
+
+    /// After an interruption, leaves out the cases that it prevented, if there are very many.
+    fn leave_out_unweighed(&mut self) {
+        let run = &mut self.record.run;
+        let weighed = |weighed: &Weighed| run.arms[weighed.arm].sample("time.wall").is_some();
+        let first = self.cases.weighed.iter().rposition(weighed).map_or(0, |last| last + 1);
+        if self.cases.len() > timing::MANY && first < self.cases.len() {
+            self.cases.leave_out(first, "the interruption came before them", run);
+        }
     }
 
     /// Returns the flag that the user's interruption sets.
     pub fn interrupted(&self) -> &Arc<AtomicBool> {
-        &self.interrupted
+        &self.programs.interrupted
     }
 
     /// Returns the address of the stored run, if it is stored.
     pub fn stored_at(&self) -> Option<Address> {
-        self.writer.address(&self.run)
+        self.record.writer.address(&self.record.run)
     }
 
     /// Returns the cases that failed, each with the reason.
     pub fn failures(&self) -> Vec<(&str, &str)> {
-        self.weighed
+        self.cases
+            .weighed
             .iter()
             .filter(|weighed| weighed.failed)
-            .map(|weighed| &self.run.arms[weighed.arm])
+            .map(|weighed| &self.record.run.arms[weighed.arm])
             .map(|arm| {
                 (arm.name.as_str(), arm.absent("time.wall").unwrap_or("it failed after it had been timed"))
             })
             .collect()
     }
 
-    fn take_passes(&mut self) -> Result<(), Stop> {
-        match self.effort.passes.time() {
-            true => self.timing_pass()?,
-            false => self.calibrate_only()?,
+    /// Replaces the run of the suite by that of the nodes of a farm that have weighed it, and stores it.
+    pub fn adopt(&mut self, measured: MeasuredByNodes, store: Option<Store>) -> Result<(), Fault> {
+        for weighed in &mut self.cases.weighed {
+            let name = &self.record.run.arms[weighed.arm].name;
+            weighed.failed = measured.failed.iter().any(|(failed, _)| failed == name);
+            // The index of the arm in the run of the nodes may differ.
+            weighed.arm = measured.run.arms.iter().position(|arm| arm.name == *name).unwrap_or(weighed.arm);
         }
-        if self.effort.passes.count() {
-            self.counting_pass()?;
-        }
-        self.instruction_pass()
+        (self.record.run, self.record.writer) = measured.store_in(store)?;
+        Ok(())
     }
-
-    /// Starts a fresh process of a side. `counting` is `None` in the timing pass; otherwise it says whether the
-    /// allocation counter can be attached.
-    fn start(&self, side: usize, padding: usize, counting: Option<bool>) -> Result<BenchProgram, BenchError> {
-        let count_in = counting.filter(|countable| *countable).map(|_| self.work.as_path());
-        let start = self.sides[side].start(padding, count_in, counting.is_some());
-        let mut program = BenchProgram::start(&start)?;
-        program.ask(&Request::Hello, FIRST_WORDS, &self.interrupted)?;
-        Ok(program)
-    }
-
-    fn limit_of(&self, weighed: &Weighed) -> Duration {
-        weighed.case.time_limit.map_or(self.effort.case_limit, Duration::from_nanos)
-    }
-
-    /// Marks a case as failed, and removes its times, so that partial figures are not shown as complete.
-    fn fail(&mut self, index: usize, why: &str) {
-        let weighed = &mut self.weighed[index];
-        weighed.failed = true;
-        let arm = &mut self.run.arms[weighed.arm];
-        arm.figures.insert("time.wall".to_owned(), Figure::Absent { absent: why.to_owned() });
-        arm.figures.remove("time.cpu");
-    }
-
-    fn keep(&mut self, position: usize, pass: Pass, block: u32, readings: Vec<Reading>) {
-        self.writer.keep(&mut self.run, position, pass, block, readings);
-    }
-}
-
-/// Turns an error about one case into a reason; an interruption stays an error.
-fn reason(error: &BenchError) -> Result<String, Stop> {
-    match error {
-        BenchError::Interrupted => Err(Stop::Interrupted),
-        other => Ok(other.to_string()),
-    }
-}
-
-/// Whether the program can still answer requests after this error.
-fn survives(error: &BenchError) -> bool {
-    matches!(error, BenchError::Complained(complaint) if !complaint.fatal)
-}
-
-/// Returns the name of a case with the parameters that distinguish it from cases of the same name.
-fn full_name(case: &Case) -> String {
-    if case.params.is_empty() {
-        return case.name.clone();
-    }
-    let params: Vec<String> = case.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    format!("{} ({})", case.name, params.join(", "))
-}
-
-/// Adds the arm of a case and that of its tare to the run.
-fn lay_out(index: usize, side: &Side, case: &Case, threads: u32, run: &mut Run) -> Weighed {
-    let name = arm_name(case, threads, side.label.as_deref());
-    let subject = Subject::Case {
-        name: case.name.clone(),
-        program: side.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        shape: case.shape.clone().unwrap_or_default(),
-        timing: case.timing,
-    };
-    let mut params: BTreeMap<String, Parameter> = case.params.clone();
-    let has_number = params.values().any(|value| matches!(value, Parameter::Number(_)));
-    if let Some(n) = judge::trailing_number(&case.name).filter(|_| !has_number) {
-        params.insert("n".to_owned(), Parameter::Number(n));
-    }
-    if case.threads.len() > 1 || threads > 1 {
-        params.insert("threads".to_owned(), Parameter::Number(f64::from(threads)));
-    }
-    let arm = |name: String, role: Role| {
-        let mut arm = Arm::new(name, subject.clone(), role);
-        arm.version.clone_from(&side.label);
-        arm.params.clone_from(&params);
-        arm
-    };
-    let position = run.arms.len();
-    let mut subject_arm = arm(name.clone(), Role::Subject);
-    add_readings(&mut subject_arm, readings::work_of(case), Pass::Counting, 0);
-    run.arms.push(subject_arm);
-    run.arms.push(arm(format!("{name} [tare]"), Role::Tare));
-    Weighed {
-        side: index,
-        place: index,
-        case: case.clone(),
-        threads,
-        arm: position,
-        tare: position + 1,
-        iterations: 1,
-        tare_iterations: 1,
-        batch_time: Duration::ZERO,
-        failed: false,
-        kin: position / 2,
-    }
-}
-
-/// Returns the name of an arm in tables.
-pub(crate) fn arm_name(case: &Case, threads: u32, label: Option<&str>) -> String {
-    let mut name = full_name(case);
-    if case.threads.len() > 1 || threads > 1 {
-        name.push_str(&format!(" ×{threads} threads"));
-    }
-    if let Some(label) = label {
-        name.push_str(&format!(" @{label}"));
-    }
-    name
 }

@@ -1,6 +1,6 @@
 //! Converts replies of bench programs into readings, and declared budgets into limits.
 
-use super::arm_name;
+use super::cases::arm_name;
 use super::counting::declaration;
 use scruple_core::budget::{Budget, Limit};
 use scruple_core::judge::cases::{WAITED, WITNESS};

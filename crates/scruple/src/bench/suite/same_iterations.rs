@@ -1,7 +1,8 @@
 //! Makes batches comparable: a case runs with the same number of iterations in several programs, and as in a stored
 //! run.
 
-use super::{Suite, arm_name};
+use super::Weighed;
+use super::cases::arm_name;
 use scruple_core::judge;
 use scruple_core::run::Run;
 use scruple_core::stats::quantile::median;
@@ -48,19 +49,19 @@ impl Alike {
     }
 }
 
-impl Suite {
+impl Alike {
     /// Gives the cases of later programs the iterations of the first program. The cost of an iteration depends slightly
     /// on the number of iterations, since a short batch may or may not contain a collection, and branch predictors
     /// learn in long ones. Two copies of a program that are calibrated separately on a busy machine would differ by
     /// some per cent.
-    pub(crate) fn make_alike(&mut self) {
-        for (index, weighed) in self.weighed.iter_mut().enumerate().filter(|(_, weighed)| !weighed.failed) {
+    pub(super) fn apply(&mut self, cases: &mut [Weighed]) {
+        for (index, weighed) in cases.iter_mut().enumerate().filter(|(_, weighed)| !weighed.failed) {
             let own = Known {
                 iterations: weighed.iterations,
                 tare_iterations: weighed.tare_iterations,
                 place: index,
             };
-            let known = *self.alike.0.entry(arm_name(&weighed.case, weighed.threads, None)).or_insert(own);
+            let known = *self.0.entry(arm_name(&weighed.case, weighed.threads, None)).or_insert(own);
             weighed.kin = known.place;
             let near = known.iterations.max(own.iterations) <= STRETCH * known.iterations.min(own.iterations);
             let allowed = weighed.case.max_iterations.unwrap_or(u64::MAX).max(1);

@@ -1,6 +1,9 @@
 //! The timing pass of a suite: several short fresh processes, each with blocks that visit every case.
 
-use super::{Stop, Suite, Weighed};
+use super::cycle_times::EarlierClock;
+use super::prepare::Preparation;
+use super::programs::Programs;
+use super::{Alike, Cases, Record, Screen, Stop, SuiteEffort, Weighed, readings};
 use crate::fault::Fault;
 use scruple_core::judge;
 use scruple_core::judge::cases::MOST_WAITED;
@@ -14,8 +17,7 @@ use scruple_core::stats::tare::RESOLUTION;
 use scruple_core::subject::{Arm, Subject};
 use scruple_core::verdict::Verdict;
 use scruple_core::visit_order::VisitOrder;
-use scruple_measure::bench::BenchProgram;
-use std::sync::atomic::Ordering;
+use scruple_measure::bench::{BenchError, BenchProgram};
 use std::time::{Duration, Instant};
 
 /// The factors by which the number of iterations varies around the calibrated one. The variation allows separating the
@@ -60,109 +62,137 @@ const LIGHT: f64 = 10.0;
 /// The smallest number of blocks that gives an interval in a single process.
 const LEAST_BLOCKS: u32 = 6;
 
-impl Suite {
-    pub(crate) fn timing_pass(&mut self) -> Result<(), Stop> {
+/// The timing pass of a suite.
+pub(super) struct TimingPass<'a> {
+    pub(super) programs: &'a Programs,
+    pub(super) cases: &'a mut Cases,
+    pub(super) record: &'a mut Record,
+    pub(super) effort: &'a SuiteEffort,
+    /// How cases are run in the first program that has them.
+    pub(super) alike: &'a mut Alike,
+    pub(super) clock: &'a EarlierClock,
+    pub(super) screen: &'a Screen,
+    pub(super) began: Instant,
+}
+
+impl TimingPass<'_> {
+    /// Times the cases in as many processes as it takes.
+    pub(super) fn run(mut self) -> Result<(), Stop> {
         let (least, most) = self.effort.processes;
-        let looks: Vec<u32> = power::looks(least as usize, most as usize, self.run.terms.level)
+        let terms = &mut self.record.run.terms;
+        let looks: Vec<u32> = power::looks(least as usize, most as usize, terms.level)
             .iter()
             .map(|look| look.blocks as u32)
             .collect();
-        self.run.terms.looks = looks.len() as u32;
-        let began = Instant::now();
-        let patience = match self.sides.len() {
-            1 => PATIENCE * self.weighed.len() as u32,
+        terms.looks = looks.len() as u32;
+        let patience = match self.programs.sides.len() {
+            1 => PATIENCE * self.cases.len() as u32,
             _ => self.effort.budget,
         };
         for process in 0..most {
-            self.one_process(process, began)?;
+            self.one_process(process)?;
             let taken = process + 1;
             let out_of_time = !self.effort.exact_processes
-                && began.elapsed() >= self.effort.budget
+                && self.began.elapsed() >= self.effort.budget
                 && taken >= least.min(FEW);
             let out_of_patience =
-                !self.effort.exact_processes && taken >= least && began.elapsed() >= patience;
+                !self.effort.exact_processes && taken >= least && self.began.elapsed() >= patience;
             if out_of_time || out_of_patience || (looks.contains(&taken) && self.enough()) {
                 break;
             }
             if taken >= FEW {
-                self.show_so_far();
+                self.screen.show(self.cases.len(), || self.clock.so_far(self.cases, &self.record.run));
             }
         }
-        self.tell_clock();
+        self.clock.tell(self.cases, self.record);
         Ok(())
     }
 
     /// Determines over how many iterations each case is counted, without timing any.
-    pub(super) fn calibrate_only(&mut self) -> Result<(), Stop> {
-        self.effort.blocks = 0;
-        self.one_process(0, Instant::now())
+    pub(super) fn calibrate_only(mut self) -> Result<(), Stop> {
+        self.ready_process(0)?.into_iter().for_each(BenchProgram::finish);
+        Ok(())
     }
 
-    pub(crate) fn one_process(&mut self, process: u32, began: Instant) -> Result<(), Stop> {
-        let mut programs = Vec::new();
-        let padding = VisitOrder::new(1, self.run.seed).padding(process);
-        let alone = self.weighed.iter().filter(|weighed| weighed.place >= self.sides.len());
-        let sides: Vec<usize> = (0..self.sides.len()).chain(alone.map(|weighed| weighed.side)).collect();
-        for side in sides {
-            let program = self.start(side, padding, None).map_err(|error| match error {
-                scruple_measure::bench::BenchError::Interrupted => Stop::Interrupted,
-                other => Stop::Failed(Fault::program(format!(
-                    "cannot bench ‘{}’: {other}",
-                    self.sides[side].program.path.display()
-                ))),
-            })?;
-            programs.push(program);
-        }
+    /// Starts the programs of a process: one for each side, and one for each case that runs alone.
+    fn start(&self, padding: usize) -> Result<Vec<BenchProgram>, Stop> {
+        let sides = self.programs.sides.len();
+        let alone = self.cases.weighed.iter().filter(|weighed| weighed.place >= sides);
+        let start = |side: usize| match self.programs.start(side, padding, None) {
+            Ok((program, _)) => Ok(program),
+            Err(BenchError::Interrupted) => Err(Stop::Interrupted),
+            Err(other) => Err(Stop::Failed(Fault::program(format!(
+                "cannot bench ‘{}’: {other}",
+                self.programs.sides[side].program.path.display()
+            )))),
+        };
+        (0..sides).chain(alone.map(|weighed| weighed.side)).map(start).collect()
+    }
+
+    /// Starts the programs of a process, and gets their cases ready.
+    fn ready_process(&mut self, process: u32) -> Result<Vec<BenchProgram>, Stop> {
+        let mut programs = self.start(VisitOrder::new(1, self.record.run.seed).padding(process))?;
         // The time is taken after the start, because starting a program that declares very many cases takes long.
         let ready = Instant::now();
-        for index in 0..self.weighed.len() {
-            self.stop_if_interrupted()?;
+        let first = !self.cases.calibrated;
+        let share = self.effort.budget.mul_f64(CALIBRATION);
+        for index in 0..self.cases.len() {
+            self.programs.stop_if_interrupted()?;
             // If there are very many cases, those that the budget does not reach are left out. A small number of slow
             // cases is weighed completely.
-            let many = self.weighed.len() > MANY;
+            let many = self.cases.len() > MANY;
             let all = self.effort.exact_processes || self.effort.exact_blocks || self.effort.counts_decide;
-            let hurried = many && !all;
-            let share = self.effort.budget.mul_f64(CALIBRATION);
-            if hurried && !self.calibrated && index > 0 && ready.elapsed() >= share {
+            if many && !all && first && index > 0 && ready.elapsed() >= share {
                 self.leave_out_from(index);
                 break;
             }
-            if !self.weighed[index].failed {
-                let name = self.run.arms[self.weighed[index].arm].name.clone();
-                let (done, all) = (index, self.weighed.len());
-                self.screen.progress.step("calibrating", process, done, all, &name);
-                self.settle(index, &mut programs[self.weighed[index].place], !self.calibrated)?;
+            let (done, all) = (index, self.cases.len());
+            let weighed = &mut self.cases.weighed[index];
+            if !weighed.failed {
+                self.screen.progress.step("calibrating", process, done, all, self.record.name(weighed));
+                Preparation::new(self.programs, self.record, (self.effort.budget, all), first)
+                    .settle(weighed, &mut programs[weighed.place])?;
             }
         }
+        let scale = (self.effort.budget, self.cases.len());
+        let mut preparation = Preparation::new(self.programs, self.record, scale, first);
         for (place, program) in programs.iter_mut().enumerate() {
-            self.settle_in_turn(place, program, !self.calibrated)?;
+            preparation.settle_in_turn(place, &mut self.cases.weighed, program)?;
         }
-        if !self.calibrated {
-            if self.declared.beyond > 0 {
-                self.leave_out_from(self.weighed.len());
+        if first {
+            if self.cases.declared.beyond > 0 {
+                self.leave_out_from(self.cases.len());
             }
-            self.make_alike();
-            self.calibrated = true;
-            self.begin_writing()?;
+            self.alike.apply(&mut self.cases.weighed);
+            self.cases.calibrated = true;
+            self.record.begin_writing()?;
         }
-        let plan = VisitOrder::new(self.weighed.len(), self.run.seed.wrapping_add(u64::from(process)));
+        Ok(programs)
+    }
+
+    /// Times every case in one fresh process.
+    pub(super) fn one_process(&mut self, process: u32) -> Result<(), Stop> {
+        let mut programs = self.ready_process(process)?;
+        let seed = self.record.run.seed.wrapping_add(u64::from(process));
+        let plan = VisitOrder::new(self.cases.len(), seed);
         // A suite that spends most of its time outside the timed parts ends its processes early, because three short
         // processes are worth more than one long one.
         let due = self.effort.budget / self.effort.processes.0.clamp(1, FEW) * (process + 1);
-        let mut at_once = vec![0; self.weighed.len()];
+        let mut at_once = vec![0; self.cases.len()];
         let blocks = self.blocks_of(process);
         for block in 0..blocks {
-            if !self.effort.exact_blocks && block >= LEAST_BLOCKS && began.elapsed() > due {
+            if !self.effort.exact_blocks && block >= LEAST_BLOCKS && self.began.elapsed() > due {
                 break;
             }
             self.screen.progress.step("timing", process, block as usize, blocks as usize, "");
             let cycle = programs.first().and_then(BenchProgram::cycle);
             for index in plan.order(block) {
-                self.stop_if_interrupted()?;
-                if !self.weighed[index].failed && self.takes_part(index, block, at_once[index]) {
-                    let place = self.weighed[index].place;
+                self.programs.stop_if_interrupted()?;
+                let weighed = &self.cases.weighed[index];
+                if !weighed.failed && self.takes_part(weighed, block, at_once[index]) {
+                    let program = &mut programs[weighed.place];
                     let number = process * BLOCKS_OF_A_PROCESS + block;
-                    let waited = self.visit(index, &mut programs[place], number, cycle)?;
+                    let waited = self.visit(index, program, number, cycle)?;
                     at_once[index] += u32::from(waited.is_some_and(|share| share <= MOST_WAITED));
                 }
             }
@@ -174,12 +204,8 @@ impl Suite {
     /// Returns the number of blocks of a process. The first processes have few, to give an answer soon. In comparisons
     /// all processes have the same number, because each is one reading.
     fn blocks_of(&self, process: u32) -> u32 {
-        let short = process < FEW && self.sides.len() == 1 && !self.effort.exact_blocks;
+        let short = process < FEW && self.programs.sides.len() == 1 && !self.effort.exact_blocks;
         if short { self.effort.blocks.min(FIRST_BLOCKS) } else { self.effort.blocks }
-    }
-
-    pub(super) fn stop_if_interrupted(&self) -> Result<(), Stop> {
-        if self.interrupted.load(Ordering::Relaxed) { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
     /// Leaves out the cases from this one on, and adds a remark about that.
@@ -188,52 +214,19 @@ impl Suite {
             "the budget of {:.0?} ended before them; raise --budget or select with --filter",
             self.effort.budget
         );
-        self.leave_out(index, &why);
-    }
-
-    /// After an interruption, leaves out the cases that it prevented, if there are very many.
-    pub(super) fn leave_out_unweighed(&mut self) {
-        let weighed = |weighed: &Weighed| self.run.arms[weighed.arm].sample("time.wall").is_some();
-        let first = self.weighed.iter().rposition(weighed).map_or(0, |last| last + 1);
-        if self.weighed.len() > MANY && first < self.weighed.len() {
-            self.leave_out(first, "the interruption came before them");
-        }
-    }
-
-    fn leave_out(&mut self, index: usize, why: &str) {
-        let all = self.weighed.len() + std::mem::take(&mut self.declared.beyond);
-        if let Some(first) = self.weighed.get(index) {
-            self.run.arms.truncate(first.arm);
-        }
-        self.weighed.truncate(index);
-        let left_out = all - index;
-        let told = match self.declared.complete {
-            true => format!("{left_out} of {all} cases are left out: {why}"),
-            false => format!("{left_out} of the first {all} cases, and all after these, are left out: {why}"),
-        };
-        self.run.warn("left-out", told);
+        self.cases.leave_out(index, &why, &mut self.record.run);
     }
 
     /// Whether a case takes part in a block. Slow cases take part in fewer blocks, at least two, so that they do not
     /// use up the budget of all. Blocks in which the program had to wait for a core are replaced, as long as the budget
     /// allows.
-    fn takes_part(&self, index: usize, block: u32, at_once: u32) -> bool {
-        let share = self.effort.budget / self.weighed.len().max(1) as u32 / self.effort.processes.0.max(1);
-        let time = self.weighed[index].batch_time.max(Duration::from_micros(1));
+    fn takes_part(&self, weighed: &Weighed, block: u32, at_once: u32) -> bool {
+        let share = self.effort.budget / self.cases.len().max(1) as u32 / self.effort.processes.0.max(1);
+        let time = weighed.batch_time.max(Duration::from_micros(1));
         let blocks = |share: Duration| (share.as_secs_f64() / time.as_secs_f64()) as u32;
         let (wanted, most) = (blocks(SLOW_TIME).max(SLOW_BLOCKS), blocks(share));
-        let taken = if self.may_wait(index) { at_once + (block - at_once) / MADE_UP } else { block };
+        let taken = if may_wait(weighed) { at_once + (block - at_once) / MADE_UP } else { block };
         taken < wanted.min(most).max(2) && (taken == block || block < most)
-    }
-
-    /// Whether the program may have to wait for a core during a batch of the case: the batches are long, or there are
-    /// several threads, which need a core each at the same time.
-    fn may_wait(&self, index: usize) -> bool {
-        self.weighed[index].batch_time >= LONG || self.has_threads(index)
-    }
-
-    fn has_threads(&self, index: usize) -> bool {
-        self.weighed[index].threads > 1 || self.weighed[index].case.concurrency.is_some()
     }
 
     /// Runs one block and keeps its readings. Returns the share of the block in which the program waited for a core, if
@@ -245,60 +238,60 @@ impl Suite {
         number: u32,
         cycle: Option<f64>,
     ) -> Result<Option<f64>, Stop> {
-        let weighed = &self.weighed[index];
+        let weighed = &mut self.cases.weighed[index];
         let stream = u64::from(number) << 20 | weighed.kin as u64;
-        let mut pcg = Pcg::with_stream(self.run.seed ^ 0x0b10_c4ed, stream);
+        let mut pcg = Pcg::with_stream(self.record.run.seed ^ 0x0b10_c4ed, stream);
         let most = weighed.case.max_iterations.unwrap_or(u64::MAX);
         let factor = JITTER[pcg.below(JITTER.len() as u32) as usize];
         let jittered = |iterations: u64| ((iterations as f64 * factor).round().max(1.0) as u64).min(most);
-        let case = self.batch_of(index, LoopKind::Case, jittered(weighed.iterations));
-        let tare = self.batch_of(index, LoopKind::Tare, jittered(weighed.tare_iterations));
+        let case = weighed.batch(LoopKind::Case, jittered(weighed.iterations));
+        let tare = weighed.batch(LoopKind::Tare, jittered(weighed.tare_iterations));
         let batches = if pcg.below(2) == 0 { vec![case, tare] } else { vec![tare, case] };
         // Threads may also wait for each other, so that what the scheduler says of several is not used.
-        let watched = self.may_wait(index) && !self.has_threads(index);
+        let watched = may_wait(weighed) && !weighed.has_threads();
         let before = if watched { program.waited() } else { None };
-        let replies = match self.block(index, program, batches) {
+        let replies = match self.programs.block(weighed, program, batches) {
             Ok(replies) => replies,
             Err(error) => {
-                self.tolerate::<()>(index, program, Err(error))?;
+                self.programs.tolerate::<()>(weighed, self.record, program, Err(error))?;
                 return Ok(None);
             }
         };
         let by_scheduler =
             before.zip(program.waited()).map(|(before, after)| after.saturating_sub(before) as f64);
-        let waited = by_scheduler.or_else(|| super::readings::apart(&replies));
+        let waited = by_scheduler.or_else(|| readings::apart(&replies));
         let spent: f64 = replies.iter().filter_map(|reply| reply.reading("time.wall")).sum();
         let waited = waited.map(|waited| waited / spent.max(1.0));
-        let beside = super::readings::beside(&replies, cycle, waited);
+        let beside = readings::beside(&replies, cycle, waited);
         for reply in replies {
-            let weighed = &self.weighed[index];
             let position = if reply.kind == LoopKind::Case { weighed.arm } else { weighed.tare };
             if let (Some(said), Subject::Case { timing, .. }) =
-                (reply.timing, &mut self.run.arms[position].subject)
+                (reply.timing, &mut self.record.run.arms[position].subject)
             {
                 *timing = Some(said);
             }
-            let mut readings = super::readings::of_batch(&weighed.case, &reply);
+            let mut of_batch = readings::of_batch(&weighed.case, &reply);
             if reply.kind == LoopKind::Tare {
-                readings.extend(beside.iter().cloned());
+                of_batch.extend(beside.iter().cloned());
             }
-            self.keep(position, Pass::Timing, number, readings);
+            self.record.keep(position, Pass::Timing, number, of_batch);
         }
         Ok(waited)
     }
 
     /// Whether the interval of every case, or every comparison of two programs, is precise enough.
     fn enough(&self) -> bool {
-        let level = 1.0 - (1.0 - self.run.terms.level) / f64::from(self.run.terms.looks.max(1));
-        let pairs = judge::pairs(&self.run);
+        let level = 1.0 - (1.0 - self.record.run.terms.level) / f64::from(self.record.run.terms.looks.max(1));
+        let pairs = judge::pairs(&self.record.run);
         if pairs.is_empty() {
             return self
+                .cases
                 .weighed
                 .iter()
                 .filter(|weighed| !weighed.failed)
                 .all(|weighed| self.precise(weighed, level));
         }
-        judge::compare_pairs(&pairs, &self.run.terms)
+        judge::compare_pairs(&pairs, &self.record.run.terms)
             .iter()
             .filter(|judged| judged.metric == "time.wall")
             .all(|judged| matches!(judged.comparison.verdict, Verdict::Different | Verdict::Same))
@@ -308,9 +301,9 @@ impl Suite {
     /// its width must be below half the margin, relative to the raw time. For a heavy body it may be up to the margin,
     /// relative to the body, because on a busy machine a narrower interval would take the time of all other cases.
     fn precise(&self, weighed: &Weighed, level: f64) -> bool {
-        let (arm, tare) = (&self.run.arms[weighed.arm], &self.run.arms[weighed.tare]);
+        let (arm, tare) = (&self.record.run.arms[weighed.arm], &self.record.run.arms[weighed.tare]);
         let middle = |arm: &Arm| arm.sample("time.wall").map_or(0.0, |sample| median(&sample.readings));
-        let margin = self.run.terms.margin;
+        let margin = self.record.run.terms.margin;
         judge::cases::net_or_raw(arm, tare, "time.wall", level).is_some_and(|(value, interval)| {
             // The interval includes the possible difference between two copies of one loop, which no number of readings
             // reduces.
@@ -321,4 +314,10 @@ impl Suite {
             }
         })
     }
+}
+
+/// Whether the program may have to wait for a core during a batch of the case: the batches are long, or there are
+/// several threads, which need a core each at the same time.
+fn may_wait(weighed: &Weighed) -> bool {
+    weighed.batch_time >= LONG || weighed.has_threads()
 }

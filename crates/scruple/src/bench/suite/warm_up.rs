@@ -1,7 +1,8 @@
 //! Runs cases in a fresh process before they are timed. Code of a just-in-time compiler becomes faster meanwhile.
 
 use super::calibrate::length;
-use super::{Stop, Suite, timing};
+use super::programs::Programs;
+use super::{Record, Stop, Weighed, timing};
 use scruple_core::protocol::{Hello, LoopKind};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::time::{Duration, Instant};
@@ -41,38 +42,55 @@ struct Warmth {
     all: Duration,
 }
 
-impl Suite {
-    /// Whether the cases of this program are warmed up in turn, since its compiler works on all of them at once. Very
-    /// many cases are warmed up by one or two batches each.
-    pub(super) fn warms_in_turn(&self, index: usize) -> bool {
-        self.weighed.len() <= timing::MANY && self.compiles(index)
+/// How the cases of a suite are warmed up.
+pub(super) struct WarmUp<'a> {
+    programs: &'a Programs,
+    /// The measuring time of the suite, and the number of its cases.
+    budget: Duration,
+    cases: usize,
+}
+
+impl<'a> WarmUp<'a> {
+    pub(super) fn new(programs: &'a Programs, budget: Duration, cases: usize) -> WarmUp<'a> {
+        WarmUp { programs, budget, cases }
     }
 
-    fn compiles(&self, index: usize) -> bool {
-        self.sides[self.weighed[index].side].hello.as_ref().is_some_and(compiles_at_run_time)
+    /// Whether the cases of this program are warmed up in turn, since its compiler works on all of them at once. Very
+    /// many cases are warmed up by one or two batches each.
+    pub(super) fn is_in_turn(&self, weighed: &Weighed) -> bool {
+        self.cases <= timing::MANY && self.compiles(weighed)
+    }
+
+    fn compiles(&self, weighed: &Weighed) -> bool {
+        self.programs.sides[weighed.side].hello.as_ref().is_some_and(compiles_at_run_time)
     }
 
     /// Warms up one case.
-    pub(super) fn warm_up(&self, index: usize, program: &mut BenchProgram) -> Result<(), BenchError> {
+    pub(super) fn alone(&self, weighed: &Weighed, program: &mut BenchProgram) -> Result<(), BenchError> {
         let mut warmth = Warmth::default();
-        while !self.warm_up_round(index, program, &mut warmth)? {}
+        while !self.round(weighed, program, &mut warmth)? {}
         Ok(())
     }
 
-    /// Warms up the cases of one program round by round: while its compiler works on one case, the next one runs.
-    pub(super) fn warm_up_in_turn(&mut self, place: usize, program: &mut BenchProgram) -> Result<(), Stop> {
-        let here = |index: &usize| self.weighed[*index].place == place && self.warms_in_turn(*index);
-        let cases: Vec<usize> = (0..self.weighed.len()).filter(here).collect();
-        let mut cold: Vec<(usize, Warmth)> = cases.iter().map(|index| (*index, Warmth::default())).collect();
+    /// Warms up these cases of one program round by round: while its compiler works on one case, the next one runs.
+    pub(super) fn in_turn(
+        &self,
+        cases: &mut [&mut Weighed],
+        record: &mut Record,
+        program: &mut BenchProgram,
+    ) -> Result<(), Stop> {
+        let mut cold: Vec<(usize, Warmth)> =
+            (0..cases.len()).map(|index| (index, Warmth::default())).collect();
         while !cold.is_empty() {
             for (index, mut warmth) in std::mem::take(&mut cold) {
-                self.stop_if_interrupted()?;
-                if self.weighed[index].failed {
+                self.programs.stop_if_interrupted()?;
+                let weighed = &mut *cases[index];
+                if weighed.failed {
                     continue;
                 }
-                let result = self.warm_up_round(index, program, &mut warmth);
+                let result = self.round(weighed, program, &mut warmth);
                 let warm = *result.as_ref().unwrap_or(&true);
-                self.tolerate(index, program, result)?;
+                self.programs.tolerate(weighed, record, program, result)?;
                 if !warm {
                     cold.push((index, warmth));
                 }
@@ -82,29 +100,28 @@ impl Suite {
     }
 
     /// Runs batches for a part of the shortest warm-up, and returns whether the case is warm.
-    fn warm_up_round(
+    fn round(
         &self,
-        index: usize,
+        weighed: &Weighed,
         program: &mut BenchProgram,
         warmth: &mut Warmth,
     ) -> Result<bool, BenchError> {
-        let weighed = &self.weighed[index];
-        let cases = self.weighed.len().max(1) as f64;
-        let compiled = self.compiles(index);
+        let cases = self.cases.max(1) as f64;
+        let compiled = self.compiles(weighed);
         let (time, round, most, patience) = match compiled {
             true => {
-                let time = COMPILED_WARM_UP.min((self.effort.budget / 20).div_f64(cases));
-                (time, time / 2, self.effort.budget / COMPILED_SHARE, COMPILED_PATIENCE)
+                let time = COMPILED_WARM_UP.min((self.budget / 20).div_f64(cases));
+                (time, time / 2, self.budget / COMPILED_SHARE, COMPILED_PATIENCE)
             }
             false => {
-                let time = WARM_UP.min((self.effort.budget / 50).div_f64(cases));
+                let time = WARM_UP.min((self.budget / 50).div_f64(cases));
                 (time, time, PATIENCE * time, PATIENCE)
             }
         };
         let (started, before) = (Instant::now(), program.threads().filter(|_| compiled));
         loop {
-            let batch = self.batch(index, program, LoopKind::Case, weighed.iterations)?;
-            self.batch(index, program, LoopKind::Tare, weighed.tare_iterations)?;
+            let batch = self.programs.batch(weighed, program, LoopKind::Case, weighed.iterations)?;
+            self.programs.batch(weighed, program, LoopKind::Tare, weighed.tare_iterations)?;
             warmth.times.push(length(&batch).unwrap_or(0.0));
             if started.elapsed() >= round {
                 break;

@@ -4,6 +4,7 @@ use crate::explain::causes::OtherCauses;
 use crate::explain::closures::ClosureDifference;
 use crate::explain::findings::Findings;
 use scruple_core::explain::{Count, Explanation, FunctionDifference, Part, PartKind, Which};
+use scruple_core::sorting;
 use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
 
 /// The shares of the difference from which a function is called the cause, or a part of the cause.
@@ -177,7 +178,7 @@ fn spread_over(found: &Findings, explanation: &Explanation) -> String {
     let delta = explanation.delta();
     let mut parts: Vec<f64> = found.telling(explanation).map(|row| row.delta / delta).collect();
     parts.retain(|part| *part > 0.0);
-    parts.sort_by(|a, b| b.total_cmp(a));
+    sorting::by(&mut parts, |a, b| b.total_cmp(a));
     let mut sum = 0.0;
     let half = parts.iter().position(|part| {
         sum += part;

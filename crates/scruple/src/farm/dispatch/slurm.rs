@@ -11,6 +11,7 @@ use super::script::Script;
 use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure, have_results_late};
 use crate::digest::digest;
 use crate::fault::Fault;
+use scruple_core::sorting;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::Write;
@@ -168,7 +169,7 @@ impl Slurm {
     /// Cancels all jobs of this folder.
     fn cancel(order: &Order<'_>) {
         if let Ok(queue) = Slurm::queue(order) {
-            let ids: BTreeSet<String> = queue.into_values().flatten().map(|job| job.id).collect();
+            let ids: BTreeSet<String> = sorting::set(queue.into_values().flatten().map(|job| job.id));
             for some in ids.into_iter().collect::<Vec<_>>().chunks(500) {
                 // A failure is ignored, because a job may have ended in the meantime.
                 let _ = ask(Command::new("scancel").args(some), None);

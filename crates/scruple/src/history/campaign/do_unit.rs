@@ -21,8 +21,8 @@ impl Campaign {
         for index in 0..self.journal.history.entries.len() {
             let commit = self.journal.history.entries[index].version.commit.clone();
             match built(&commit)? {
-                None => self.add_arms(index)?,
-                Some(found) => self.note_build(index, found)?,
+                None => self.building().add_arms(index)?,
+                Some(found) => self.building().note_build(index, found)?,
             }
             let Some(digest) = self.journal.history.entries[index].artefacts.clone() else { continue };
             let cache = &self.builds.builder.cache;
@@ -34,25 +34,6 @@ impl Campaign {
             }
         }
         Ok(())
-    }
-
-    /// Records the result of a build that another process did.
-    pub(super) fn note_build(&mut self, index: usize, found: UnitOutcome) -> Result<(), Fault> {
-        let commit = self.journal.history.entries[index].version.commit.clone();
-        match found {
-            UnitOutcome::Built(artefacts) => self.built(index, &commit, &artefacts),
-            UnitOutcome::NotBuilt { state, why, log } => {
-                let path = self.builds.log(&commit);
-                std::fs::write(&path, log).map_err(|error| Fault::unwritable(&path, error))?;
-                let version = &mut self.journal.history.entries[index].version;
-                (version.state, version.why) = (state, Some(why));
-                version.log = Some(path.display().to_string());
-                self.journal.put(index, &[])
-            }
-            UnitOutcome::Measured { .. } | UnitOutcome::Weighed { .. } => {
-                Err(Fault::internal("a unit that was to build a version has weighed some".to_owned()))
-            }
-        }
     }
 
     /// Runs the counting pass of some versions and rounds of others, as the unit says. All builds are finished by now.

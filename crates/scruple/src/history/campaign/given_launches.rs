@@ -1,6 +1,6 @@
 //! How the launches of a command of one version are divided among the passes, if the user gave their number (`-r`).
 
-use super::REPEATS;
+use super::counting::REPEATS;
 use scruple_core::launch_shares::LaunchShares;
 
 /// The launches of each pass. Together they are at most as many as the user gave.

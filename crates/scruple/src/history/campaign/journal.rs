@@ -5,6 +5,7 @@ use crate::fault::{Code, Fault};
 use crate::history::arms::Arms;
 use crate::history::{remarks, view};
 use crate::store::{Store, StoredHistory, add_readings};
+use crate::versions::build_process::note;
 use scruple_core::history::{History, State};
 use scruple_core::metric::Pass;
 use scruple_core::run::{self, Run};
@@ -12,6 +13,7 @@ use scruple_core::sample::{Reading, Sample};
 use scruple_core::subject::{Arm, Role, Subject};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Duration;
 
 /// The history so far. Each step is stored before the next one begins.
@@ -92,6 +94,41 @@ impl Journal {
         }
         add_readings(&mut self.history.run.arms[arm], readings, pass, block);
         Ok(())
+    }
+
+    /// Records that a built version cannot be weighed, and that neither can the versions with the same artefacts. The
+    /// reason, and what the program said last, are added to its log.
+    pub(super) fn reject(
+        &mut self,
+        index: usize,
+        state: State,
+        why: String,
+        (log, said): (&Path, &str),
+    ) -> Result<(), Fault> {
+        let commit = self.history.entries[index].version.commit.clone();
+        let original = self.history.entries[index].version.same_as.clone().unwrap_or(commit.clone());
+        note(log, &format!("{why}\n{said}\n"))?;
+        for other in 0..self.history.entries.len() {
+            let version = &mut self.history.entries[other].version;
+            let alike = version.state == State::SameBinary && version.same_as.as_ref() == Some(&original);
+            if other == index || alike {
+                (version.state, version.same_as) = (state, None);
+                (version.why, version.log) = (Some(why.clone()), Some(log.display().to_string()));
+                self.put(other, &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the times of the builds of a version.
+    pub(super) fn build_times(&self, index: usize) -> Option<&Sample> {
+        let arm = self.build_arm(index)?;
+        self.history.run.arms[arm].sample("build.time")
+    }
+
+    /// Returns the arm that carries the build costs of a version.
+    pub(super) fn build_arm(&self, index: usize) -> Option<usize> {
+        self.arms.launched(0, &self.history.entries[index].version.commit).first().copied()
     }
 
     /// Adds arms of a subject at a version, without readings.

@@ -1,12 +1,24 @@
 //! Summarizes what is known about the versions so far, in the form that the schedule needs.
 
-use super::Campaign;
+use super::Scope;
+use super::builds::Builds;
+use super::journal::Journal;
 use crate::history::schedule::Seen;
 use crate::versions::subjects::Template;
 use scruple_core::history::{READINGS, State};
 use std::collections::HashMap;
 
-impl Campaign {
+/// What is known so far, and where it stands.
+pub(super) struct Known<'a> {
+    pub(super) journal: &'a Journal,
+    pub(super) builds: &'a Builds,
+    pub(super) scope: &'a Scope,
+    /// Whether instructions are counted.
+    pub(super) instructions: bool,
+}
+
+impl Known<'_> {
+    /// Returns what the schedule needs of each version.
     pub(super) fn seen(&self) -> Vec<Seen> {
         let places: HashMap<&str, usize> = self
             .journal
@@ -31,6 +43,15 @@ impl Campaign {
         self.journal.history.entries.iter().enumerate().map(seen).collect()
     }
 
+    /// Returns how often a version was built, or `u32::MAX` if it has no build steps or cannot be built again.
+    fn times_built(&self, index: usize) -> u32 {
+        let commit = &self.journal.history.entries[index].version.commit;
+        if self.builds.once.contains(&index) || self.builds.builder.effective(commit).steps.is_empty() {
+            return u32::MAX;
+        }
+        self.journal.build_times(index).map_or(0, |sample| sample.readings.len() as u32)
+    }
+
     /// Whether instructions are requested, and an arm of the version has neither readings of them nor a record that
     /// they cannot be counted.
     fn lacks_instructions(&self, entry: &crate::store::Entry) -> bool {
@@ -45,7 +66,7 @@ impl Campaign {
             !places.iter().all(known)
         };
         let mut subjects = self.scope.subjects.iter().enumerate();
-        self.instruments.instructions && subjects.any(|(subject, template)| lacks(subject, template))
+        self.instructions && subjects.any(|(subject, template)| lacks(subject, template))
     }
 
     /// Whether the user gave a number of launches, and the memory of a command was read less often than a verdict needs

@@ -1,11 +1,15 @@
 //! Performs one visit, a launch of a command of one version or a process of its bench program, and handles its
 //! failures.
 
-use super::Campaign;
-use crate::bench::suite::{OfCase, Stop};
+use super::builds::Builds;
+use super::journal::Journal;
+use super::{Instruments, Scope};
+use crate::bench::suite::Stop;
+use crate::bench::suite::single_process::OfCase;
 use crate::fault::Fault;
 use crate::history::benches;
 use crate::versions::build_process::note;
+use crate::versions::subjects::Template;
 use scruple_core::history::State;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
@@ -13,10 +17,19 @@ use scruple_core::subject::Arm;
 use scruple_measure::command::{Job, WeighError, Weighing};
 use scruple_measure::launch::Ending;
 use scruple_measure::launcher::LaunchError;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-impl Campaign {
+/// Launches of the programs of a history.
+pub(super) struct Visits<'a> {
+    pub(super) journal: &'a mut Journal,
+    pub(super) builds: &'a Builds,
+    pub(super) instruments: &'a mut Instruments,
+    pub(super) scope: &'a Scope,
+    pub(super) interrupted: &'a AtomicBool,
+}
+
+impl Visits<'_> {
     /// Launches one command of one version once and keeps the readings. Returns `None` if the version cannot be
     /// weighed, and records the reason as its state.
     pub(super) fn visit(
@@ -254,27 +267,18 @@ impl Campaign {
         })
     }
 
-    /// Records that a built version cannot be weighed, and that neither can the versions with the same artefacts.
-    pub(super) fn reject(
-        &mut self,
-        index: usize,
-        state: State,
-        why: String,
-        said: &str,
-    ) -> Result<(), Fault> {
-        let commit = self.journal.history.entries[index].version.commit.clone();
-        let original = self.journal.history.entries[index].version.same_as.clone().unwrap_or(commit.clone());
-        let log = self.builds.log(&commit);
-        note(&log, &format!("{why}\n{said}\n"))?;
-        for other in 0..self.journal.history.entries.len() {
-            let version = &mut self.journal.history.entries[other].version;
-            let alike = version.state == State::SameBinary && version.same_as.as_ref() == Some(&original);
-            if other == index || alike {
-                (version.state, version.same_as) = (state, None);
-                (version.why, version.log) = (Some(why.clone()), Some(log.display().to_string()));
-                self.journal.put(other, &[])?;
-            }
-        }
-        Ok(())
+    fn reject(&mut self, index: usize, state: State, why: String, said: &str) -> Result<(), Fault> {
+        let log = self.builds.log(&self.journal.history.entries[index].version.commit);
+        self.journal.reject(index, state, why, (&log, said))
+    }
+
+    /// Returns the launches of one block at a version: the index of each subject with the number of the launch.
+    pub(super) fn launches(&self, index: usize) -> Vec<(usize, usize)> {
+        let effective = self.builds.builder.effective(&self.journal.history.entries[index].version.commit);
+        let of = |(subject, template): (usize, &Template)| {
+            (0..template.launches(&effective).len()).map(move |launch| (subject, launch))
+        };
+        let taken = |subject: &usize| self.scope.part.as_ref().is_none_or(|part| part.contains(subject));
+        self.scope.subjects.iter().enumerate().filter(|(subject, _)| taken(subject)).flat_map(of).collect()
     }
 }

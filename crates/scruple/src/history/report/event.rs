@@ -1,6 +1,7 @@
 //! Events. An event is a set of changes, in several series, that one version may have caused.
 
 use scruple_core::history::{Change, Form, Series};
+use scruple_core::sorting;
 
 /// Changes that are grouped because one version most probably caused all of them.
 pub(crate) struct Event<'a> {
@@ -122,7 +123,7 @@ pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
     let mut changes: Vec<(&Series, &Change)> =
         shown.iter().flat_map(|series| series.changes.iter().map(|change| (*series, change))).collect();
     // The most certain changes come first, and the less certain ones join their events.
-    changes.sort_by_key(|(_, change)| (change.set.len(), change.at));
+    sorting::by_key(&mut changes, |(_, change)| (change.set.len(), change.at));
     let mut events: Vec<Event<'a>> = Vec::new();
     for (series, change) in changes {
         let joins = |event: &&mut Event<'_>| {
@@ -145,12 +146,12 @@ pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
             }),
         }
     }
-    events.sort_by_key(|event| event.at);
+    sorting::by_key(&mut events, |event| event.at);
     for (index, event) in events.iter_mut().enumerate() {
         event.number = index + 1;
         let place = |one: &Series| shown.iter().position(|series| std::ptr::eq(*series, one));
         // The change of the deciding metric comes first, the others follow in the order of tables.
-        event.changes.sort_by_key(|(series, _)| place(series));
+        sorting::by_key(&mut event.changes, |(series, _)| place(series));
         if let Some(first) = (0..event.changes.len()).min_by_key(|i| weight(&event.changes[*i].0.metric)) {
             event.changes[..=first].rotate_right(1);
         }
@@ -161,7 +162,7 @@ pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
 /// Sorts events in the order of tables: regressions come first, and of these the largest.
 pub(crate) fn worst_first<'e, 'a: 'e>(events: impl Iterator<Item = &'e Event<'a>>) -> Vec<&'e Event<'a>> {
     let mut sorted: Vec<&Event<'_>> = events.collect();
-    sorted.sort_by(|one, other| {
+    sorting::by(&mut sorted, |one, other| {
         let class = |event: &Event<'_>| (event.outcome() != Outcome::Regression, !event.worsens());
         class(one)
             .cmp(&class(other))

@@ -6,6 +6,7 @@ use crate::show::markup::{Markup, code, escaped};
 use crate::show::title;
 use scruple_core::history::Series;
 use scruple_core::judge::{Nodes, Pair, compare_pairs};
+use scruple_core::sorting;
 use scruple_core::stats::Interval;
 use scruple_core::subject::Arm;
 use scruple_core::unit::{percent, quantity};
@@ -101,7 +102,9 @@ fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
     };
     let mut found: Vec<_> = subjects(page).into_iter().map(|subject| (subject, changed(subject))).collect();
     found.retain(|(_, changes)| !changes.is_empty());
-    found.sort_by_key(|(_, changes)| changes.iter().map(|(series, _)| weight(&series.metric)).min());
+    sorting::by_key(&mut found, |(_, changes)| {
+        changes.iter().map(|(series, _)| weight(&series.metric)).min()
+    });
     for (place, (subject, changes)) in found.iter().enumerate() {
         let parts = amounts(changes);
         if place > 0 {

@@ -23,6 +23,7 @@ use crate::show::export::Formats;
 use event::Event;
 use scruple_core::history::{BreakEven, History, Judgement, Series, State, Version, comparable};
 use scruple_core::metric::DEFAULT_METRICS;
+use scruple_core::sorting;
 use scruple_core::subject::Arm;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -223,7 +224,7 @@ impl<'a> Page<'a> {
     fn minor(&self) -> Vec<&Event<'a>> {
         let mut minor: Vec<&Event<'_>> =
             self.events.iter().filter(|event| event.is_minor(self.margin())).collect();
-        minor.sort_by(|one, other| other.size().total_cmp(&one.size()));
+        sorting::by(&mut minor, |one, other| other.size().total_cmp(&one.size()));
         minor
     }
 

@@ -5,6 +5,7 @@ use super::event::Event;
 use crate::show::title;
 pub(crate) use scruple_core::harmless_text::plain;
 use scruple_core::history::{BreakEven, Change, Effect, Form, Series, State};
+use scruple_core::sorting;
 use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, share, times};
 
@@ -47,7 +48,7 @@ pub(crate) fn counts(page: &Page<'_>) -> String {
         }
     }
     // Weighed versions come first; the other states are ordered by their numbers of versions.
-    kinds.sort_by_key(|(word, count)| (word != "weighed", std::cmp::Reverse(*count)));
+    sorting::by_key(&mut kinds, |(word, count)| (word != "weighed", std::cmp::Reverse(*count)));
     let kinds: Vec<String> =
         kinds.iter().map(|(word, count)| format!("{} {word}", grouped(*count as f64))).collect();
     let all = number(page.history.versions.len(), "version");

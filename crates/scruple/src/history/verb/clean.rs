@@ -17,7 +17,7 @@ pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
         true => {
             let all = std::fs::read_dir(paths::history_folder()?).into_iter().flatten().flatten();
             let mut all: Vec<PathBuf> = all.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-            all.sort();
+            all.sort_unstable();
             all
         }
         false => {

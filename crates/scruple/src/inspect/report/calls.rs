@@ -8,6 +8,7 @@ use crate::show::flame;
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::explain::{Cost, Count};
 use scruple_core::harmless_text::plain;
+use scruple_core::sorting;
 use scruple_core::unit::{Unit, exact, share};
 use scruple_measure::calltree::SourceCosts;
 use serde::Serialize;
@@ -50,7 +51,7 @@ impl Counted<'_> {
         let mut rows = self.profile.functions();
         rows.retain(|row| !self.profile.frames[row.frame].object.is_empty() || row.own != Cost::default());
         let main = self.profile.main();
-        rows.sort_by_key(|row| {
+        sorting::by_key(&mut rows, |row| {
             let by = match self.sort {
                 SortCalls::Own => row.own.of(main),
                 SortCalls::Inclusive => row.inclusive.of(main),

@@ -7,6 +7,7 @@ use crate::show::block_characters;
 use crate::show::flame;
 use crate::show::flame::Frame;
 use crate::show::terminal::{BOLD, DIM};
+use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::runtimes::ghc::cost_centres::Profile;
 use scruple_measure::runtimes::ghc::heap_profile::HeapProfile;
@@ -233,7 +234,7 @@ pub fn centres(profile: &Profile, by: By) -> Vec<Centre> {
         By::Time => (centre.time, centre.bytes_share),
         By::Bytes => (centre.bytes_share, centre.time),
     };
-    centres.sort_by(|a, b| {
+    sorting::by(&mut centres, |a, b| {
         let ((a1, a2), (b1, b2)) = (key(a), key(b));
         b1.total_cmp(&a1).then(b2.total_cmp(&a2)).then_with(|| a.name.cmp(&b.name))
     });

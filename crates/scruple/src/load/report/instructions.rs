@@ -3,6 +3,7 @@
 use crate::show::align::{fit, right};
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::per_request::Bounds;
+use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::cost::instructions::{FunctionCost, Instructions};
 use std::collections::BTreeMap;
@@ -43,7 +44,7 @@ pub(super) fn by_file(found: &Instructions) -> Vec<(String, f64)> {
         *files.entry(&cost.function.object).or_default() += cost.own.value;
     }
     let mut files: Vec<(String, f64)> = files.into_iter().map(|(path, own)| (file(path), own)).collect();
-    files.sort_by(|left, right| right.1.total_cmp(&left.1));
+    sorting::by(&mut files, |left, right| right.1.total_cmp(&left.1));
     files
 }
 
@@ -66,7 +67,7 @@ fn functions(found: &Instructions, part: &dyn Fn(f64) -> f64, width: usize, out:
         .iter()
         .filter(|cost| part(cost.own.value) >= LEAST || part(cost.inclusive.value) >= LEAST)
         .collect();
-    shown.sort_by(|left, right| right.inclusive.value.total_cmp(&left.inclusive.value));
+    sorting::by(&mut shown, |left, right| right.inclusive.value.total_cmp(&left.inclusive.value));
     // Outer functions that contain nearly all instructions are left out, since they do not distinguish requests.
     let around = |cost: &&FunctionCost| part(cost.inclusive.value) > 0.995 && part(cost.own.value) < LEAST;
     shown.retain(|cost| !around(cost));

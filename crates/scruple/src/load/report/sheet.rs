@@ -7,6 +7,7 @@ use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::terminal::{BAD, BOLD, DIM};
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
+use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::Plan;
 use scruple_measure::load::cost::collections::{Collections, Pauses, Untold};
@@ -89,7 +90,7 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
         Some(Ok(calls)) => {
             let total: f64 = calls.values().sum();
             let mut each: Vec<(&String, &f64)> = calls.iter().filter(|(_, count)| **count >= LEAST).collect();
-            each.sort_by(|left, right| right.1.total_cmp(left.1));
+            sorting::by(&mut each, |left, right| right.1.total_cmp(left.1));
             let each: Vec<String> = each
                 .into_iter()
                 .map(|(name, count)| format!("{name} {}", quantity(*count, &Unit::Count)))

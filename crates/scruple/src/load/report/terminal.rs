@@ -6,6 +6,7 @@ use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::terminal;
 use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::show::{Report, block_characters};
+use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{
     Arrivals, Failure, Failures, Latencies, Pace, Plan, RowOf, Scenario, Stage, Stall,
@@ -80,7 +81,7 @@ pub(crate) fn meaning(class: Failure, failures: &Failures) -> String {
     if class != Failure::BadStatus || statuses.is_empty() {
         return class.meaning().to_owned();
     }
-    statuses.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    sorting::by_key(&mut statuses, |(_, count)| std::cmp::Reverse(*count));
     let times = |(status, count): &(u16, u64)| match count {
         1 => format!("{status} once"),
         _ => format!("{status} {} times", grouped(*count as f64)),

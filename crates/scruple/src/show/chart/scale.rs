@@ -1,6 +1,7 @@
 //! Maps values to positions along an axis, and chooses round labels.
 
 use crate::show::page::{Axis, Scale};
+use scruple_core::sorting;
 use scruple_core::unit::{Unit, share, tick};
 
 /// The largest number of labels beside an axis.
@@ -130,7 +131,7 @@ impl<'a> Ruler<'a> {
         }
         // A narrow screen has room for half of the names.
         let mut ticks: Vec<Tick> = chosen.into_iter().map(|(_, _, tick)| tick).collect();
-        ticks.sort_by(|one, other| one.place.total_cmp(&other.place));
+        sorting::by(&mut ticks, |one, other| one.place.total_cmp(&other.place));
         for (index, tick) in ticks.iter_mut().enumerate() {
             tick.minor = index % 2 == 1;
         }
@@ -199,7 +200,7 @@ impl<'a> Ruler<'a> {
             let digits: &[f64] = if high / low < 200.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
             values.extend(digits.iter().map(|digit| (digit * 10_f64.powi(decade), *digit == 5.0)));
         }
-        values.sort_by(|one, other| one.0.total_cmp(&other.0));
+        sorting::by(&mut values, |one, other| one.0.total_cmp(&other.0));
         values.dedup_by(|one, other| (one.0 / other.0 - 1.0).abs() < 1e-9);
         let near = |value: f64| (0.49..2.0).contains(&value);
         let text = |value: f64| if near(value) { percent(value) } else { format!("{} ×", rounded(value)) };
@@ -263,7 +264,7 @@ fn even(low: f64, high: f64, most: f64) -> Vec<f64> {
 /// these at the edge.
 pub(crate) fn window(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
+    values.sort_unstable_by(f64::total_cmp);
     let (Some(mut low), Some(mut high)) = (values.first().copied(), values.last().copied()) else {
         return (0.0, 1.0);
     };

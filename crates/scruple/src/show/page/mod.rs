@@ -16,6 +16,7 @@ pub use chart::{
 
 use super::export::Formats;
 use scruple_core::harmless_text::plain;
+use scruple_core::sorting;
 use scruple_core::verdict::{Comparison, Direction, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +165,7 @@ impl Order {
         compare: impl Fn(&K, &K) -> std::cmp::Ordering,
     ) -> Order {
         let mut order: Vec<usize> = (0..keys.len()).collect();
-        order.sort_by(|one, other| compare(&keys[*one], &keys[*other]));
+        sorting::by(&mut order, |one, other| compare(&keys[*one], &keys[*other]));
         let mut places = vec![0; keys.len()];
         for (place, row) in order.into_iter().enumerate() {
             places[row] = place;

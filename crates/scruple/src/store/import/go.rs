@@ -4,6 +4,7 @@
 use super::figures::{add, add_iterations, add_own, add_summary, nanoseconds, own_key};
 use super::{ImportError, Imported, case, clean, grouped, moment};
 use scruple_core::metric::Quality;
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::Unit;
 use serde::Deserialize;
@@ -70,7 +71,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
 fn of_text(text: &str) -> Result<Imported, ImportError> {
     let mut imported = Imported::of("go test");
     let lines = lines(text, &mut imported)?;
-    let processors: BTreeSet<Option<u32>> = lines.iter().map(|line| line.processors).collect();
+    let processors: BTreeSet<Option<u32>> = sorting::set(lines.iter().map(|line| line.processors));
     if let (1, Some(Some(processors))) = (processors.len(), processors.first()) {
         imported.note("GOMAXPROCS", &processors.to_string());
     }

@@ -4,6 +4,7 @@ use super::figures::{add, add_own, nanoseconds, own_key};
 use super::{ImportError, Imported, case, clean, parameter};
 use scruple_core::metric::Quality;
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure};
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::Unit;
 use serde::Deserialize;
@@ -74,7 +75,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
 
 fn arm(benchmark: &Benchmark, alone: bool) -> Result<Arm, ImportError> {
     let mut params: BTreeMap<_, _> =
-        benchmark.params.iter().flatten().map(|(name, value)| (clean(name), parameter(value))).collect();
+        sorting::map(benchmark.params.iter().flatten().map(|(name, value)| (clean(name), parameter(value))));
     let threads = benchmark.threads.unwrap_or(1.0);
     if threads > 1.0 {
         params.insert("threads".to_owned(), Parameter::Number(threads));

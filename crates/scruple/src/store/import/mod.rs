@@ -29,6 +29,7 @@ pub use error::ImportError;
 use clap::ValueEnum;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Warning;
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -229,7 +230,7 @@ fn clean(text: &str) -> String {
 
 /// Numbers the arms that have the same name, so that each can be found again.
 fn make_unique(arms: &mut [Arm]) {
-    let mut taken: BTreeSet<String> = arms.iter().map(|arm| arm.name.clone()).collect();
+    let mut taken: BTreeSet<String> = sorting::set(arms.iter().map(|arm| arm.name.clone()));
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     for arm in arms {
         let count = seen.entry(arm.name.clone()).or_default();

@@ -3,6 +3,7 @@
 use super::figures::{add, add_summary};
 use super::{ImportError, Imported, case, clean, moment, parameter};
 use scruple_core::metric::Quality;
+use scruple_core::sorting;
 use scruple_core::subject::Arm;
 use serde::Deserialize;
 use serde_json::Value;
@@ -75,7 +76,7 @@ fn circumstances(imported: &mut Imported, machine: &Value, commit: &Value) {
 
 fn arm(benchmark: &Benchmark) -> Result<Arm, ImportError> {
     let params: BTreeMap<_, _> =
-        benchmark.params.iter().flatten().map(|(name, value)| (clean(name), parameter(value))).collect();
+        sorting::map(benchmark.params.iter().flatten().map(|(name, value)| (clean(name), parameter(value))));
     let full = benchmark.fullname.as_ref().unwrap_or(&benchmark.name);
     // The brackets repeat the parameters, which are stored separately.
     let path = match full.split_once('[') {

@@ -10,6 +10,7 @@ use scruple_core::metric::{Pass, Quality};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, State, Terms, Warning};
 use scruple_core::sample::{Figure, Sample};
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::Unit;
 use serde::Deserialize;
@@ -190,7 +191,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
 
 /// Checks that versions have different commits, and that every arm belongs to one of them.
 fn check_versions(versions: &[Version], arms: &[Arm]) -> Result<(), ImportError> {
-    let ids: BTreeSet<&str> = versions.iter().map(|version| version.commit.as_str()).collect();
+    let ids: BTreeSet<&str> = sorting::set(versions.iter().map(|version| version.commit.as_str()));
     if ids.len() < versions.len() {
         return Err(ImportError::at("history.versions", "two versions have the same commit"));
     }

@@ -1,6 +1,7 @@
 //! Huffman coding of header strings (RFC 7541, section 5.2). The code is canonical, so the lengths of its codes
 //! define it.
 
+use scruple_core::sorting;
 use std::sync::LazyLock;
 
 /// The length in bits of the code of each byte, and of the end-of-string symbol (RFC 7541, appendix B).
@@ -37,7 +38,7 @@ struct Code {
 
 static CODE: LazyLock<Code> = LazyLock::new(|| {
     let mut symbols: Vec<u16> = (0..=END).collect();
-    symbols.sort_by_key(|symbol| LENGTHS[usize::from(*symbol)]);
+    sorting::by_key(&mut symbols, |symbol| LENGTHS[usize::from(*symbol)]);
     let mut code = Code {
         codes: [0; 257],
         short: vec![(0, 0); 1 << SHORT],

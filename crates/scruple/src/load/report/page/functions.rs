@@ -5,6 +5,7 @@ use super::super::sheet::interval;
 use super::of_server;
 use crate::load::windows::Loads;
 use crate::show::page::{Cell, Head, Order, Part, Section, Table, name};
+use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::cost::instructions::{FunctionCost, Instructions};
 use scruple_measure::load::cost::sampled::Sampled;
@@ -44,9 +45,11 @@ struct Line {
 /// Adds a table of the functions with the largest own or inclusive costs, and says how many are left out.
 fn table(mut lines: Vec<Line>, head: &[Head], label: &str, parts: &mut Vec<Part>) {
     let all = lines.len();
-    lines.sort_by(|one, other| other.own.max(other.inclusive).total_cmp(&one.own.max(one.inclusive)));
+    sorting::by(&mut lines, |one, other| {
+        other.own.max(other.inclusive).total_cmp(&one.own.max(one.inclusive))
+    });
     lines.truncate(MOST);
-    lines.sort_by(|one, other| other.own.total_cmp(&one.own));
+    sorting::by(&mut lines, |one, other| other.own.total_cmp(&one.own));
     let keys = |key: fn(&Line) -> Option<f64>| lines.iter().map(key).collect::<Vec<_>>();
     let texts = |text: fn(&Line) -> &str| lines.iter().map(text).collect::<Vec<_>>();
     let mut orders = vec![
@@ -157,7 +160,7 @@ fn sampled(found: &Sampled, title: &str, parts: &mut Vec<Part>) {
 
 fn system_calls(calls: &BTreeMap<String, f64>, label: String) -> Table {
     let mut each: Vec<(&String, &f64)> = calls.iter().collect();
-    each.sort_by(|one, other| other.1.total_cmp(one.1));
+    sorting::by(&mut each, |one, other| other.1.total_cmp(one.1));
     let row = |(call, count): (&String, &f64)| {
         vec![Cell::text(name(call)), Cell::text(quantity(*count, &Unit::Count))]
     };

@@ -49,7 +49,7 @@ impl Gathered {
     pub fn add_folder(&mut self, folder: &Path) -> Result<bool, Fault> {
         let mut files = Vec::new();
         json_files(folder, DEEPEST, &mut files);
-        files.sort();
+        files.sort_unstable();
         let mut found = false;
         for path in files {
             let name = path.file_name().unwrap_or_default();

@@ -17,6 +17,7 @@ use scruple_core::metric::{Pass, Quality, metric};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{self, Terms};
 use scruple_core::sample::{Figure, Sample};
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,7 +144,7 @@ pub fn history(
     );
     left_out.into_iter().for_each(|text| run.warn("left-out", text));
     if versions.iter().all(|(_, time)| time.is_some()) {
-        versions.sort_by_key(|(_, time)| *time);
+        sorting::by_key(&mut versions, |(_, time)| *time);
     }
     let ids: Vec<String> = versions.iter().map(|(id, _)| id.clone()).collect();
     let entry = |(place, (id, time)): (usize, &(String, Option<i64>))| {

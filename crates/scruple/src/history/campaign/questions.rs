@@ -1,13 +1,28 @@
 //! Decides where to weigh more versions: which versions differ, and between which of them a change lies that no single
 //! pair of versions shows clearly.
 
+use super::Scope;
 use super::journal::Journal;
-use super::{Campaign, ERROR};
 use crate::history::schedule::{Seen, neighbours};
 use scruple_core::history::{Graph, State, find_changes};
 use scruple_core::metric::Quality;
+use scruple_core::sorting;
 use scruple_core::subject::Arm;
 use scruple_core::verdict::{Verdict, compare_noisy};
+use std::collections::BTreeSet;
+
+/// How many times, at different moments, the versions on both sides of an exact change are counted.
+const VISITS: u32 = 2;
+/// The false discovery rate: the accepted share of false changes among the reported ones.
+pub const ERROR: f64 = 0.05;
+
+/// Where the versions that cause changes are still looked for.
+pub(super) struct OpenQuestions {
+    pub(super) graph: Graph,
+    suspected: Vec<Suspected>,
+    /// Versions that need to be counted again. The next one to count is at the end.
+    pub(super) again: Vec<usize>,
+}
 
 /// The versions, weighed or not, that may have caused a change of one metric of one subject.
 pub(super) struct Suspected {
@@ -71,25 +86,31 @@ fn log_ratio(old: f64, new: f64) -> f64 {
     }
 }
 
-impl Campaign {
+impl OpenQuestions {
+    /// Creates the questions about versions that follow each other in this order.
+    pub(super) fn new(graph: Graph) -> OpenQuestions {
+        OpenQuestions { graph, suspected: Vec::new(), again: Vec::new() }
+    }
+
     /// Returns by how much two versions differ, as [`log_ratio`] does, or by how much one of the suspected changes
     /// between them changes its metric.
-    pub(super) fn difference(&self, unclear: &[&Suspected], a: usize, b: usize) -> f64 {
-        let graph = &self.questions.graph;
+    pub(super) fn difference(&self, journal: &Journal, unclear: &[&Suspected], a: usize, b: usize) -> f64 {
+        let graph = &self.graph;
         let suspected = unclear.iter().filter(|one| one.holds(graph, a, b)).map(|one| one.size);
-        let builds = self.questions.suspected.iter().filter(|one| one.metric.starts_with("build."));
-        let builds = builds.filter(|one| one.holds(graph, a, b)).map(|one| self.difference_in(one, a, b));
-        let weighed = self.journal.difference(a, b, || compared(&self.journal, a, b));
+        let builds = self.suspected.iter().filter(|one| one.metric.starts_with("build."));
+        let builds =
+            builds.filter(|one| one.holds(graph, a, b)).map(|one| self.difference_in(journal, one, a, b));
+        let weighed = journal.difference(a, b, || compared(journal, a, b));
         suspected.chain(builds).fold(weighed, f64::max)
     }
 
     /// Returns the difference of two versions in the metric of a suspected change.
-    fn difference_in(&self, one: &Suspected, a: usize, b: usize) -> f64 {
+    fn difference_in(&self, journal: &Journal, one: &Suspected, a: usize, b: usize) -> f64 {
         let has = |arm: &&Arm| arm.name == one.subject && arm.sample(&one.metric).is_some();
-        let arm = |index: usize| self.journal.arms_of(index).into_iter().find(has);
+        let arm = |index: usize| journal.arms_of(index).into_iter().find(has);
         match (arm(a), arm(b)) {
             (Some(left), Some(right)) => {
-                beyond_noise(left, right, &one.metric, self.journal.history.run.terms.margin)
+                beyond_noise(left, right, &one.metric, journal.history.run.terms.margin)
             }
             _ => 0.0,
         }
@@ -97,32 +118,58 @@ impl Campaign {
 
     /// Returns the sets in which no two neighbours differ clearly enough to identify the version that caused the
     /// change. All versions of such a set are weighed.
-    pub(super) fn unclear(&self, seen: &[Seen]) -> Vec<&Suspected> {
-        if self.questions.suspected.is_empty() {
+    pub(super) fn unclear(&self, journal: &Journal, scope: &Scope, seen: &[Seen]) -> Vec<&Suspected> {
+        if self.suspected.is_empty() {
             return Vec::new();
         }
-        let pairs = neighbours(seen, &self.questions.graph, self.scope.effort.first());
+        let pairs = neighbours(seen, &self.graph, scope.effort.first());
         let told = |one: &Suspected| {
-            let mut within = pairs.iter().filter(|(a, b)| one.holds(&self.questions.graph, *a, *b));
-            within.any(|(a, b)| self.difference_in(one, *a, *b) > 0.0)
+            let mut within = pairs.iter().filter(|(a, b)| one.holds(&self.graph, *a, *b));
+            within.any(|(a, b)| self.difference_in(journal, one, *a, *b) > 0.0)
         };
-        self.questions.suspected.iter().filter(|one| !told(one)).collect()
+        self.suspected.iter().filter(|one| !told(one)).collect()
     }
 
     /// Finds the changes that may come from versions that were not weighed.
-    pub(super) fn narrow(&mut self) {
-        let judgement = find_changes(&self.journal.view(), ERROR);
+    pub(super) fn narrow(&mut self, journal: &Journal) {
+        let judgement = find_changes(&journal.view(), ERROR);
         let open = |index: &usize| {
-            matches!(self.journal.history.entries[*index].version.state, State::Skipped | State::Queued)
+            matches!(journal.history.entries[*index].version.state, State::Skipped | State::Queued)
         };
         for series in &judgement.series {
             let changes = series.changes.iter().filter(|change| change.set.iter().any(open));
-            self.questions.suspected.extend(changes.map(|change| Suspected {
+            self.suspected.extend(changes.map(|change| Suspected {
                 set: change.set.clone(),
                 subject: series.subject.clone(),
                 metric: series.metric.clone(),
                 size: log_ratio(change.from, change.to).max(f64::MIN_POSITIVE),
             }));
         }
+    }
+
+    /// Returns the next version on either side of an exact change that was not counted again yet. Counting again is
+    /// necessary because a program may depend on things outside the repository, which two consecutive counts do not
+    /// reveal.
+    pub(super) fn unconfirmed(&mut self, journal: &Journal, scope: &Scope) -> Option<usize> {
+        if scope.time_only || scope.given.is_some() {
+            return None;
+        }
+        if self.again.is_empty() {
+            let entries = &journal.history.entries;
+            let original = |index: usize| match &entries[index].version.same_as {
+                Some(same) => entries.iter().position(|entry| entry.version.commit == *same).unwrap_or(index),
+                None => index,
+            };
+            let judged = find_changes(&journal.view(), ERROR).series;
+            let counts =
+                judged.iter().filter(|one| (one.exact || one.shifting) && !one.metric.starts_with("build."));
+            let sides: BTreeSet<usize> =
+                sorting::set(counts.flat_map(|series| series.borders.as_flattened()).copied().map(original));
+            let open = |index: &usize| {
+                entries[*index].version.state == State::Built && entries[*index].counted < VISITS
+            };
+            self.again = sides.into_iter().rev().filter(open).collect();
+        }
+        self.again.pop()
     }
 }

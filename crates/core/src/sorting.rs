@@ -1,0 +1,84 @@
+//! Stable sorting, and sorted collections, with one copy of the sorting code for all types.
+//!
+//! The standard library compiles 5 KB of machine code for each type and each comparison that is sorted stably, and for
+//! each type that is collected into a sorted map or set. In this program that was a tenth of the machine code. Vectors
+//! whose equal elements cannot be told apart are sorted by `sort_unstable`.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Sorts by a comparison. Elements that compare as equal keep their order.
+pub fn by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+    let places = sorted_places(items.len(), &mut |one, other| compare(&items[one], &items[other]));
+    move_to(items, places);
+}
+
+/// Sorts by a key. Elements with equal keys keep their order.
+pub fn by_key<T, K: Ord>(items: &mut [T], mut key: impl FnMut(&T) -> K) {
+    by(items, |one, other| key(one).cmp(&key(other)));
+}
+
+/// Collects pairs into a sorted map. Of several pairs with one key, the last one counts.
+pub fn map<K: Ord, V>(pairs: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
+    let mut map = BTreeMap::new();
+    pairs.into_iter().for_each(|(key, value)| {
+        map.insert(key, value);
+    });
+    map
+}
+
+/// Collects elements into a sorted set.
+pub fn set<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
+    let mut set = BTreeSet::new();
+    items.into_iter().for_each(|item| {
+        set.insert(item);
+    });
+    set
+}
+
+/// Returns the places of the elements in sorted order. The place decides between equal elements.
+fn sorted_places(length: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..length).collect();
+    places.sort_unstable_by(|one, other| compare(*one, *other).then(one.cmp(other)));
+    places
+}
+
+/// Moves the element at `places[i]` to `i`, for every `i`. Each cycle of moves is followed by swaps.
+fn move_to<T>(items: &mut [T], mut places: Vec<usize>) {
+    for first in 0..places.len() {
+        let mut place = first;
+        loop {
+            let from = std::mem::replace(&mut places[place], place);
+            if from == first || from == place {
+                break;
+            }
+            items.swap(place, from);
+            place = from;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::rng::Pcg;
+
+    #[test]
+    fn sorting_is_that_of_the_standard_library() {
+        let mut pcg = Pcg::with_stream(1, 2);
+        for length in 0..200 {
+            let mut items: Vec<(u32, usize)> = (0..length).map(|place| (pcg.below(20), place)).collect();
+            let mut expected = items.clone();
+            expected.sort_by_key(|(key, _)| std::cmp::Reverse(*key));
+            by_key(&mut items, |(key, _)| std::cmp::Reverse(*key));
+            assert_eq!(items, expected);
+        }
+    }
+
+    #[test]
+    fn the_last_of_several_values_of_a_key_counts() {
+        let pairs = [("b", 1), ("a", 2), ("b", 3)];
+        assert_eq!(map(pairs), pairs.into_iter().collect());
+        assert_eq!(set(["b", "a", "b"]), BTreeSet::from(["a", "b"]));
+    }
+}

@@ -1,0 +1,157 @@
+//! Runs a history on a farm: hands out all work that is possible now, and adopts the results in one transaction.
+
+use super::Campaign;
+use super::adopt::Adoption;
+use super::building::Building;
+use super::split_into_units::{UnitPlan, environment_as_text};
+use crate::digest::digest;
+use crate::farm::batch::{Batch, Planned};
+use crate::farm::classes::{OfNode, check_classes};
+use crate::farm::dispatch::{Farm, Order};
+use crate::farm::folder::Folder;
+use crate::farm::unit::{UnitResult, parse};
+use crate::fault::Fault;
+use crate::history::schedule::{Ahead, Seen, Step, ahead};
+use crate::progress::Progress;
+use crate::versions::source::key;
+use scruple_core::history::State;
+
+impl Campaign {
+    /// Has the farm do this step, together with all work that does not depend on its result.
+    pub(super) fn hand_out_step(&mut self, farm: &mut Farm, step: Step, seen: &[Seen]) -> Result<(), Fault> {
+        let unclear = self.questions.unclear(&self.journal, &self.scope, seen);
+        let room = (farm.places()?, self.rounds_within_budget(seen));
+        let mut now = ahead(
+            seen,
+            &self.questions.graph,
+            &self.scope.effort,
+            self.journal.spent(self.scope.effort.adaptive),
+            room,
+            |a, b| self.questions.difference(&self.journal, &unclear, a, b),
+        );
+        if now == Ahead::default()
+            && let Step::Count(index) = step
+        {
+            // Both sides of a change are counted again on the same machine.
+            now.count = vec![index];
+            now.count.extend(std::mem::take(&mut self.questions.again));
+        }
+        self.hand_out(farm, now, seen)
+    }
+
+    /// Returns how many rounds may run before the budget is checked again. The number is small until the time of a
+    /// round is known.
+    fn rounds_within_budget(&self, seen: &[Seen]) -> u32 {
+        let Some(budget) = self.scope.effort.budget else { return u32::MAX };
+        let known: u32 = seen.iter().map(|one| if one.rounds == u32::MAX { 0 } else { one.rounds }).sum();
+        if known == 0 {
+            return self.scope.effort.first();
+        }
+        let built = seen.iter().filter(|one| one.state == State::Built).count();
+        let each =
+            self.journal.spent(self.scope.effort.adaptive).as_secs_f64() / f64::from(known) * built as f64;
+        ((budget.saturating_sub(self.journal.spent(self.scope.effort.adaptive)).as_secs_f64() / each) as u32)
+            .max(1)
+    }
+
+    /// Has the farm do the work that is possible now, and adopts all its results at once: if this process is killed,
+    /// none are adopted.
+    fn hand_out(&mut self, farm: &mut Farm, mut ahead: Ahead, seen: &[Seen]) -> Result<(), Fault> {
+        let shared = match &farm.folder {
+            Some(folder) => folder.join(key(&self.journal.history.source)),
+            None => self.builds.builder.cache.folder().to_owned(),
+        };
+        let folder = Folder::make(shared.join("farm").join(&self.journal.history.run.id))?;
+        for part in ["built", "lists"].map(|part| shared.join(part)) {
+            std::fs::create_dir_all(&part).map_err(|error| Fault::unwritable(&part, error))?;
+        }
+        let commits: Vec<&str> =
+            self.journal.history.entries.iter().map(|entry| entry.version.commit.as_str()).collect();
+        let basis = digest(&format!("{seen:?} {commits:?}"));
+        tell_units(&ahead, self.journal.history.entries.len(), &self.progress);
+        if farm.builds_on_nodes() {
+            self.unit_plan().add_cleaned(&shared, &mut ahead)?;
+        } else {
+            for index in &ahead.builds {
+                self.building().build(*index)?;
+            }
+            for index in ahead.count.iter().chain(&ahead.beside) {
+                if self.journal.history.entries[*index].version.state == State::Built {
+                    self.building().is_at_hand(*index)?;
+                }
+            }
+        }
+        let batch = match Batch::sent(&folder, &basis)? {
+            Some(batch) => batch,
+            None => {
+                let batch = self.unit_plan().batch(farm, (&folder, &shared), &ahead, basis)?;
+                batch.write(&folder)?;
+                batch
+            }
+        };
+        let stages = batch.stages();
+        folder.forgive(&stages.concat());
+        let environment = environment_as_text(&self.instruments);
+        farm.run(&Order {
+            folder: &folder,
+            stages: &stages,
+            pairs: false,
+            environment: &environment,
+            progress: &self.progress,
+            interrupted: &self.interrupted,
+        })?;
+        let told = |name: &String| -> Result<UnitResult, Fault> {
+            let text = folder.result(name)?.unwrap_or_default();
+            parse(&text, &folder.path().join("results").join(name))
+        };
+        let builds: Vec<(String, UnitResult)> = batch
+            .builds
+            .iter()
+            .map(|(commit, unit)| Ok((commit.clone(), told(unit)?)))
+            .collect::<Result<_, Fault>>()?;
+        let measures: Vec<(&Planned, UnitResult)> = batch
+            .measures
+            .iter()
+            .map(|planned| Ok((planned, told(&planned.unit)?)))
+            .collect::<Result<_, Fault>>()?;
+        if !farm.entry.mixed {
+            self.check_classes(&folder, &measures)?;
+        }
+        self.journal.hold()?;
+        let Campaign { journal, builds: own, scope, progress, block, .. } = self;
+        let building = Building { journal, builds: own, subjects: &scope.subjects, progress };
+        let adopted = Adoption { building, scope, block }.adopt(builds, measures);
+        self.journal.release(adopted)?;
+        folder.remove();
+        Ok(())
+    }
+
+    /// Returns an error if nodes are of different machine classes. The class of the earlier readings is the right one.
+    fn check_classes(&self, folder: &Folder, measures: &[(&Planned, UnitResult)]) -> Result<(), Fault> {
+        let of = |(planned, told): &(&Planned, UnitResult)| OfNode {
+            node: told.node.clone(),
+            class: told.machine.machine_class.clone(),
+            result: folder.path().join("results").join(&planned.unit),
+        };
+        let provenance = &self.journal.history.run.provenance;
+        let before = provenance.nodes.first().map(|node| (&*node.name, &*provenance.machine_class));
+        check_classes(&measures.iter().map(of).collect::<Vec<OfNode>>(), before)
+    }
+
+    fn unit_plan(&self) -> UnitPlan<'_> {
+        let Campaign { journal, builds, instruments, scope, block, .. } = self;
+        UnitPlan { journal, builds, instruments, scope, block: *block }
+    }
+}
+
+/// Says what the next units are to do.
+fn tell_units(ahead: &Ahead, all: usize, progress: &Progress) {
+    let (builds, count, beside) = (ahead.builds.len(), ahead.count.len(), ahead.beside.len());
+    let mut work = Vec::new();
+    for (number, what) in [(builds, "to build"), (count, "to count"), (beside, "to time")] {
+        if number > 0 {
+            work.push(format!("{number} {what}"));
+        }
+    }
+    progress.say(&format!("next, of {all} versions: {}", work.join(", ")));
+}
