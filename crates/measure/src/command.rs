@@ -137,6 +137,7 @@ impl Commands {
                 time_limit: job.time_limit,
                 trace_memory: pass == Pass::Memory,
                 read_counters: false,
+                learnt: Vec::new(),
                 runs_go: pass == Pass::Counting && self.runs_go.get(&words(job)).is_some_and(|runs| *runs),
                 fixed_addresses: steady,
                 shield: job.shield.clone().filter(|_| pass == Pass::Timing),

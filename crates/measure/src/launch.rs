@@ -34,6 +34,8 @@ pub struct Options {
     pub read_counters: bool,
     /// Whether an earlier launch has shown that a Go program runs in the tree.
     pub runs_go: bool,
+    /// Where stripped Go programs keep their counters.
+    pub learnt: Vec<crate::runtimes::go::Learnt>,
     /// Whether the randomisation of addresses is disabled, so that memory figures repeat.
     pub fixed_addresses: bool,
     /// The real-time scheduling of the program, if it is wanted.

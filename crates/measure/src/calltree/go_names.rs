@@ -26,10 +26,13 @@ pub(super) fn name(profiles: &mut Profiles) {
     }
 }
 
-/// The functions of a file by their start address; `None` if the file has no table that can be read.
 fn names(path: &Path) -> Option<HashMap<u64, String>> {
     let data = std::fs::read(path).ok()?;
-    let file = object::File::parse(data.as_slice()).ok()?;
+    go_functions(&object::File::parse(data.as_slice()).ok()?)
+}
+
+/// The functions of a Go program by their start address; `None` if the file has no table that can be read.
+pub(crate) fn go_functions(file: &object::File<'_>) -> Option<HashMap<u64, String>> {
     let section = SECTIONS.iter().find_map(|name| file.section_by_name(name))?;
     let table = Table(section.data().ok()?);
     if !KINDS.contains(&table.number(0, 4)?) {

@@ -1,7 +1,7 @@
 //! Recognises the Go processes of a tree when they execute their program, and reads their counters when they exit.
 
 use super::trace::field;
-use crate::runtimes::go::{self, Exit, Layouts, counters};
+use crate::runtimes::go::{self, Exit, Layouts, Learnt, counters};
 use std::collections::HashMap;
 
 /// The running Go processes, and the counters of those that have ended.
@@ -13,6 +13,11 @@ pub(super) struct GoProcesses {
 }
 
 impl GoProcesses {
+    /// Knows the layouts of these stripped programs; those of others are read from their files.
+    pub(super) fn with(learnt: &[Learnt]) -> GoProcesses {
+        GoProcesses { layouts: Layouts::with(learnt), ..GoProcesses::default() }
+    }
+
     /// Handles that the process executes a program. A fork of a Go process that has not called exec (Go makes one to
     /// probe the kernel) holds its parent's counters, and is not read.
     pub(super) fn executes(&mut self, pid: libc::pid_t) {

@@ -57,7 +57,7 @@ impl Follower {
             go_files: GoFiles::default(),
             ran_go: false,
             memory: options.trace_memory.then(Vec::new),
-            go: options.read_counters.then(GoProcesses::default),
+            go: options.read_counters.then(|| GoProcesses::with(&options.learnt)),
         })
     }
 

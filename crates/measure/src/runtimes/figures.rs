@@ -80,7 +80,7 @@ pub struct RuntimeReport {
     /// The process's figures, or why it reported none.
     pub figures: Result<Vec<Figure>, String>,
     /// Why this process did not report figures that its runtime can report.
-    pub missing: Option<&'static str>,
+    pub missing: Option<String>,
 }
 
 /// The metrics that every runtime is asked for.
@@ -176,8 +176,8 @@ fn total(told: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
             Err(Some(format!("{word}: the collections took less than its clock can tell")))
         }
         Some((value, quality)) => Ok(Total { value, quality, source: source(&sources) }),
-        None => Err(told.first().map(|process| match process.missing {
-            Some(why) if process.runtime.counts(key) => why.to_owned(),
+        None => Err(told.first().map(|process| match &process.missing {
+            Some(why) if process.runtime.counts(key) => why.clone(),
             _ if key == "heap.live_max" && process.runtime.counts(key) && never_collected(told) => {
                 format!("{}: no collection looked at what is alive", process.runtime.word())
             }
@@ -205,7 +205,7 @@ fn partial(told: &[RuntimeReport], key: &str) -> Option<String> {
         .collect();
     let first = silent.first()?;
     let word = first.runtime.word();
-    let why = match (&first.figures, first.missing) {
+    let why = match (&first.figures, &first.missing) {
         (Err(why), _) => why.clone(),
         (Ok(_), Some(why)) => why.to_owned(),
         (Ok(_), None) => format!("{word} did not tell it there"),

@@ -5,6 +5,7 @@ use super::agent_folder::{Mark, Place};
 use super::agent_records::{self, Answer, Left, Record};
 use super::elf::Elf;
 use super::figures::{self, COMMON, RuntimeReport};
+use super::go::Learnt;
 use super::stderr_report::Cut;
 use super::{ghc, go, ocaml, recognise, sbcl, wrappers};
 use crate::instrument::Instrument;
@@ -20,6 +21,8 @@ pub struct Runtimes {
     cut: Option<Cut>,
     nothing: String,
     expects_exit: bool,
+    /// Why the counters of a stripped Go program cannot be read.
+    stripped: Option<String>,
     log_collections: bool,
     collect_fully: bool,
     told: Vec<RuntimeReport>,
@@ -126,6 +129,7 @@ impl Instrument for Runtimes {
         self.nothing = recognise::nothing(wrapped.as_ref().unwrap_or(&program));
         self.cut = None;
         self.expects_exit = false;
+        self.stripped = None;
         launch.options.read_counters = launch.options.runs_go;
         if self.collect_fully {
             let (often, much) = go::COLLECT_OFTEN;
@@ -139,10 +143,18 @@ impl Instrument for Runtimes {
             return Ok(());
         };
         let is = |runtime: Runtime| (runtime.adapter().find)(&elf).is_some();
+        if let Some(behind) = &wrapped
+            && Elf::read(&behind.path).is_some_and(|elf| go::is_stripped_go(&elf))
+        {
+            launch.options.learnt.extend(Learnt::of(&behind.path).ok());
+        }
         if is(Runtime::Go) {
-            self.expects_exit = !go::is_stripped(&elf);
+            let lacking = go::is_stripped_go(&elf).then(|| Learnt::of(&program.path));
+            launch.options.learnt.extend(lacking.iter().flatten().cloned());
+            self.stripped = lacking.and_then(Result::err);
+            self.expects_exit = self.stripped.is_none();
             launch.options.read_counters = true;
-            if go::is_stripped(&elf)
+            if self.stripped.is_some()
                 && append(&mut launch.env, "GODEBUG", ",", "gctrace=1", |words| words.contains("gctrace"))
             {
                 self.cut = Cut::into_stderr(Runtime::Go, &mut launch.stdio[2]).ok();
@@ -188,7 +200,7 @@ impl Instrument for Runtimes {
             self.told.push(go::not_stopped());
         }
         if let Some(cut) = self.cut.take() {
-            self.told.push(of_cut(cut));
+            self.told.push(of_cut(cut, self.stripped.take()));
         }
         let mut readings = figures::readings(&self.told, &self.nothing);
         if self.collect_fully {
@@ -215,7 +227,7 @@ fn told(record: &Record, left: &Left) -> RuntimeReport {
         runtime: record.runtime,
         pid: record.pid,
         figures,
-        missing: from_memory.then_some(ghc::FROM_MEMORY),
+        missing: from_memory.then(|| ghc::FROM_MEMORY.to_owned()),
     }
 }
 
@@ -233,9 +245,8 @@ fn of_forks(left: &Left) -> Vec<RuntimeReport> {
     told
 }
 
-fn of_cut(cut: Cut) -> RuntimeReport {
+fn of_cut(cut: Cut, missing: Option<String>) -> RuntimeReport {
     let (runtime, text) = cut.finish();
-    let missing = (runtime == Runtime::Go).then_some(go::STRIPPED);
     let reports = match runtime {
         Runtime::Ghc => text.matches(ghc::report::BEGIN).count(),
         Runtime::Ocaml => text.lines().filter(|line| line.starts_with("minor_collections: ")).count(),

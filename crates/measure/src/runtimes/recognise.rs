@@ -3,8 +3,8 @@
 
 use super::elf::Elf;
 use super::figures::COMMON;
-use super::ghc;
 use super::{ALL, Runtime};
+use super::{ghc, go};
 use crate::program::{FileKind, Program};
 
 /// A runtime that a program will use.
@@ -38,6 +38,7 @@ pub fn recognise(program: &Program) -> Vec<Recognised> {
         let Some(mut this) = (adapter.find)(&elf) else { continue };
         if runtime == Runtime::Go {
             this.version = go_version(&resolved);
+            go::explain_stripped(&resolved.path, &elf, &mut this);
         }
         let privileged =
             resolved.changes_user().then_some("it runs as another user, so nothing may be loaded into it");
@@ -46,7 +47,7 @@ pub fn recognise(program: &Program) -> Vec<Recognised> {
             .filter_map(|key| {
                 let of_runtime = (!runtime.counts(key)).then(|| runtime.lacks(key));
                 let of_build =
-                    this.not.iter().find(|(lacking, _)| lacking == key).map(|(_, why)| (*why).to_owned());
+                    this.not.iter().find(|(lacking, _)| lacking == key).map(|(_, why)| why.clone());
                 let why = of_runtime.or(of_build).or(privileged.map(str::to_owned))?;
                 Some((*key, why))
             })

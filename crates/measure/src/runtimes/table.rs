@@ -46,7 +46,7 @@ pub(super) struct Recognition {
     /// How the runtime will be queried.
     pub(super) asked: &'static str,
     /// Metrics that this build does not report although the runtime does, each with the reason.
-    pub(super) not: Vec<(&'static str, &'static str)>,
+    pub(super) not: Vec<(&'static str, String)>,
 }
 
 impl Recognition {

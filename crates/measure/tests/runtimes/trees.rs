@@ -123,7 +123,10 @@ fn go_in_trees(scales: &mut Scales) -> Done {
     let three = scales.same(words!["/bin/sh", "-c", "./takes & ./takes; ./takes | cat; wait"], &[]);
     assert_eq!(three.reading("alloc.bytes").source, "go × 3");
     assert!(three.value("alloc.bytes") > 2.97 * alone);
-    let why = scales.same(words!["env", stripped], &[]).absent("alloc.bytes").to_owned();
+    let wrapped = scales.same(words!["env", stripped], &[]).value("alloc.bytes");
+    assert!((0.99..1.01).contains(&(wrapped / alone)), "{wrapped}");
+    let why =
+        scales.same(words!["/bin/sh", "-c", "./takes-stripped; true"], &[]).absent("alloc.bytes").to_owned();
     assert!(why.contains("no symbols"), "{why}");
     for next in ["/bin/true", "./takes"] {
         let why = scales.same(words![program, next], &[]).absent("alloc.bytes").to_owned();

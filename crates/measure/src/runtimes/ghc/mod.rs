@@ -73,18 +73,21 @@ fn find(elf: &Elf) -> Option<Recognition> {
     if !elf.dynamic {
         found.asked = "its one-line report, through GHCRTS, cut out of standard error";
         for key in ["gc.minor", "gc.major", "gc.pause_max"] {
-            found.not.push((key, "a static program; link it dynamically for the whole report"));
+            found.not.push((key, "a static program; link it dynamically for the whole report".to_owned()));
         }
     } else if closed {
         found.asked = "the runtime's structure in memory, at the end of the process";
         for key in ["gc.time", "gc.pause_max"] {
-            found.not.push((key, "the program was linked to ignore GHCRTS; link it with -rtsopts=some"));
+            found.not.push((
+                key,
+                "the program was linked to ignore GHCRTS; link it with -rtsopts=some".to_owned(),
+            ));
         }
         if !structure {
             for key in ["alloc.bytes", "gc.count", "gc.minor", "gc.major", "heap.live_max", "heap.peak"] {
                 found.not.push((
                     key,
-                    "it was linked to ignore GHCRTS and has no symbols; link it with -rtsopts=some, or do not strip it",
+                    "it was linked to ignore GHCRTS and has no symbols; link it with -rtsopts=some, or do not strip it".to_owned(),
                 ));
             }
         }

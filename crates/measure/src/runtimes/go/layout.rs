@@ -2,8 +2,9 @@
 
 use gimli::{AttributeValue, Dwarf, EndianSlice, Reader, RunTimeEndian, UnitOffset};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -14,7 +15,7 @@ pub(in crate::runtimes) const STRIPPED: &str = "the Go program has no symbols or
                                    counters are: build it without -ldflags=-s or -w";
 
 /// The symbols of the variables whose addresses are needed.
-const VARIABLES: [&str; 3] = ["runtime.memstats", "runtime.gcController", "runtime.allp"];
+pub(super) const VARIABLES: [&str; 3] = ["runtime.memstats", "runtime.gcController", "runtime.allp"];
 
 /// The structures whose members' offsets are needed.
 const STRUCTURES: [&str; 7] = [
@@ -28,12 +29,13 @@ const STRUCTURES: [&str; 7] = [
 ];
 
 /// The addresses and offsets in one program file.
-#[derive(Debug, Default)]
-pub(super) struct Layout {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
     /// The addresses of variables by symbol, before relocation.
-    pub(super) variables: HashMap<&'static str, u64>,
-    members: HashMap<(&'static str, String), u64>,
-    sizes: HashMap<&'static str, u64>,
+    pub(super) variables: BTreeMap<String, u64>,
+    /// The offsets of members, by structure.
+    members: BTreeMap<String, BTreeMap<String, u64>>,
+    sizes: BTreeMap<String, u64>,
     /// The address of the first segment if the program is relocatable, else `None`.
     pub(super) movable_from: Option<u64>,
 }
@@ -42,8 +44,8 @@ impl Layout {
     /// The offset of a member within its structure, in bytes.
     pub(super) fn member(&self, structure: &'static str, name: &str) -> Result<u64, String> {
         self.members
-            .get(&(structure, name.to_owned()))
-            .copied()
+            .get(structure)
+            .and_then(|members| members.get(name).copied())
             .ok_or_else(|| format!("this version of Go keeps no ‘{name}’ in {structure}"))
     }
 
@@ -52,20 +54,19 @@ impl Layout {
         self.sizes.get(structure).copied().ok_or_else(|| format!("this version of Go has no {structure}"))
     }
 
-    fn read(path: &Path) -> Result<Option<Layout>, String> {
+    /// Reads the program's symbols and debugging information; `None` if it is not a Go program.
+    pub(super) fn read(path: &Path) -> Result<Option<Layout>, String> {
         if !is_go(path) {
             return Ok(None);
         }
         let data = fs::read(path).map_err(|error| format!("the program file cannot be read: {error}"))?;
         let Ok(file) = object::File::parse(&*data) else { return Ok(None) };
-        let first = file.segments().map(|segment| segment.address()).min();
-        let movable_from = first.filter(|_| file.kind() == object::ObjectKind::Dynamic);
-        let mut layout = Layout { movable_from, ..Layout::default() };
+        let mut layout = Layout { movable_from: Layout::movable_from(&file), ..Layout::default() };
         for symbol in file.symbols() {
             if let Some(known) =
                 symbol.name().ok().and_then(|name| VARIABLES.into_iter().find(|known| *known == name))
             {
-                layout.variables.insert(known, symbol.address());
+                layout.variables.insert(known.to_owned(), symbol.address());
             }
         }
         if layout.variables.len() < VARIABLES.len() || file.section_by_name(".debug_info").is_none() {
@@ -75,6 +76,12 @@ impl Layout {
             .read_structures(&file)
             .map_err(|error| format!("its debugging information cannot be read: {error}"))?;
         Ok(Some(layout))
+    }
+
+    /// The address of the first segment if the program is relocatable, else `None`.
+    pub(super) fn movable_from(file: &object::File<'_>) -> Option<u64> {
+        let first = file.segments().map(|segment| segment.address()).min();
+        first.filter(|_| file.kind() == object::ObjectKind::Dynamic)
     }
 
     fn read_structures(&mut self, file: &object::File<'_>) -> Result<(), gimli::Error> {
@@ -112,7 +119,7 @@ impl Layout {
                 continue;
             };
             if let Some(AttributeValue::Udata(size)) = entry.attr_value(gimli::DW_AT_byte_size)? {
-                self.sizes.insert(known, size);
+                self.sizes.insert(known.to_owned(), size);
                 found.push((known, entry.offset()));
             }
         }
@@ -125,7 +132,7 @@ impl Layout {
                     .attr(gimli::DW_AT_data_member_location)?
                     .and_then(|attribute| attribute.udata_value());
                 if let (Some(name), Some(at)) = (name_of(dwarf, unit, entry)?, at) {
-                    self.members.insert((known, name), at);
+                    self.members.entry(known.to_owned()).or_default().insert(name, at);
                 }
             }
         }
@@ -167,6 +174,27 @@ fn name_of<R: Reader<Offset = usize>>(
     }
 }
 
+/// The layout of a program without debugging information, learnt before it was started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Learnt {
+    /// The device and the inode of the file.
+    pub file: (u64, u64),
+    /// Where it keeps its counters.
+    pub layout: Layout,
+}
+
+impl Learnt {
+    /// The layout of a stripped program.
+    ///
+    /// # Errors
+    /// Says why it cannot be known.
+    pub(in crate::runtimes) fn of(path: &Path) -> Result<Learnt, String> {
+        let layout = super::stripped::layout(path)?;
+        let data = fs::metadata(path).map_err(|error| error.to_string())?;
+        Ok(Learnt { file: (data.dev(), data.ino()), layout })
+    }
+}
+
 /// The layouts of program files, by device and inode. A build starts the same compiler many times, so each is read
 /// once.
 #[derive(Debug, Default)]
@@ -178,6 +206,12 @@ pub(crate) struct Layouts {
 type Known = Result<Option<Rc<Layout>>, String>;
 
 impl Layouts {
+    /// The layouts of which some are known beforehand: those of stripped programs.
+    pub(crate) fn with(learnt: &[Learnt]) -> Layouts {
+        let known = learnt.iter().map(|one| (one.file, Ok(Some(Rc::new(one.layout.clone())))));
+        Layouts { known: known.collect() }
+    }
+
     /// Whether the process runs a Go program, even if its layout cannot be read.
     pub(crate) fn has(&mut self, pid: i32) -> bool {
         !matches!(self.of(pid), Ok(None))

@@ -3,6 +3,7 @@
 
 pub mod counters;
 mod layout;
+mod stripped;
 pub(super) mod trace;
 
 use super::Runtime;
@@ -11,8 +12,10 @@ use super::elf::Elf;
 use super::figures::{Figure, LIVE, LIVE_AT_MOST, RuntimeReport};
 use super::table::{Adapter, Recognition};
 pub use counters::{Counters, Exit};
-pub(super) use layout::STRIPPED;
+pub use layout::Learnt;
+use layout::STRIPPED;
 pub(crate) use layout::{GoFiles, Layouts};
+use std::path::Path;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "go",
@@ -34,19 +37,25 @@ fn find(elf: &Elf) -> Option<Recognition> {
     if !elf.section(".go.buildinfo") && !elf.section(".note.go.buildid") && !elf.section(".gopclntab") {
         return None;
     }
-    let asked = "its counters are read from its memory, stopped at its exit";
-    let mut found =
-        Recognition { version: None, by: "the linker's build information", asked, not: Vec::new() };
-    if is_stripped(elf) {
-        found.asked = "the log of its collections, through GODEBUG, cut out of standard error";
-        found.not.extend(["alloc.bytes", "alloc.objects", "heap.peak"].map(|key| (key, STRIPPED)));
-    }
-    Some(found)
+    Recognition::new(
+        None,
+        "the linker's build information",
+        "its counters are read from its memory, stopped at its exit",
+    )
 }
 
-/// Whether the file lacks the symbols or debugging information that give the places of the counters.
-pub(super) fn is_stripped(elf: &Elf) -> bool {
-    !elf.has("runtime.memstats") || !(elf.section(".debug_info") || elf.section(".zdebug_info"))
+/// Says how a stripped program is queried, and what it lacks if the places of its counters cannot be learnt.
+pub(super) fn explain_stripped(path: &Path, elf: &Elf, found: &mut Recognition) {
+    if let Some(Err(why)) = is_stripped_go(elf).then(|| Learnt::of(path)) {
+        found.asked = "the log of its collections, through GODEBUG, cut out of standard error";
+        found.not.extend(["alloc.bytes", "alloc.objects", "heap.peak"].map(|key| (key, why.clone())));
+    }
+}
+
+/// Whether the file is a Go program without the symbols or debugging information that give the places of the counters.
+pub(super) fn is_stripped_go(elf: &Elf) -> bool {
+    let told = elf.has("runtime.memstats") && (elf.section(".debug_info") || elf.section(".zdebug_info"));
+    find(elf).is_some() && !told
 }
 
 /// The variable that makes the collector run whenever the heap has grown by a twentieth, unless the user has set it.
