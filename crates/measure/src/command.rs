@@ -138,6 +138,7 @@ impl Commands {
                 trace_memory: pass == Pass::Memory,
                 read_counters: false,
                 learnt: Vec::new(),
+                writes_at_end: false,
                 runs_go: pass == Pass::Counting && self.runs_go.get(&words(job)).is_some_and(|runs| *runs),
                 fixed_addresses: steady,
                 shield: job.shield.clone().filter(|_| pass == Pass::Timing),

@@ -38,8 +38,21 @@ pub struct Options {
     pub learnt: Vec<crate::runtimes::go::Learnt>,
     /// Whether the randomisation of addresses is disabled, so that memory figures repeat.
     pub fixed_addresses: bool,
+    /// Whether processes write their figures when they are asked to end, for which they get more time.
+    pub writes_at_end: bool,
     /// The real-time scheduling of the program, if it is wanted.
     pub shield: Option<Shield>,
+}
+
+impl Options {
+    /// How long a tree may take to end after SIGTERM before it is killed.
+    pub(crate) fn grace(&self) -> Duration {
+        match self.writes_at_end {
+            // A busy machine may need seconds for the profile of a process that has just begun.
+            true => Duration::from_secs(20),
+            false => Duration::from_millis(300),
+        }
+    }
 }
 
 /// Real-time scheduling for the measured program.

@@ -129,6 +129,7 @@ impl CalltreeSession {
         launch.argv = words;
         // The user's own Valgrind settings would be added to these.
         launch.env.retain(|(name, _)| name != "VALGRIND_OPTS" && name != "VALGRIND_LIB");
+        launch.options.writes_at_end = true;
         launch.env.extend(self.environment());
     }
 

@@ -127,7 +127,7 @@ impl Watch<'_> {
         }
         if self.ended_because.is_some() {
             let first = *self.killed_at.get_or_insert_with(Instant::now);
-            let signal = if first.elapsed() < tree::GRACE { libc::SIGTERM } else { libc::SIGKILL };
+            let signal = if first.elapsed() < options.grace() { libc::SIGTERM } else { libc::SIGKILL };
             tree::signal(self.pid, signal);
             set_timer(Some(TICK));
         } else if let Some(shield) = &options.shield
@@ -169,7 +169,12 @@ fn follow(spawned: &Spawned, request: &wire::Request, pressure: Option<u64>) -> 
     let scheduled = tree::scheduled(spawned.pid);
     let (status, usage) = spawn::reap(spawned.pid);
     let mut outcome = outcome_of(wall, status, &usage);
-    let behind = tree::end_what_is_left(spawned.pid, watch.ended_because.is_some(), follower.as_mut());
+    let behind = tree::end_what_is_left(
+        spawned.pid,
+        watch.ended_because.is_some(),
+        options.grace(),
+        follower.as_mut(),
+    );
     outcome.user += behind.user;
     outcome.system += behind.system;
     outcome.left_behind = behind.ended;

@@ -6,9 +6,6 @@ use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
-/// How long a tree may take to end after SIGTERM before it is killed.
-pub(super) const GRACE: Duration = Duration::from_millis(300);
-
 /// How long processes that outlive the program may take to end by themselves.
 const LINGER: Duration = Duration::from_millis(100);
 
@@ -48,13 +45,15 @@ fn own_id() -> i32 {
     std::process::id() as i32
 }
 
-/// Waits a short time for processes that outlived the program, then ends them, and adds up their processor time. With
+/// Waits a short time for processes that outlived the program, then asks them to end, kills them after `grace`, and adds
+/// up their processor time. With
 /// `at_once` the wait is skipped, because the tree is being ended anyway. A traced tree is traced to its end; the
 /// kernel then also reports threads and grandchildren, whose time is already in that of their parents, so it is not
 /// added.
 pub(super) fn end_what_is_left(
     group: libc::pid_t,
     at_once: bool,
+    grace: Duration,
     mut follower: Option<&mut Follower>,
 ) -> LeftBehind {
     let mut left = LeftBehind { ended: 0, user: 0, system: 0 };
@@ -77,10 +76,10 @@ pub(super) fn end_what_is_left(
                     if left.ended == 0 {
                         left.ended = descendants(own_id()).len() as u32;
                     }
-                    let kill = at_once || first.elapsed() >= GRACE;
+                    let kill = at_once || first.elapsed() >= grace;
                     signal(group, if kill { libc::SIGKILL } else { libc::SIGTERM });
                 }
-                if began.elapsed() > Duration::from_secs(10) {
+                if began.elapsed() > grace + Duration::from_secs(10) {
                     return left;
                 }
                 thread::sleep(Duration::from_millis(1));

@@ -290,11 +290,13 @@ fn a_process_that_outlives_the_program_is_told() {
         return;
     }
     let place = Place::new();
-    let words = ["sh", "-c", "sleep 600 & exit 0"];
+    // The program ends only after the other process has begun to count: one that is ended earlier has no counts.
+    let script = "rm -f begun; (: >begun; while :; do :; done) & while [ ! -e begun ]; do :; done; exit 0";
+    let words = ["sh", "-c", script];
     let calls = place.run(["inspect", "calls", "--"].iter().chain(&words));
     let told = "of its processes outlived the program and were ended; they are counted until then";
     assert!(calls.code == 0 && calls.stderr.contains(told), "{}", calls.exchange());
-    let line = "sh -c 'sleep 600 & exit 0'".to_owned();
+    let line = format!("sh -c '{script}'");
     let explained = place.run(["explain", "--no-time", "--runs", "2", &line, &line]);
     assert_eq!(explained.code, 0, "{}", explained.exchange());
     let text = explained.unwrapped();
