@@ -45,7 +45,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     let mut out = format!("{}\n\n{}", header(report, &rows), preface(report, width));
     let left_out = grid(&mut out, report, &rows, width);
     if !left_out.is_empty() {
-        let line = format!("Columns left out for want of room: {}.", left_out.join(", "));
+        let line = format!("Columns that do not fit: {}.", left_out.join(", "));
         let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&line, width));
     }
     out.push('\n');

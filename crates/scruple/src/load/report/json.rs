@@ -11,7 +11,7 @@ use scruple_measure::load::cost::collections::Pauses;
 use scruple_measure::load::cost::instructions::Instructions;
 use scruple_measure::load::cost::sampled::Sampled;
 use scruple_measure::load::cost::sheet::Sheet;
-use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Kind, Latencies, Pace, RowOf, Stall};
+use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Latencies, Pace, RequestKind, RowOf, Stall};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -374,7 +374,8 @@ fn part<'a, T, U>(found: &'a Result<T, String>, view: impl Fn(&'a T) -> U) -> Pa
 }
 
 fn rows(pool: &Pool) -> Vec<Row<'_>> {
-    let row = |kind: &'_ Kind| pool.rows.iter().find(|(name, of, _)| *name == kind.name && *of == kind.of);
+    let row =
+        |kind: &'_ RequestKind| pool.rows.iter().find(|(name, of, _)| *name == kind.name && *of == kind.of);
     let view = |kind| {
         let (.., response) = row(kind)?;
         Some(Row {
