@@ -160,7 +160,7 @@ impl Folder {
         let entries = fs::read_dir(&folder).map_err(|error| {
             Fault::usage(format!("cannot read ‘{}’: {error}; the same command goes on", folder.display()))
         })?;
-        Ok(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+        Ok(sorting::set(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned())))
     }
 
     /// Whether the script of this job has begun.

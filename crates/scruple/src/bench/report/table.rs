@@ -8,11 +8,11 @@ use scruple_core::judge::{Estimate, cases, headline};
 use scruple_core::metric::Quality;
 use scruple_core::protocol::Timing;
 use scruple_core::run::State;
+use scruple_core::sorting;
 use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, exact, quantity, share, times};
 use scruple_core::verdict::{Direction, Verdict};
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -215,7 +215,7 @@ fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> Columns {
     // not look like four times that of one step.
     let timings: Vec<String> =
         rows.iter().map(|row| timing(row.arm).map_or(String::new(), |t| t.word().to_owned())).collect();
-    if timings.iter().collect::<BTreeSet<_>>().len() > 1 {
+    if sorting::set(&timings).len() > 1 {
         columns.push(("timing".to_owned(), timings));
     }
     let known = |key: &str| rows.iter().any(|row| row.arm.sample(key).is_some());
