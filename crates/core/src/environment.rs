@@ -87,7 +87,7 @@ impl Environments {
     /// Compares the environments of a reference and another run.
     pub fn of(reference: &Run, run: &Run) -> Environments {
         let (left, right) = (&reference.provenance, &run.provenance);
-        let digests = |one: &Provenance| one.programs.values().cloned().collect::<BTreeSet<String>>();
+        let digests = |one: &Provenance| sorting::set(one.programs.values().cloned());
         Environments {
             differences: differences(left, right),
             commands: commands(reference, run),

@@ -214,7 +214,7 @@ fn program(words: &[String]) -> Result<String, Fault> {
     }
     let recognised = runtimes::recognise(&program);
     if recognised.is_empty() {
-        line(&mut text, "runtime", "none that is known; processes it starts are looked at when it runs");
+        line(&mut text, "runtime", "none that is known; processes that it starts are examined when it runs");
     }
     for found in recognised {
         let version = found.version.map_or(String::new(), |version| format!(" {version}"));

@@ -131,7 +131,7 @@ fn alone(tare: &Arm) -> Option<(BTreeSet<u32>, usize)> {
 
 fn at_most(sample: &Sample, limit: f64) -> BTreeSet<u32> {
     let readings = sample.blocks.iter().zip(&sample.readings);
-    readings.filter(|(_, reading)| **reading <= limit).map(|(block, _)| *block).collect()
+    sorting::set(readings.filter(|(_, reading)| **reading <= limit).map(|(block, _)| *block))
 }
 
 /// A batch of a tare that takes less than this, in nanoseconds, consists mostly of clock reads, and does not show the

@@ -81,7 +81,7 @@ impl Binaries {
         }
         if let (Some(one), Some(other)) = (&a.0.digests, &b.0.digests) {
             let all = |digests: &[u64], functions: &[usize]| {
-                functions.iter().map(|function| digests[*function]).collect::<BTreeSet<u64>>()
+                sorting::set(functions.iter().map(|function| digests[*function]))
             };
             let (one, other) = (all(one, a.1), all(other, b.1));
             let known = !one.contains(&UNKNOWN) && !other.contains(&UNKNOWN);

@@ -151,7 +151,7 @@ impl Reader {
             "c" => self.context(words)?,
             "e" => self.calls(words)?,
             "r" => self.run(words)?,
-            other => return Err(format!("‘{}’ is no kind of line", other.escape_debug())),
+            other => return Err(format!("‘{}’ is not a kind of line", other.escape_debug())),
         }
         Ok(())
     }

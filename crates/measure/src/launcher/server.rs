@@ -107,7 +107,7 @@ fn set_timer(first: Option<Duration>) {
 pub(super) struct Watch<'a> {
     pid: libc::pid_t,
     started: Instant,
-    request: &'a wire::Request,
+    request: &'a wire::LaunchRequest,
     ended_because: Option<Ending>,
     unshielded: bool,
     killed_at: Option<Instant>,
@@ -141,7 +141,7 @@ impl Watch<'_> {
 }
 
 /// Waits for the program and the processes that it leaves behind, and collects the kernel's accounts.
-fn follow(spawned: &Spawned, request: &wire::Request, pressure: Option<u64>) -> Outcome {
+fn follow(spawned: &Spawned, request: &wire::LaunchRequest, pressure: Option<u64>) -> Outcome {
     let options = &request.options;
     let limit = options.time_limit.into_iter().chain(options.shield.as_ref().map(|shield| shield.cap)).min();
     if limit.is_some() {

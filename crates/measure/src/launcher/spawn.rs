@@ -1,7 +1,7 @@
 //! Starts one program with as little work as possible between the start of the clock and the first instruction.
 
 use super::system_call::system_call;
-use super::wire::Request;
+use super::wire::LaunchRequest;
 use crate::launch::Shield;
 use std::ffi::{c_char, c_int, c_void};
 use std::io;
@@ -67,7 +67,7 @@ const TOUCHED: usize = 16 * 1024;
 /// process, and has its own stack. Unlike with vfork, the launcher is not suspended until the exec: waking up in the
 /// middle of the start and going back to sleep would add to the program's time. Until the process has ended the
 /// launcher only waits.
-pub(super) fn spawn(request: &Request) -> Result<Spawned, (String, io::Error)> {
+pub(super) fn spawn(request: &LaunchRequest) -> Result<Spawned, (String, io::Error)> {
     let mut child = Box::new(lay_out(request));
     let mut stack = vec![0_u8; STACK];
     // The pages of the child's stack are mapped before the clock starts.
@@ -87,7 +87,7 @@ pub(super) fn spawn(request: &Request) -> Result<Spawned, (String, io::Error)> {
     }
 }
 
-fn lay_out(request: &Request) -> Child {
+fn lay_out(request: &LaunchRequest) -> Child {
     let mut strings =
         request.strings.split_inclusive(|byte| *byte == 0).map(|part| part.as_ptr().cast::<c_char>());
     let path = strings.next().unwrap_or(c"".as_ptr());
@@ -229,10 +229,10 @@ mod tests {
     use std::fs::File;
     use std::os::fd::OwnedFd;
 
-    fn request(path: &str, folder: &str) -> Request {
+    fn request(path: &str, folder: &str) -> LaunchRequest {
         let null = || OwnedFd::from(File::open("/dev/null").unwrap());
         let strings = format!("{path}\0{folder}\0{path}\0").into_bytes();
-        Request { options: Options::default(), strings, arguments: 1, stdio: [null(), null(), null()] }
+        LaunchRequest { options: Options::default(), strings, arguments: 1, stdio: [null(), null(), null()] }
     }
 
     #[test]

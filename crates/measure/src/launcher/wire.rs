@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 
 /// A launch as the launcher receives it. `strings` are zero-terminated: path, folder, arguments, variables.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct LaunchRequest {
     pub(super) options: Options,
     pub(super) strings: Vec<u8>,
     pub(super) arguments: usize,
@@ -61,11 +61,11 @@ pub(super) fn send_launch(socket: BorrowedFd<'_>, launch: &Launch) -> io::Result
 }
 
 /// Waits for a request; `None` if the other end has closed the socket.
-pub(super) fn receive_request(socket: BorrowedFd<'_>) -> io::Result<Option<Request>> {
+pub(super) fn receive_request(socket: BorrowedFd<'_>) -> io::Result<Option<LaunchRequest>> {
     let Some((stdio, head_length)) = receive_descriptors(socket)? else { return Ok(None) };
     let head: Head = serde_json::from_slice(&receive_exactly(socket, head_length)?)?;
     let strings = receive_exactly(socket, head.strings)?;
-    Ok(Some(Request { options: head.options, strings, arguments: head.arguments, stdio }))
+    Ok(Some(LaunchRequest { options: head.options, strings, arguments: head.arguments, stdio }))
 }
 
 pub(super) fn send_answer(socket: BorrowedFd<'_>, answer: &Answer) -> io::Result<()> {

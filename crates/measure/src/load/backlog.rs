@@ -43,7 +43,7 @@ pub(super) fn behind(parts: &[Part], last_done: i64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::latencies::Latencies;
-    use super::super::result::{Counts, Times};
+    use super::super::result::{RequestCounts, Times};
     use super::*;
 
     const MS: i64 = 1_000_000;
@@ -51,7 +51,7 @@ mod tests {
     /// A part whose requests all waited `waited` nanoseconds.
     fn part(from: i64, to: i64, answered: u64, waited: Option<u64>) -> Part {
         let response = Latencies::of(waited.map(|waited| (waited, answered)));
-        let counts = Counts { answered, ..Counts::default() };
+        let counts = RequestCounts { answered, ..RequestCounts::default() };
         Part { from, to, counts, times: Times { response, ..Times::default() }, ..Part::default() }
     }
 

@@ -4,9 +4,9 @@ use super::delayed::DelayedRecord;
 use super::doubt::Doubt;
 use super::failure::Failures;
 use super::latencies::Latencies;
-use super::plan::{Plan, Row};
+use super::plan::{Plan, PlannedRow};
 use super::record::{KindPart, KindRecord, PartRecord, Recorder, Slow};
-use super::result::{Counts, GeneratorCost, Kind, LoadResult, Part, PartRow};
+use super::result::{GeneratorCost, LoadResult, Part, PartRow, RequestCounts, RequestKind};
 use super::shared::Ended;
 use super::stalls;
 use super::{backlog, find_doubts, warm_up};
@@ -50,7 +50,10 @@ pub(crate) fn merge(
         span: counted.span().max(1),
         behind: 0,
         times: counted.times,
-        counts: Counts { backlog: threads.iter().map(|thread| thread.backlog_most).sum(), ..counted.counts },
+        counts: RequestCounts {
+            backlog: threads.iter().map(|thread| thread.backlog_most).sum(),
+            ..counted.counts
+        },
         idle_failures: Failures::default(),
         connect: Latencies::default(),
         reconnects: recorders.iter().map(|recorder| recorder.reconnects).sum(),
@@ -194,10 +197,15 @@ fn close_gaps(parts: &mut Vec<Part>, by_clock: bool, recorders: &[&Recorder], st
     }
 }
 
-fn kinds(plan: &Plan, records: &[&[KindRecord]]) -> Vec<Kind> {
-    let kind = |(index, row): (usize, Row)| {
-        let mut kind =
-            Kind { name: row.name, of: row.of, answered: 0, failures: Failures::default(), service: None };
+fn kinds(plan: &Plan, records: &[&[KindRecord]]) -> Vec<RequestKind> {
+    let kind = |(index, row): (usize, PlannedRow)| {
+        let mut kind = RequestKind {
+            name: row.name,
+            of: row.of,
+            answered: 0,
+            failures: Failures::default(),
+            service: None,
+        };
         for record in records.iter().filter_map(|thread| thread.get(index)) {
             kind.answered += record.answered;
             kind.failures.add(&record.failures);

@@ -75,7 +75,7 @@ pub enum Order {
 
 /// A row of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct PlannedRow {
     /// The name of the row.
     pub name: String,
     /// What the row covers.
@@ -242,9 +242,9 @@ impl Plan {
     }
 
     /// The rows of reports besides the total: kinds of requests in the order of the plan, then groups, then sessions.
-    pub fn rows(&self) -> Vec<Row> {
-        let row = |name: &str, of: RowOf| Row { name: name.to_owned(), of };
-        let mut rows: Vec<Row> = self.requests.iter().map(|r| row(&r.name, RowOf::Request)).collect();
+    pub fn rows(&self) -> Vec<PlannedRow> {
+        let row = |name: &str, of: RowOf| PlannedRow { name: name.to_owned(), of };
+        let mut rows: Vec<PlannedRow> = self.requests.iter().map(|r| row(&r.name, RowOf::Request)).collect();
         for group in self.requests.iter().filter_map(|request| request.group.as_deref()) {
             if !rows.iter().any(|row| row.of == RowOf::Group && row.name == group) {
                 rows.push(row(group, RowOf::Group));

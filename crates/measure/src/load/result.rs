@@ -22,7 +22,7 @@ pub struct LoadResult {
     /// How far the answers were behind the requests at the end of the span, in nanoseconds; 0 if the server kept up.
     pub behind: u64,
     /// The numbers of requests and their outcomes.
-    pub counts: Counts,
+    pub counts: RequestCounts,
     /// How long requests took.
     pub times: Times,
     /// Failures of connections while no request waited for them.
@@ -38,7 +38,7 @@ pub struct LoadResult {
     /// The times without answers although requests were due, including the warm-up.
     pub stalls: Vec<Stall>,
     /// The figures of each row of the plan, including the warm-up.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<RequestKind>,
     /// The slowest requests, the slowest first.
     pub slowest: Vec<Slow>,
     /// What the generator consumed.
@@ -51,7 +51,7 @@ pub struct LoadResult {
 
 /// The numbers of requests and their outcomes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Counts {
+pub struct RequestCounts {
     /// The number of requests that were due: answered, failed or interrupted.
     pub due: u64,
     /// The number of good answers.
@@ -64,9 +64,9 @@ pub struct Counts {
     pub backlog: u64,
 }
 
-impl Counts {
+impl RequestCounts {
     /// Adds the requests of another time.
-    pub fn add(&mut self, other: &Counts) {
+    pub fn add(&mut self, other: &RequestCounts) {
         self.due += other.due;
         self.answered += other.answered;
         self.failures.add(&other.failures);
@@ -123,7 +123,7 @@ pub struct Part {
     /// The end in nanoseconds since the start of the measured span.
     pub to: i64,
     /// The numbers of requests that were due in the part, and their outcomes.
-    pub counts: Counts,
+    pub counts: RequestCounts,
     /// The number of good answers that arrived in the time of this part, whenever their requests were due.
     pub came: u64,
     /// How long the requests that were due in the part took. If the generator was late by more than the plan allows,
@@ -164,11 +164,11 @@ impl Part {
         Part {
             from: self.from,
             to: self.to,
-            counts: Counts {
+            counts: RequestCounts {
                 due: row.answered + row.failures.total(),
                 answered: row.answered,
                 failures: row.failures,
-                ..Counts::default()
+                ..RequestCounts::default()
             },
             came: row.answered,
             times: Times { response: row.response, delayed: row.delayed, ..Times::default() },
@@ -205,7 +205,7 @@ impl Part {
 
 /// The figures of one row of the plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kind {
+pub struct RequestKind {
     /// The name of the row.
     pub name: String,
     /// What the row covers.

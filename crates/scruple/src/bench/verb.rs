@@ -3,7 +3,7 @@
 use super::args::BenchArgs;
 use super::report;
 use super::suite::timing::{FEW, FIRST_BLOCKS};
-use super::suite::{Alike, Selection, Side, Stop, Suite, SuiteEffort};
+use super::suite::{Alike, CaseSelection, Side, Stop, Suite, SuiteEffort};
 use crate::cli::values;
 use crate::command::verb::Asked;
 use crate::config::Config;
@@ -74,7 +74,7 @@ fn opened(args: &BenchArgs, config: &Config) -> Result<(Suite, WorkFolder), Faul
     let work = WorkFolder::make()?;
     let programs: Vec<&Path> = sides.iter().map(|side| side.program.path.as_path()).collect();
     let run = new_run::empty_run(args.seed, args.store.label.as_deref(), terms, &programs);
-    let selection = Selection { filters: args.filter.clone(), threads: args.threads.clone() };
+    let selection = CaseSelection { filters: args.filter.clone(), threads: args.threads.clone() };
     let suite = Suite::open(sides, run, &selection, effort(args)?, interrupted, work.path())?;
     Ok((suite, work))
 }

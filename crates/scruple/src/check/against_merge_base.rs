@@ -3,10 +3,10 @@
 
 use super::args::RevisionArgs;
 use super::explained;
-use super::summary::{Weighed, check_limits};
+use super::summary::{WeighedRun, check_limits};
 use super::verb::{Context, asked, before, conclude, deciding, stopped, wants_instructions};
 use crate::bench;
-use crate::bench::suite::{Selection, Side, Suite, SuiteEffort};
+use crate::bench::suite::{CaseSelection, Side, Suite, SuiteEffort};
 use crate::cli::values;
 use crate::command::args::SamplingArgs;
 use crate::command::arms::Prepared;
@@ -95,7 +95,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         };
         let (passes, result) = weighing.weigh(commands, remarks)?;
         let fault = stopped(result, &passes.writer.fault);
-        weighed.push(Weighed { run: passes.run, budgets: Vec::new(), fault });
+        weighed.push(WeighedRun { run: passes.run, budgets: Vec::new(), fault });
     }
     check_limits(&own, &weighed)?;
     if args.command.is_empty() && args.names.is_empty() {
@@ -163,7 +163,7 @@ fn suite(
     terms: Terms,
     interrupted: Arc<AtomicBool>,
     brought: &mut Vec<Metric>,
-) -> Result<Weighed, Fault> {
+) -> Result<WeighedRun, Fault> {
     let sides: Vec<Side> = pair
         .into_iter()
         .zip(labels)
@@ -187,7 +187,7 @@ fn suite(
         list_only: false,
         counts_decide: deciding(&args.gate.gate).counts,
     };
-    let mut suite = Suite::open(sides, run, &Selection::default(), effort, interrupted, work.path())?;
+    let mut suite = Suite::open(sides, run, &CaseSelection::default(), effort, interrupted, work.path())?;
     brought.extend(suite.brought());
     // A limit on a metric that only a later suite brings cannot be parsed yet, and is not one of this suite.
     let own = args.limit.iter().filter_map(|text| Budget::parse_among(text, brought).ok());
@@ -207,7 +207,7 @@ fn suite(
     drop(work);
     let fault = bench::verb::ended(&suite, result);
     let budgets = suite.cases.declared.budgets.clone();
-    Ok(Weighed { run: suite.record.run, budgets, fault })
+    Ok(WeighedRun { run: suite.record.run, budgets, fault })
 }
 
 fn sampling(args: &RevisionArgs) -> SamplingArgs {

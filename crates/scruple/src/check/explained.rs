@@ -1,6 +1,6 @@
 //! Finds the origin of regressions: the functions, and the lines that the change touched.
 
-use super::summary::Weighed;
+use super::summary::WeighedRun;
 use crate::explain::counted_runs::Effort;
 use crate::explain::findings::Findings;
 use crate::explain::hunks::Hunk;
@@ -50,7 +50,7 @@ const SUBJECTS: usize = 3;
 
 /// Returns the functions that cause deciding regressions of commands. The list is empty if they cannot be determined;
 /// the gate does not depend on it.
-pub fn origins(weighed: &[Weighed], rules: &Rules, at: &At<'_>) -> Vec<Origin> {
+pub fn origins(weighed: &[WeighedRun], rules: &Rules, at: &At<'_>) -> Vec<Origin> {
     let mut wanted: Vec<(&Template, Vec<String>)> = Vec::new();
     for one in weighed.iter().filter(|one| one.fault.is_none()) {
         let judged = judge::compare_pairs(&judge::pairs(&one.run), &one.run.terms);

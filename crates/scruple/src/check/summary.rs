@@ -16,7 +16,7 @@ use scruple_core::unit::{Unit, exact, quantity};
 use std::collections::BTreeSet;
 
 /// A run that the gate judges.
-pub struct Weighed {
+pub struct WeighedRun {
     /// The run with its readings.
     pub run: Run,
     /// The limits for the run.
@@ -26,7 +26,7 @@ pub struct Weighed {
 }
 
 /// The result for one metric of one subject.
-pub struct Row {
+pub struct FoundRow {
     /// The finding that the texts describe.
     pub finding: Finding,
     /// The title of the metric.
@@ -44,7 +44,7 @@ pub struct Row {
 }
 
 /// The result for a limit of one arm.
-pub struct Limit {
+pub struct CheckedLimit {
     /// The limit, as the user wrote it.
     pub text: String,
     /// The name of the arm.
@@ -64,11 +64,11 @@ pub struct Summary {
     /// The names of the versions, the reference first.
     pub labels: Option<[String; 2]>,
     /// The results for the metrics, the worst first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FoundRow>,
     /// Which counts do not decide because they vary at the reference; empty if none.
     pub varying: String,
     /// The results for the limits.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<CheckedLimit>,
     /// The functions that regressions come from.
     pub origins: Vec<Origin>,
     /// Why no measurement was needed, if none was made.
@@ -90,7 +90,7 @@ const SAME_BUILD: &str = "same-build";
 
 impl Summary {
     /// Judges the runs and writes the texts.
-    pub fn of(weighed: &[Weighed], rules: &Rules, context: Context) -> Result<Summary, Fault> {
+    pub fn of(weighed: &[WeighedRun], rules: &Rules, context: Context) -> Result<Summary, Fault> {
         let (mut rows, mut limits) = (Vec::new(), Vec::new());
         let mut remarks: Vec<Warning> = Vec::new();
         let mut facts = Vec::new();
@@ -100,7 +100,7 @@ impl Summary {
             rows.extend(found.into_iter().filter_map(|finding| row(&report, finding)));
             limits.extend(report.checked.iter().map(|checked| {
                 let (kept, accepted) = gate::of_limit(&one.run, checked, &one.budgets, rules);
-                Limit {
+                CheckedLimit {
                     text: checked.budget.clone(),
                     arm: checked.arm.clone(),
                     kept,
@@ -145,7 +145,7 @@ impl Summary {
     }
 
     /// Returns the rows with this outcome, either those that decide or those that only inform.
-    pub fn rows_of(&self, outcome: Outcome, gates: bool) -> impl Iterator<Item = &Row> {
+    pub fn rows_of(&self, outcome: Outcome, gates: bool) -> impl Iterator<Item = &FoundRow> {
         self.rows.iter().filter(move |row| row.finding.outcome == outcome && row.finding.gates == gates)
     }
 
@@ -178,14 +178,14 @@ impl Summary {
             Kept::CantTell => "Gate can’t tell",
         };
         match told.is_empty() {
-            true => format!("{head}: nothing that decides could be read."),
+            true => format!("{head}: no figure that decides could be read."),
             false => format!("{head}: {}.", told.join(", ")),
         }
     }
 }
 
 /// Writes the texts of a finding. Returns `None` if the finding neither decides nor is shown.
-fn row(report: &Report<'_>, finding: Finding) -> Option<Row> {
+fn row(report: &Report<'_>, finding: Finding) -> Option<FoundRow> {
     let key = &finding.metric;
     if !finding.gates && finding.varies.is_none() && !report.shown.contains(key) {
         return None;
@@ -198,7 +198,7 @@ fn row(report: &Report<'_>, finding: Finding) -> Option<Row> {
     let unit = report.run.arms.iter().find_map(|arm| Some(arm.sample(key)?.unit.clone()))?;
     let (before, after) = (value(&finding.reference), value(&finding.arm));
     let comparison = finding.comparison.as_ref();
-    Some(Row {
+    Some(FoundRow {
         title: title(key),
         before,
         after,
@@ -225,11 +225,11 @@ fn what_decides(findings: &[Finding]) -> String {
     let titles: Vec<String> = keys.into_iter().map(title).collect();
     match titles.is_empty() {
         true => "No metric decides here.".to_owned(),
-        false => format!("What decides here: {}. Everything else informs.", titles.join(", ")),
+        false => format!("What decides here: {}. Everything else is for information.", titles.join(", ")),
     }
 }
 
-fn varying(rows: &[Row]) -> String {
+fn varying(rows: &[FoundRow]) -> String {
     let told: Vec<String> = rows
         .iter()
         .filter_map(|row| {
@@ -239,7 +239,7 @@ fn varying(rows: &[Row]) -> String {
         .collect();
     match told.is_empty() {
         true => String::new(),
-        false => format!("Not deciding, since not the same in each run: {}.", told.join(", ")),
+        false => format!("Not deciding, because they vary from run to run: {}.", told.join(", ")),
     }
 }
 
@@ -258,7 +258,7 @@ fn fact(run: &Run) -> String {
 }
 
 /// Checks that every limit applies to a subject that was weighed, since otherwise it would always be kept.
-pub fn check_limits(budgets: &[Budget], runs: &[Weighed]) -> Result<(), Fault> {
+pub fn check_limits(budgets: &[Budget], runs: &[WeighedRun]) -> Result<(), Fault> {
     let arms = || runs.iter().flat_map(|one| one.run.arms_of(Role::Subject));
     match budgets.iter().find(|budget| !arms().any(|arm| meant(budget, arm))) {
         None => Ok(()),

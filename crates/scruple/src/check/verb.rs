@@ -4,7 +4,7 @@ use super::against_merge_base;
 use super::args::{CheckArgs, CheckVerb, OfCommands, OfServers, OfSuites};
 use super::explained::Origin;
 use super::report;
-use super::summary::{Summary, Weighed};
+use super::summary::{Summary, WeighedRun};
 use crate::bench;
 use crate::cli::{ResultArgs, StoreArgs};
 use crate::command;
@@ -45,7 +45,7 @@ fn commands(mut of: OfCommands) -> Result<Code, Fault> {
     of.run.sampling.metrics = asked(&of.gate.gate, &of.run.sampling.metrics);
     let taken = command::verb::take(&of.run)?;
     let fault = stopped(taken.result, &taken.writer.fault);
-    let weighed = Weighed { run: taken.run, budgets: taken.budgets, fault };
+    let weighed = WeighedRun { run: taken.run, budgets: taken.budgets, fault };
     conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.run.store), &of.run.results)
 }
 
@@ -60,7 +60,7 @@ fn suites(mut of: OfSuites) -> Result<Code, Fault> {
     of.bench.metrics = asked(&of.gate.gate, &of.bench.metrics);
     let taken = bench::verb::take(&of.bench)?;
     let fault = bench::verb::ended(&taken.suite, taken.result);
-    let weighed = Weighed { run: taken.suite.record.run, budgets: taken.budgets, fault };
+    let weighed = WeighedRun { run: taken.suite.record.run, budgets: taken.budgets, fault };
     conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.bench.store), &of.bench.results)
 }
 
@@ -68,7 +68,7 @@ fn servers(of: OfServers) -> Result<Code, Fault> {
     before(&of.load.results, &of.gate.gate)?;
     let taken = load::verb::take(&of.load, None)?;
     let fault = taken.stop.or(taken.loading.writer.fault.as_ref().map(Fault::not_stored));
-    let weighed = Weighed { run: taken.loading.run, budgets: taken.budgets, fault };
+    let weighed = WeighedRun { run: taken.loading.run, budgets: taken.budgets, fault };
     conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.load.store), &of.load.results)
 }
 
@@ -88,7 +88,7 @@ pub fn stopped(result: Result<(), Stop>, unstored: &Option<crate::store::StoreEr
         Err(Stop::Failed(fault)) => Some(fault),
         Err(Stop::Interrupted) => Some(Fault {
             code: Code::Interrupted,
-            message: "interrupted: what had been read does not decide anything".to_owned(),
+            message: "interrupted: the readings so far decide nothing".to_owned(),
         }),
         Ok(()) => unstored.as_ref().map(Fault::not_stored),
     }
@@ -115,7 +115,7 @@ impl Context {
 
 /// Writes the summary, and returns the exit code of the gate. Failures of runs are reported after the summary.
 pub fn conclude(
-    weighed: &[Weighed],
+    weighed: &[WeighedRun],
     rules: &Rules,
     context: Context,
     results: &ResultArgs,

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 /// How long and how often to measure.
 #[derive(Clone, Debug)]
-pub struct Effort {
+pub struct RunEffort {
     /// The number of blocks that run before measurement starts.
     pub warmup: u32,
     /// The number of launches of each command in all passes together, if the user gave one.
@@ -156,7 +156,7 @@ impl CommandPasses {
     }
 
     /// Runs every pass, then stores the run. Readings that were taken before a stop are kept.
-    pub fn take(&mut self, effort: &Effort) -> Result<(), Stop> {
+    pub fn take(&mut self, effort: &RunEffort) -> Result<(), Stop> {
         let result = self.take_passes(effort);
         self.run.state = match &result {
             Ok(()) => State::Complete,
@@ -171,7 +171,7 @@ impl CommandPasses {
         result
     }
 
-    fn take_passes(&mut self, effort: &Effort) -> Result<(), Stop> {
+    fn take_passes(&mut self, effort: &RunEffort) -> Result<(), Stop> {
         let mut result = Ok(());
         let mut ready = 0;
         while ready < self.jobs.len() && result.is_ok() {
@@ -189,7 +189,7 @@ impl CommandPasses {
     }
 
     /// Runs the passes one after the other. The budget applies to their total time.
-    fn take_measuring_passes(&mut self, effort: &Effort) -> Result<(), Stop> {
+    fn take_measuring_passes(&mut self, effort: &RunEffort) -> Result<(), Stop> {
         if let Some(shares) = self.shares(effort) {
             self.take_given_launches(effort, &shares)?;
         } else {
@@ -201,7 +201,7 @@ impl CommandPasses {
         Ok(())
     }
 
-    fn take_until_clear(&mut self, effort: &Effort) -> Result<(), Stop> {
+    fn take_until_clear(&mut self, effort: &RunEffort) -> Result<(), Stop> {
         let mut block_time = None;
         if effort.passes.count() {
             block_time = Some(self.memory_pass(effort)?);
@@ -216,7 +216,7 @@ impl CommandPasses {
     }
 
     /// Runs the interleaved pass: blocks until the verdicts are clear or the budget is spent.
-    fn timing_pass(&mut self, effort: &Effort, block_time: Option<Duration>) -> Result<(), Stop> {
+    fn timing_pass(&mut self, effort: &RunEffort, block_time: Option<Duration>) -> Result<(), Stop> {
         let plan = self.warm_up(effort)?;
         let most = self.most_blocks(effort, block_time);
         let first = FIRST_LOOK.max(effort.at_least.unwrap_or(0)).min(most);
@@ -250,7 +250,7 @@ impl CommandPasses {
     }
 
     /// Runs the blocks that are not measured. Returns the order of the blocks to measure.
-    fn warm_up(&mut self, effort: &Effort) -> Result<VisitOrder, Stop> {
+    fn warm_up(&mut self, effort: &RunEffort) -> Result<VisitOrder, Stop> {
         let plan = VisitOrder::new(self.jobs.len(), self.run.seed);
         for block in 0..effort.warmup {
             self.block(&plan, u32::MAX - block, None)?;
@@ -259,7 +259,7 @@ impl CommandPasses {
     }
 
     /// Returns the largest number of blocks: what the budget allows within a fixed range.
-    fn most_blocks(&self, effort: &Effort, block_time: Option<Duration>) -> u32 {
+    fn most_blocks(&self, effort: &RunEffort, block_time: Option<Duration>) -> u32 {
         let affordable = block_time
             .filter(|time| !time.is_zero())
             .map_or(f64::INFINITY, |time| effort.budget.as_secs_f64() / time.as_secs_f64());

@@ -3,7 +3,7 @@
 use super::args::{RunArgs, SamplingArgs};
 use super::arms;
 use super::arms::Prepared;
-use super::session::{CommandPasses, Effort, Stop};
+use super::session::{CommandPasses, RunEffort, Stop};
 use super::shell::Shell;
 use crate::cli::ResultArgs;
 use crate::cli::values;
@@ -146,10 +146,10 @@ pub fn conclude(taken: Taken, results: &ResultArgs, metrics: &[String]) -> Resul
 }
 
 /// Determines how long and how often to measure.
-pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
+pub fn effort(args: &SamplingArgs) -> Result<RunEffort, Fault> {
     let usage = |message: &str| Err(Fault::usage(message));
     if args.runs == Some(0) || args.max_runs == Some(0) {
-        return usage("no launches at all cannot be measured: give -r or -M at least 1");
+        return usage("zero launches cannot be measured: give -r or -M at least 1");
     }
     if let (Some(least), Some(most)) = (args.min_runs, args.max_runs)
         && least > most
@@ -157,7 +157,7 @@ pub fn effort(args: &SamplingArgs) -> Result<Effort, Fault> {
         return usage("-m asks for more blocks than -M allows: raise -M or lower -m");
     }
     let at_most = args.max_runs.unwrap_or(320).max(args.min_runs.unwrap_or(0));
-    Ok(Effort {
+    Ok(RunEffort {
         warmup: args.warmup,
         launches: args.runs,
         at_least: args.min_runs,

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 #[serde(deny_unknown_fields)]
 pub struct FarmEntry {
     /// How units are distributed; `None` if this process measures itself, without units.
-    pub kind: Option<Kind>,
+    pub kind: Option<DispatchKind>,
     /// The folder that all nodes see. The default is a folder in the user's cache.
     pub folder: Option<PathBuf>,
     /// The folder on each node for its own builds and artefacts. The default is a folder in the user's cache.
     pub scratch: Option<PathBuf>,
     /// Where versions are built.
     #[serde(default)]
-    pub builds: Builds,
+    pub builds: BuildPlace,
     /// The Slurm feature that all nodes must have, so that they are machines of one class.
     pub constraint: Option<String>,
     /// The Slurm partition.
@@ -38,7 +38,7 @@ pub struct FarmEntry {
 /// How units are distributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum DispatchKind {
     /// This machine does the units one after another.
     Here,
     /// GNU parallel distributes the units to a few machines over ssh.
@@ -50,7 +50,7 @@ pub enum Kind {
 /// Where versions are built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Builds {
+pub enum BuildPlace {
     /// Versions are built on the nodes, by units of their own.
     #[default]
     Nodes,

@@ -6,7 +6,7 @@ mod slurm;
 mod ssh;
 
 use super::FarmEntry;
-use super::config::{Builds, Kind};
+use super::config::{BuildPlace, DispatchKind};
 use super::folder::{Folder, appears};
 use super::unit::UnitFailure;
 use crate::config::Config;
@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::paths;
 use crate::progress::Progress;
 use here::Here;
-use script::Script;
+use script::NodeScript;
 use slurm::Slurm;
 use ssh::Ssh;
 use std::collections::BTreeMap;
@@ -77,11 +77,11 @@ impl Farm {
             Some(path) => absolute(path)?,
             None => paths::nodes_folder()?,
         };
-        let script = Script::new(entry.program.clone(), scratch)?;
+        let script = NodeScript::new(entry.program.clone(), scratch)?;
         let dispatcher: Box<dyn Dispatch> = match kind {
-            Kind::Here => Box::new(Here::new(script)),
-            Kind::Ssh => Box::new(Ssh::new(script, &entry)?),
-            Kind::Slurm => Box::new(Slurm::new(script, &entry)),
+            DispatchKind::Here => Box::new(Here::new(script)),
+            DispatchKind::Ssh => Box::new(Ssh::new(script, &entry)?),
+            DispatchKind::Slurm => Box::new(Slurm::new(script, &entry)),
         };
         Ok(Some(Farm { dispatcher, entry, folder }))
     }
@@ -90,17 +90,17 @@ impl Farm {
     /// machine.
     pub fn class(&self) -> Option<String> {
         match self.entry.kind {
-            Some(Kind::Slurm) => {
+            Some(DispatchKind::Slurm) => {
                 Some(format!("slurm {:?} {:?}", self.entry.partition, self.entry.constraint))
             }
-            Some(Kind::Ssh) => Some(format!("ssh {:?}", self.entry.hosts)),
+            Some(DispatchKind::Ssh) => Some(format!("ssh {:?}", self.entry.hosts)),
             _ => None,
         }
     }
 
     /// Whether units build the versions.
     pub fn builds_on_nodes(&self) -> bool {
-        self.entry.builds == Builds::Nodes
+        self.entry.builds == BuildPlace::Nodes
     }
 
     /// Returns how many units can be under way at the same time.

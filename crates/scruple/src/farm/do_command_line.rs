@@ -77,7 +77,7 @@ pub fn weighed(
                 None => return Ok(None),
             }
         }
-        _ => return Err(Fault::internal("a unit holds a command line that no farm does".to_owned())),
+        _ => return Err(Fault::internal("a unit holds a command line that a farm cannot run".to_owned())),
     };
     check_programs(line, &run.provenance.programs)?;
     let result = result(node, UnitOutcome::Weighed { run: Box::new(run), failures, sections });
@@ -125,9 +125,7 @@ fn parsed(line: &CommandLine) -> Result<Verb, Fault> {
         ))
     })?;
     if configuration(&Config::find()?)? != line.configuration {
-        return Err(Fault::usage(
-            "scruple.toml is another one than when the command was typed: type it again",
-        ));
+        return Err(Fault::usage("scruple.toml has changed since the command was typed: type it again"));
     }
     let words = ["scruple"].into_iter().chain(line.words.iter().map(String::as_str));
     let cli = Cli::try_parse_from(words)
@@ -141,7 +139,7 @@ fn check_programs(line: &CommandLine, here: &BTreeMap<String, String>) -> Result
     match line.programs.iter().find(other) {
         None => Ok(()),
         Some((path, _)) => Err(Fault::usage(format!(
-            "‘{path}’ is another file on this node than where the command was typed: nodes must see the same programs"
+            "‘{path}’ is not the same file on this node as where the command was typed: nodes must see the same programs"
         ))),
     }
 }

@@ -66,13 +66,13 @@ impl Folder {
 
     /// Returns the folder that contains a unit's file, and the name of the unit.
     pub fn of(file: &Path) -> Result<(Folder, String), Fault> {
-        let failed = |why: &str| Fault::usage(format!("‘{}’ is no unit of a farm: {why}", file.display()));
+        let failed = |why: &str| Fault::usage(format!("‘{}’ is not a unit of a farm: {why}", file.display()));
         let file = std::path::absolute(file).map_err(|error| failed(&error.to_string()))?;
         let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
         let units = file.parent().filter(|units| units.ends_with("units"));
         match (name, units.and_then(Path::parent)) {
             (Some(name), Some(path)) => Ok((Folder { path: path.to_owned() }, name)),
-            _ => Err(failed("it lies in no folder ‘units’")),
+            _ => Err(failed("it is not in a folder ‘units’")),
         }
     }
 
@@ -160,7 +160,7 @@ impl Folder {
         let entries = fs::read_dir(&folder).map_err(|error| {
             Fault::usage(format!("cannot read ‘{}’: {error}; the same command goes on", folder.display()))
         })?;
-        Ok(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+        Ok(sorting::set(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned())))
     }
 
     /// Whether the script of this job has begun.

@@ -120,7 +120,7 @@ pub fn hand_out(
     let over = || Ok(began.elapsed() > MOMENT);
     let Some(lock) = Lock::wait(&path.with_extension("lock"), over)? else {
         return Err(Fault::usage(
-            "another scruple waits for the results of the same command line: wait for it to end",
+            "another Scruple waits for the results of the same command line: wait for it to end",
         ));
     };
     let folder = Folder::make(path)?;
@@ -216,7 +216,7 @@ fn words() -> Result<Vec<String>, Fault> {
     let mut open = true;
     while let Some(word) = words.next() {
         let word = word.into_string().map_err(|word| {
-            Fault::usage(format!("‘{}’ is no UTF-8, which [farm] needs", word.to_string_lossy()))
+            Fault::usage(format!("‘{}’ is not UTF-8, which [farm] needs", word.to_string_lossy()))
         })?;
         open &= word != "--";
         match word.as_str() {

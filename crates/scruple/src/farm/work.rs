@@ -20,7 +20,7 @@ use crate::store::{Store, StoredHistory};
 use crate::versions::build::{Builder, Outcome};
 use crate::versions::build_process::Hands;
 use crate::versions::cache::Cache;
-use crate::versions::{self, Selection};
+use crate::versions::{self, VersionSelection};
 use scruple_core::history::State;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Terms};
@@ -113,7 +113,7 @@ fn publish(
         Ok(None) => Ok(Code::Fine),
         Ok(Some(told)) => {
             if !folder.publish(name, &text(&told)?)? {
-                output::warn("another copy of this unit was done first, and its result stands");
+                output::warn("another copy of this unit was finished first, and its result is used");
             }
             Ok(Code::Fine)
         }
@@ -229,7 +229,7 @@ fn measure(
     };
     let request = Request {
         place: unit.place.clone(),
-        selection: Selection::default(),
+        selection: VersionSelection::default(),
         as_listed: false,
         of: Definition {
             subjects: measure.subjects.clone(),

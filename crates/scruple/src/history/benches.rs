@@ -1,7 +1,7 @@
 //! Runs the bench programs of versions, and keeps the batch sizes of each version's cases for later visits.
 
 use crate::bench::suite::single_process::{OfCase, count_once, time_once};
-use crate::bench::suite::{Alike, Selection, Side, Stop, Suite, SuiteEffort};
+use crate::bench::suite::{Alike, CaseSelection, Side, Stop, Suite, SuiteEffort};
 use crate::fault::Fault;
 use crate::new_run::Passes;
 use crate::versions::recipe::Effective;
@@ -124,7 +124,8 @@ impl Benches {
             warnings: Vec::new(),
         };
         let interrupted = self.interrupted.clone();
-        let mut suite = Suite::open(vec![side], run, &Selection::default(), effort, interrupted, &self.work)?;
+        let mut suite =
+            Suite::open(vec![side], run, &CaseSelection::default(), effort, interrupted, &self.work)?;
         if self.instructions {
             suite.count_instructions();
         }

@@ -25,7 +25,7 @@ use crate::store::{Entry, Store, StoredHistory};
 use crate::versions::build::Builder;
 use crate::versions::selection::Selected;
 use crate::versions::source::Source;
-use crate::versions::{Recipe, Selection, Starter, Template};
+use crate::versions::{Recipe, Starter, Template, VersionSelection};
 use campaign::Campaign;
 use scruple_core::history::{History, State, Version, find_changes};
 use scruple_core::run::Run;
@@ -43,7 +43,7 @@ pub struct Request {
     /// The absolute path or the URL of the repository.
     pub place: String,
     /// Which versions to select.
-    pub selection: Selection,
+    pub selection: VersionSelection,
     /// Whether to use the versions that the history already lists, if it exists.
     pub as_listed: bool,
     /// How versions are built, and which subjects are weighed.
@@ -204,14 +204,15 @@ fn suspected(history: &StoredHistory, listed: &[Selected]) -> Vec<String> {
 /// are left out.
 fn beside(
     source: &Source,
-    selection: &Selection,
+    selection: &VersionSelection,
     commits: &[String],
     entries: &[Entry],
 ) -> Result<Vec<Selected>, Fault> {
     let known =
         entries.iter().map(|entry| &entry.version.commit).filter(|commit| source.commit(commit).is_ok());
     let commits = known.chain(commits).cloned().collect();
-    Selection { commits, first_parent: selection.first_parent, ..Selection::default() }.versions(source)
+    VersionSelection { commits, first_parent: selection.first_parent, ..VersionSelection::default() }
+        .versions(source)
 }
 
 fn ids(selected: &[Selected]) -> Vec<String> {

@@ -66,8 +66,8 @@ pub fn end(history: &mut StoredHistory) {
         history.run.warn(
             "not-weighed",
             format!(
-                "{skipped} of {all} versions were never built: what came and went again among them is not seen; a \
-                 longer --budget looks at more"
+                "{skipped} of {all} versions were never built: changes that came and went among them are not seen; a \
+                 longer --budget builds more"
             ),
         );
     }
@@ -94,7 +94,7 @@ pub fn end(history: &mut StoredHistory) {
         let more = if more > 0 { format!(", and at {more} more") } else { String::new() };
         history.run.warn(
             "outputs-differ",
-            format!("what is printed changes at {first}{more}: is it still the same work? --same-output sets such versions apart"),
+            format!("the output changes at {first}{more}: is it still the same work? --same-output sets such versions apart"),
         );
     }
 }
@@ -181,8 +181,8 @@ fn shifting(history: &StoredHistory) -> Option<String> {
     let more = if more > 0 { format!(" ({more} more like it)") } else { String::new() };
     told.first().map(|first| {
         format!(
-            "{first}{more}: something outside the versions changed meanwhile, such as a file that is read; only what \
-             differs each time it is counted is put down to a version"
+            "{first}{more}: something outside the versions changed meanwhile, such as a file that is read; only a \
+             difference that shows each time is attributed to a version"
         )
     })
 }

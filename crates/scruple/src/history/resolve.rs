@@ -10,7 +10,7 @@ use crate::history;
 use crate::paths;
 use crate::versions::args::{TIME_LIMIT, recipe};
 use crate::versions::requested_subjects::{RequestedSubjects, check_size, named, put_here, yardstick};
-use crate::versions::{self, Selection};
+use crate::versions::{self, VersionSelection};
 use scruple_core::run::Terms;
 use std::path::Path;
 
@@ -138,7 +138,7 @@ fn selects(args: &TakeArgs) -> bool {
         || args.range.is_some()
 }
 
-fn selection(args: &TakeArgs, configured: Option<String>) -> Result<Selection, Fault> {
+fn selection(args: &TakeArgs, configured: Option<String>) -> Result<VersionSelection, Fault> {
     let select = &args.select;
     let mut commits = Vec::new();
     let file = select.commits_from.as_ref().map(|path| format!("@{}", path.display()));
@@ -149,7 +149,7 @@ fn selection(args: &TakeArgs, configured: Option<String>) -> Result<Selection, F
             None => commits.push(named.clone()),
         }
     }
-    Ok(Selection {
+    Ok(VersionSelection {
         range: args.range.clone().or(configured.filter(|_| commits.is_empty())),
         first_parent: select.first_parent,
         merges: select.merges.then_some(true).or(select.no_merges.then_some(false)),

@@ -55,7 +55,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     };
     if request.effort.builds > 1 && farm.as_ref().is_some_and(Farm::builds_on_nodes) {
         return Err(Fault::usage(
-            "nodes build every version once: leave out --builds, or write builds = \"here\" into [farm]",
+            "nodes build every version only once: leave out --builds, or write builds = \"here\" into [farm]",
         ));
     }
     let work = WorkFolder::make()?;
@@ -150,9 +150,7 @@ fn others(args: &WhichArgs, shown: &History) -> Result<String, Fault> {
     let mut text = String::new();
     for other in listed.iter().filter(|listed| listed.id != shown.run.id) {
         if text.is_empty() {
-            text.push_str(
-                "\nOther histories of this repository, which `status` and `report` show by their ids:\n",
-            );
+            text.push_str("\nOther histories of this repository (`status` and `report` show them by id):\n");
         }
         let words = shell_words::join(&other.argv);
         let started = timestamp(other.started);
@@ -188,7 +186,7 @@ fn accept(args: &AcceptArgs) -> Result<Code, Fault> {
         .map_err(|refused| refused.fault(&format!("there is no commit ‘{}’ in ‘{place}’", args.commit)))?;
     let reason = args.reason.trim().to_owned();
     if reason.is_empty() || reason.contains('\n') {
-        return Err(Fault::usage("a reason is one line that says something: give it with --reason"));
+        return Err(Fault::usage("a reason is one line of text: give it with --reason"));
     }
     let acceptance = Acceptance { subject: args.subject.clone(), metric: args.metric.clone(), reason };
     let text = accepted_changes::text(&acceptance);

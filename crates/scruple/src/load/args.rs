@@ -204,7 +204,7 @@ impl FromStr for Instrument {
         match (name, count) {
             ("instructions", None) => Ok(Instrument::Instructions(600)),
             ("instructions", Some(count)) => match count.parse() {
-                Ok(0) | Err(_) => Err(format!("‘{count}’ is no number of requests")),
+                Ok(0) | Err(_) => Err(format!("‘{count}’ is not a number of requests")),
                 Ok(count) => Ok(Instrument::Instructions(count)),
             },
             ("samples", None) => Ok(Instrument::Samples),

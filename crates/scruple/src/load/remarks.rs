@@ -20,9 +20,9 @@ pub fn remark(run: &mut Run, loads: &Loads) {
     if several && division.turns < division.windows {
         let turn = quantity(division.turn(&loads.plan).as_nanos() as f64, &Unit::Nanoseconds);
         let text = format!(
-            "each server is loaded in turns of {turn}: what happens between its turns is not seen, a stall that goes on \
-             at the end of a turn is seen in part, and a queue has no longer than a turn to grow. Load a server by \
-             itself, and for longer, to see these"
+            "each server is loaded in turns of {turn}: what happens between its turns is not seen, a stall at the end of \
+             a turn is cut off, and a queue can grow only for one turn. To see these, load a server by itself, and for \
+             longer"
         );
         run.warn("turns", text);
     }
@@ -51,7 +51,8 @@ pub fn remark(run: &mut Run, loads: &Loads) {
             run.warn(&few.code, format!("{of}{}", few.text));
         }
         if server.pool.unfinished > 0 {
-            let text = "sessions were under way at the end: their requests count, they themselves do not";
+            let text =
+                "sessions were unfinished at the end: their requests are counted, the sessions are not";
             run.warn("unfinished", format!("{of}{} {text}", grouped(server.pool.unfinished as f64)));
         }
         if server.void > 0 {

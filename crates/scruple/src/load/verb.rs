@@ -11,7 +11,7 @@ use super::watchers::Watchers;
 use super::windows::passes;
 use super::windows::passes::Pass;
 use super::windows::{
-    Division, Engine, Loaded, Loader, Loading, Loads, Looking, Played, Pool, Script, Side, Sought,
+    Division, Engine, LoadScript, Loaded, Loader, Loading, Loads, Looking, Played, Pool, Side, Sought,
 };
 use super::windows::{add_yardstick, plan, rates, sides};
 use crate::cli::values;
@@ -425,7 +425,7 @@ fn one(key: &str, value: Result<f64, &String>, source: &str) -> Option<Reading> 
     })
 }
 
-fn script(path: &Path) -> Result<Script, Fault> {
+fn script(path: &Path) -> Result<LoadScript, Fault> {
     let unread =
         |error: String| Fault::usage(format!("‘{}’ is not a script of windows: {error}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;

@@ -27,7 +27,7 @@ impl Watchers {
         let watched = !files.is_empty() || args.live.is_some();
         if watched && args.slo().is_some() {
             return Err(Fault::usage(
-                "a search for the highest rate is not told while it goes on: leave --live and the file of requests out",
+                "a search for the highest rate is not reported while it runs: leave out --live and the file of requests",
             ));
         }
         let requests = match files.as_slice() {

@@ -6,7 +6,7 @@ use super::panel;
 use super::what;
 use crate::show::page::chart::slug;
 use crate::show::page::{
-    Axis, Cell, Chart, Drawn, Fold, Head, Part, Row, Rows, Section, Shade, Span, Table, Tone, name, tone,
+    Axis, Cell, Chart, ChartRow, Drawn, Fold, Head, Part, Rows, Section, Shade, Span, Table, Tone, name, tone,
 };
 use crate::show::{Report, tare_of};
 use scruple_core::judge::{self, Judged, cases};
@@ -97,9 +97,9 @@ fn chart(called: &str, heading: &str, quoted: &[&(&Arm, &Judged)]) -> Option<Cha
         true => named(judged),
         false => format!("{} · {}", named(judged), what(&judged.metric)),
     };
-    let rows: Vec<Row> = quoted
+    let rows: Vec<ChartRow> = quoted
         .iter()
-        .map(|(_, judged)| Row { name: called_by(judged), ..panel::difference(arm_of(judged), judged) })
+        .map(|(_, judged)| ChartRow { name: called_by(judged), ..panel::difference(arm_of(judged), judged) })
         .collect();
     let margin = quoted.iter().map(|(_, judged)| judged.comparison.margin).fold(0.0, f64::max);
     let drawn = rows.iter().any(|row| row.middle.is_some_and(|middle| middle > 0.0));

@@ -266,8 +266,8 @@ fn by_length_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<
         .map_or(String::new(), |ns| format!(", the longest {}", quantity(ns as f64, &Unit::Nanoseconds)));
     Some(Chart {
         name: slug(&format!("heat-{arm_name}")),
-        title: format!("{arm_name}: how many responses were how long, and when"),
-        note: "The darker a field, the more; the lightest holds one or a few.".to_owned(),
+        title: format!("{arm_name}: how long responses took, over time"),
+        note: "The darker a field, the more responses; the lightest has one or a few.".to_owned(),
         label: format!("{} responses over the run{longest}", grouped(course.answered as f64)),
         drawn: Drawn::Heat(Heat {
             x: Axis::linear("at", Unit::Nanoseconds),

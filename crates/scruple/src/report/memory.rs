@@ -37,7 +37,7 @@ fn said(course: &MemoryCourse) -> String {
             format!("{text}. By the kernel’s own mark one process had up to {high_water}.")
         }
         (None, Some(_)) => "the kernel does not show its mappings.".to_owned(),
-        (_, None) => "it ended before its memory could be looked at.".to_owned(),
+        (_, None) => "it ended before its memory could be read.".to_owned(),
     }
 }
 

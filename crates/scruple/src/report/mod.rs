@@ -26,7 +26,6 @@ use scruple_core::run::{Run, State, Warning};
 use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::share;
-use std::collections::BTreeSet;
 
 /// The title of the section with the command that repeats a run.
 pub const AGAIN: &str = "Do it again";
@@ -103,7 +102,7 @@ fn kind(report: &Report<'_>) -> Vec<String> {
         Some((subject, _)) if arm.version.is_some() => subject.to_owned(),
         _ => arm.name.clone(),
     };
-    let count = run.arms_of(Role::Subject).map(subject).collect::<BTreeSet<String>>().len();
+    let count = sorting::set(run.arms_of(Role::Subject).map(subject)).len();
     let what = match () {
         () if report.of_cases() => "case",
         () if load::is_one(report) => "server",

@@ -6,7 +6,7 @@ use super::matrix::said;
 use super::what;
 use crate::show::page::chart::slug;
 use crate::show::page::{
-    Axis, Cell, Chart, Dot, Drawn, Fold, Head, Layer, Part, Plot, Point, Row, Rows, Shade, Shape, Span,
+    Axis, Cell, Chart, ChartRow, Dot, Drawn, Fold, Head, Layer, Part, Plot, Point, Rows, Shade, Shape, Span,
     Table, Tone, name, tone,
 };
 use crate::show::{Report, effect_text, tare_of, verdict_words};
@@ -91,7 +91,7 @@ pub fn differences(key: &str, judged: &[(usize, &Judged)]) -> Option<Chart> {
     let shown: Vec<&(usize, &Judged)> = judged.iter().filter(|(_, judged)| known(judged)).collect();
     let first = shown.first()?.1;
     let margin = shown.iter().map(|(_, judged)| judged.comparison.margin).fold(0.0, f64::max);
-    let rows: Vec<Row> = shown.iter().map(|(place, judged)| difference(*place, judged)).collect();
+    let rows: Vec<ChartRow> = shown.iter().map(|(place, judged)| difference(*place, judged)).collect();
     let label: Vec<String> = shown
         .iter()
         .map(|(_, judged)| format!("{} {}", name(&judged.arm), effect_text(key, &judged.comparison)))
@@ -116,7 +116,7 @@ pub fn differences(key: &str, judged: &[(usize, &Judged)]) -> Option<Chart> {
 }
 
 /// Returns the row of one difference.
-pub fn difference(place: usize, judged: &Judged) -> Row {
+pub fn difference(place: usize, judged: &Judged) -> ChartRow {
     let comparison = &judged.comparison;
     let effect = effect_text(&judged.metric, comparison);
     let (figure, interval_text) = match effect.split_once(" [") {
@@ -124,7 +124,7 @@ pub fn difference(place: usize, judged: &Judged) -> Row {
         None => (effect, String::new()),
     };
     let sign = crate::show::page::sign(comparison);
-    Row {
+    ChartRow {
         arm: place,
         name: name(&judged.arm),
         figure,
@@ -142,7 +142,7 @@ fn strips(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
     let unit = unit(sides);
     let value = |value: f64| quantity(value, &unit);
     let mut apart = 0;
-    let rows: Vec<Row> = sides
+    let rows: Vec<ChartRow> = sides
         .iter()
         .map(|side| {
             let estimate = report.estimate(side.arm, key);
@@ -152,7 +152,7 @@ fn strips(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
                 .collect();
             apart += dots.iter().filter(|dot| dot.apart).count();
             let interval = estimate.as_ref().and_then(|estimate| estimate.interval);
-            Row {
+            ChartRow {
                 arm: side.place,
                 name: side.name(),
                 figure: estimate.as_ref().map_or(String::new(), |estimate| value(estimate.value)),

@@ -4,6 +4,7 @@
 
 use super::Report;
 use super::json::inert;
+use scruple_core::sorting;
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
 use serde::Serialize;
@@ -63,7 +64,7 @@ fn entry(arm: &Arm, succeeded: bool) -> Option<Entry<'_>> {
         max: times.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         memory_usage_byte: memory.iter().map(|bytes| *bytes as u64).collect(),
         exit_codes: if succeeded { vec![0; times.len()] } else { Vec::new() },
-        parameters: arm.params.iter().map(|(name, value)| (name.as_str(), value.to_string())).collect(),
+        parameters: sorting::map(arm.params.iter().map(|(name, value)| (name.as_str(), value.to_string()))),
         times,
     })
 }

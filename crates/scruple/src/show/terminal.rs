@@ -16,10 +16,10 @@ use scruple_core::gate::without_version;
 use scruple_core::judge::{Estimate, declaration};
 use scruple_core::metric::Quality;
 use scruple_core::sample::Sample;
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Scale, Unit, exact};
 use scruple_core::verdict::{Direction, Verdict};
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -155,7 +155,7 @@ fn header(report: &Report<'_>) -> String {
     let of_two_runs =
         !report.side_by_side && report.run.arms_of(Role::Subject).all(|arm| arm.version.is_some());
     let subjects = match of_two_runs {
-        true => report.run.arms_of(Role::Subject).map(without_version).collect::<BTreeSet<_>>().len(),
+        true => sorting::set(report.run.arms_of(Role::Subject).map(without_version)).len(),
         false => report.run.arms_of(Role::Subject).count(),
     };
     let requests = is_of_requests(report.run);

@@ -4,6 +4,7 @@ use super::Recipe;
 use crate::cli::values;
 use crate::config::{Config, plain};
 use crate::fault::Fault;
+use scruple_core::sorting;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -141,5 +142,5 @@ impl Config {
 }
 
 fn texts(values: &BTreeMap<String, toml::Value>) -> BTreeMap<String, String> {
-    values.iter().map(|(name, value)| (name.clone(), plain(value))).collect()
+    sorting::map(values.iter().map(|(name, value)| (name.clone(), plain(value))))
 }

@@ -18,7 +18,7 @@ pub mod subjects;
 pub mod two_revisions;
 
 pub use recipe::Recipe;
-pub use selection::Selection;
+pub use selection::VersionSelection;
 pub use source::place_of;
 pub use subjects::{Template, smaller_size};
 

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The criteria by which commits are selected.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Selection {
+pub struct VersionSelection {
     /// A range as git understands it. `None` means all commits that HEAD reaches.
     pub range: Option<String>,
     /// Whether to follow first parents only.
@@ -44,7 +44,7 @@ pub struct Selected {
 /// trailers.
 const FORMAT: &str = "--format=%H%x00%P%x00%T%x00%ct%x00%an%x00%s%x00%(trailers:key=Scruple-Accept,valueonly,separator=%x01)%x1e";
 
-impl Selection {
+impl VersionSelection {
     /// Returns a text that describes the range.
     pub fn text(&self) -> String {
         match (&self.range, self.commits.len()) {

@@ -3,7 +3,7 @@
 use super::artefacts::Artefacts;
 use super::build::{Builder, Outcome};
 use super::source::Source;
-use super::{Recipe, Selection, Starter, Template};
+use super::{Recipe, Starter, Template, VersionSelection};
 use crate::command::arms::{Hooks, Prepared};
 use crate::fault::Fault;
 use crate::git::Repository;
@@ -240,7 +240,7 @@ fn accepted(source: &Source, reference: &str, end: &str) -> Result<Vec<Acceptanc
     if source.members(&range)?.is_empty() {
         return Ok(Vec::new());
     }
-    let all = Selection { range: Some(range), ..Selection::default() }.versions(source)?;
+    let all = VersionSelection { range: Some(range), ..VersionSelection::default() }.versions(source)?;
     Ok(all.into_iter().flat_map(|one| one.version.accepted).collect())
 }
 

@@ -21,8 +21,8 @@ fn an_answer_that_cannot_be_is_refused_in_words() {
     assert_eq!(reason("timeless"), format!("{said}it is without a time.wall"));
     assert_eq!(reason("backwards"), format!("{said}it has a negative time, time.wall -5"));
     assert_eq!(reason("text"), format!("{said}its time.wall is no number"));
-    assert_eq!(reason("stranger"), format!("{said}it is about case 77 where case 1 was asked for"));
-    assert_eq!(reason("eager"), format!("{said}it is about 2 iterations where 1 were asked for"));
+    assert_eq!(reason("stranger"), format!("{said}it is about case 77, but case 1 was requested"));
+    assert_eq!(reason("eager"), format!("{said}it is about 2 iterations, but 1 were requested"));
     assert_eq!(reason("few"), format!("{said}it has 0 of 1 batches"));
 }
 

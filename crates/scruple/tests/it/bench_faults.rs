@@ -202,7 +202,7 @@ fn a_protocol_from_the_future_is_refused() {
     assert_snapshot!(answer.exchange(), @r"
     exit 4
     --- stderr
-    error: cannot bench ‘/usr/bin/python3’: the answer to ‘hello 1’ is not in the protocol: it speaks version 9 of the protocol only, from the future of this scruple
+    error: cannot bench ‘/usr/bin/python3’: the answer to ‘hello 1’ is not in the protocol: it speaks only version 9 of the protocol, which is newer than this Scruple
     ");
 }
 

@@ -137,7 +137,7 @@ fn what_a_unit_cannot_do_is_said_with_the_machine_and_the_reason() {
     assert_eq!(answer.code, 0, "the same command goes on: {}", answer.exchange());
     let changed = place.write("changed", "{}");
     let answer = place.run(["unit", &changed.display().to_string()]);
-    assert!(answer.code == 2 && answer.stderr.contains("is no unit of a farm"), "{}", answer.exchange());
+    assert!(answer.code == 2 && answer.stderr.contains("is not a unit of a farm"), "{}", answer.exchange());
     place.write("scruple.toml", "[farm]\nkind = \"moon\"\n");
     let answer = place.run(words("2"));
     assert!(answer.code == 2 && answer.stderr.contains("moon"), "{}", answer.exchange());

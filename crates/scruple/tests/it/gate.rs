@@ -39,7 +39,7 @@ fn one_byte_more_fails_and_a_slower_time_only_informs() {
       informs: slower  new  cpu           4.00 ms → 6.00 ms  +50.0 % [+50.0, +50.1]
       informs: slower  new  wall          5.13 ms → 7.70 ms  +50.0 % [+50.0, +50.1]
 
-    What decides here: malloc bytes, mallocs, malloc peak. Everything else informs.
+    What decides here: malloc bytes, mallocs, malloc peak. Everything else is for information.
     scripted · 20 readings of each side, interleaved · seed 1 · load 0.0 · kernel  · run scripted-1
     "#);
     assert_snapshot!(place.read("check.md"), @r#"
@@ -64,7 +64,7 @@ fn one_byte_more_fails_and_a_slower_time_only_informs() {
 
     <details><summary>Where and how</summary>
 
-    - What decides here: malloc bytes, mallocs, malloc peak. Everything else informs.
+    - What decides here: malloc bytes, mallocs, malloc peak. Everything else is for information.
     - scripted · 20 readings of each side, interleaved · seed 1 · load 0.0 · kernel  · run scripted-1
 
     </details>
@@ -109,7 +109,7 @@ fn a_count_that_varies_at_the_base_does_not_decide_and_is_named() {
         &["--export", "check.md", "--export", "check.json"],
     );
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let said = "Not deciding, since not the same in each run: malloc bytes of ‘new’ (4,096 B to 5,000 B at the reference).";
+    let said = "Not deciding, because they vary from run to run: malloc bytes of ‘new’ (4,096 B to 5,000 B at the reference).";
     let stdout = answer.unwrapped();
     assert!(stdout.contains(said), "{}", answer.exchange());
     assert!(place.read("check.md").contains(said), "{}", place.read("check.md"));

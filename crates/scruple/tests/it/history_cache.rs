@@ -12,7 +12,7 @@ fn builds_are_cleaned_away_and_made_again_when_they_are_needed() {
         assert_eq!(answer.code, 0, "{}", answer.exchange());
         answer.stdout
     };
-    assert_eq!(clean(&[]), "there is nothing to free: no version was built here\n");
+    assert_eq!(clean(&[]), "nothing to remove: no version was built here\n");
     assert_eq!(place.history(&["--rounds", "2", "--time-only"]).code, 0);
     let builds = || {
         let built = place.work().join("history").read_dir().expect("a folder").flatten().next();
@@ -34,7 +34,7 @@ fn builds_are_cleaned_away_and_made_again_when_they_are_needed() {
     assert!(clean(&[]).contains(" (3 builds), in "));
     assert_eq!(
         place.run(["history", "clean", "--all"]).stdout,
-        "there is nothing to free: no version was built here\n"
+        "nothing to remove: no version was built here\n"
     );
 }
 

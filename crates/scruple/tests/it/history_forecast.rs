@@ -40,7 +40,7 @@ fn builds_launches_and_time_of_a_whole_history_are_said_beforehand_and_what_they
     let counted = lines[0].strip_prefix("up to 3 builds and ").and_then(|rest| rest.split(' ').next());
     let launches: u32 = counted.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{first}"));
     assert!(launches > 3 * 200, "rounds, and launches that count: {first}");
-    assert!(lines[0].ends_with("how long they take is said after the first build and launch"), "{first}");
+    assert!(lines[0].ends_with("the time is estimated after the first build and launch"), "{first}");
     let place_of = |words: &str| {
         lines.iter().position(|line| line.contains(words)).unwrap_or_else(|| panic!("no {words}: {first}"))
     };

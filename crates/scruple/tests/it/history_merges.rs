@@ -198,7 +198,7 @@ fn what_is_printed_changes_at_the_commit_that_changes_it_and_not_beside_it() {
     let told =
         json["warnings"].as_array().expect("warnings").iter().find(|one| one["code"] == "outputs-differ");
     let told = told.and_then(|one| one["text"].as_str()).expect("a remark");
-    assert!(told.starts_with(&format!("what is printed changes at {commit}: ")), "{told}");
+    assert!(told.starts_with(&format!("the output changes at {commit}: ")), "{told}");
     let apart = place.history(&["--rounds", "1", "--all", "--json", "--same-output"]);
     assert!(!apart.stdout.contains("outputs-differ"), "{}", apart.exchange());
 }

@@ -485,7 +485,7 @@ fn what_cannot_be_loaded_is_said_beforehand() {
     error: ‘1..2’ is a range, which only a search has: give one rate, or limits with --slo
     exit 2
     --- stderr
-    error: no windows at all hold no requests: give --windows at least 1
+    error: zero windows have no requests: give --windows at least 1
     exit 2
     --- stderr
     error: cannot read ‘missing.toml’: No such file or directory (os error 2)

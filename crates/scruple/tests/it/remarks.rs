@@ -68,7 +68,7 @@ fn a_first_run_much_slower_than_the_rest() {
     assert_eq!(
         remarks(arm(1.0, 1), cold),
         [
-            "cold-start: the first run of ‘new’ was much slower than the rest: a cold cache? -w 3 runs it in first, \
+            "cold-start: the first run of ‘new’ was much slower than the rest: a cold cache? -w 3 warms it up first, \
              or -p can clear caches before each run"
         ]
     );

@@ -79,7 +79,7 @@ fn margins_that_are_none() {
 
 #[test]
 fn numbers_of_blocks_that_are_none() {
-    assert_snapshot!(refusal(&["-r", "0", "true"]), @r"error: no launches at all cannot be measured: give -r or -M at least 1");
+    assert_snapshot!(refusal(&["-r", "0", "true"]), @r"error: zero launches cannot be measured: give -r or -M at least 1");
     assert_snapshot!(refusal(&["-m", "20", "-M", "10", "true"]), @r"error: -m asks for more blocks than -M allows: raise -M or lower -m");
     assert!(refusal(&["-r", "-3", "true"]).contains("unexpected argument '-3'"));
     assert!(refusal(&["-r", "5", "-m", "3", "true"]).contains("cannot be used with"));

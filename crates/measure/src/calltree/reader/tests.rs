@@ -58,7 +58,7 @@ fn a_damaged_profile_is_refused_with_the_line() {
         ("tree 1", "tree 2", "it is of another version"),
         ("total 10", "total ten", "line 20: ‘ten’ is not a number"),
         ("because exit", "because never", "line 4: ‘never’ is no reason to stop"),
-        ("e 1 2", "x 1 2", "line 15: ‘x’ is no kind of line"),
+        ("e 1 2", "x 1 2", "line 15: ‘x’ is not a kind of line"),
     ];
     for (whole, damaged, says) in cases {
         let why = parse(&WHOLE.replacen(whole, damaged, 1)).unwrap_err();

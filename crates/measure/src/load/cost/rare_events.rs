@@ -1,14 +1,14 @@
 //! The intervals of counts that fit a line exactly by chance: what happens at one request in so many, such as a leak in
 //! one of a hundred, may happen once more or once less in a window, depending on where the window begins.
 
-use super::sheet::{Row, Window};
+use super::sheet::{CostRow, Window};
 use scruple_core::per_request::Bounds;
 use scruple_core::stats::Interval;
 use scruple_core::unit::Unit;
 
 /// Widens intervals without width by one event in the windows, unless the cost is a whole number: then the same may
 /// happen at each request.
-pub(super) fn allow_for_one_more(rows: &mut [Row], windows: &[Window]) {
+pub(super) fn allow_for_one_more(rows: &mut [CostRow], windows: &[Window]) {
     let lengths = windows.iter().map(|window| window.requests);
     let Some((least, most)) = lengths.clone().min().zip(lengths.max()) else { return };
     let each = |key: &str| {

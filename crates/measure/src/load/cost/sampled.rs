@@ -8,7 +8,7 @@ use super::tree::Tree;
 use scruple_core::sorting;
 use scruple_core::stats::Interval;
 use serde::{Serialize, Serializer};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -184,7 +184,7 @@ fn divide(stacks: &[Stack], requests: u64) -> Sampled {
         if let Some(leaf) = stack.first() {
             sums.entry(leaf).or_default().own += period;
         }
-        for frame in stack.iter().collect::<BTreeSet<_>>() {
+        for frame in sorting::set(stack) {
             let sum = sums.entry(frame).or_default();
             sum.inclusive += period;
             sum.samples += 1;

@@ -23,7 +23,7 @@ pub struct Sheet {
     /// The windows, in the order in which they were run.
     pub windows: Vec<Window>,
     /// One row for each counter, in the order in which the first window read them.
-    pub rows: Vec<Row>,
+    pub rows: Vec<CostRow>,
     /// The growth of the server's memory.
     pub growth: Vec<Growth>,
     /// The memory map before the first window and after the last.
@@ -46,7 +46,7 @@ pub struct Window {
 
 /// The cost of a request by one counter.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct CostRow {
     /// The metric's key.
     pub key: String,
     /// The unit of the counter.
@@ -301,7 +301,7 @@ impl Sheet {
         idle: &[(String, f64)],
         maps: (MemoryMap, MemoryMap),
     ) -> Sheet {
-        let mut rows: Vec<Row> = known.iter().map(|reading| row(reading, &windows, idle)).collect();
+        let mut rows: Vec<CostRow> = known.iter().map(|reading| row(reading, &windows, idle)).collect();
         ticks::divide(&mut rows, &windows);
         rare_events::allow_for_one_more(&mut rows, &windows);
         rows.iter_mut().for_each(at_least_nothing);
@@ -352,7 +352,7 @@ fn grown(before: &[Reading], after: &[Reading]) -> Vec<(String, f64)> {
         .collect()
 }
 
-fn row(reading: &Reading, windows: &[Window], idle: &[(String, f64)]) -> Row {
+fn row(reading: &Reading, windows: &[Window], idle: &[(String, f64)]) -> CostRow {
     let of =
         |list: &[(String, f64)]| list.iter().find(|(key, _)| *key == reading.key).map(|(_, value)| *value);
     let idle = of(idle).unwrap_or(0.0);
@@ -368,7 +368,7 @@ fn row(reading: &Reading, windows: &[Window], idle: &[(String, f64)]) -> Row {
         Ok(_) => per_request::fit(&requests, &costs, LEVEL)
             .ok_or_else(|| "the windows do not differ in their requests".to_owned()),
     };
-    Row {
+    CostRow {
         key: reading.key.clone(),
         unit: reading.unit.clone(),
         quality: reading.quality,
@@ -379,7 +379,7 @@ fn row(reading: &Reading, windows: &[Window], idle: &[(String, f64)]) -> Row {
 }
 
 /// Limits the cost to at least 0, since a counter only grows, though the regression may give a negative slope.
-fn at_least_nothing(row: &mut Row) {
+fn at_least_nothing(row: &mut CostRow) {
     let Ok(cost) = &mut row.cost else { return };
     match cost.each.interval {
         Some(interval) if interval.high < 0.0 => {

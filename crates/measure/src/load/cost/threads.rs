@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// The counts of one thread since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ThreadCounts {
     /// Processor time in nanoseconds.
     pub cpu: u64,
     /// The time in which the thread was ready but waited for a core, in nanoseconds.
@@ -20,7 +20,7 @@ pub struct Counts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LivingThreads {
     /// The counts of each thread, by process id and thread id.
-    each: BTreeMap<(i32, i32), Counts>,
+    each: BTreeMap<(i32, i32), ThreadCounts>,
     /// The processor time of the tree in nanoseconds, including ended threads.
     pub cpu: u64,
 }
@@ -29,7 +29,7 @@ pub struct LivingThreads {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// The counts of all threads that were seen.
-    pub seen: Counts,
+    pub seen: ThreadCounts,
     /// The processor time in nanoseconds of threads and processes that were not seen, because they started and ended
     /// between.
     pub unseen: u64,
@@ -40,15 +40,15 @@ impl LivingThreads {
     pub(super) fn add(&mut self, pid: i32) {
         for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
             let Some(id) = thread.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            if let Some(counts) = Counts::read(&thread.path()) {
+            if let Some(counts) = ThreadCounts::read(&thread.path()) {
                 self.each.insert((pid, id), counts);
             }
         }
     }
 
     /// The sum over all threads.
-    pub fn sum(&self) -> Counts {
-        self.each.values().fold(Counts::default(), |sum, counts| sum.plus(*counts))
+    pub fn sum(&self) -> ThreadCounts {
+        self.each.values().fold(ThreadCounts::default(), |sum, counts| sum.plus(*counts))
     }
 
     /// The counts since `before`. Threads that started since then count from 0. `at_end` was read earlier than
@@ -60,25 +60,25 @@ impl LivingThreads {
             let last = last.entry(*id).or_default();
             *last = last.most(*counts);
         }
-        let growth = |threads: &BTreeMap<(i32, i32), Counts>| {
-            let of = |(id, counts): (&(i32, i32), &Counts)| {
+        let growth = |threads: &BTreeMap<(i32, i32), ThreadCounts>| {
+            let of = |(id, counts): (&(i32, i32), &ThreadCounts)| {
                 counts.less(before.each.get(id).copied().unwrap_or_default())
             };
-            threads.iter().map(of).fold(Counts::default(), Counts::plus)
+            threads.iter().map(of).fold(ThreadCounts::default(), ThreadCounts::plus)
         };
         let all = at_end.cpu.saturating_sub(before.cpu);
         Counted { seen: growth(&last), unseen: all.saturating_sub(growth(&at_end.each).cpu) }
     }
 }
 
-impl Counts {
+impl ThreadCounts {
     /// Reads the counts of a thread; `None` if it has ended.
-    fn read(folder: &Path) -> Option<Counts> {
+    fn read(folder: &Path) -> Option<ThreadCounts> {
         let text = |name: &str| fs::read_to_string(folder.join(name)).ok();
         let (times, status) = (text("schedstat")?, text("status")?);
         let mut times = times.split_whitespace().map_while(|word| word.parse().ok());
         let switches = |kind: &str| super::tree::number(&status, &format!("{kind}_ctxt_switches"));
-        Some(Counts {
+        Some(ThreadCounts {
             cpu: times.next()?,
             waited: times.next()?,
             switches: (switches("voluntary")?, switches("nonvoluntary")?),
@@ -86,24 +86,24 @@ impl Counts {
     }
 
     /// The later of two readings of one thread, by value: a thread that is just ending may be read with counts of 0.
-    fn most(self, other: Counts) -> Counts {
-        Counts {
+    fn most(self, other: ThreadCounts) -> ThreadCounts {
+        ThreadCounts {
             cpu: self.cpu.max(other.cpu),
             waited: self.waited.max(other.waited),
             switches: (self.switches.0.max(other.switches.0), self.switches.1.max(other.switches.1)),
         }
     }
 
-    fn plus(self, other: Counts) -> Counts {
-        Counts {
+    fn plus(self, other: ThreadCounts) -> ThreadCounts {
+        ThreadCounts {
             cpu: self.cpu + other.cpu,
             waited: self.waited + other.waited,
             switches: (self.switches.0 + other.switches.0, self.switches.1 + other.switches.1),
         }
     }
 
-    fn less(self, other: Counts) -> Counts {
-        Counts {
+    fn less(self, other: ThreadCounts) -> ThreadCounts {
+        ThreadCounts {
             cpu: self.cpu.saturating_sub(other.cpu),
             waited: self.waited.saturating_sub(other.waited),
             switches: (
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn living(cpu: u64, threads: &[(i32, u64)]) -> LivingThreads {
-        let counts = |n: u64| Counts { cpu: n, waited: 2 * n, switches: (n, 0) };
+        let counts = |n: u64| ThreadCounts { cpu: n, waited: 2 * n, switches: (n, 0) };
         LivingThreads { each: threads.iter().map(|(id, n)| ((1, *id), counts(*n))).collect(), cpu }
     }
 

@@ -1,7 +1,7 @@
 //! What is known of user and system time: the kernel looks at each tick in which mode a thread is, and divides the processor
 //! time, which it knows exactly, in this proportion.
 
-use super::sheet::{Row, Window};
+use super::sheet::{CostRow, Window};
 use scruple_core::per_request::Bounds;
 
 /// The fewest ticks per second of processor time that a Linux kernel is built with.
@@ -9,8 +9,8 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Widens the intervals of user and system time by what the number of ticks leaves open, or marks them as absent if that is
 /// more than the whole processor time. Neither is more than the whole.
-pub(super) fn divide(rows: &mut [Row], windows: &[Window]) {
-    let each = |row: &Row| row.cost.as_ref().ok().map(|cost| cost.each);
+pub(super) fn divide(rows: &mut [CostRow], windows: &[Window]) {
+    let each = |row: &CostRow| row.cost.as_ref().ok().map(|cost| cost.each);
     let Some(whole) = rows.iter().find(|row| row.key == "time.cpu").and_then(each) else { return };
     let total = |wanted: &str| {
         let grown = windows.iter().flat_map(|window| &window.grown);

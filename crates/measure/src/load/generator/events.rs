@@ -320,4 +320,54 @@ impl Generator {
             self.connect(index);
         }
     }
+
+    /// Handles an answer.
+    fn answered(
+        &mut self,
+        exchange: &Exchange,
+        read: Reading,
+        part: Option<u16>,
+        answer: Answer<'_>,
+        outcome: Result<u64, Failure>,
+    ) {
+        let outcome = match &mut self.users {
+            Some(users) if exchange.user != NOBODY => {
+                match users.look(exchange, answer, outcome, &self.shared.target.host) {
+                    Some(outcome) => outcome,
+                    None => {
+                        let late = exchange.late + read.uncertain();
+                        self.queue.push_first(Due { at: exchange.intended, user: exchange.user, late });
+                        return;
+                    }
+                }
+            }
+            _ => outcome,
+        };
+        if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NOBODY) {
+            users.note_lateness(exchange.user, exchange.carried.max(exchange.late) + read.late());
+        }
+        match outcome {
+            Ok(bytes) => {
+                self.recorder.answered(exchange, read, part, bytes);
+                self.tell(exchange, read.latest.max(exchange.sent), Some(answer.status), outcome);
+                if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NOBODY) {
+                    users.go_on(exchange.user, read.now, &self.time, &mut self.recorder);
+                }
+            }
+            Err(class) => self.failed_with(exchange, read.now, Some(answer.status), class),
+        }
+    }
+
+    /// Records a failed request, whose session ends.
+    pub(super) fn failed(&mut self, exchange: &Exchange, now: u64, class: Failure) {
+        self.failed_with(exchange, now, None, class);
+    }
+
+    fn failed_with(&mut self, exchange: &Exchange, now: u64, status: Option<u16>, class: Failure) {
+        self.recorder.failed(exchange, now, class, status);
+        self.tell(exchange, now, status, Err(class));
+        if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NOBODY) {
+            users.end_session(exchange.user, (now, Err(class)), &self.time, &mut self.recorder);
+        }
+    }
 }

@@ -22,7 +22,7 @@ use super::pace::{Schedule, Shape, Share};
 use super::plan::{POLLED, Pace, Plan};
 use super::record::{Exchange, NOBODY, Recorder};
 use super::request_sink::RequestSink;
-use super::shared::{Ended, Shared};
+use super::shared::{Ended, Live, Shared};
 use super::stalls::Reading;
 use choice::Choice;
 use connections::Connections;
@@ -141,6 +141,21 @@ impl Generator {
         self.queue.most
     }
 
+    /// The number of sessions in progress at the end.
+    pub(crate) fn unfinished(&self) -> u64 {
+        self.users.as_ref().map_or(0, |users| users.unfinished)
+    }
+
+    /// Whether data that may be used only once has run out.
+    pub(crate) fn used_up(&self) -> bool {
+        self.users.as_ref().is_some_and(|users| users.used_up)
+    }
+
+    /// The figures of this thread that others see while the load runs.
+    fn live(&self) -> &Live {
+        &self.shared.live[self.thread as usize]
+    }
+
     /// The reason of the first failed TLS handshake of the turn.
     pub(crate) fn take_tls_trouble(&mut self) -> Option<String> {
         self.connections.tls_trouble.take()
@@ -200,7 +215,7 @@ impl Generator {
         self.send_gathered();
         loop {
             let now = self.send_due();
-            self.publish_counts();
+            self.live().publish_counts(&self.recorder);
             if self.finished(now) {
                 return Ended::Planned;
             }
@@ -232,7 +247,7 @@ impl Generator {
             if now >= publish_at {
                 publish_at = now + PUBLISHED;
                 self.arrivals.adjust();
-                self.publish(now);
+                self.live().publish(&self.recorder, self.time.part(now), self.queue.len());
             }
             self.retry(now);
             let mut until = self.connections.next_retry(sweep_at.min(publish_at));
@@ -286,8 +301,9 @@ impl Generator {
             sink.begin(start);
         }
         self.connections.none_open_since = start;
-        if self.plan.scenario.is_some() {
-            return self.set_users(start);
+        if let Some((users, schedule)) = Users::of_turn(&self.plan, self.thread, (start, self.time.end)) {
+            (self.users, self.schedule) = (Some(users), Some(schedule));
+            return;
         }
         if let Pace::Open { rate, arrivals } = self.plan.pace {
             let before = self.plan.warm_up_before();
@@ -320,8 +336,8 @@ impl Generator {
 
     /// Takes a request that is due by now.
     fn take_due(&mut self, now: u64) -> Option<Due> {
-        if self.users.is_some() {
-            return self.due_of_users(now);
+        if let Some(users) = &mut self.users {
+            return users.due(&mut self.schedule, &self.time, now);
         }
         let schedule = self.schedule.as_mut()?;
         let at = schedule.next().filter(|due| *due <= now)?;
@@ -338,9 +354,9 @@ impl Generator {
             self.time.last_due = due.at;
             let part = self.time.part(due.at);
             self.recorder.due(part, due.at, now, self.queue.len() as u64);
-            if due.user != NOBODY {
+            if let Some(users) = self.users.as_mut().filter(|_| due.user != NOBODY) {
                 self.time.count(part);
-                self.note_beginning(due, part);
+                users.note_beginning(due, part);
             }
             match self.queue.take_idle(&mut self.connections.list) {
                 Some(index) => {
@@ -437,8 +453,8 @@ impl Generator {
         if let Some(sink) = &mut self.sink {
             sink.flush();
         }
-        self.publish_counts();
-        self.publish(now);
+        self.live().publish_counts(&self.recorder);
+        self.live().publish(&self.recorder, self.time.part(now), self.queue.len());
         self.queue.clear();
         self.time.finish();
     }

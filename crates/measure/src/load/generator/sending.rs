@@ -2,7 +2,9 @@
 
 use super::super::clock;
 use super::super::failure::Failure;
+use super::super::http2;
 use super::super::record::{Exchange, NOBODY};
+use super::super::request::Request;
 use super::{Due, Generator};
 
 impl Generator {
@@ -46,7 +48,7 @@ impl Generator {
     }
 
     /// Sends a request of the plan, encoded beforehand.
-    pub(super) fn send_prepared(&mut self, index: usize, exchange: Exchange) -> Result<(), Failure> {
+    fn send_prepared(&mut self, index: usize, exchange: Exchange) -> Result<(), Failure> {
         let (shared, request) = (&*self.shared, exchange.request as usize);
         let connection = &mut self.connections.list[index];
         match &mut connection.http2 {
@@ -61,7 +63,7 @@ impl Generator {
     }
 
     /// Handles the result of sending a request.
-    pub(super) fn sent(&mut self, index: usize, exchange: Exchange, now: u64, sent: Result<(), Failure>) {
+    fn sent(&mut self, index: usize, exchange: Exchange, now: u64, sent: Result<(), Failure>) {
         if let Err(class) = sent {
             if !self.connections.list[index].exchanges().any(|under_way| under_way == exchange) {
                 self.in_flight -= 1;
@@ -76,6 +78,43 @@ impl Generator {
         match &self.users {
             Some(users) if due.user != NOBODY => users.request(due.user),
             _ => self.choice.next(&self.shared.cumulated),
+        }
+    }
+
+    /// Sends a user's request, which may differ from the plan's.
+    fn start_of_user(&mut self, index: usize, due: Due, now: u64, part: u16) {
+        let Some(users) = &mut self.users else { return };
+        let request = users.request(due.user);
+        let mut exchange = Exchange { carried: self.carried, ..due.exchange(request, part, now) };
+        match users.sent_before(due.user) {
+            Some(sent) => exchange.sent = sent,
+            None => self.recorder.sent(&exchange),
+        }
+        let base = &self.plan.requests[request as usize];
+        let sent = match users.composed(due.user, base, self.shared.tls.is_some()) {
+            None => self.send_prepared(index, exchange),
+            Some(request) => self.send_composed(index, &request, exchange),
+        };
+        self.sent(index, exchange, now, sent);
+    }
+
+    fn send_composed(&mut self, index: usize, request: &Request, exchange: Exchange) -> Result<(), Failure> {
+        let target = &self.shared.target;
+        let connection = &mut self.connections.list[index];
+        match &mut connection.http2 {
+            None => {
+                connection.exchange = Some(exchange);
+                connection.send(
+                    &request.http1(&target.host, self.plan.keep_alive),
+                    index,
+                    &self.connections.poller,
+                )
+            }
+            Some(http2) => {
+                let encoded = http2::encode(request, target).map_err(|_| Failure::Garbage)?;
+                http2.start(&encoded, exchange)?;
+                connection.send_frames(index, &self.connections.poller)
+            }
         }
     }
 }

@@ -33,9 +33,9 @@ pub(super) struct Users {
     /// The number of users that are present.
     live: usize,
     /// Whether no more sessions start, because data that may be used only once has run out.
-    used_up: bool,
+    pub(super) used_up: bool,
     /// The number of sessions in progress at the end.
-    unfinished: u64,
+    pub(super) unfinished: u64,
 }
 
 struct User {
@@ -222,7 +222,7 @@ impl Users {
 
     /// Processes an answer: keeps cookies and values, and follows redirects. Returns the outcome of the request;
     /// `None` if a redirect continues it.
-    fn look(
+    pub(super) fn look(
         &mut self,
         exchange: &Exchange,
         answer: Answer<'_>,

@@ -67,7 +67,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
         out.push('\n');
     }
     if !left_out.is_empty() {
-        let line = format!("Columns left out for want of room: {}.", left_out.join(", "));
+        let line = format!("Columns that do not fit: {}.", left_out.join(", "));
         let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&line, width));
     }
     out

@@ -8,11 +8,11 @@ use scruple_core::judge::{Estimate, cases, headline};
 use scruple_core::metric::Quality;
 use scruple_core::protocol::Timing;
 use scruple_core::run::State;
+use scruple_core::sorting;
 use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, exact, quantity, share, times};
 use scruple_core::verdict::{Direction, Verdict};
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -45,7 +45,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     let mut out = format!("{}\n\n{}", header(report, &rows), preface(report, width));
     let left_out = grid(&mut out, report, &rows, width);
     if !left_out.is_empty() {
-        let line = format!("Columns left out for want of room: {}.", left_out.join(", "));
+        let line = format!("Columns that do not fit: {}.", left_out.join(", "));
         let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&line, width));
     }
     out.push('\n');
@@ -215,7 +215,7 @@ fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> Columns {
     // not look like four times that of one step.
     let timings: Vec<String> =
         rows.iter().map(|row| timing(row.arm).map_or(String::new(), |t| t.word().to_owned())).collect();
-    if timings.iter().collect::<BTreeSet<_>>().len() > 1 {
+    if sorting::set(&timings).len() > 1 {
         columns.push(("timing".to_owned(), timings));
     }
     let known = |key: &str| rows.iter().any(|row| row.arm.sample(key).is_some());

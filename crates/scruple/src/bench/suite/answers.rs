@@ -44,7 +44,7 @@ pub(crate) fn fault_in(
         let asked = batch.iterations * u64::from(batch.threads.max(1));
         if (reply.id, reply.kind) != (batch.id, batch.kind) {
             return Some(format!(
-                "it is about {} {} where {} {} was asked for",
+                "it is about {} {}, but {} {} was requested",
                 name(reply.kind),
                 reply.id,
                 name(batch.kind),
@@ -52,7 +52,7 @@ pub(crate) fn fault_in(
             ));
         }
         if reply.iterations == 0 || (!queue && reply.iterations != asked) {
-            return Some(format!("it is about {} iterations where {asked} were asked for", reply.iterations));
+            return Some(format!("it is about {} iterations, but {asked} were requested", reply.iterations));
         }
         fault_in_times(reply).or_else(|| impossible(reply, elapsed))
     });

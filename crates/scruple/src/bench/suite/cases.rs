@@ -13,14 +13,14 @@ use std::time::Duration;
 
 /// The criteria by which cases are selected.
 #[derive(Clone, Debug, Default)]
-pub struct Selection {
+pub struct CaseSelection {
     /// Parts of names, or tags. An empty list selects all cases.
     pub filters: Vec<String>,
     /// The numbers of threads that replace the declared ones.
     pub threads: Vec<u32>,
 }
 
-impl Selection {
+impl CaseSelection {
     pub(super) fn wants(&self, case: &Case) -> bool {
         let full = full_name(case);
         self.filters.is_empty()

@@ -264,7 +264,7 @@ fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
             Quality::Exact if raw < tare => Reading::absent(
                 &metric,
                 format!(
-                    "its tare has {} and the case itself {}, so that nothing is known of the body",
+                    "its tare has {} and the case itself {}, so the cost of the body is unknown",
                     text(tare, &metric.unit),
                     text(raw, &metric.unit)
                 ),
@@ -280,7 +280,7 @@ fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
                 Pass::Counting,
             );
             let missed = 2.0 * step / case.iterations as f64;
-            readings.push(Reading::of(&resolution, missed, "the counter's step, over the iterations"));
+            readings.push(Reading::of(&resolution, missed, "the counter's step, divided by the iterations"));
         }
     }
     readings

@@ -89,7 +89,7 @@ fn remark(now: f64, earlier: &[f64], processes: &[f64]) -> Option<String> {
         && most / least > 1.0 + APART
     {
         return Some(format!(
-            "the core’s clock changed while the cases were timed, from {} to {}: times differ by as much from process to process, and their intervals hold it",
+            "the core’s clock changed while the cases were timed, from {} to {}: times vary as much from process to process, and their intervals include that",
             ghz(*least),
             ghz(*most)
         ));
@@ -105,7 +105,7 @@ fn remark(now: f64, earlier: &[f64], processes: &[f64]) -> Option<String> {
         if now > usual { (now / usual - 1.0, "longer") } else { (1.0 - now / usual, "shorter") };
     let runs = if earlier.len() == 1 { "run" } else { "runs" };
     Some(format!(
-        "the core ran at {}, and at {} in the {} stored {runs} before: times of code that computes are {:.1} % {word} for that, and their intervals hold both",
+        "the core ran at {}, and at {} in the {} stored {runs} before: times of code that computes are {:.1} % {word}, and their intervals include both",
         ghz(now),
         ghz(usual),
         earlier.len(),

@@ -87,7 +87,11 @@ impl InstructionPass<'_> {
             if net_quality != Quality::Exact {
                 let key = resolution_key("instructions");
                 let metric = Metric::custom(&key, Unit::Count, Quality::Exact, Pass::Counting);
-                of_case.push(Reading::of(&metric, resolution, "lengths of answers, over the iterations"));
+                of_case.push(Reading::of(
+                    &metric,
+                    resolution,
+                    "lengths of answers, divided by the iterations",
+                ));
             }
             of_case.extend(of(INTERCEPT, one.intercept, Quality::Near));
             self.record.keep(weighed.arm, Pass::Counting, repeat as u32, of_case);
@@ -105,7 +109,7 @@ impl InstructionPass<'_> {
     fn iterations_to_count(&mut self, weighed: &Weighed) -> Result<u64, BenchError> {
         let most = weighed.case.max_iterations.unwrap_or(u64::MAX) / 2;
         if most < 1 {
-            let why = "the case runs once in a process, so that there is no difference of two sizes";
+            let why = "the case runs only once in a process, so two numbers of iterations cannot be compared";
             return Err(BenchError::NotCounted(why.to_owned()));
         }
         let least = LEAST.min(most);

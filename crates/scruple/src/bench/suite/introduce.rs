@@ -21,7 +21,7 @@ pub(super) fn introduce(
         Reply::Hello(hello) => {
             let version = hello.scruple;
             let why =
-                format!("it speaks version {version} of the protocol only, from the future of this scruple");
+                format!("it speaks only version {version} of the protocol, which is newer than this Scruple");
             return Err(answers::wrong(&Request::Hello.line(), why));
         }
         other => return Err(answers::unexpected(&Request::Hello.line(), &other)),
@@ -43,12 +43,12 @@ pub(super) fn introduce(
                 }
             }
             Reply::Case { case } => {
-                let why = format!("case {} stands where case {listed} is due", case.id);
+                let why = format!("it listed case {} where case {listed} was expected", case.id);
                 return Err(answers::wrong("cases", why));
             }
             Reply::End { count, .. } if count == listed => break,
             Reply::End { count, .. } => {
-                let why = format!("it counts {count} cases and has named {listed}");
+                let why = format!("it says that it listed {count} cases, and listed {listed}");
                 return Err(answers::wrong("cases", why));
             }
             other => return Err(answers::unexpected("cases", &other)),

@@ -17,7 +17,7 @@ pub mod single_process;
 pub mod timing;
 mod warm_up;
 
-pub use cases::{Cases, Declared, Selection};
+pub use cases::{CaseSelection, Cases, Declared};
 pub use programs::Side;
 pub use record::Record;
 pub use same_iterations::Alike;
@@ -123,7 +123,7 @@ impl Suite {
     pub fn open(
         mut sides: Vec<Side>,
         mut run: Run,
-        selection: &Selection,
+        selection: &CaseSelection,
         effort: SuiteEffort,
         interrupted: Arc<AtomicBool>,
         work: &Path,

@@ -3,7 +3,7 @@
 use super::answers::unexpected;
 use super::calibrate::Calibration;
 use super::programs::Programs;
-use super::warm_up::WarmUp;
+use super::warm_up::CaseWarmUp;
 use super::{Record, Stop, Weighed, readings};
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{Complaint, Reply, Request};
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(super) struct Preparation<'a> {
     programs: &'a Programs,
     record: &'a mut Record,
-    warm_up: WarmUp<'a>,
+    warm_up: CaseWarmUp<'a>,
     calibration: Calibration<'a>,
     /// Whether this is the first process, which checks the cases and determines their iterations.
     first: bool,
@@ -28,7 +28,7 @@ impl<'a> Preparation<'a> {
         first: bool,
     ) -> Preparation<'a> {
         let (warm_up, calibration) =
-            (WarmUp::new(programs, budget, cases), Calibration::new(programs, budget, cases));
+            (CaseWarmUp::new(programs, budget, cases), Calibration::new(programs, budget, cases));
         Preparation { programs, record, warm_up, calibration, first }
     }
 

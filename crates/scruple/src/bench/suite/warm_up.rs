@@ -43,16 +43,16 @@ struct Warmth {
 }
 
 /// How the cases of a suite are warmed up.
-pub(super) struct WarmUp<'a> {
+pub(super) struct CaseWarmUp<'a> {
     programs: &'a Programs,
     /// The measuring time of the suite, and the number of its cases.
     budget: Duration,
     cases: usize,
 }
 
-impl<'a> WarmUp<'a> {
-    pub(super) fn new(programs: &'a Programs, budget: Duration, cases: usize) -> WarmUp<'a> {
-        WarmUp { programs, budget, cases }
+impl<'a> CaseWarmUp<'a> {
+    pub(super) fn new(programs: &'a Programs, budget: Duration, cases: usize) -> CaseWarmUp<'a> {
+        CaseWarmUp { programs, budget, cases }
     }
 
     /// Whether the cases of this program are warmed up in turn, since its compiler works on all of them at once. Very

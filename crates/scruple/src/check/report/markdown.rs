@@ -2,7 +2,7 @@
 
 use super::origin_words;
 use super::terminal::words;
-use crate::check::summary::{Row, Summary};
+use crate::check::summary::{FoundRow, Summary};
 use crate::show::markup::{Markup, code, escaped};
 use scruple_core::budget::Kept;
 use scruple_core::gate::Outcome;
@@ -28,8 +28,8 @@ pub fn text(summary: &Summary) -> String {
     if let Some([base, head]) = &summary.labels {
         let _ = writeln!(out, "{} → {}\n", cell(base), cell(head));
     }
-    let first = |row: &&Row| row.finding.gates && row.finding.outcome < Outcome::Improvement;
-    let (shown, rest): (Vec<&Row>, Vec<&Row>) = summary.rows.iter().partition(first);
+    let first = |row: &&FoundRow| row.finding.gates && row.finding.outcome < Outcome::Improvement;
+    let (shown, rest): (Vec<&FoundRow>, Vec<&FoundRow>) = summary.rows.iter().partition(first);
     table(&shown, SHOWN, &mut out);
     if !summary.varying.is_empty() {
         let _ = writeln!(out, "\n{}\n", prose(&summary.varying));
@@ -72,7 +72,7 @@ pub fn text(summary: &Summary) -> String {
     out
 }
 
-fn folded(head: &str, rows: &[&Row], out: &mut String) {
+fn folded(head: &str, rows: &[&FoundRow], out: &mut String) {
     if rows.is_empty() {
         return;
     }
@@ -81,7 +81,7 @@ fn folded(head: &str, rows: &[&Row], out: &mut String) {
     out.push_str("\n</details>\n");
 }
 
-fn table(rows: &[&Row], most: usize, out: &mut String) {
+fn table(rows: &[&FoundRow], most: usize, out: &mut String) {
     if rows.is_empty() {
         return;
     }

@@ -2,7 +2,7 @@
 
 use super::origin_words;
 use super::terminal::words;
-use crate::check::summary::{Row, Summary, Weighed};
+use crate::check::summary::{FoundRow, Summary, WeighedRun};
 use crate::report::several::unique;
 use crate::report::{capital, of_run, page};
 use crate::show::Report;
@@ -11,11 +11,11 @@ use scruple_core::budget::Kept;
 use scruple_core::gate::Outcome;
 
 /// Writes the page as HTML.
-pub fn text(summary: &Summary, weighed: &[Weighed]) -> String {
+pub fn text(summary: &Summary, weighed: &[WeighedRun]) -> String {
     html::text(&of(summary, weighed))
 }
 
-fn of(summary: &Summary, weighed: &[Weighed]) -> Page {
+fn of(summary: &Summary, weighed: &[WeighedRun]) -> Page {
     let between = summary.labels.as_ref().map(|[base, head]| format!("{} → {}", name(base), name(head)));
     let mut kind = vec!["Gate".to_owned()];
     kind.extend(between.clone());
@@ -66,7 +66,7 @@ fn informs(summary: &Summary) -> Option<Section> {
     (!parts.is_empty()).then_some(Section { title, folded: None, parts })
 }
 
-fn table<'a>(label: &str, rows: impl Iterator<Item = &'a Row>) -> Vec<Part> {
+fn table<'a>(label: &str, rows: impl Iterator<Item = &'a FoundRow>) -> Vec<Part> {
     let rows: Vec<Vec<Cell>> = rows.map(cells).collect();
     if rows.is_empty() {
         return Vec::new();
@@ -76,7 +76,7 @@ fn table<'a>(label: &str, rows: impl Iterator<Item = &'a Row>) -> Vec<Part> {
     vec![Part::Table(Table { label: label.to_owned(), head, rows, stacks: true, ..Table::default() })]
 }
 
-fn cells(row: &Row) -> Vec<Cell> {
+fn cells(row: &FoundRow) -> Vec<Cell> {
     let tone = match row.finding.outcome {
         Outcome::Regression => Tone::Worse,
         Outcome::Improvement => Tone::Better,

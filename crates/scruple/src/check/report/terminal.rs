@@ -1,7 +1,7 @@
 //! Writes the gate for a terminal.
 
 use super::origin_words;
-use crate::check::summary::{Row, Summary};
+use crate::check::summary::{FoundRow, Summary};
 use crate::show::align::{fit, right, wrap};
 use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
 use anstyle::Style;
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
 /// Whether a row is listed rather than only counted.
-fn is_listed(row: &&Row) -> bool {
+fn is_listed(row: &&FoundRow) -> bool {
     let decides = row.finding.gates;
     match row.finding.outcome {
         Outcome::Regression | Outcome::Accepted | Outcome::Improvement => true,
@@ -64,12 +64,12 @@ pub fn text(summary: &Summary, width: usize) -> String {
 }
 
 fn table(summary: &Summary, width: usize, out: &mut String) {
-    let rows: Vec<&Row> = summary.rows.iter().filter(is_listed).collect();
+    let rows: Vec<&FoundRow> = summary.rows.iter().filter(is_listed).collect();
     if rows.is_empty() {
         return;
     }
     out.push('\n');
-    let widest = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).width()).max().unwrap_or(0);
+    let widest = |of: fn(&FoundRow) -> &str| rows.iter().map(|row| of(row).width()).max().unwrap_or(0);
     let (title, before, after) = (widest(|r| &r.title), widest(|r| &r.before), widest(|r| &r.after));
     let change = widest(|r| &r.change);
     let words: Vec<String> = rows.iter().map(|row| words(row)).collect();
@@ -104,7 +104,7 @@ fn table(summary: &Summary, width: usize, out: &mut String) {
 }
 
 /// Describes what a row means for the gate.
-pub(super) fn words(row: &Row) -> String {
+pub(super) fn words(row: &FoundRow) -> String {
     match (row.finding.outcome, row.finding.gates) {
         (Outcome::CantTell, true) => "can’t tell".to_owned(),
         (outcome, true) => outcome.word().to_owned(),

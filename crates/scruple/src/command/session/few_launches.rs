@@ -4,7 +4,7 @@
 //! to the number of launches that an interval needs. The verdict is not looked at in between, because repeated looks
 //! would stop as soon as one is favourable.
 
-use super::{CommandPasses, Effort, Stop};
+use super::{CommandPasses, RunEffort, Stop};
 use scruple_core::evidence::{DIFFER, MOST_OF_FEW, REPEATED};
 use scruple_core::judge;
 use scruple_core::metric::{METRICS, Metric, Pass};
@@ -30,7 +30,7 @@ const LONG: Duration = Duration::from_secs(20);
 
 impl CommandPasses {
     /// Reads the memory of every command. Returns the time of one block.
-    pub fn memory_pass(&mut self, effort: &Effort) -> Result<Duration, Stop> {
+    pub fn memory_pass(&mut self, effort: &RunEffort) -> Result<Duration, Stop> {
         let before = self.spent;
         self.round(Pass::Memory, 0, MEMORY)?;
         let time = self.spent - before;
@@ -48,7 +48,7 @@ impl CommandPasses {
     }
 
     /// Runs the instruments. Each is attached to launches of its own.
-    pub fn counting_pass(&mut self, effort: &Effort, time: Duration) -> Result<(), Stop> {
+    pub fn counting_pass(&mut self, effort: &RunEffort, time: Duration) -> Result<(), Stop> {
         let instruments = self.weigher.counting_launches();
         let bounded = effort.at_least.is_none() && !effort.gate.counts;
         if bounded && !self.affords(effort, time * instruments) {
@@ -87,7 +87,7 @@ impl CommandPasses {
     }
 
     /// Returns the time to reserve for the counting pass.
-    pub fn counting_reserve(&self, effort: &Effort, time: Duration) -> Duration {
+    pub fn counting_reserve(&self, effort: &RunEffort, time: Duration) -> Duration {
         match effort.passes.count() {
             false => Duration::ZERO,
             true => time * self.weigher.counting_launches() * COUNTING,
@@ -96,23 +96,23 @@ impl CommandPasses {
 
     /// Returns how many of the wanted rounds of a pass to run: as many as fit into a quarter of the budget, but at
     /// least one.
-    fn rounds(&self, effort: &Effort, wanted: u32, time: Duration) -> u32 {
+    fn rounds(&self, effort: &RunEffort, wanted: u32, time: Duration) -> u32 {
         (1..=wanted).rev().find(|rounds| time * *rounds <= effort.budget / 4).unwrap_or(1)
     }
 
     /// Returns how many rounds of the counting pass to run in total if counts differ after `taken` rounds: enough to
     /// show that they differ, as far as the whole budget allows.
-    fn differing(&self, effort: &Effort, taken: u32, each: Duration) -> u32 {
+    fn differing(&self, effort: &RunEffort, taken: u32, each: Duration) -> u32 {
         let left = |rounds: &u32| self.affords(effort, each * (*rounds - taken));
         (taken + 1..=COUNTING).rev().find(left).unwrap_or(taken)
     }
 
-    fn affords(&self, effort: &Effort, time: Duration) -> bool {
+    fn affords(&self, effort: &RunEffort, time: Duration) -> bool {
         self.elapsed() + time <= effort.budget.mul_f64(1.1)
     }
 
     /// Announces the launches if they are expected to take long.
-    fn announce(&mut self, effort: &Effort, time: Duration) {
+    fn announce(&mut self, effort: &RunEffort, time: Duration) {
         let instruments = self.weigher.counting_launches();
         let few = self.rounds(effort, MEMORY, time)
             + instruments * self.rounds(effort, COUNTING, time * instruments);

@@ -1,7 +1,7 @@
 //! The passes of a run whose number of launches the user gave (`-r`): all passes together launch no command more often.
 
 use super::few_launches::{COUNTING, MEMORY};
-use super::{CommandPasses, Effort, Stop};
+use super::{CommandPasses, RunEffort, Stop};
 use scruple_core::launch_shares::LaunchShares;
 use scruple_core::metric::{Pass, Quality, metric};
 use scruple_core::sample::Reading;
@@ -10,7 +10,7 @@ use scruple_measure::command::Weighing;
 
 impl CommandPasses {
     /// Returns how the launches are divided, if the user gave their number.
-    pub(super) fn shares(&self, effort: &Effort) -> Option<LaunchShares> {
+    pub(super) fn shares(&self, effort: &RunEffort) -> Option<LaunchShares> {
         let passes = match effort.passes.count() {
             true => 1 + self.weigher.counting_launches(),
             false => 0,
@@ -19,7 +19,11 @@ impl CommandPasses {
     }
 
     /// Runs the passes. The timing pass comes last and takes the launches that the others leave.
-    pub(super) fn take_given_launches(&mut self, effort: &Effort, shares: &LaunchShares) -> Result<(), Stop> {
+    pub(super) fn take_given_launches(
+        &mut self,
+        effort: &RunEffort,
+        shares: &LaunchShares,
+    ) -> Result<(), Stop> {
         if effort.passes.count() {
             self.count_within(effort, shares)?;
         }
@@ -36,7 +40,7 @@ impl CommandPasses {
         Ok(())
     }
 
-    fn count_within(&mut self, effort: &Effort, shares: &LaunchShares) -> Result<(), Stop> {
+    fn count_within(&mut self, effort: &RunEffort, shares: &LaunchShares) -> Result<(), Stop> {
         let all = effort.launches.unwrap_or(1);
         let instruments = shares.passes().saturating_sub(1);
         if shares.passes() > 0 {

@@ -1,6 +1,6 @@
 //! Does units on this machine, one after another.
 
-use super::script::Script;
+use super::script::NodeScript;
 use super::{ATTEMPTS, Dispatch, Order, failure};
 use crate::fault::Fault;
 use std::fs::OpenOptions;
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 /// A farm that consists of this machine.
 pub struct Here {
-    script: Script,
+    script: NodeScript,
 }
 
 impl Here {
     /// Creates a farm that does units with this script.
-    pub fn new(script: Script) -> Here {
+    pub fn new(script: NodeScript) -> Here {
         Here { script }
     }
 

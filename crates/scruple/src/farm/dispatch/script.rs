@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The parts of the script that are the same for all units.
-pub struct Script {
+pub struct NodeScript {
     program: PathBuf,
     scratch: PathBuf,
 }
 
-impl Script {
+impl NodeScript {
     /// Creates the script. Units are done by this program, or by the program of this process if none is given. The
     /// caches of the nodes are below `scratch`.
-    pub fn new(program: Option<PathBuf>, scratch: PathBuf) -> Result<Script, Fault> {
+    pub fn new(program: Option<PathBuf>, scratch: PathBuf) -> Result<NodeScript, Fault> {
         let own = || {
             std::env::current_exe()
                 .map_err(|error| Fault::internal(format!("cannot tell where this program is: {error}")))
         };
-        Ok(Script { program: program.map_or_else(own, Ok)?, scratch })
+        Ok(NodeScript { program: program.map_or_else(own, Ok)?, scratch })
     }
 
     /// Returns the commands that do a unit. The variable `unit` names its file, and `node` names the node. The folders

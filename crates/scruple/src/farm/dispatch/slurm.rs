@@ -7,7 +7,7 @@
 
 mod stuck;
 
-use super::script::Script;
+use super::script::NodeScript;
 use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure, have_results_late};
 use crate::digest::digest;
 use crate::fault::Fault;
@@ -36,7 +36,7 @@ const SAID: usize = 3;
 
 /// A farm that is a Slurm cluster.
 pub struct Slurm {
-    script: Script,
+    script: NodeScript,
     words: Vec<String>,
     asked: Option<String>,
 }
@@ -61,7 +61,7 @@ struct Job {
 
 impl Slurm {
     /// Creates a farm whose jobs run this script, with the options of the configuration.
-    pub fn new(script: Script, entry: &FarmEntry) -> Slurm {
+    pub fn new(script: NodeScript, entry: &FarmEntry) -> Slurm {
         let mut words = Vec::new();
         words.extend(entry.constraint.as_ref().map(|class| format!("--constraint={class}")));
         words.extend(entry.partition.as_ref().map(|name| format!("--partition={name}")));
@@ -231,7 +231,7 @@ impl Slurm {
                     Ok(()) => {}
                     Err(Unsent::Fault(fault)) => return Err(fault),
                     Err(Unsent::Refused(why)) if Slurm::queue(order).is_ok() => {
-                        return Err(Fault::usage(format!("Slurm does not take the units: {why}")));
+                        return Err(Fault::usage(format!("Slurm rejects the units: {why}")));
                     }
                     Err(Unsent::Refused(why)) => {
                         once(format!("Slurm does not answer ({why}): waiting for it, and for results"));
@@ -300,7 +300,7 @@ impl Dispatch for Slurm {
             command.args(["-p", partition]);
         }
         let said = ask(&mut command, None).map_err(|why| {
-            Fault::usage(format!("Slurm does not answer: {why}; is this a machine from which jobs are sent?"))
+            Fault::usage(format!("Slurm does not answer: {why}; can jobs be submitted from this machine?"))
         })?;
         let wanted = self.words.iter().find_map(|word| word.strip_prefix("--constraint="));
         let named = self.words.iter().any(|word| word.starts_with("-p") || word.starts_with("--partition"));

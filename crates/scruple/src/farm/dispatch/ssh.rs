@@ -3,7 +3,7 @@
 //! GNU parallel does not distinguish a lost connection from a killed unit. Therefore only results show which units are
 //! done, and units without a result are distributed again.
 
-use super::script::Script;
+use super::script::NodeScript;
 use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure, have_results_late};
 use crate::fault::Fault;
 use std::collections::BTreeSet;
@@ -15,18 +15,18 @@ use std::time::Duration;
 
 /// A farm of machines that are reached by ssh.
 pub struct Ssh {
-    script: Script,
+    script: NodeScript,
     hosts: Vec<String>,
     options: Vec<String>,
 }
 
 impl Ssh {
     /// Creates a farm of the hosts that the configuration names.
-    pub fn new(script: Script, entry: &FarmEntry) -> Result<Ssh, Fault> {
+    pub fn new(script: NodeScript, entry: &FarmEntry) -> Result<Ssh, Fault> {
         let odd =
             |host: &&String| host.is_empty() || host.starts_with('-') || host.contains(['/', ',', ' ', '\n']);
         match entry.hosts.iter().find(odd) {
-            Some(host) => Err(Fault::usage(format!("[farm]: ‘{host}’ is no name of a host"))),
+            Some(host) => Err(Fault::usage(format!("[farm]: ‘{host}’ is not the name of a host"))),
             None if entry.hosts.is_empty() => {
                 Err(Fault::usage("[farm]: kind = \"ssh\" needs hosts, such as hosts = [\"m1\", \"m2\"]"))
             }

@@ -99,7 +99,7 @@ impl Forecast {
         self.counts_told = true;
         if !known {
             let first = if basis.places.is_some() { "units" } else { "build and launch" };
-            progress.say(&format!("up to {amount}; how long they take is said after the first {first}"));
+            progress.say(&format!("up to {amount}; the time is estimated after the first {first}"));
             return Ok(());
         }
         self.time_told = true;

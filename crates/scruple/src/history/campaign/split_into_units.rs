@@ -183,7 +183,7 @@ impl UnitPlan<'_> {
 /// Returns the environment of counting launches in the form that units have.
 pub(super) fn environment_as_text(instruments: &Instruments) -> BTreeMap<String, String> {
     let text = |part: &OsString| part.to_string_lossy().into_owned();
-    instruments.environment.iter().map(|(name, value)| (text(name), text(value))).collect()
+    sorting::map(instruments.environment.iter().map(|(name, value)| (text(name), text(value))))
 }
 
 /// Returns among how many nodes the rounds are divided. With fewer nodes than can represent their machine class, each

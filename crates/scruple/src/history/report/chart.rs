@@ -247,7 +247,7 @@ fn together(page: &Page<'_>, subject: &str) -> Option<Chart> {
     (!layers.is_empty()).then(|| Chart {
         name: slug(&format!("{}-together", name(subject))),
         title: name(subject),
-        note: "The least readings, by those of the first version.".to_owned(),
+        note: "The smallest readings, relative to those of the first version.".to_owned(),
         label: format!("{} at the last version: {}", name(subject), label.join(", ")),
         drawn: Drawn::Plot(Plot {
             x: versions(page, |event| event.changes.iter().any(|(one, _)| one.subject == subject)),

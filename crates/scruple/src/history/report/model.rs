@@ -35,7 +35,7 @@ pub(crate) fn of(page: &Page<'_>) -> model::Page {
     sections.extend(summary(page));
     sections.extend(list("Still open", words::open(page)));
     sections.extend(list("Smaller steps would have been missed", words::detectable(page)));
-    sections.extend(list("So much do versions with the same binary differ", words::twins(page)));
+    sections.extend(list("Spread among versions with the same binary", words::twins(page)));
     sections.push(versions(page));
     sections.extend(logs(page));
     sections.push(Section {

@@ -35,7 +35,7 @@ pub(crate) fn text(page: &Page<'_>, width: usize) -> String {
     not_weighed(page, width, &mut out);
     let known = [
         ("Smaller steps would have been missed", words::detectable(page)),
-        ("So much do versions with the same binary differ", words::twins(page)),
+        ("Spread among versions with the same binary", words::twins(page)),
     ];
     for (head, figures) in known.iter().filter(|(_, figures)| !figures.is_empty()) {
         let _ = writeln!(out, "\n{}", hanging(&format!("{head}: {}.", figures.join(", ")), width));

@@ -423,7 +423,7 @@ fn the_report_on_a_terminal() {
     Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %,
       init peak memory 0.5 %, parse wall 3.0 %.
 
-    So much do versions with the same binary differ: init start.cold 0.5 %, init
+    Spread among versions with the same binary: init start.cold 0.5 %, init
       wall 0.3 %, init peak memory 0.1 %, parse wall 0.5 %.
 
     Build cost against run time

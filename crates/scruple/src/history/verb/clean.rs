@@ -36,7 +36,7 @@ pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
         }
     }
     if text.is_empty() && fault.is_none() {
-        text = "there is nothing to free: no version was built here\n".to_owned();
+        text = "nothing to remove: no version was built here\n".to_owned();
     }
     output::print(&text)?;
     fault.map_or(Ok(Code::Fine), Err)

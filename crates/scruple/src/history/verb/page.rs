@@ -111,7 +111,7 @@ fn check_subject(page: &Page<'_>, args: &PageArgs) -> Result<(), Fault> {
 /// Parses two versions written as `A..B`: prefixes of ids, or tags.
 fn places(history: &History, pair: &str) -> Result<(usize, usize), Fault> {
     let Some((from, to)) = pair.split_once("..") else {
-        return Err(Fault::usage(format!("‘{pair}’ is no pair of versions: write --pair A..B")));
+        return Err(Fault::usage(format!("‘{pair}’ is not a pair of versions: write --pair A..B")));
     };
     let place = |name: &str| {
         let named = |version: &scruple_core::history::Version| {

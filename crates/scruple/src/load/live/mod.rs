@@ -35,15 +35,15 @@ enum Place {
 pub(super) struct ServerFigures {
     pub(super) server: String,
     /// The counts of earlier turns.
-    before: Counts,
+    before: LiveCounts,
     /// The counts of the current turn.
-    now: Counts,
+    now: LiveCounts,
     pub(super) backlog: u64,
 }
 
-/// Counts that never decrease.
+/// LiveCounts that never decrease.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct LiveCounts {
     pub(super) answered: u64,
     pub(super) failures: Failures,
     /// The number of responses in each bucket of the histogram. The last bucket is for those beyond all bounds.
@@ -52,8 +52,8 @@ pub(super) struct Counts {
     pub(super) sum: u64,
 }
 
-impl Counts {
-    fn add(mut self, more: &Counts) -> Counts {
+impl LiveCounts {
+    fn add(mut self, more: &LiveCounts) -> LiveCounts {
         self.answered += more.answered;
         self.failures.add(&more.failures);
         self.response.iter_mut().zip(more.response).for_each(|(sum, more)| *sum += more);
@@ -64,12 +64,12 @@ impl Counts {
 
 impl ServerFigures {
     /// Returns the counts since the load started.
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> LiveCounts {
         self.before.clone().add(&self.now)
     }
 
     fn tell(&mut self, seen: &Progress) {
-        let now = Counts {
+        let now = LiveCounts {
             answered: seen.answered,
             failures: seen.failures.clone(),
             response: seen.response,
@@ -126,7 +126,7 @@ impl Live {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
         let refused = |error: std::io::Error| {
-            Fault::usage(format!("cannot tell how the load goes at ‘{text}’: {error}; name another place"))
+            Fault::usage(format!("cannot report the load to ‘{text}’: {error}; name another place"))
         };
         let teller = match place {
             Place::Address(address) => {
@@ -161,9 +161,7 @@ impl Live {
     pub fn end(mut self) -> Option<String> {
         self.stop();
         let trouble = self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).take();
-        trouble.map(|why| {
-            format!("not everything could be told at ‘{}’ while the load went on: {why}", self.place)
-        })
+        trouble.map(|why| format!("not all reports reached ‘{}’ during the load: {why}", self.place))
     }
 
     fn stop(&mut self) {
@@ -195,8 +193,8 @@ fn place(text: &str) -> Result<Place, Fault> {
     let found = address.to_socket_addrs().ok().and_then(|mut found| found.next());
     found.map(Place::Address).ok_or_else(|| {
         Fault::usage(format!(
-            "‘{text}’ is no place to tell how the load goes: write http://HOST:4318 for a collector of OpenTelemetry, \
-             :9464 for an address that Prometheus asks at, or FILE.prom"
+            "‘{text}’ is not a place to report the load to: write http://HOST:4318 for a collector of OpenTelemetry, \
+             :9464 for an address that Prometheus scrapes, or FILE.prom"
         ))
     })
 }

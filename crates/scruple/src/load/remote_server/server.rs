@@ -83,7 +83,7 @@ impl Servers {
     fn answer(&mut self, ask: &Ask) -> Result<Answer, Fault> {
         let side = match ask {
             Ask::Start(side, host) => return self.start(*side, host),
-            Ask::Handled(_) => return Err(Fault::internal("a number that was not asked for")),
+            Ask::Handled(_) => return Err(Fault::internal("a number that was not requested")),
             Ask::Begin(side)
             | Ask::Mark(side)
             | Ask::End(side)
@@ -106,7 +106,7 @@ impl Servers {
             _ => {}
         }
         let Some(watch) = watch.and_then(Option::as_mut) else {
-            return Err(Fault::internal("the processes of that server are not known"));
+            return Err(Fault::internal("the processes of that server are unknown"));
         };
         let (handled, mut more) = (|| how_many(&self.asks), Vec::new);
         match ask {

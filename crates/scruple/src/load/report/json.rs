@@ -7,11 +7,12 @@ use crate::load::windows::{Loaded, Loads, Pool};
 use scruple_core::knee::{KneeInterval, Outcome};
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
+use scruple_core::sorting;
 use scruple_measure::load::cost::collections::Pauses;
 use scruple_measure::load::cost::instructions::Instructions;
 use scruple_measure::load::cost::sampled::Sampled;
 use scruple_measure::load::cost::sheet::Sheet;
-use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Kind, Latencies, Pace, RowOf, Stall};
+use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Latencies, Pace, RequestKind, RowOf, Stall};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -318,7 +319,7 @@ fn requests(pool: &Pool) -> Requests<'_> {
         rate: pool.rate(),
         due: pool.counts.due,
         answered: pool.counts.answered,
-        failed: pool.counts.failures.each().map(|(class, count)| (class.name(), count)).collect(),
+        failed: sorting::map(pool.counts.failures.each().map(|(class, count)| (class.name(), count))),
         bad_statuses: pool.counts.failures.statuses(),
         bytes: pool.counts.bytes,
         backlog: pool.counts.backlog,
@@ -374,14 +375,15 @@ fn part<'a, T, U>(found: &'a Result<T, String>, view: impl Fn(&'a T) -> U) -> Pa
 }
 
 fn rows(pool: &Pool) -> Vec<Row<'_>> {
-    let row = |kind: &'_ Kind| pool.rows.iter().find(|(name, of, _)| *name == kind.name && *of == kind.of);
+    let row =
+        |kind: &'_ RequestKind| pool.rows.iter().find(|(name, of, _)| *name == kind.name && *of == kind.of);
     let view = |kind| {
         let (.., response) = row(kind)?;
         Some(Row {
             name: &kind.name,
             of: kind.of,
             answered: kind.answered,
-            failed: kind.failures.each().map(|(class, count)| (class.name(), count)).collect(),
+            failed: sorting::map(kind.failures.each().map(|(class, count)| (class.name(), count))),
             response: distribution(response),
         })
     };
@@ -393,7 +395,7 @@ fn aside(aside: &Aside) -> SetApart {
         why: aside.why,
         span: aside.span,
         answered: aside.answered,
-        failed: aside.failures.each().map(|(class, count)| (class.name(), count)).collect(),
+        failed: sorting::map(aside.failures.each().map(|(class, count)| (class.name(), count))),
         longest_stall: aside.stall,
         response: distribution(&aside.response),
     }

@@ -32,7 +32,7 @@ const COLUMNS: [(&str, Pick); 2] =
     [("resident", |amount| amount.resident), ("private dirty", |amount| amount.private_dirty)];
 
 /// A row of the table.
-struct Line {
+struct MapLine {
     name: String,
     permissions: String,
     before: Amount,
@@ -56,7 +56,7 @@ pub(crate) fn text((before, after): &(MemoryMap, MemoryMap), out: &mut String) {
     for (group, pick) in COLUMNS {
         let mut width = 0;
         for (index, title) in ["before", "after", "more"].into_iter().enumerate() {
-            let value = |line: &Line| {
+            let value = |line: &MapLine| {
                 let (before, after) = (pick(&line.before) as f64, pick(&line.after) as f64);
                 [before, after, after - before][index]
             };
@@ -91,7 +91,7 @@ pub(super) fn table(name: &str, (before, after): &(MemoryMap, MemoryMap)) -> Opt
     for (what, _) in COLUMNS {
         head.extend(["before", "after", "more"].map(|when| Head::number(format!("{what}, {when}"))));
     }
-    let row = |line: Line| {
+    let row = |line: MapLine| {
         let mut cells = vec![Cell::text(line.name.trim()), Cell::text(line.permissions)];
         for (_, pick) in COLUMNS {
             let (before, after) = (pick(&line.before) as f64, pick(&line.after) as f64);
@@ -112,7 +112,7 @@ pub(super) fn table(name: &str, (before, after): &(MemoryMap, MemoryMap)) -> Opt
 
 /// Returns a row for each class and permission with resident memory before or after the load, below the sum of its half
 /// (with or without a file), and then the total.
-fn lines(before: &MemoryMap, after: &MemoryMap) -> Vec<Line> {
+fn lines(before: &MemoryMap, after: &MemoryMap) -> Vec<MapLine> {
     let mut both: BTreeMap<(Class, String), (Amount, Amount)> = BTreeMap::new();
     for row in before.table() {
         both.entry((row.class, row.permissions)).or_default().0.add(&row.amount);
@@ -120,7 +120,7 @@ fn lines(before: &MemoryMap, after: &MemoryMap) -> Vec<Line> {
     for row in after.table() {
         both.entry((row.class, row.permissions)).or_default().1.add(&row.amount);
     }
-    let sum = |name: &str, before: Amount, after: Amount| Line {
+    let sum = |name: &str, before: Amount, after: Amount| MapLine {
         name: name.to_owned(),
         permissions: String::new(),
         before,
@@ -134,7 +134,7 @@ fn lines(before: &MemoryMap, after: &MemoryMap) -> Vec<Line> {
     {
         lines.push(head);
         let of_side = both.iter().filter(|((class, _), _)| class.is_mapped() == files);
-        lines.extend(of_side.map(|((class, permissions), (before, after))| Line {
+        lines.extend(of_side.map(|((class, permissions), (before, after))| MapLine {
             name: format!("  {}", class.word()),
             permissions: permissions.clone(),
             before: *before,

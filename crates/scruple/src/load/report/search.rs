@@ -58,7 +58,7 @@ pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &Sought, width: u
         let _ =
             writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
     } else if !found.settled && (found.low.is_some() || found.high.is_some()) {
-        let text = "the search ended before the interval was as narrow as --margin asks; it holds the highest rate all the same";
+        let text = "the search ended before the interval was as narrow as --margin asks; it includes the highest rate nevertheless";
         let _ =
             writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
     }
@@ -129,13 +129,13 @@ fn sentence(limits: &str, found: &KneeInterval, rates: &[f64], fell_behind: bool
             if fell_behind { "; above it the server falls behind" } else { "" }
         ),
         (Some(low), None) if rates.iter().any(|other| *other > low) => {
-            format!("{limits} is kept up to {}. That it is broken above is not certain.", rate(low))
+            format!("{limits} is kept up to {}. Whether a higher rate breaks it is uncertain.", rate(low))
         }
         (Some(low), None) => {
             format!("{limits} is kept up to {}, the highest rate that was tried.", rate(low))
         }
         (None, Some(high)) if rates.iter().any(|other| *other < high) => {
-            format!("{broken} at {}. That a lower rate is sustained is not certain.", rate(high))
+            format!("{broken} at {}. Whether a lower rate is sustained is uncertain.", rate(high))
         }
         (None, Some(high)) => format!("{broken} already at {}, the lowest rate that was tried.", rate(high)),
         (None, None) => "Nothing was found: no measurement counts, or none is clear.".to_owned(),
@@ -156,10 +156,13 @@ mod tests {
         let text = of(None, Some(711.0), &[100.0, 711.0]);
         assert_eq!(
             text,
-            "p99<20ms is broken at 711 requests/s. That a lower rate is sustained is not certain."
+            "p99<20ms is broken at 711 requests/s. Whether a lower rate is sustained is uncertain."
         );
         assert!(of(Some(711.0), None, &[100.0, 711.0]).contains("711 requests/s, the highest rate"));
         let text = of(Some(711.0), None, &[711.0, 900.0]);
-        assert_eq!(text, "p99<20ms is kept up to 711 requests/s. That it is broken above is not certain.");
+        assert_eq!(
+            text,
+            "p99<20ms is kept up to 711 requests/s. Whether a higher rate breaks it is uncertain."
+        );
     }
 }

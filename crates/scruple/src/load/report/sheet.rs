@@ -12,7 +12,7 @@ use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::Plan;
 use scruple_measure::load::cost::collections::{Collections, Pauses, Untold};
 use scruple_measure::load::cost::memory_growth::Growth;
-use scruple_measure::load::cost::sheet::Row;
+use scruple_measure::load::cost::sheet::CostRow;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -29,7 +29,7 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
         None => format!("closed loop, {}/s", grouped(server.pool.rate())),
     };
     let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
-    let rows: Vec<&Row> = server
+    let rows: Vec<&CostRow> = server
         .sheet
         .iter()
         .chain(heap)
@@ -78,7 +78,7 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
             let lines = found.functions.iter().map(|time| {
                 let (low, high) = (time.interval.low, time.interval.high);
                 let all = format!("{} [{}, {}] with what it calls", ns(time.inclusive), ns(low), ns(high));
-                Line { own: time.own, figures: [ns(time.own), all], name: time.name.clone() }
+                FunctionLine { own: time.own, figures: [ns(time.own), all], name: time.name.clone() }
             });
             functions(lines.collect(), found.total, width, out);
             note("on loopback the kernel bills part of the client’s receiving to the server", width, out);
@@ -180,15 +180,15 @@ pub(super) fn paused(pauses: &Pauses) -> String {
 }
 
 /// Whether a counter never changed, so that a request has no cost in it.
-pub(super) fn is_nothing(row: &Row) -> bool {
+pub(super) fn is_nothing(row: &CostRow) -> bool {
     row.cost.as_ref().is_ok_and(|cost| cost.each.value == 0.0 && cost.fixed.value == 0.0)
 }
 
-fn sheet(rows: &[&Row], out: &mut String) {
+fn sheet(rows: &[&CostRow], out: &mut String) {
     let titles: Vec<&str> = rows.iter().map(|row| title(&row.key)).collect();
     let name = titles.iter().map(|title| title.width()).max().unwrap_or(0);
     let value =
-        |row: &&Row| row.cost.as_ref().map_or(String::new(), |cost| quantity(cost.each.value, &row.unit));
+        |row: &&CostRow| row.cost.as_ref().map_or(String::new(), |cost| quantity(cost.each.value, &row.unit));
     let mut cells: Vec<String> = rows.iter().map(value).collect();
     on_points(&mut cells);
     for ((row, title), cell) in rows.iter().zip(titles).zip(cells) {
@@ -200,7 +200,7 @@ fn sheet(rows: &[&Row], out: &mut String) {
     }
 }
 
-fn details(row: &Row, cost: &PerRequest) -> String {
+fn details(row: &CostRow, cost: &PerRequest) -> String {
     let mut parts = vec![interval(&cost.each, &row.unit).trim_start().to_owned()];
     if cost.fixed.is_certain() && cost.fixed.value > 0.0 {
         parts.push(format!("and {} per window", quantity(cost.fixed.value, &row.unit)));
@@ -228,14 +228,14 @@ pub(crate) fn title(key: &str) -> &str {
 }
 
 /// A row of the list of functions, with formatted costs.
-struct Line {
+struct FunctionLine {
     own: f64,
     figures: [String; 2],
     name: String,
 }
 
 /// Writes functions with their shares, the largest first. Small ones are summed up.
-fn functions(lines: Vec<Line>, total: f64, width: usize, out: &mut String) {
+fn functions(lines: Vec<FunctionLine>, total: f64, width: usize, out: &mut String) {
     let part = |own: f64| if total > 0.0 { own / total } else { 0.0 };
     let shown = lines.iter().take(MOST).take_while(|line| part(line.own) >= LEAST).count();
     let widest =

@@ -151,7 +151,7 @@ fn answer(side: &Side, interrupted: &AtomicBool) -> Result<u64, Fault> {
     let load = load.map_err(|error| Fault::program(format!("cannot load ‘{}’: {error}", side.name)))?;
     match load.counts.answered {
         0 => Err(Fault::program(format!(
-            "‘{}’ answered none of its requests, so that no yardstick can be made to its measure",
+            "‘{}’ answered none of its requests, so no yardstick can be set up for comparison",
             side.name
         ))),
         answered => Ok(load.counts.bytes / answered),

@@ -13,7 +13,7 @@ pub use accounts::Accounts;
 pub use division::Division;
 pub use engine::{Engine, Looking, reached_at};
 pub use pool::{Aside, Pool, Slice};
-pub use script::{Played, Script};
+pub use script::{LoadScript, Played};
 pub use setup::{Side, add_yardstick, part_name, plan, rates, sides};
 
 use super::watchers::Watchers;
@@ -32,7 +32,7 @@ use scruple_measure::load::cost::instructions::Instructions;
 use scruple_measure::load::cost::sampled::Sampled;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::start::Server;
-use scruple_measure::load::{self, Capacity, Ended, LoadResult, Part, Plan, Row};
+use scruple_measure::load::{self, Capacity, Ended, LoadResult, Part, Plan, PlannedRow};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -275,7 +275,7 @@ impl Loading {
     fn add_parts(&mut self, plan: &Plan) {
         let (division, level, several) = (self.division, self.run.terms.level, self.taken.len() > 1);
         for (server, turns) in self.taken.iter().enumerate() {
-            for (row, Row { name, .. }) in plan.rows().iter().enumerate() {
+            for (row, PlannedRow { name, .. }) in plan.rows().iter().enumerate() {
                 let name = setup::part_name(&self.run.arms[server].name, name, several);
                 let part = |arm: &&mut Arm| arm.role == Role::Part && arm.name == name;
                 let Some(arm) = self.run.arms.iter_mut().find(part) else { continue };

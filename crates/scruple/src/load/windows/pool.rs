@@ -2,8 +2,8 @@
 
 use scruple_core::knee::BEHIND;
 use scruple_measure::load::{
-    Counts, Doubt, Ended, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part, RowOf, Slow, Stall,
-    Times,
+    Doubt, Ended, Failures, GeneratorCost, Latencies, LoadResult, Part, RequestCounts, RequestKind, RowOf,
+    Slow, Stall, Times,
 };
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ pub struct Pool {
     /// The number of good answers in the turns that count, and the span of these turns in nanoseconds.
     counted: (u64, u64),
     /// The numbers of requests and their outcomes.
-    pub counts: Counts,
+    pub counts: RequestCounts,
     /// How long the requests of the turns that count took.
     pub times: Times,
     /// The connection times: from the start of a connection until it can be used.
@@ -33,7 +33,7 @@ pub struct Pool {
     /// The course of the load, in nanoseconds of measured time.
     pub timeline: Vec<Slice>,
     /// The figures of each kind of request, group and session.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<RequestKind>,
     /// The response times that count for each of these kinds, with the same names.
     pub rows: Vec<(String, RowOf, Latencies)>,
     /// The number of sessions in progress at the ends of turns.
@@ -217,11 +217,11 @@ impl Pool {
         own.requests += more.requests;
     }
 
-    fn add_kinds(&mut self, kinds: &[Kind], timely: bool) {
+    fn add_kinds(&mut self, kinds: &[RequestKind], timely: bool) {
         for kind in kinds {
             let service = kind.service.as_ref().filter(|_| timely);
             match self.kinds.iter_mut().find(|known| known.name == kind.name && known.of == kind.of) {
-                None => self.kinds.push(Kind { service: service.cloned(), ..kind.clone() }),
+                None => self.kinds.push(RequestKind { service: service.cloned(), ..kind.clone() }),
                 Some(known) => {
                     known.answered += kind.answered;
                     known.failures.add(&kind.failures);

@@ -159,12 +159,12 @@ pub(crate) fn costs<'a>(costs: &'a [(String, f64)], source: &'a str) -> impl Ite
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scruple_measure::load::Counts;
+    use scruple_measure::load::RequestCounts;
 
     #[test]
     fn windows_have_the_rate_of_even_requests_though_they_do_not_divide_evenly() {
         let window = |due: u64, came: u64| {
-            let counts = Counts { due, ..Counts::default() };
+            let counts = RequestCounts { due, ..RequestCounts::default() };
             Part { to: 1_000_000_000 / 7, counts, came, ..Part::default() }
         };
         for (due, came, expected) in [(28, 28, 200.0), (29, 29, 200.0), (28, 14, 100.0), (29, 0, 0.0)] {

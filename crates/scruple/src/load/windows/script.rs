@@ -7,8 +7,8 @@ use scruple_core::sample::Reading;
 use scruple_measure::load::cost::sheet::{self, Sheet};
 use scruple_measure::load::cost::tree::Memory;
 use scruple_measure::load::{
-    self, Counts, Delayed, Doubt, Ended, Failure, Failures, GeneratorCost, Kind, Latencies, LoadResult, Part,
-    Plan, Times,
+    self, Delayed, Doubt, Ended, Failure, Failures, GeneratorCost, Latencies, LoadResult, Part, Plan,
+    RequestCounts, RequestKind, Times,
 };
 use scruple_measure::memory_map::MemoryMap;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// The windows of each arm, by the name of the arm.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Script {
+pub struct LoadScript {
     /// The windows in order. The last one repeats if more are requested.
     pub arms: BTreeMap<String, Vec<Entry>>,
 }
@@ -58,7 +58,7 @@ pub struct Entry {
 
 /// A loader that plays a script.
 pub struct Played {
-    script: Script,
+    script: LoadScript,
     names: Vec<String>,
     taken: Vec<Vec<sheet::Window>>,
     maps: Vec<Vec<MemoryMap>>,
@@ -66,7 +66,7 @@ pub struct Played {
 
 impl Played {
     /// Creates the loader that plays this script for these arms.
-    pub fn of(script: Script, names: Vec<String>) -> Played {
+    pub fn of(script: LoadScript, names: Vec<String>) -> Played {
         let taken = names.iter().map(|_| Vec::new()).collect();
         let maps = names.iter().map(|_| Vec::new()).collect();
         Played { script, names, taken, maps }
@@ -116,7 +116,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
     for (name, count) in &entry.failures {
         let class = Failure::ALL.into_iter().find(|class| class.name() == name);
         let class = class.ok_or_else(|| {
-            Fault::usage(format!("the script names ‘{name}’, which is no class of failures"))
+            Fault::usage(format!("the script names ‘{name}’, which is not a class of failures"))
         })?;
         failures.record(class, *count);
     }
@@ -127,7 +127,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
     let service = if entry.service.is_empty() { response.clone() } else { of(&entry.service) };
     let (lag, lateness) = (of(&entry.lag), of(&entry.lateness));
     let delayed = Delayed::of(of(&entry.delayed), of(&entry.least));
-    let counts = Counts { due: requests, answered, failures, bytes: answered * 13, backlog: 0 };
+    let counts = RequestCounts { due: requests, answered, failures, bytes: answered * 13, backlog: 0 };
     let times = Times { response, service, lag, lateness, delayed: delayed.clone() };
     let part = Part {
         from: 0,
@@ -153,7 +153,7 @@ fn result(entry: &Entry) -> Result<LoadResult, Fault> {
         parts: vec![part],
         warm_up: 0,
         stalls: Vec::new(),
-        kinds: Vec::<Kind>::new(),
+        kinds: Vec::<RequestKind>::new(),
         slowest: Vec::new(),
         unfinished: 0,
         generator: GeneratorCost {

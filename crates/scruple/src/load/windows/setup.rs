@@ -8,8 +8,8 @@ use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::load::cost::start::ServerCommand;
 use scruple_measure::load::{
-    Arrivals, Check, Model, Nginx, NginxError, Order, Pace, Plan, Protocol, Read, Request, Row, Scenario,
-    Target, Trust, WarmUp, access_log, har, is_access_log, request_file, scenario,
+    Arrivals, Check, Model, Nginx, NginxError, Order, Pace, Plan, PlannedRow, Protocol, Read, Request,
+    Scenario, Target, Trust, WarmUp, access_log, har, is_access_log, request_file, scenario,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -62,8 +62,9 @@ impl Side {
             return Vec::new();
         }
         let subject = self.arm(plan).subject;
-        let arm =
-            |row: &Row| Arm::new(part_name(&self.name, &row.name, several), subject.clone(), Role::Part);
+        let arm = |row: &PlannedRow| {
+            Arm::new(part_name(&self.name, &row.name, several), subject.clone(), Role::Part)
+        };
         rows.iter().map(arm).collect()
     }
 }
@@ -120,7 +121,7 @@ pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<Side>) -> R
     }
     if sides.iter().any(|side| side.name == *name) {
         return Err(Fault::usage(format!(
-            "a server is called ‘{name}’, as the yardstick is: name it otherwise"
+            "a server is called ‘{name}’, as the yardstick is: give it another name"
         )));
     }
     let nginx = Nginx::beside(&subject.target, folder).map_err(|error| match error {
@@ -270,7 +271,7 @@ pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
         (Some(_), Some(_)) | (None, _) => Pace::Closed,
     };
     if args.windows(1) == 0 {
-        return Err(Fault::usage("no windows at all hold no requests: give --windows at least 1"));
+        return Err(Fault::usage("zero windows have no requests: give --windows at least 1"));
     }
     let (connections, grow_to) = match &amount.connections {
         Some(text) => connections(text)?,
@@ -355,7 +356,7 @@ impl Users {
                 ),
                 (Some(Model::Closed), Some(_), _) => refused(
                     "a closed model",
-                    "its users are as many as --connections says; leave --rate out, or write model = \"open\"",
+                    "--connections gives the number of its users; leave --rate out, or write model = \"open\"",
                 ),
                 _ => Ok(Users::default()),
             };
@@ -436,7 +437,9 @@ fn rate(text: &str) -> Result<f64, Fault> {
 
 /// Parses `10`, or `10..40` for the number of connections that are opened and the largest number.
 fn connections(text: &str) -> Result<(u32, u32), Fault> {
-    let wrong = || Fault::usage(format!("‘{text}’ are no connections: give a number such as 10, or 10..40"));
+    let wrong = || {
+        Fault::usage(format!("‘{text}’ is not a number of connections: give a number such as 10, or 10..40"))
+    };
     let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
     match text.split_once("..") {
         None => Ok((number(text)?, 0)),
@@ -449,8 +452,11 @@ fn connections(text: &str) -> Result<(u32, u32), Fault> {
 
 /// Parses `2`, or `2@0,1` for threads on these cores.
 fn threads(text: &str) -> Result<(u32, Vec<usize>), Fault> {
-    let wrong =
-        || Fault::usage(format!("‘{text}’ are no threads: give a number such as 2, or 2@0,1 for cores"));
+    let wrong = || {
+        Fault::usage(format!(
+            "‘{text}’ is not a number of threads: give a number such as 2, or 2@0,1 for cores"
+        ))
+    };
     let (count, cores) = text.split_once('@').unwrap_or((text, ""));
     let cores =
         cores.split(',').filter(|core| !core.is_empty()).map(|core| core.parse().map_err(|_| wrong()));

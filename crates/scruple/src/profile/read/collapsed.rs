@@ -13,7 +13,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
             continue;
         }
         let (stack, count) =
-            line.trim_end().rsplit_once(' ').ok_or_else(|| wrong("there is no number behind a stack"))?;
+            line.trim_end().rsplit_once(' ').ok_or_else(|| wrong("a stack has no number after it"))?;
         let instructions: u64 =
             count.parse().map_err(|_| wrong(&format!("‘{}’ is no whole number", excerpt(count))))?;
         let names = stack.split(';').map(str::trim).filter(|name| !name.is_empty());
@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
     }
     if of_two == stacks {
         return Err(
-            "it has two numbers behind each stack: it is the difference of two profiles, and not a profile"
+            "it has two numbers after each stack: it is the difference of two profiles, not a profile"
                 .to_owned(),
         );
     }

@@ -101,7 +101,7 @@ impl Reader {
             }
             // What ended, when, and how large the program was at times; suppressions, and comments.
             "-" | "c" | "R" | "I" | "A" | "S" | "#" | "" => {}
-            other => return Err(format!("‘{}’ is no kind of line", other.escape_debug())),
+            other => return Err(format!("‘{}’ is not a kind of line", other.escape_debug())),
         }
         Ok(())
     }

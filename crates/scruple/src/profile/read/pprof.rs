@@ -220,7 +220,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Imported, String> {
             let Some(column) = column else { return Ok(0) };
             let value = values.get(column).copied().ok_or("a sample has too few values")?;
             i64::try_from(value).map(|_| value).map_err(|_| {
-                "a value is negative: it is the difference of two profiles, and not a profile".to_owned()
+                "a value is negative: it is the difference of two profiles, not a profile".to_owned()
             })
         };
         let cost = Cost {

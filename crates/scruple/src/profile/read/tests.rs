@@ -130,7 +130,7 @@ fn what_is_no_profile_gets_one_clear_error() {
         (b"v 10400 3\nX ./h\nt 5 0\n", "as heaptrack’s: line 3: there is no address 5"),
         (b"v 10400 3\nX ./h\ns 4 main\na 5 0\n+ 0\n+ ", "as heaptrack’s: its last line has no end"),
         (b"v 10400 3\nX ./h\ns 4 mai\n", "as heaptrack’s: line 3: a text does not have the 4 bytes"),
-        (b"v 10400 3\nX ./h\nq 4 mai\n", "as heaptrack’s: line 3: ‘q’ is no kind of line"),
+        (b"v 10400 3\nX ./h\nq 4 mai\n", "as heaptrack’s: line 3: ‘q’ is not a kind of line"),
         (b"allocator,num_allocations,size,tid\nMALLOC,1,2", "as memray’s: its last line has no end"),
         (
             b"allocator,num_allocations,size,tid\nMALLOC,1,2,3\n",

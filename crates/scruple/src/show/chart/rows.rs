@@ -5,7 +5,7 @@ use super::frame::{Towards, beyond, class, columns, key, labels, mark, percent, 
 use super::scale::{Ruler, window};
 use crate::show::page::Scale;
 use crate::show::page::typeset::typeset;
-use crate::show::page::{Row, Rows, Tone};
+use crate::show::page::{ChartRow, Rows, Tone};
 use maud::{Markup, html};
 use scruple_core::unit::{change, quantity};
 
@@ -48,7 +48,7 @@ fn ruler(rows: &Rows) -> Ruler<'_> {
     Ruler::new(&rows.axis, range, (0.03, 0.03))
 }
 
-fn height(row: &Row, ruler: &Ruler<'_>) -> f64 {
+fn height(row: &ChartRow, ruler: &Ruler<'_>) -> f64 {
     match row.dots.is_empty() {
         true => LOW,
         false if row.dots.iter().all(|dot| ruler.shows(dot.value)) => HIGH,
@@ -124,7 +124,7 @@ pub(crate) fn tone(tone: Tone) -> &'static str {
 }
 
 /// Describes in words what a row shows.
-fn spoken(rows: &Rows, row: &Row) -> String {
+fn spoken(rows: &Rows, row: &ChartRow) -> String {
     let mut parts = vec![row.name.clone()];
     if !row.dots.is_empty() {
         parts.push(format!("{} readings", row.dots.len()));
@@ -144,7 +144,7 @@ fn spoken(rows: &Rows, row: &Row) -> String {
     parts.join(", ")
 }
 
-fn body(rows: &Rows, row: &Row, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
+fn body(rows: &Rows, row: &ChartRow, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
     let high = height(row, ruler);
     let ticks = ruler.ticks();
     html! {
@@ -164,7 +164,7 @@ fn body(rows: &Rows, row: &Row, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
 }
 
 /// Draws the readings, the first one at the top, and the numbers of readings outside the range.
-fn dots(rows: &Rows, row: &Row, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
+fn dots(rows: &Rows, row: &ChartRow, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
     let last = row.dots.len().saturating_sub(1).max(1) as f64;
     let y = |index: usize| 7.0 + (HIGH - 28.0) * index as f64 / last;
     let many = row.dots.len() > MANY;
@@ -206,7 +206,7 @@ fn dots(rows: &Rows, row: &Row, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
 }
 
 /// Draws the estimate and its interval.
-fn estimate(rows: &Rows, row: &Row, ruler: &Ruler<'_>, y: f64) -> Markup {
+fn estimate(rows: &Rows, row: &ChartRow, ruler: &Ruler<'_>, y: f64) -> Markup {
     let class = class(row.arm);
     let at = pixels(y);
     html! {

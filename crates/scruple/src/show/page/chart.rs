@@ -137,12 +137,12 @@ pub struct Rows {
     /// A value that is marked in every row.
     pub zero: Option<f64>,
     /// The rows from top to bottom.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ChartRow>,
 }
 
 /// A row of a chart: an arm, its readings in order, and the conclusion.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Row {
+pub struct ChartRow {
     /// The index of the arm, which determines the colour and the mark.
     pub arm: usize,
     /// The name of the row.

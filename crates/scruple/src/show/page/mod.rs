@@ -10,8 +10,8 @@ pub mod terminal;
 pub mod typeset;
 
 pub use chart::{
-    Axis, Chart, Dot, Drawn, Event, Field, Flame, Heat, Layer, Place, Plot, Point, Row, Rows, Scale, Shade,
-    Shape, Stacked,
+    Axis, Chart, ChartRow, Dot, Drawn, Event, Field, Flame, Heat, Layer, Place, Plot, Point, Rows, Scale,
+    Shade, Shape, Stacked,
 };
 
 use super::export::Formats;

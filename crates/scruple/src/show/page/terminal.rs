@@ -1,6 +1,6 @@
 //! Draws the charts of a page for a terminal, with block and Braille characters.
 
-use super::{Drawn, Heat, Layer, Page, Plot, Row, Rows, Scale, Shape};
+use super::{ChartRow, Drawn, Heat, Layer, Page, Plot, Rows, Scale, Shape};
 use crate::show::align::{fit, right, wrap};
 use crate::show::block_characters::histogram;
 use crate::show::chart::scale::{Ruler, window};
@@ -79,7 +79,7 @@ fn rows_of(rows: &Rows, width: usize, out: &mut String) {
 }
 
 /// Draws the interval and the estimate on a line, with the ends of the margin and zero.
-fn interval(rows: &Rows, row: &Row, ruler: &Ruler<'_>, room: usize) -> String {
+fn interval(rows: &Rows, row: &ChartRow, ruler: &Ruler<'_>, room: usize) -> String {
     let mut line = vec![' '; room];
     let column = |value: f64| ((ruler.place(value) * room as f64) as usize).min(room - 1);
     if let Some(shade) = &rows.shade {

@@ -1,5 +1,6 @@
 //! An interface to databases: the same SQL for each engine, three kinds of values, classified errors.
 
+mod encrypted;
 mod postgres;
 mod sqlite;
 

@@ -1,5 +1,6 @@
 //! PostgreSQL: a store on a server that several machines share.
 
+use super::encrypted::Encryption;
 use super::{Engine, Failure, PATIENCE, Refusal, StoredRow, Value};
 use crate::address::ServerUrl;
 use bytes::BytesMut;
@@ -13,7 +14,6 @@ use std::error::Error;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// A connection to a server. If it is lost, the next transaction opens a new one.
 pub(super) struct Postgres {
@@ -24,7 +24,7 @@ pub(super) struct Postgres {
 /// The parameters for connecting to a server.
 struct Server {
     config: Config,
-    tls: Option<MakeRustlsConnect>,
+    tls: Option<Encryption>,
 }
 
 struct Session {
@@ -84,7 +84,7 @@ impl Server {
                 // Network connections are encrypted, and the server's certificate is checked, unless the URL says
                 // otherwise.
                 config.ssl_mode(SslMode::Require);
-                Some(MakeRustlsConnect::new(setup))
+                Some(Encryption::new(setup))
             }
         };
         Ok(Server { config, tls })

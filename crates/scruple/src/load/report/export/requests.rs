@@ -44,7 +44,7 @@ pub struct Names {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct RequestLine<'a> {
     server: &'a str,
     turn: u32,
     request: &'a str,
@@ -109,7 +109,7 @@ fn write(
     batch: &Batch,
     request: &EachRequest,
 ) -> io::Result<()> {
-    let line = Line {
+    let line = RequestLine {
         server: name(&names.servers, batch.server),
         turn: batch.turn,
         request: name(&names.requests, request.request as usize),

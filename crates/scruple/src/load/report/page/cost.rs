@@ -7,7 +7,7 @@ use crate::load::windows::{Loaded, Loads};
 use crate::show::page::{Cell, Fold, Head, Order, Part, Section, Table, Tone, name, sentence};
 use scruple_core::unit::{change, quantity};
 use scruple_measure::load::cost::collections::Untold;
-use scruple_measure::load::cost::sheet::Row;
+use scruple_measure::load::cost::sheet::CostRow;
 
 /// Makes the section, or returns `None` if no server's costs are known.
 pub(super) fn section(loads: &Loads) -> Option<Section> {
@@ -33,21 +33,21 @@ pub(super) fn section(loads: &Loads) -> Option<Section> {
     (!parts.is_empty()).then_some(Section { title, folded: None, parts })
 }
 
-fn rows(server: &Loaded) -> Vec<&Row> {
+fn rows(server: &Loaded) -> Vec<&CostRow> {
     let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
     server.sheet.iter().chain(heap).flat_map(|sheet| &sheet.rows).filter(|row| !is_nothing(row)).collect()
 }
 
 /// Returns the cost per request of a counter for each server, or `None` if it is not known.
-fn each(servers: &[Vec<&Row>], key: &str) -> Vec<Option<f64>> {
-    let value = |rows: &Vec<&Row>| {
+fn each(servers: &[Vec<&CostRow>], key: &str) -> Vec<Option<f64>> {
+    let value = |rows: &Vec<&CostRow>| {
         rows.iter().find(|row| row.key == key).and_then(|row| Some(row.cost.as_ref().ok()?.each.value))
     };
     servers.iter().map(value).collect()
 }
 
 fn table(loads: &Loads) -> Option<Table> {
-    let servers: Vec<Vec<&Row>> = loads.servers.iter().map(rows).collect();
+    let servers: Vec<Vec<&CostRow>> = loads.servers.iter().map(rows).collect();
     let mut keys: Vec<&str> = Vec::new();
     for row in servers.iter().flatten() {
         if !keys.contains(&row.key.as_str()) {
@@ -106,7 +106,7 @@ fn table(loads: &Loads) -> Option<Table> {
 }
 
 /// Returns the cells of one server.
-fn of_row(row: Option<&Row>, several: bool) -> Vec<Cell> {
+fn of_row(row: Option<&CostRow>, several: bool) -> Vec<Cell> {
     let more = if several { 0 } else { 2 };
     let Some(row) = row else { return vec![Cell::text("–"); 2 + more] };
     let mut cells = match &row.cost {

@@ -33,7 +33,7 @@ pub(super) fn section(loads: &Loads) -> Option<Section> {
 }
 
 /// A row of the table of functions.
-struct Line {
+struct FunctionRow {
     name: String,
     file: String,
     own: f64,
@@ -43,15 +43,15 @@ struct Line {
 }
 
 /// Adds a table of the functions with the largest own or inclusive costs, and says how many are left out.
-fn table(mut lines: Vec<Line>, head: &[Head], label: &str, parts: &mut Vec<Part>) {
+fn table(mut lines: Vec<FunctionRow>, head: &[Head], label: &str, parts: &mut Vec<Part>) {
     let all = lines.len();
     sorting::by(&mut lines, |one, other| {
         other.own.max(other.inclusive).total_cmp(&one.own.max(one.inclusive))
     });
     lines.truncate(MOST);
     sorting::by(&mut lines, |one, other| other.own.total_cmp(&one.own));
-    let keys = |key: fn(&Line) -> Option<f64>| lines.iter().map(key).collect::<Vec<_>>();
-    let texts = |text: fn(&Line) -> &str| lines.iter().map(text).collect::<Vec<_>>();
+    let keys = |key: fn(&FunctionRow) -> Option<f64>| lines.iter().map(key).collect::<Vec<_>>();
+    let texts = |text: fn(&FunctionRow) -> &str| lines.iter().map(text).collect::<Vec<_>>();
     let mut orders = vec![
         Order::greatest("own", &keys(|line| Some(line.own))),
         Order::greatest("with callees", &keys(|line| Some(line.inclusive))),
@@ -111,7 +111,7 @@ fn instructions(found: &Instructions, title: &str, parts: &mut Vec<Part>) {
         found.by,
         files.join(", ")
     )));
-    let line = |cost: &FunctionCost| Line {
+    let line = |cost: &FunctionCost| FunctionRow {
         name: function_name(cost).to_owned(),
         file: file(&cost.function.object),
         own: cost.own.value,
@@ -141,7 +141,7 @@ fn sampled(found: &Sampled, title: &str, parts: &mut Vec<Part>) {
         part(found.kernel, found.total),
         grouped(found.samples as f64)
     )));
-    let lines = found.functions.iter().map(|function| Line {
+    let lines = found.functions.iter().map(|function| FunctionRow {
         name: function.name.clone(),
         file: file(&function.object),
         own: function.own,
