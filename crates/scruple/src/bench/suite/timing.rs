@@ -223,9 +223,11 @@ impl TimingPass<'_> {
         let budget = self.effort.budget;
         let slow =
             self.cases.declared.hurry.map(|hurry| hurry.starting).filter(|starting| *starting > budget / 4);
-        let slow = slow.map_or(String::new(), |starting| format!(" (the program takes {starting:.0?} to start)"));
-        let why =
-            format!("the budget of {budget:.0?} ended before them{slow}; raise --budget or select with --filter");
+        let slow =
+            slow.map_or(String::new(), |starting| format!(" (the program takes {starting:.0?} to start)"));
+        let why = format!(
+            "the budget of {budget:.0?} ended before them{slow}; raise --budget or select with --filter"
+        );
         self.cases.leave_out(index, &why, &mut self.record.run);
     }
 
