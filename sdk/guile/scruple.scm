@@ -173,16 +173,23 @@
   (define done (make-atomic-box 0))
   (define lanes (map-in-order (lambda (_) (lane c kind n)) (iota threads)))
   (define results (make-vector threads #f))
+  (define told (make-atomic-box 0))
+  (define waits (make-vector threads #f))
   (define (run i lane) (vector-set! results i (attempt lane (lambda (why) why))))
+  (define (note-wait! i) (vector-set! waits i (- (waited-so-far) (or (vector-ref waits i) 0))))
   (for-each (lambda (i lane)
               (call-with-new-thread
                (lambda ()
+                 (note-wait! i)
                  (increase! here)
                  (stand calls (rest-for cores i))
                  (run i lane)
-                 (increase! done))))
+                 (increase! done)
+                 (note-wait! i)
+                 (increase! told))))
             (iota (1- threads) 1) (cdr lanes))
   (await here (1- threads))
+  (when (> threads 1) (note-wait! 0))
   (let ((before (gc-stats)))
     (open calls (1- threads) (rest-for cores 0))
     (run 0 (car lanes))
@@ -190,6 +197,8 @@
     (let* ((after (gc-stats))
            (rise (lambda (key) (- (assq-ref after key) (assq-ref before key))))
            (results (vector->list results)))
+      (when (> threads 1) (note-wait! 0))
+      (await told (1- threads))
       (for-each (lambda (why) (when (string? why) (error why))) results)
       (unless (or (case-loop c) (case-each? c) (string=? kind "t"))
         (set-case-loop! c (loop-for c (fourth (car results)))))
@@ -203,10 +212,17 @@
         ,@(if (= threads 1)
               '()
               `(("threads" . ,(list->vector
-                               (map (match-lambda
-                                      ((start end cpu _)
-                                       `(("iterations" . ,n) ("time.wall" . ,(- end start)) ("time.cpu" . ,cpu))))
-                                    results)))))))))
+                               (map (match-lambda*
+                                      (((start end cpu _) waited)
+                                       `(("iterations" . ,n) ("time.wall" . ,(- end start)) ("time.cpu" . ,cpu)
+                                         ,@(if (nan? waited) '() `(("waited" . ,waited))))))
+                                    results (vector->list waits))))))))))
+
+;; How long this thread was ready but waited for a core so far, in ns; not a number if the kernel does not tell.
+(define (waited-so-far)
+  (or (false-if-exception
+       (call-with-input-file "/proc/thread-self/schedstat" (lambda (file) (read file) (read file))))
+      +nan.0))
 
 ;; The barrier opens when all threads have a core at the same time, so that none starts late: when all others have answered
 ;; a call of the first within 5 us.  After 5 ms it opens in any case.  A call is a number and, in its last eight bits, how

@@ -398,6 +398,9 @@ public final class ScrupleBench {
             text.append(i == 0 ? ",\"threads\":[{" : ",{").append("\"iterations\":").append(n);
             field(text, "time.wall", lane.end - lane.start);
             field(text, "time.cpu", lane.cpu);
+            if (lane.waited >= 0) {
+                field(text, "waited", lane.waited);
+            }
             text.append(i == threads - 1 ? "}]" : "}");
         }
         text.append('}');

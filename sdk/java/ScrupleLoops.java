@@ -1,9 +1,12 @@
 import static java.lang.invoke.MethodType.methodType;
 
+import java.io.IOException;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -33,6 +36,7 @@ final class ScrupleLoops {
         private final Barrier barrier;
         private final boolean opens;
         long start, end, cpu, bytes;
+        long waited = -1; // for a core, or -1 if the kernel does not tell
         Throwable thrown;
 
         /** One of the lanes opens the barrier; it is run by the thread that does so. */
@@ -46,6 +50,7 @@ final class ScrupleLoops {
         @Override
         public void run() {
             long id = Thread.currentThread().getId();
+            long before = barrier.others > 0 ? waitedSoFar() : -1;
             try {
                 bytes = -THREADS.getThreadAllocatedBytes(id);
                 if (opens) {
@@ -59,9 +64,19 @@ final class ScrupleLoops {
                 end = System.nanoTime();
                 cpu += THREADS.getCurrentThreadCpuTime();
                 bytes += THREADS.getThreadAllocatedBytes(id);
+                waited = before < 0 ? -1 : waitedSoFar() - before;
             } catch (Throwable e) {
                 thrown = e;
             }
+        }
+    }
+
+    /** How long this thread was ready but waited for a core so far, in ns; -1 if the kernel does not tell. */
+    private static long waitedSoFar() {
+        try {
+            return Long.parseLong(Files.readString(Path.of("/proc/thread-self/schedstat")).split(" ")[1]);
+        } catch (IOException | RuntimeException e) {
+            return -1;
         }
     }
 

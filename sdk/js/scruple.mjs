@@ -6,7 +6,7 @@
 //   main()
 
 import { spawnSync } from 'node:child_process'
-import { openSync, readSync, writeSync } from 'node:fs'
+import { openSync, readFileSync, readSync, writeSync } from 'node:fs'
 import { constants } from 'node:os'
 import { basename } from 'node:path'
 import v8 from 'node:v8'
@@ -189,7 +189,10 @@ function entry(c, kind, n, lanes) {
   if (counted) Object.assign(e, { 'alloc.bytes': sum('bytes'), 'gc.count': sum('collections'), 'gc.time': sum('pause') })
   if (lanes.length === 1) e.witness = lanes[0].witness
   if (lanes.length > 1) {
-    e.threads = lanes.map(l => ({ iterations: n, 'time.wall': l.end - l.start, 'time.cpu': ownThreadCpu ? Math.round(l.cpu) : undefined }))
+    e.threads = lanes.map(l => ({
+      iterations: n, 'time.wall': l.end - l.start, 'time.cpu': ownThreadCpu ? Math.round(l.cpu) : undefined,
+      waited: Number.isNaN(l.waited) ? undefined : l.waited,
+    }))
   }
   return e
 }
@@ -287,7 +290,7 @@ async function timed({ run, f, out }, n, args, barrier, cpuNow) {
   return {
     start: Number(start - epoch), end: Number(end - epoch),
     cpu: (used.user + used.system - cpu.user - cpu.system) * 1000, bytes: bytes + after - last,
-    collections: collections.length, pause: Math.round(collections.reduce((s, gc) => s + gc.cost * 1000, 0)),
+    waited: Number.isNaN(waitedBefore) ? NaN : waitedSoFar() - waitedBefore, collections: collections.length, pause: Math.round(collections.reduce((s, gc) => s + gc.cost * 1000, 0)),
   }
 }
 
@@ -296,11 +299,11 @@ const epoch = workerData?.scruple?.epoch ?? process.hrtime.bigint()
 // Threads are workers that run this same program and share memory with it: words for the task and the state of the
 // barrier, a lane's figures, and the text of an error.
 const ID = 0, KIND = 1, N = 2, SIZE = 3, TURN = 4, HERE = 5, OPEN = 6, DONE = 7, FAILED = 8, CALL = 9, NEVER = 10
-const KEYS = ['start', 'end', 'cpu', 'bytes', 'collections', 'pause']
+const KEYS = ['start', 'end', 'cpu', 'bytes', 'collections', 'pause', 'waited']
 const crew = []
 
 function views(memory) {
-  return { words: new Int32Array(memory, 0, 16), figures: new Float64Array(memory, 64, 6), text: new Uint8Array(memory, 128) }
+  return { words: new Int32Array(memory, 0, 16), figures: new Float64Array(memory, 64, 7), text: new Uint8Array(memory, 128) }
 }
 
 function together(c, kind, n, threads) {
@@ -333,16 +336,29 @@ function together(c, kind, n, threads) {
   return lanes
 }
 
+// How long this thread was ready but waited for a core so far, in ns; NaN if the kernel does not tell.
+function waitedSoFar() {
+  try {
+    return Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[1])
+  } catch {
+    return NaN
+  }
+}
+
+let waitedBefore = NaN
+
 // The barrier opens when all threads have a core at the same time, so that none starts late: when all have answered a call
 // of the first thread within 2 µs. After 5 ms it opens in any case. A call is a number and, in its last eight bits, how
 // many threads have answered it; -1 opens the barrier. A thread that has spun for 0.1 ms naps, so that other programs
 // let it run when it is awake.
 function meet(calls, own, threads) {
+  waitedBefore = waitedSoFar()
   const began = performance.now()
   let since = began
   const nap = () => {
     if (performance.now() - since < 0.1) return
     Atomics.wait(own, NEVER, 0, 0.05)
+    waitedBefore = waitedSoFar()
     since = performance.now()
   }
   const answered = call => {

@@ -274,12 +274,14 @@ impl BatchReply {
         }
     }
 
-    /// How much longer the batch took than its longest thread, in nanoseconds: its threads did not all begin together.
-    /// `None` for a batch of one thread, and where a time is absent.
-    pub fn apart(&self) -> Option<f64> {
+    /// How long the batch took longer because a thread had no core, in nanoseconds: the longest wait of a thread, or
+    /// how much longer the batch took than its longest thread, since its threads did not all begin together. `None` for
+    /// a batch of one thread, and where a time is absent.
+    pub fn waited(&self) -> Option<f64> {
         let times = self.threads.iter().map(|thread| thread.wall).collect::<Option<Vec<f64>>>()?;
         let longest = times.into_iter().reduce(f64::max).filter(|_| self.threads.len() > 1)?;
-        Some((self.reading("time.wall")? - longest).max(0.0))
+        let apart = (self.reading("time.wall")? - longest).max(0.0);
+        Some(self.threads.iter().filter_map(ThreadReply::waited).fold(apart, f64::max))
     }
 }
 
@@ -294,8 +296,20 @@ pub struct ThreadReply {
     /// The processor time of the thread, in nanoseconds.
     #[serde(rename = "time.cpu")]
     pub cpu: Option<f64>,
+    /// How long the thread was ready but waited for a core, in nanoseconds, from before the barrier to after the
+    /// timed part.
+    pub waited: Option<f64>,
     /// The role of the thread in a concurrency case: `producer` or `consumer`.
     pub role: Option<String>,
+}
+
+impl ThreadReply {
+    /// The most that the thread can have waited for a core in the timed part: it was not running then, and a thread
+    /// that was not running may also have waited for another one, on purpose.
+    fn waited(&self) -> Option<f64> {
+        let idle = self.wall.zip(self.cpu).map_or(f64::INFINITY, |(wall, ran)| (wall - ran).max(0.0));
+        Some(self.waited?.min(idle))
+    }
 }
 
 /// A number, or another value, which is ignored.

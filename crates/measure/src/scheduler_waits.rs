@@ -3,6 +3,7 @@
 use scruple_core::sorting;
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 /// The core on which the first thread of a process last ran.
 pub(crate) fn last_core(process: u32) -> Option<usize> {
@@ -29,6 +30,8 @@ pub struct Since {
     pub ran: u64,
     /// How long the busiest thread ran: the one that ran most.
     pub busiest_ran: u64,
+    /// How long the busiest thread was ready but waited for a core.
+    pub busiest_waited: u64,
     /// How long all threads but the busiest ran, or were ready but waited for a core.
     pub others: u64,
 }
@@ -44,21 +47,30 @@ impl Threads {
         let sum = |(ran, all): (u64, u64), (more, whole)| (ran + more, all + whole);
         let (ran, all) = done.clone().fold((0, 0), sum);
         let (busiest_ran, whole) = done.max().unwrap_or_default();
-        Since { ran, busiest_ran, others: all - whole }
+        Since { ran, busiest_ran, busiest_waited: whole - busiest_ran, others: all - whole }
     }
 }
 
 /// The threads of a process; `None` if the kernel does not report them.
 pub(crate) fn threads(process: u32) -> Option<Threads> {
     let listed = fs::read_dir(format!("/proc/{process}/task")).ok()?;
-    let of_thread = |path: std::path::PathBuf| -> Option<(u32, Thread)> {
-        let text = fs::read_to_string(path.join("schedstat")).ok()?;
-        let mut fields = text.split_whitespace().map(str::parse);
-        let thread = Thread { ran: fields.next()?.ok()?, waited: fields.next()?.ok()? };
+    let of_thread = |path: PathBuf| -> Option<(u32, Thread)> {
+        let thread = record(&path.join("schedstat"))?;
         Some((path.file_name()?.to_str()?.parse().ok()?, thread))
     };
     let known: BTreeMap<_, _> = sorting::map(listed.flatten().filter_map(|thread| of_thread(thread.path())));
     (!known.is_empty()).then_some(Threads(known))
+}
+
+/// How long the calling thread has waited for a core so far, in nanoseconds; `None` if the kernel does not record it.
+pub fn own_wait() -> Option<u64> {
+    record("/proc/thread-self/schedstat".as_ref()).map(|thread| thread.waited)
+}
+
+fn record(path: &Path) -> Option<Thread> {
+    let text = fs::read_to_string(path).ok()?;
+    let mut fields = text.split_whitespace().map(str::parse);
+    Some(Thread { ran: fields.next()?.ok()?, waited: fields.next()?.ok()? })
 }
 
 /// How long the living threads of a process were ready but waited for a core, in nanoseconds; `None` if the kernel
@@ -94,7 +106,17 @@ mod tests {
         };
         let before = threads(&[(1, 500, 0), (2, 100, 10), (3, 7, 7)]);
         let after = threads(&[(1, 520, 5), (2, 400, 30), (3, 7, 7), (4, 1, 60)]);
-        assert_eq!(after.since(&before), Since { ran: 321, busiest_ran: 300, others: 25 + 61 });
+        assert_eq!(
+            after.since(&before),
+            Since { ran: 321, busiest_ran: 300, busiest_waited: 20, others: 25 + 61 }
+        );
+    }
+
+    #[test]
+    fn the_wait_of_a_thread_never_decreases() {
+        let before = own_wait().expect("the kernel records it");
+        std::thread::yield_now();
+        assert!(own_wait().expect("it still does") >= before);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::stats::Interval;
 use crate::stats::processes;
 use crate::stats::quantile::{median, quantile, sorted};
 use crate::stats::tare::{self, Net};
-use crate::subject::{Arm, Role, Subject};
+use crate::subject::{Arm, Parameter, Role, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The pairs to compare inside a run of bench programs. With two programs, each case of the second is compared with the
@@ -99,12 +99,7 @@ pub const MOST_WAITED: f64 = 0.02;
 /// The blocks in which the machine did not disturb the program; `None` where there are too few. The scheduler's record
 /// of waiting is used first, then the witness.
 pub fn undisturbed(tare: &Arm) -> Option<BTreeSet<u32>> {
-    let enough = |blocks: &BTreeSet<u32>, all: usize| blocks.len() >= LEAST_CALM && blocks.len() * 20 >= all;
-    let waited = tare.sample(WAITED).map(|waited| {
-        let at_once = at_most(waited, MOST_WAITED);
-        (at_once, waited.readings.len())
-    });
-    let at_once = waited.filter(|(blocks, all)| enough(blocks, *all)).map(|(blocks, _)| blocks);
+    let at_once = at_once(tare);
     let alone = alone(tare).filter(|(blocks, all)| enough(blocks, *all));
     match (at_once, alone) {
         (Some(at_once), Some((alone, all))) => {
@@ -113,6 +108,17 @@ pub fn undisturbed(tare: &Arm) -> Option<BTreeSet<u32>> {
         }
         (at_once, alone) => at_once.or(alone.map(|(blocks, _)| blocks)),
     }
+}
+
+/// The blocks in which the program hardly waited for a core, by the scheduler's record; `None` where there are too few,
+/// or no record.
+fn at_once(tare: &Arm) -> Option<BTreeSet<u32>> {
+    let waited = tare.sample(WAITED)?;
+    Some(at_most(waited, MOST_WAITED)).filter(|blocks| enough(blocks, waited.readings.len()))
+}
+
+fn enough(blocks: &BTreeSet<u32>, all: usize) -> bool {
+    blocks.len() >= LEAST_CALM && blocks.len() * 20 >= all
 }
 
 /// The blocks in which the program had the core to itself, and the number of all blocks. The witness is the program's
@@ -200,18 +206,25 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     Some(super::clock::widened_net(net, tare))
 }
 
-/// Whether the machine disturbed nearly all blocks, so that all of them have to count. The median is then too high, and
-/// intervals reach down to the smallest reading.
+/// Whether the machine disturbed nearly all blocks. The median is then too high, and intervals reach down to the smallest
+/// reading. Where a program waited for a core in nearly all blocks, a witness that did not wait does not change that.
 fn is_starved(tare: &Arm) -> bool {
-    let watched = tare.sample(WAITED).is_some() || alone(tare).is_some();
-    watched && undisturbed(tare).is_none()
+    match tare.sample(WAITED) {
+        Some(_) => at_once(tare).is_none(),
+        None => alone(tare).is_some() && undisturbed(tare).is_none(),
+    }
 }
 
 /// The least that a batch may have taken without other work on the machine: its smallest reading, or its smallest
-/// processor time. Batches longer than a time slice all wait for a core on a busy machine.
+/// processor time, of which each of several threads has its part. Batches longer than a time slice all wait for a core on
+/// a busy machine, and threads take turns on one.
 fn least_alone(arm: &Arm, raw: &Sample, key: &str) -> f64 {
+    let threads = match arm.params.get("threads") {
+        Some(Parameter::Number(threads)) => threads.max(1.0),
+        _ => 1.0,
+    };
     let cpu = arm.sample("time.cpu").filter(|_| key == "time.wall");
-    cpu.map_or(f64::INFINITY, |cpu| least(&cpu.readings)).min(least(&raw.readings))
+    cpu.map_or(f64::INFINITY, |cpu| least(&cpu.readings) / threads).min(least(&raw.readings))
 }
 
 /// The smallest of some readings, except the one in fifty that a clock may have cut short.

@@ -12,7 +12,7 @@ use scruple_core::stats::Interval;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::summary::mean;
 use scruple_core::stats::{bootstrap, growth, ols, paired, power, quantile, tare};
-use scruple_core::subject::{Arm, Role, Subject};
+use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::verdict::{Direction, Entry, Verdict, compare_many, compare_noisy};
 
 use crate::noise::{NOISES, Noise, blocks, normal, processes};
@@ -406,13 +406,6 @@ fn a_few_undisturbed_blocks_tell_what_a_case_costs() {
 fn always_waiting(pcg: &mut Pcg, with_cpu: bool) -> Interval {
     let arm = |name: &str, role| Arm::new(name, Subject::Command { argv: vec![name.to_owned()] }, role);
     let (mut case, mut tare) = (arm("case", Role::Subject), arm("case", Role::Tare));
-    let add = |arm: &mut Arm, key: &str, value: f64, block: u32| {
-        let mut reading = Reading::of(metric("time.wall").expect("declared"), value, "simulated");
-        key.clone_into(&mut reading.key);
-        let mut figure = arm.figures.remove(key);
-        Figure::add(&mut figure, reading, Pass::Timing, block);
-        arm.figures.extend(figure.map(|figure| (key.to_owned(), figure)));
-    };
     for block in (0..3).flat_map(|process| (0..6).map(move |block| process * BLOCKS_OF_A_PROCESS + block)) {
         let slow = 2.0 + 4.0 * pcg.unit();
         add(&mut case, "time.wall", 1e6 * slow, block);
@@ -434,6 +427,31 @@ fn a_case_that_waits_for_a_core_in_every_block_may_cost_its_processor_time() {
     };
     let (with, without) = (held(true), held(false));
     assert!(with >= 48 && without <= 25, "{with} of 50 with processor time, {without} without");
+}
+
+#[test]
+fn threads_that_took_turns_in_every_block_may_run_side_by_side() {
+    let arm = |name: &str, role| Arm::new(name, Subject::Command { argv: vec![name.to_owned()] }, role);
+    let (mut case, mut tare) = (arm("case", Role::Subject), arm("case", Role::Tare));
+    case.params.insert("threads".to_owned(), Parameter::Number(2.0));
+    for block in (0..3).flat_map(|process| (0..6).map(move |block| process * BLOCKS_OF_A_PROCESS + block)) {
+        // Side by side, an iteration of both would take 6.4 ns in the case and 1.9 ns in the tare.
+        let more = 1.0 + 0.001 * f64::from(block % 6);
+        add(&mut case, "time.wall", 12.9 * more, block);
+        add(&mut case, "time.cpu", 12.8 * more, block);
+        add(&mut tare, "time.wall", 3.8 * more, block);
+        add(&mut tare, cases::WAITED, 0.5, block);
+    }
+    let interval = cases::net(&case, &tare, "time.wall", 0.95).expect("18 blocks").interval;
+    assert!(interval.contains(4.5), "{interval:?}");
+}
+
+fn add(arm: &mut Arm, key: &str, value: f64, block: u32) {
+    let mut reading = Reading::of(metric("time.wall").expect("declared"), value, "simulated");
+    key.clone_into(&mut reading.key);
+    let mut figure = arm.figures.remove(key);
+    Figure::add(&mut figure, reading, Pass::Timing, block);
+    arm.figures.extend(figure.map(|figure| (key.to_owned(), figure)));
 }
 
 #[test]

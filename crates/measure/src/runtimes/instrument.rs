@@ -7,7 +7,7 @@ use super::elf::Elf;
 use super::figures::{self, COMMON, RuntimeReport};
 use super::go::Learnt;
 use super::stderr_report::Cut;
-use super::{ghc, go, ocaml, recognise, sbcl, wrappers};
+use super::{ghc, go, jvm, ocaml, recognise, sbcl, wrappers};
 use crate::instrument::Instrument;
 use crate::launch::{Launch, Outcome};
 use crate::program::{FileKind, Program};
@@ -222,13 +222,12 @@ fn told(record: &Record, left: &Left) -> RuntimeReport {
         )),
         false => (record.runtime.adapter().tell)(record, &answers),
     };
-    let from_memory = record.runtime == Runtime::Ghc && record.refused();
-    RuntimeReport {
-        runtime: record.runtime,
-        pid: record.pid,
-        figures,
-        missing: from_memory.then(|| ghc::FROM_MEMORY.to_owned()),
-    }
+    let missing = match (record.runtime, &figures) {
+        (Runtime::Ghc, _) if record.refused() || !record.asked() => Some(ghc::FROM_MEMORY.to_owned()),
+        (Runtime::Jvm, Ok(figures)) => jvm::why_no_live(record, figures),
+        _ => None,
+    };
+    RuntimeReport { runtime: record.runtime, pid: record.pid, figures, missing }
 }
 
 /// The reports of forked children. Hooks answer in them too, but the agent keeps no record of them.

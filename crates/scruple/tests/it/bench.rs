@@ -227,13 +227,18 @@ fn numbers_of_threads_are_those_of_the_case_or_of_the_command_line() {
 }
 
 #[test]
-fn blocks_in_which_threads_took_turns_do_not_count() {
+fn batches_in_which_threads_took_turns_are_run_again_and_do_not_count() {
     let place = Place::new();
     let turns = r#"{"name":"shared","cost":40,"threads":[2],"turns":6}"#;
     let answer = bench(&place, &["--no-store", "--detail"], &[turns]);
     assert!(answer.stdout.contains("shared ×2 threads  20.0 ns  0.1 %"), "{}", answer.exchange());
-    let told = "left out: 28 of 36 blocks, in which not all threads had a core from the start";
-    assert!(answer.stdout.contains(told), "{}", answer.exchange());
+    let (before, _) = answer
+        .stdout
+        .split_once(" of 36 blocks, in which not all threads had a core all the time")
+        .expect("some");
+    let left_out: u32 = before.rsplit(' ').next().and_then(|count| count.parse().ok()).expect("a number");
+    // Without repeating, 28 blocks would be left out: each of both batches takes turns in six of ten.
+    assert!((1..20).contains(&left_out), "{}", answer.exchange());
 }
 
 #[test]

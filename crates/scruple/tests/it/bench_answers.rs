@@ -107,6 +107,22 @@ fn inputs_that_take_long_to_make_are_few() {
 }
 
 #[test]
+fn code_that_was_compiled_after_the_calibration_runs_in_batches_of_the_usual_length() {
+    let place = Place::new();
+    let late = format!(
+        r#"{{"name":"late","cost":98,"late":"{}"}}"#,
+        place.write("asks", "").with_extension("no").display()
+    );
+    let answer = bench(&place, &["--no-store", "--json", "--time-only"], &["--language", "java", &late]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let all = at(&answer.json(), "/arms/0/metrics/batch.iterations/readings").clone();
+    let of_process = |at: usize| all[12 * at].as_f64().expect("a number");
+    // The jitter is at most half of the number, up or down.
+    assert!(of_process(0) <= 150.0 && of_process(1) >= 500.0, "{all}");
+    assert!((500.0..=1500.0).contains(&of_process(2)), "{all}");
+}
+
+#[test]
 fn a_budget_in_the_configuration_is_for_a_case_that_there_is() {
     let place = Place::new();
     place.write("scruple.toml", "[budgets]\n\"god.time.wall\" = { max = \"1 s\" }\n");

@@ -286,6 +286,19 @@ fn more_cases_than_the_budget_has_room_for_are_left_out_and_said() {
 }
 
 #[test]
+fn the_start_of_a_program_with_too_many_cases_counts_against_the_budget() {
+    let place = Place::new();
+    let log = place.file("asked");
+    let words = ["--many", "5000", "--sleep", "1.2", "--log", &log.display().to_string()];
+    let answer = bench_freely(&place, &["--no-store", "--budget", "1s", "--seed", "7"], &words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let told = answer.unwrapped();
+    assert!(told.contains("ended before them (the program takes "), "{told}");
+    assert!(told.contains("are not counted: the budget ended"), "{told}");
+    assert_eq!(place.read("asked").lines().count(), 1, "one process is asked for cases");
+}
+
+#[test]
 fn a_list_of_cases_without_end_is_cut_where_the_budget_ends() {
     let place = Place::new();
     let options = ["--no-store", "--budget", "200ms", "--seed", "7", "--time-only"];

@@ -11,8 +11,8 @@ pub(super) struct Beans {
     committed: f64,
     /// The name and the number of collections of each collector.
     collectors: Vec<(String, f64)>,
-    /// For each pool, the peak in bytes and the live size after its last collection in bytes.
-    pools: Vec<(f64, f64)>,
+    /// The peak of each pool in bytes.
+    pools: Vec<f64>,
 }
 
 /// The number of collections by kind.
@@ -23,16 +23,16 @@ struct Counts {
 }
 
 impl Beans {
-    /// Parses the lines `heap COMMITTED`, `collector COUNT NAME` and `pool PEAK LIVE NAME`.
+    /// Parses the lines `heap COMMITTED`, `collector COUNT NAME` and `pool PEAK AFTER NAME`.
     pub(super) fn parse(text: &str) -> Beans {
         let mut beans = Beans::default();
         for line in text.lines() {
             let words: Vec<&str> = line.split(' ').collect();
             let number = |at: usize| words.get(at).and_then(|word| word.parse::<f64>().ok());
-            match (words[0], number(1), number(2)) {
-                ("heap", Some(committed), _) => beans.committed = committed,
-                ("collector", Some(count), _) => beans.collectors.push((words[2..].join(" "), count)),
-                ("pool", Some(peak), Some(live)) => beans.pools.push((peak, live)),
+            match (words[0], number(1)) {
+                ("heap", Some(committed)) => beans.committed = committed,
+                ("collector", Some(count)) => beans.collectors.push((words[2..].join(" "), count)),
+                ("pool", Some(peak)) => beans.pools.push(peak),
                 _ => {}
             }
         }
@@ -67,11 +67,11 @@ impl Beans {
         }
         match self.pools.as_slice() {
             // A single pool is the whole heap, so its peak is the heap's.
-            [(peak, _)] if *peak > 0.0 => figures.push(Figure::near("heap.peak", *peak)),
+            [peak] if *peak > 0.0 => figures.push(Figure::near("heap.peak", *peak)),
             // Several pools peak at different times: the heap reached at least the largest peak, and at least its
             // current size.
             pools if self.committed > 0.0 => {
-                let largest = pools.iter().map(|(peak, _)| *peak).fold(self.committed, f64::max);
+                let largest = pools.iter().copied().fold(self.committed, f64::max);
                 figures.push(Figure::estimated("heap.peak", largest));
             }
             _ => {}
@@ -99,11 +99,15 @@ impl Beans {
         (!self.collectors.is_empty()).then_some(counts)
     }
 
+    /// Whether the program runs during whole collections. What such a collector leaves contains what was allocated
+    /// meanwhile, and whole regions of garbage that it did not empty, so it says nothing about live data.
+    pub(super) fn is_concurrent(&self) -> bool {
+        self.collectors.iter().any(|(name, _)| name.ends_with(" Pauses"))
+    }
+
     /// The live size in bytes after the last collection. If that was a young collection, all old objects count as
     /// live.
     fn live(&self, counters: Option<&PerfData>) -> Option<f64> {
-        let concurrent = self.collectors.iter().any(|(name, _)| name.ends_with(" Pauses"));
-        let of_last: f64 = self.pools.iter().map(|(_, live)| live).sum();
         let in_spaces = || {
             let data = counters?;
             // Eden is empty after a collection, and the content of the other spaces was live at that time.
@@ -113,7 +117,7 @@ impl Beans {
             });
             Some(used.sum::<f64>())
         };
-        if concurrent { Some(of_last) } else { in_spaces() }.filter(|live| *live > 0.0)
+        in_spaces().filter(|live| *live > 0.0 && !self.is_concurrent())
     }
 }
 
@@ -148,10 +152,8 @@ mod tests {
         let text = "heap 530579456\ncollector 9 ZGC Cycles\ncollector 30 ZGC Pauses\npool 530579456 81788928 ZHeap\n";
         let figures = Beans::parse(text).figures(None);
         assert_eq!((value(&figures, "gc.count"), value(&figures, "gc.minor")), (Some(9.0), Some(0.0)));
-        assert_eq!(
-            (value(&figures, "heap.peak"), value(&figures, "heap.live_max")),
-            (Some(530_579_456.0), Some(81_788_928.0))
-        );
+        assert_eq!(value(&figures, "heap.peak"), Some(530_579_456.0));
+        assert_eq!(value(&figures, "heap.live_max"), None, "what was allocated meanwhile is in it");
     }
 
     #[test]
@@ -162,7 +164,7 @@ mod tests {
         let figures = Beans::parse(text).figures(None);
         let counts = ["gc.count", "gc.minor", "gc.major"].map(|key| value(&figures, key));
         assert_eq!(counts, [Some(26.0), Some(21.0), Some(5.0)]);
-        assert_eq!(value(&figures, "heap.live_max"), Some(96_468_992.0));
+        assert_eq!(value(&figures, "heap.live_max"), None);
         assert_eq!(value(&figures, "heap.peak"), Some(396_361_728.0));
     }
 

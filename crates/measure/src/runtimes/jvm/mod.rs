@@ -41,6 +41,27 @@ fn find(elf: &Elf) -> Option<Recognition> {
     java.then(|| Recognition::new(None, by, asked)).flatten()
 }
 
+/// Why a virtual machine that collected does not report live data, if its collector never knows them.
+pub(super) fn why_no_live(record: &Record, figures: &[Figure]) -> Option<String> {
+    let has = |key: &str| figures.iter().find(|figure| figure.key == key).map(|figure| figure.value);
+    let collected = has("gc.count").is_some_and(|count| count > 0.0);
+    let concurrent = beans_of(record).0.is_concurrent();
+    (collected && concurrent && has("heap.live_max").is_none()).then(|| {
+        "its collector works while the program runs, so what it leaves contains garbage; `scruple inspect leak` reads \
+         live data after forced collections"
+            .to_owned()
+    })
+}
+
+/// What the management beans said, and the counter file.
+fn beans_of(record: &Record) -> (Beans, Option<PerfData>) {
+    const COUNTERS: &[u8] = b"counters\n";
+    let text = &record.text;
+    let at = text.windows(COUNTERS.len()).position(|window| window == COUNTERS);
+    let counters = at.and_then(|at| PerfData::parse(&text[at + COUNTERS.len()..]).ok());
+    (Beans::parse(&String::from_utf8_lossy(&text[..at.unwrap_or(text.len())])), counters)
+}
+
 fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     if !record.reported() {
         return Err(record.silence());
@@ -61,11 +82,7 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     if has(value::HAVE_LIVE) {
         figures.push(Figure::near(LIVE, value(value::LIVE)));
     }
-    const COUNTERS: &[u8] = b"counters\n";
-    let text = &record.text;
-    let at = text.windows(COUNTERS.len()).position(|window| window == COUNTERS);
-    let counters = at.and_then(|at| PerfData::parse(&text[at + COUNTERS.len()..]).ok());
-    let beans = Beans::parse(&String::from_utf8_lossy(&text[..at.unwrap_or(text.len())]));
+    let (beans, counters) = beans_of(record);
     figures.extend(beans.without(value(value::OWN_STOPS)).figures(counters.as_ref()));
     figures.extend(counters.iter().flat_map(of_counters));
     if figures.is_empty() {

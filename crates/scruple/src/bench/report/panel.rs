@@ -132,7 +132,7 @@ fn waiting(run: &Run, arm: &Arm) -> String {
     let (count, all) =
         (waited.readings.iter().filter(|share| **share > cases::MOST_WAITED).count(), waited.readings.len());
     let which = match arm.sample("threads.fairness").is_some() {
-        true => "in which not all threads had a core from the start",
+        true => "in which not all threads had a core all the time",
         false => "in which the program had to wait for a core",
     };
     match (count, cases::undisturbed(tare)) {

@@ -4,6 +4,7 @@ use super::Weighed;
 use super::programs::Programs;
 use scruple_core::protocol::{BatchReply, LoopKind};
 use scruple_measure::bench::{BenchError, BenchProgram};
+use scruple_measure::scheduler_waits::{self, Since};
 use std::time::{Duration, Instant};
 
 /// The length of a batch, in nanoseconds: short enough that most batches fit between two interruptions by the
@@ -26,6 +27,9 @@ const WHOLE: Duration = Duration::from_millis(1);
 /// The largest number of attempts to find the number of iterations: a few to get from one iteration to enough, and as
 /// many again because attempts may be interrupted.
 const ATTEMPTS: u32 = 16;
+
+/// A batch of this share of the required length is much too short.
+const MUCH_TOO_SHORT: f64 = 0.25;
 
 /// The length of a batch of a concurrency case, in nanoseconds. Such cases move elements between threads, so their
 /// batches must be long compared with the start of a thread.
@@ -84,6 +88,24 @@ impl<'a> Calibration<'a> {
         Ok(())
     }
 
+    /// Determines the iterations of a case again if a batch has become much too short: its code was not compiled when
+    /// the first process determined them. A comparison keeps the numbers that its programs share.
+    pub(super) fn of_late(
+        &self,
+        weighed: &mut Weighed,
+        program: &mut BenchProgram,
+    ) -> Result<(), BenchError> {
+        let is_full = weighed.case.max_iterations.is_some_and(|most| weighed.iterations >= most);
+        if self.programs.sides.len() > 1 || is_full {
+            return Ok(());
+        }
+        let batch = self.programs.batch(weighed, program, LoopKind::Case, weighed.iterations)?;
+        match length(&batch).is_some_and(|time| time < MUCH_TOO_SHORT * self.target_of(weighed)) {
+            true => self.of_warm(weighed, program),
+            false => Ok(()),
+        }
+    }
+
     /// Runs batches, starting with `first` iterations, until one has about the required length, and derives the number
     /// of iterations from it.
     fn find_iterations(
@@ -94,8 +116,7 @@ impl<'a> Calibration<'a> {
         first: u64,
     ) -> Result<u64, BenchError> {
         let queue = weighed.case.concurrency.is_some();
-        // Starting several threads takes time as well, and the first one to start waits for the last.
-        let target = if queue || weighed.threads > 1 { QUEUE_TARGET } else { self.batch_length() };
+        let target = self.target_of(weighed);
         let inputs = weighed.case.per_iteration_input;
         let possible = (target / SHORTEST_ITERATION) as u64;
         let most = weighed.case.max_iterations.unwrap_or(possible).clamp(1, possible);
@@ -108,13 +129,17 @@ impl<'a> Calibration<'a> {
             let mut least = f64::INFINITY;
             let mut whole = Duration::MAX;
             for _ in 0..3 {
-                let began = Instant::now();
+                let (began, before) = (Instant::now(), program.threads().filter(|_| inputs));
+                let own = scheduler_waits::own_wait();
                 let reply = self.programs.batch(weighed, program, kind, iterations)?;
-                whole = whole.min(began.elapsed());
+                let took = began.elapsed();
+                let own = own.zip(scheduler_waits::own_wait()).map_or(0, |(then, now)| now - then);
+                let since = before.and_then(|before| Some(program.threads()?.since(&before)));
+                whole = whole.min(not_waiting(took, own, since));
                 let time = length(&reply).unwrap_or(target);
                 least = least.min(time.max(1.0));
-                // One try suffices if the length of the batch is far from the required one.
-                if time > 20.0 * target || time < 0.25 * target {
+                // One try suffices if the length of the batch is far from the required one, and if only that counts.
+                if time > 20.0 * target || (time < 0.25 * target && !inputs) {
                     break;
                 }
             }
@@ -141,7 +166,13 @@ impl<'a> Calibration<'a> {
         }
     }
 
-    /// Returns the required length of a batch, in nanoseconds. It is shorter if there are too many cases to visit all
+    /// Returns the required length of a batch of a case, in nanoseconds. Starting several threads takes time as well,
+    /// and the first one to start waits for the last.
+    fn target_of(&self, weighed: &Weighed) -> f64 {
+        if weighed.has_threads() { QUEUE_TARGET } else { self.batch_length() }
+    }
+
+    /// Returns the usual required length of a batch, in nanoseconds. It is shorter if there are too many cases to visit all
     /// of them several times within the budget.
     fn batch_length(&self) -> f64 {
         let visits = self.cases as f64 * VISITS;
@@ -154,6 +185,13 @@ impl<'a> Calibration<'a> {
     }
 }
 
+/// Returns how much of the time that Scruple waited for a batch neither of the two waited for a core; `own` is Scruple's
+/// wait in nanoseconds. On a busy machine the rest would leave room for so few inputs that only cold code is timed.
+fn not_waiting(took: Duration, own: u64, since: Option<Since>) -> Duration {
+    let waited = since.map_or(0, |since| since.busiest_waited);
+    took.saturating_sub(Duration::from_nanos(own + waited)).max(Duration::from_micros(1))
+}
+
 /// Returns how long a batch kept a core busy, in nanoseconds. With several threads this is the mean processor time,
 /// because the span from the first start to the last end depends more on the scheduler than on the work.
 pub(crate) fn length(reply: &BatchReply) -> Option<f64> {
@@ -163,5 +201,19 @@ pub(crate) fn length(reply: &BatchReply) -> Option<f64> {
         threads => {
             reply.reading("time.cpu").map(|cpu| cpu / threads as f64).filter(|time| *time > 0.0).or(wall)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_a_core_leaves_no_less_room_for_inputs() {
+        let ms = Duration::from_millis;
+        let since = Since { ran: 2_000_000, busiest_ran: 2_000_000, busiest_waited: 30_000_000, others: 0 };
+        assert_eq!(not_waiting(ms(40), 6_000_000, Some(since)), ms(4));
+        assert_eq!(not_waiting(ms(40), 0, None), ms(40));
+        assert!(not_waiting(ms(20), 0, Some(since)) > Duration::ZERO);
     }
 }

@@ -1,5 +1,6 @@
 //! The cases of a suite: which are selected, how each is run, and which are left out.
 
+use super::hurry::Hurry;
 use super::{Side, readings};
 use crate::store::add_readings;
 use scruple_core::budget::Budget;
@@ -43,10 +44,12 @@ pub struct Declared {
     pub budgets: Vec<Budget>,
     /// The names of all cases.
     pub names: Vec<String>,
-    /// Whether `names` is complete. A list that takes longer than the budget is not read to its end.
+    /// Whether `names` is complete. A list that takes too long for the budget is not read to its end.
     pub complete: bool,
     /// The number of selected cases that the budget cannot suffice for.
     pub(super) beyond: usize,
+    /// What is left of the budget if it cannot suffice for all cases.
+    pub(super) hurry: Option<Hurry>,
 }
 
 /// The cases that are weighed, and what the programs declared.

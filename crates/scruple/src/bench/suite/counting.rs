@@ -54,7 +54,12 @@ impl CountingPass<'_> {
         };
         for (index, visit) in visits {
             self.programs.stop_if_interrupted()?;
-            if !fresh && !self.effort.counts_decide && began.elapsed() >= self.effort.budget {
+            let new = shared.as_ref().is_none_or(|((_, of), _, _)| *of != visit);
+            let ended = match cases.declared.hurry {
+                Some(hurry) => hurry.left() <= if new { hurry.starting } else { Duration::ZERO },
+                None => began.elapsed() >= self.effort.budget,
+            };
+            if !fresh && !self.effort.counts_decide && ended {
                 self.remark_on_rest(index, visit);
                 break;
             }
@@ -92,7 +97,7 @@ impl CountingPass<'_> {
 
     /// Whether each case is counted in processes of its own.
     fn each_is_fresh(&self) -> bool {
-        self.cases.len() <= FRESH_CASES
+        self.cases.len() <= FRESH_CASES && self.cases.declared.hurry.is_none()
     }
 
     /// Adds a remark about the cases that the budget did not suffice for, from this visit on.

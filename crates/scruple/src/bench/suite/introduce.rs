@@ -7,14 +7,16 @@ use scruple_core::protocol::{Case, Hello, Reply, Request};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 /// Asks a program for its description and its cases. `take` receives each case, and returns whether it wants more. If
-/// it does not, the rest of the list is not read, and the result says so.
+/// it does not, the rest of the list is not read, and the result says so. Also returns how long the first answer took.
 pub(super) fn introduce(
     side: &Side,
     interrupted: &AtomicBool,
     mut take: impl FnMut(Case) -> bool,
-) -> Result<(Hello, bool), BenchError> {
+) -> Result<(Hello, bool, Duration), BenchError> {
+    let began = Instant::now();
     let mut program = BenchProgram::start(&side.start(0, None, false))?;
     let hello = match program.ask(&Request::Hello, FIRST_WORDS, interrupted)? {
         Reply::Hello(hello) if hello.scruple == scruple_core::protocol::VERSION => hello,
@@ -26,6 +28,7 @@ pub(super) fn introduce(
         }
         other => return Err(answers::unexpected(&Request::Hello.line(), &other)),
     };
+    let starting = began.elapsed();
     let (mut names, mut listed, mut twin) = (HashSet::new(), 0, None);
     let mut whole = true;
     let mut reply = program.ask(&Request::Cases, FIRST_WORDS, interrupted)?;
@@ -60,6 +63,6 @@ pub(super) fn introduce(
     }
     match twin {
         Some(name) => Err(answers::wrong("cases", format!("two cases are called ‘{name}’"))),
-        None => Ok((hello, whole)),
+        None => Ok((hello, whole, starting)),
     }
 }

@@ -6,6 +6,7 @@ mod calibrate;
 mod cases;
 mod counting;
 mod cycle_times;
+mod hurry;
 mod instructions;
 mod introduce;
 mod prepare;
@@ -34,6 +35,7 @@ use crate::store::{RunWriter, Store};
 use cases::{Weighed, arm_name};
 use counting::CountingPass;
 use cycle_times::EarlierClock;
+use hurry::Hurry;
 use instructions::InstructionPass;
 use programs::Programs;
 use scruple_core::metric::Metric;
@@ -130,11 +132,11 @@ impl Suite {
     ) -> Result<Suite, Fault> {
         let mut weighed = Vec::new();
         let mut declared = Declared { complete: true, ..Declared::default() };
+        let (opened, mut starting) = (Instant::now(), Duration::ZERO);
         for (index, side) in sides.iter_mut().enumerate() {
             let label = side.label.clone();
             let (mut wanted, most) = (Vec::new(), effort.most_cases());
-            let began = Instant::now();
-            let (hello, whole) = introduce::introduce(side, &interrupted, |case| {
+            let (hello, whole, started) = introduce::introduce(side, &interrupted, |case| {
                 let threads = selection.threads_of(&case);
                 for threads in &threads {
                     let names = &mut declared.names;
@@ -148,7 +150,7 @@ impl Suite {
                     true => declared.beyond += threads.len(),
                     false => {}
                 }
-                declared.beyond == 0 || began.elapsed() < effort.budget
+                declared.beyond == 0 || Hurry::lists(effort.budget, opened.elapsed())
             })
             .map_err(|error| {
                 let advice = match &error {
@@ -161,6 +163,7 @@ impl Suite {
                 Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))
             })?;
             declared.complete &= whole;
+            starting += started;
             side.hello = Some(hello.clone());
             for (case, threads) in wanted {
                 declared.budgets.extend(readings::budgets_of(
@@ -173,6 +176,7 @@ impl Suite {
                 weighed.push(Weighed::lay_out(index, side, &case, threads, &mut run));
             }
         }
+        declared.hurry = (declared.beyond > 0).then(|| Hurry::new(opened, effort.budget, starting));
         let alone = weighed.iter_mut().filter(|weighed| weighed.case.fresh);
         alone.zip(sides.len()..).for_each(|(weighed, place)| weighed.place = place);
         if weighed.is_empty() {

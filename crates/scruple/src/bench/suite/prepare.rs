@@ -62,8 +62,11 @@ impl<'a> Preparation<'a> {
         let here = |weighed: &&mut Weighed| weighed.place == place && self.warm_up.is_in_turn(weighed);
         let mut cases: Vec<&mut Weighed> = cases.iter_mut().filter(here).collect();
         self.warm_up.in_turn(&mut cases, self.record, program)?;
-        for weighed in cases.into_iter().filter(|weighed| self.first && !weighed.failed) {
-            let result = self.calibration.of_warm(weighed, program);
+        for weighed in cases.into_iter().filter(|weighed| !weighed.failed) {
+            let result = match self.first {
+                true => self.calibration.of_warm(weighed, program),
+                false => self.calibration.of_late(weighed, program),
+            };
             self.programs.tolerate(weighed, self.record, program, result)?;
         }
         Ok(())

@@ -47,10 +47,9 @@ pub(crate) fn beside(replies: &[BatchReply], cycle: Option<f64>, waited: Option<
     [witness, cycle, waited].into_iter().flatten().collect()
 }
 
-/// Returns how long the threads of a block were released and had not all begun, in nanoseconds; `None` for cases of one
-/// thread. Some of them waited for a core then.
-pub(crate) fn apart(replies: &[BatchReply]) -> Option<f64> {
-    replies.iter().map(BatchReply::apart).sum()
+/// Returns how long threads of a block waited for a core, in nanoseconds; `None` for cases of one thread.
+pub(crate) fn waited(replies: &[BatchReply]) -> Option<f64> {
+    replies.iter().map(BatchReply::waited).sum()
 }
 
 /// Returns the work of one iteration. It is stored with the readings, so that throughput can be derived from a stored

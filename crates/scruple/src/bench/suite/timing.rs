@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use scruple_core::judge;
 use scruple_core::judge::cases::MOST_WAITED;
 use scruple_core::metric::Pass;
-use scruple_core::protocol::LoopKind;
+use scruple_core::protocol::{Batch, BatchReply, LoopKind};
 use scruple_core::sample::BLOCKS_OF_A_PROCESS;
 use scruple_core::stats::power;
 use scruple_core::stats::quantile::median;
@@ -59,6 +59,9 @@ pub const FIRST_BLOCKS: u32 = 12;
 /// A body is light if it costs less than this many times the tare.
 const LIGHT: f64 = 10.0;
 
+/// How often a batch is run again whose threads had to wait for a core.
+const AGAIN: u32 = 4;
+
 /// The smallest number of blocks that gives an interval in a single process.
 const LEAST_BLOCKS: u32 = 6;
 
@@ -90,8 +93,12 @@ impl TimingPass<'_> {
             _ => self.effort.budget,
         };
         for process in 0..most {
+            let started = Instant::now();
             self.one_process(process)?;
             let taken = process + 1;
+            if self.cases.declared.hurry.is_some_and(|hurry| hurry.left() < started.elapsed()) {
+                break;
+            }
             let out_of_time = !self.effort.exact_processes
                 && self.began.elapsed() >= self.effort.budget
                 && taken >= least.min(FEW);
@@ -135,7 +142,10 @@ impl TimingPass<'_> {
         // The time is taken after the start, because starting a program that declares very many cases takes long.
         let ready = Instant::now();
         let first = !self.cases.calibrated;
-        let share = self.effort.budget.mul_f64(CALIBRATION);
+        let share = match self.cases.declared.hurry {
+            Some(hurry) => hurry.calibration(self.effort.passes.count()),
+            None => self.effort.budget.mul_f64(CALIBRATION),
+        };
         for index in 0..self.cases.len() {
             self.programs.stop_if_interrupted()?;
             // If there are very many cases, those that the budget does not reach are left out. A small number of slow
@@ -210,9 +220,13 @@ impl TimingPass<'_> {
 
     /// Leaves out the cases from this one on, and adds a remark about that.
     fn leave_out_from(&mut self, index: usize) {
+        let budget = self.effort.budget;
+        let slow =
+            self.cases.declared.hurry.map(|hurry| hurry.starting).filter(|starting| *starting > budget / 4);
+        let slow =
+            slow.map_or(String::new(), |starting| format!(" (the program takes {starting:.0?} to start)"));
         let why = format!(
-            "the budget of {:.0?} ended before them; raise --budget or select with --filter",
-            self.effort.budget
+            "the budget of {budget:.0?} ended before them{slow}; raise --budget or select with --filter"
         );
         self.cases.leave_out(index, &why, &mut self.record.run);
     }
@@ -250,7 +264,7 @@ impl TimingPass<'_> {
         // Threads may also wait for each other, so that what the scheduler says of several is not used.
         let watched = may_wait(weighed) && !weighed.has_threads();
         let before = if watched { program.waited() } else { None };
-        let replies = match self.programs.block(weighed, program, batches) {
+        let replies = match together(self.programs, weighed, program, batches) {
             Ok(replies) => replies,
             Err(error) => {
                 self.programs.tolerate::<()>(weighed, self.record, program, Err(error))?;
@@ -259,7 +273,7 @@ impl TimingPass<'_> {
         };
         let by_scheduler =
             before.zip(program.waited()).map(|(before, after)| after.saturating_sub(before) as f64);
-        let waited = by_scheduler.or_else(|| readings::apart(&replies));
+        let waited = by_scheduler.or_else(|| readings::waited(&replies));
         let spent: f64 = replies.iter().filter_map(|reply| reply.reading("time.wall")).sum();
         let waited = waited.map(|waited| waited / spent.max(1.0));
         let beside = readings::beside(&replies, cycle, waited);
@@ -314,6 +328,37 @@ impl TimingPass<'_> {
             }
         })
     }
+}
+
+/// Runs a block. Batches of several threads, of which one had no core for a while, are run again a few times, and those
+/// count in which threads waited least. How long a batch took does not matter for that.
+fn together(
+    programs: &Programs,
+    weighed: &Weighed,
+    program: &mut BenchProgram,
+    batches: Vec<Batch>,
+) -> Result<Vec<BatchReply>, BenchError> {
+    let mut replies = programs.block(weighed, program, batches.clone())?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if (2..=cores as u32).contains(&batches[0].threads) {
+        for (reply, batch) in replies.iter_mut().zip(&batches) {
+            for _ in 0..AGAIN {
+                if share_waited(reply).is_none_or(|share| share <= MOST_WAITED) {
+                    break;
+                }
+                let other = programs.block(weighed, program, vec![batch.clone()])?.remove(0);
+                if share_waited(&other) < share_waited(reply) {
+                    *reply = other;
+                }
+            }
+        }
+    }
+    Ok(replies)
+}
+
+/// The share of a batch in which a thread waited for a core; `None` for a batch of one thread.
+fn share_waited(reply: &BatchReply) -> Option<f64> {
+    Some(reply.waited()? / reply.reading("time.wall")?.max(1.0))
 }
 
 /// Whether the program may have to wait for a core during a batch of the case: the batches are long, or there are
