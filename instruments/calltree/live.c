@@ -4,7 +4,7 @@
 
 Bool find_sites;
 Live live_total, live_peak, live_inherited;
-ULong peak_at, reused_blocks;
+ULong peak_at, reused_blocks, unseen_requests;
 
 /* A block in use. */
 typedef struct {
@@ -167,7 +167,7 @@ void block_begins(Addr address, Context *context, ULong size, const EndingBlock 
 /* Counts anew from here. The present blocks stay: a forked process has those of its parent. */
 void live_restarts(void) {
     live_inherited = live_peak = live_total;
-    now.executed = peak_at = reused_blocks = 0;
+    now.executed = peak_at = reused_blocks = unseen_requests = 0;
     peak_number++;
     course_starts();
 }

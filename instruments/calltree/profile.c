@@ -194,6 +194,7 @@ static void sites(Sink *sink) {
     put(sink, "live %llu %llu\npeak %llu %llu %llu\n", live_total.blocks, live_total.bytes, live_peak.blocks,
         live_peak.bytes, peak_at);
     put(sink, "inherited %llu %llu\nreused-blocks %llu\n", live_inherited.blocks, live_inherited.bytes, reused_blocks);
+    put(sink, "unseen-requests %llu\n", unseen_requests);
     for (const Context *context = all_contexts(); context; context = context->next) {
         if (context->is_written && context->called && context->called->after)
             put(sink, "s %u %u %lx\n", context->id, context->called->caller->id, context->called->after);

@@ -81,7 +81,9 @@ static inline void push(Addr sp, Int signal_floor) {
 }
 
 static inline void forget_allocation(void) {
-    if (UNLIKELY(current.top < current.allocating)) current.allocating = NULL;
+    if (LIKELY(current.top >= current.allocating)) return;
+    unseen_requests += current.heap != HEAP_FREE;
+    current.allocating = NULL;
 }
 
 /* Drops the frames that have ended, as the stack pointer shows. */
@@ -194,10 +196,11 @@ static void settle_allocation(UWord result) {
         if (current.resizes) block_stays(&current.ending);
         return;
     }
+    if (find_sites && current.heap == HEAP_WORDS_SECOND) return;
     context->allocations++;
     context->bytes += current.size;
     context->frees += current.resizes;
-    if (!find_sites || current.heap == HEAP_WORDS_SECOND) return;
+    if (!find_sites) return;
     if (current.heap == HEAP_SIZE_THIRD) result = *current.result;
     block_begins(result, context, current.size, current.resizes ? &current.ending : NULL);
 }
@@ -271,7 +274,9 @@ VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second) {
     current.size = kind == HEAP_SIZE_FIRST ? first : kind == HEAP_PRODUCT ? first * second : second;
     if (kind == HEAP_WORDS_SECOND) current.size *= sizeof(UWord);
     if (depth()) current.allocating = current.top;
-    /* The result is known when the frame ends. Without a frame the call is assumed to succeed. */
+    /* The result is known when the frame ends. Without a frame the call is assumed to succeed, but where the block is
+     * remains unknown. */
+    else if (find_sites) unseen_requests += kind != HEAP_FREE;
     else settle_allocation(kind != HEAP_SIZE_THIRD);
 }
 

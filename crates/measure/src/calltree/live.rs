@@ -25,6 +25,8 @@ pub struct LiveBlocks {
     pub inherited: Blocks,
     /// The number of blocks that were given out again although no known function had freed them.
     pub reused: u64,
+    /// The number of calls of an allocator of which no return was seen, so that their blocks are not known.
+    pub unseen: u64,
     /// Executed instructions, and the most live bytes in an interval around them.
     pub course: Vec<(u64, u64)>,
 }
@@ -89,6 +91,12 @@ impl<'a> Builder<'a> {
                 "the frees of {} blocks: a function freed them that is not known to be an allocator’s; they count as live \
                  until their memory was given out again",
                 self.live.reused
+            ));
+        }
+        if self.live.unseen > 0 {
+            self.sites.unseen.push(format!(
+                "the blocks of {} calls of an allocator of which no return was seen",
+                self.live.unseen
             ));
         }
         if self.profile.cut > 0 {
@@ -181,7 +189,8 @@ impl<'a> Builder<'a> {
         };
         let object = function.object.clone();
         let name = match &function.name {
-            Some(name) => demangle(name),
+            // The version of a library's symbol does not belong to the name.
+            Some(name) => demangle(name.split_once('@').map_or(name, |(bare, _)| bare)),
             None => self.symbols.locate(object.as_deref(), function.offset).name().to_owned(),
         };
         SiteFrame { name, object, file: None, line: None }

@@ -18,6 +18,7 @@ impl Reader {
             "peak" => (self.live().peak, self.live().peak_at) = (blocks(&mut words)?, words.number()?),
             "inherited" => self.live().inherited = blocks(&mut words)?,
             "reused-blocks" => self.live().reused = words.number()?,
+            "unseen-requests" => self.live().unseen = words.number()?,
             "s" => {
                 let at = context(self, &mut words)?;
                 let object = self.object(words.number()?)?;
