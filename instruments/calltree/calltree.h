@@ -58,9 +58,25 @@ typedef struct Function {
     Bool is_resolver; /* of the dynamic linker: its caller has called the function that it jumps to */
     UInt id;
     ULong key; /* what blocks compare: the number of the function, or of its file if nobody knows where it begins */
+    /* Where sites are wanted, each call leads to an entry of its own, which differs from that of the function by its id
+     * and has the address after the call: */
+    struct Function *origin; /* the function's own entry */
+    Object *caller;
+    Addr after; /* in the caller's file; 0: the place of the call is not known */
 } Function;
 
 struct Edge;
+
+/* Blocks that are in use, and their bytes. */
+typedef struct {
+    ULong blocks, bytes;
+} Live;
+
+/* The live blocks of a context. */
+typedef struct {
+    Live live, at_peak;
+    ULong settled; /* the number of the peak at which `at_peak` holds; for a later one `live` does */
+} LiveBlocks;
 
 /* A calling context: the functions from the start of a thread to this one. A function occurs at most once on the
  * path, because a recursive call leads back to the function's context on the path. */
@@ -71,6 +87,9 @@ typedef struct Context {
     struct Context *parent, *next; /* next: in the order of creation, parents before children */
     ULong allocations, bytes, frees;
     UInt id;
+    const Function *called; /* the entry of the call */
+    LiveBlocks *live; /* NULL: it never had any, or nobody asked */
+    Bool is_written; /* it or a context below it has had blocks; without sites all are written */
 } Context;
 
 /* Calls from a context. `to` is a child of `from`, or an ancestor of `from` if the call is recursive. */
@@ -90,6 +109,7 @@ typedef struct {
     UInt epoch;       /* of the files in memory; like the target used only if that varies */
     const Addr *slot; /* where a stub takes the address from to which it jumps */
     UInt in_stub;     /* its instructions, which count for the caller */
+    Addr after;       /* the address after the call */
 } CallSite;
 
 /* A run of instructions that are always executed together, in this order. */
@@ -106,6 +126,7 @@ typedef struct Run {
 /* The state that the translated code reads. */
 typedef struct {
     ULong instructions; /* that are not yet in a context */
+    ULong executed; /* all instructions of the process, if sites are wanted */
     ULong key; /* of the function, or 0 */
     Context *context;
     Function *function; /* NULL: the next instruction in a function determines it */
@@ -133,6 +154,7 @@ typedef enum {
 #define NAMELESS_KEY(object) (1ull << 32 | (object)->id)
 CodeKind code_at(Addr address, Function **function, Bool *is_entry, Object **object);
 Function *function_at(Addr address, Bool *is_entry);
+Function *called_from(Function *function, Addr after);
 const Addr *slot_of_stub(Addr address, UInt *instructions);
 Run *run_at(Addr address, Function *function, UInt instructions, const UChar *lengths);
 Object *all_objects(void);
@@ -163,6 +185,33 @@ static inline void settle_instructions(void) {
     now.context->self += now.instructions;
     now.instructions = 0;
 }
+
+/* live.c */
+#define COURSE 256
+
+typedef struct {
+    ULong at, bytes; /* executed instructions, live bytes */
+} CoursePoint;
+
+/* A block that is about to be freed. */
+typedef struct {
+    Addr address;
+    LiveBlocks *owner; /* NULL: no block is known at the address */
+    ULong size;
+} EndingBlock;
+
+extern Bool find_sites;
+extern Live live_total, live_peak, live_inherited;
+/* unseen_requests: calls of an allocator of which no return was seen. */
+extern ULong peak_at, reused_blocks, unseen_requests;
+Live live_at_peak(const Context *context);
+/* The allocator is about to free a block. From now on another thread may get one at this address. */
+void block_begins_to_end(Addr address, EndingBlock *ending);
+void block_ended(const EndingBlock *ending);
+void block_stays(const EndingBlock *ending);
+void block_begins(Addr address, Context *context, ULong size, const EndingBlock *replaced);
+void live_restarts(void);
+const CoursePoint *course_points(UInt *count);
 
 /* stack.c */
 VG_REGPARM(2) void on_call(CallSite *site, Addr sp);

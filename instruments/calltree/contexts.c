@@ -56,7 +56,8 @@ static void grow(void) {
 static Context *new_context(Context *parent, Function *function) {
     Context *context = take(sizeof *context);
     context->parent = parent;
-    context->function = function;
+    context->function = function->origin;
+    context->called = function;
     context->id = ++context_count;
     last_context->next = context;
     last_context = context;
@@ -68,7 +69,7 @@ static Context *new_context(Context *parent, Function *function) {
 static Context *destination(Context *from, Function *function) {
     if (fold_recursion)
         for (Context *above = from; above; above = above->parent)
-            if (above->function == function) return above;
+            if (above->function == function->origin) return above;
     return context_count < context_limit ? new_context(from, function) : NULL;
 }
 
@@ -112,4 +113,5 @@ void zero_counts(void) {
     for (Edge *edge = edges; edge; edge = edge->next) edge->calls = 0;
     for (Run *run = all_runs(); run; run = run->next) *run->count = 0;
     now.instructions = cut_calls = 0;
+    if (find_sites) live_restarts();
 }

@@ -114,6 +114,7 @@ static Function *function_of(Object *object, Addr offset, const HChar *name, Boo
     function->is_resolver = name && begins(name, "_dl_runtime_resolve");
     function->id = ++function_count;
     function->key = is_known ? function->id : NAMELESS_KEY(object);
+    function->origin = function;
     function->in_bucket = function_buckets[hash];
     function_buckets[hash] = function;
     function->next = functions;
@@ -199,6 +200,26 @@ Function *function_at(Addr address, Bool *is_entry) {
             return function_of(object, offset_in(file_at(address), address), NULL, False);
         default: return function;
     }
+}
+
+/* The entry of the calls of a function that return to an address: the function's own if sites are not wanted. */
+Function *called_from(Function *function, Addr after) {
+    static Function *buckets[FUNCTION_BUCKETS];
+    if (!find_sites || !after) return function;
+    DebugInfo *file = file_at(after);
+    Object *caller = object_of(file ? VG_(DebugInfo_get_filename)(file) : NULL);
+    Addr offset = offset_in(file, after);
+    UWord hash = (offset ^ (offset >> 15) ^ ((UWord)function->id * 0x9e3779b1u)) % FUNCTION_BUCKETS;
+    Function *entry = buckets[hash];
+    for (; entry; entry = entry->in_bucket)
+        if (entry->after == offset && entry->caller == caller && entry->origin == function) return entry;
+    entry = take(sizeof *entry);
+    *entry = *function;
+    entry->id = ++function_count;
+    entry->caller = caller;
+    entry->after = offset;
+    entry->in_bucket = buckets[hash];
+    return buckets[hash] = entry;
 }
 
 /* The record of a run of instructions. It may exist already, because code may be translated several times. */

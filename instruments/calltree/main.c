@@ -101,6 +101,7 @@ static void ended(Int status) {
 static Bool option(const HChar *word) {
     if VG_STR_CLO (word, "--out", out) return True;
     if VG_BOOL_CLO (word, "--total", total_only) return True;
+    if VG_BOOL_CLO (word, "--sites", find_sites) return True;
     if VG_BOOL_CLO (word, "--fixed-random", fixed_random) return True;
     if VG_BOOL_CLO (word, "--fold-recursion", fold_recursion) return True;
     if VG_BINT_CLO (word, "--contexts", context_limit, 2, 100000000) return True;
@@ -110,6 +111,7 @@ static Bool option(const HChar *word) {
 static void usage(void) {
     VG_(printf)("    --out=<path>               each process writes <path>.<its number>.<part>\n"
                 "    --total=yes|no             count nothing but all instructions [no]\n"
+                "    --sites=yes|no             live blocks by context in place of instructions [no]\n"
                 "    --fixed-random=yes|no      getrandom and AT_RANDOM are the same in each run [no]\n"
                 "    --fold-recursion=yes|no    a recursive call leads back to the context on the path [yes]\n"
                 "    --contexts=<number>        at most so many calling contexts [4000000]\n");
@@ -119,6 +121,7 @@ static void no_debugging(void) {}
 
 static void options_are_known(void) {
     if (!out) VG_(fmsg_bad_option)("--out", "it is needed\n");
+    if (total_only && find_sites) VG_(fmsg_bad_option)("--sites", "it needs --total=no\n");
     /* Chasing is off, because a block that continues after a jump may contain instructions that are not executed. */
     VG_(clo_vex_control).guest_chase = False;
     VG_(clo_vex_control).iropt_unroll_thresh = 0;

@@ -143,7 +143,7 @@ static void text(Sink *sink, const HChar *text) {
 
 static void header(Sink *sink, const HChar *reason, Int status) {
     put(sink, "scruple-calltree %d\n", VERSION);
-    put(sink, "mode %s\n", total_only ? "total" : "tree");
+    put(sink, "mode %s\n", total_only ? "total" : find_sites ? "sites" : "tree");
     put(sink, "process %d %d\n", VG_(getpid)(), parent);
     put(sink, "because %s %d\n", reason, status);
     put(sink, "program ");
@@ -158,6 +158,13 @@ static void header(Sink *sink, const HChar *reason, Int status) {
     }
 }
 
+/* Marks the contexts that are written: all, but only those on the way to blocks if these are all that is asked for. */
+static void mark_contexts(void) {
+    for (Context *context = all_contexts(); context; context = context->next)
+        if (!find_sites || context->live || !context->parent)
+            for (Context *above = context; above && !above->is_written; above = above->parent) above->is_written = True;
+}
+
 /* Writes objects, functions, contexts (parents first), calls and runs; each line begins with its kind. */
 static void tree(Sink *sink) {
     put(sink, "heap-functions %u\ncut-calls %llu\n", heap_hooks, cut_calls);
@@ -169,16 +176,35 @@ static void tree(Sink *sink) {
         put(sink, "f %u %u %lx ", function->id, function->object->id, function->offset);
         text(sink, function->name ? function->name : "");
     }
+    mark_contexts();
     for (const Context *context = all_contexts(); context; context = context->next)
-        put(sink, "c %u %u %u %llu %llu %llu %llu\n", context->id, context->parent ? context->parent->id : 0,
-                     context->function ? context->function->id : 0, context->self, context->allocations,
-                     context->bytes, context->frees);
+        if (context->is_written) put(sink, "c %u %u %u %llu %llu %llu %llu\n", context->id, context->parent ? context->parent->id : 0,
+                     context->function ? context->function->id : 0, find_sites ? 0 : context->self,
+                     context->allocations, context->bytes, context->frees);
     for (Edge *edge = all_edges(); edge; edge = edge->next)
-        if (edge->calls) put(sink, "e %u %u %llu\n", edge->from->id, edge->to->id, edge->calls);
+        if (edge->calls && !find_sites) put(sink, "e %u %u %llu\n", edge->from->id, edge->to->id, edge->calls);
     for (Run *run = all_runs(); run; run = run->next)
         if (*run->count)
             put(sink, "r %u %u %lx %llu %s\n", run->function ? run->function->id : 0, run->object->id,
                          run->offset, *run->count, run->lengths);
+}
+
+/* Writes where contexts were called from, their live blocks, and the course of all live bytes. */
+static void sites(Sink *sink) {
+    put(sink, "live %llu %llu\npeak %llu %llu %llu\n", live_total.blocks, live_total.bytes, live_peak.blocks,
+        live_peak.bytes, peak_at);
+    put(sink, "inherited %llu %llu\nreused-blocks %llu\n", live_inherited.blocks, live_inherited.bytes, reused_blocks);
+    put(sink, "unseen-requests %llu\n", unseen_requests);
+    for (const Context *context = all_contexts(); context; context = context->next) {
+        if (context->is_written && context->called && context->called->after)
+            put(sink, "s %u %u %lx\n", context->id, context->called->caller->id, context->called->after);
+        if (!context->live) continue;
+        Live peak = live_at_peak(context), end = context->live->live;
+        put(sink, "h %u %llu %llu %llu %llu\n", context->id, peak.blocks, peak.bytes, end.blocks, end.bytes);
+    }
+    UInt count;
+    const CoursePoint *course = course_points(&count);
+    for (UInt i = 0; i < count; i++) put(sink, "l %llu %llu\n", course[i].at, course[i].bytes);
 }
 
 UInt profile_write(const HChar *reason, Int status) {
@@ -202,8 +228,10 @@ UInt profile_write(const HChar *reason, Int status) {
     sink.failed = False;
     header(&sink, reason, status);
     if (!total_only) tree(&sink);
-    ULong total = 0;
-    for (const Context *context = all_contexts(); context; context = context->next) total += context->self;
+    if (find_sites) sites(&sink);
+    ULong total = now.executed;
+    for (const Context *context = all_contexts(); context && !find_sites; context = context->next)
+        total += context->self;
     put(&sink, "total %llu\nend\n", total);
     flush(&sink);
     VG_(close)(sink.file);

@@ -12,6 +12,7 @@ typedef struct {
     Function *function;
     ULong key;
     Int signal_floor;        /* -1 for a call; else the floor below a signal */
+    Addr after;              /* the address after a call whose target was not known at once */
 } Frame;
 
 typedef struct {
@@ -27,6 +28,8 @@ typedef struct {
     ULong size;
     Bool resizes;        /* a block was given to realloc */
     Context *allocator;
+    EndingBlock ending;  /* the block that was given to it */
+    UWord *result;       /* where posix_memalign puts the address of the block */
 } Thread;
 
 static Thread *threads; /* those that do not run */
@@ -35,7 +38,7 @@ static ThreadId running_id;
 static UInt epoch; /* of the files in memory; it changes in system calls only */
 
 /* A pseudo-function that is shown as the caller of all signal handlers. */
-static Function signal_function = {.name = "(signal)", .id = 0};
+static Function signal_function = {.name = "(signal)", .id = 0, .origin = &signal_function};
 
 static inline void enter_context(Context *context, Context *base, Function *function) {
     now.context = context;
@@ -78,7 +81,9 @@ static inline void push(Addr sp, Int signal_floor) {
 }
 
 static inline void forget_allocation(void) {
-    if (UNLIKELY(current.top < current.allocating)) current.allocating = NULL;
+    if (LIKELY(current.top >= current.allocating)) return;
+    unseen_requests += current.heap != HEAP_FREE;
+    current.allocating = NULL;
 }
 
 /* Drops the frames that have ended, as the stack pointer shows. */
@@ -122,6 +127,7 @@ static __attribute__((noinline)) void call_slowly(CallSite *site, Addr sp, UInt 
     unwind(sp + 1);
     forget_allocation();
     push(sp, -1);
+    current.top->after = site->after;
     if (!site->function) {
         /* The target is a stub: the caller's context continues until the called function is known. */
         enter_context(now.context, NULL, NULL);
@@ -164,6 +170,7 @@ static inline void find_target(CallSite *site, Addr target) {
     /* Another file may be at these addresses now, if a file was unloaded. */
     if (LIKELY(site->target == target && site->epoch == epoch)) return;
     site->function = known_place(target)->function;
+    if (site->function) site->function = called_from(site->function, site->after);
     site->target = target;
     site->epoch = epoch;
     site->from = NULL;
@@ -184,10 +191,18 @@ static void settle_allocation(UWord result) {
     Context *context = current.allocator;
     Bool failed = current.heap == HEAP_SIZE_THIRD ? result != 0 : result == 0;
     current.allocating = NULL;
-    if (failed || current.heap == HEAP_FREE) return;
+    if (current.heap == HEAP_FREE) return;
+    if (failed) {
+        if (current.resizes) block_stays(&current.ending);
+        return;
+    }
+    if (find_sites && current.heap == HEAP_WORDS_SECOND) return;
     context->allocations++;
     context->bytes += current.size;
     context->frees += current.resizes;
+    if (!find_sites) return;
+    if (current.heap == HEAP_SIZE_THIRD) result = *current.result;
+    block_begins(result, context, current.size, current.resizes ? &current.ending : NULL);
 }
 
 VG_REGPARM(1) void on_return(Addr sp) {
@@ -217,8 +232,9 @@ static inline void go_to(CallSite *place, Addr sp, Bool is_call) {
     if (!base) from = now.context;
     else if (replaces) from = depth() ? current.top->context : root_context();
     if (UNLIKELY(place->from != from)) {
-        place->from = from;
-        place->edge = follow(from, function);
+        Bool is_call_of_stub = replaces && depth();
+        place->from = find_sites ? NULL : from;
+        place->edge = follow(from, is_call_of_stub ? called_from(function, current.top->after) : function);
     }
     Edge *edge = place->edge;
     if (is_call || replaces) edge->calls++;
@@ -247,13 +263,20 @@ VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second) {
     Context *context = now.context;
     if (kind == HEAP_RESIZE && first && !second) kind = HEAP_FREE;
     if (kind == HEAP_FREE && first) context->frees++;
+    if (find_sites && first && (kind == HEAP_FREE || kind == HEAP_RESIZE)) {
+        block_begins_to_end(first, &current.ending);
+        if (kind == HEAP_FREE) block_ended(&current.ending);
+    }
+    current.result = (UWord *)first;
     current.heap = kind;
     current.allocator = context;
     current.resizes = kind == HEAP_RESIZE && first != 0;
     current.size = kind == HEAP_SIZE_FIRST ? first : kind == HEAP_PRODUCT ? first * second : second;
     if (kind == HEAP_WORDS_SECOND) current.size *= sizeof(UWord);
     if (depth()) current.allocating = current.top;
-    /* The result is known when the frame ends. Without a frame the call is assumed to succeed. */
+    /* The result is known when the frame ends. Without a frame the call is assumed to succeed, but where the block is
+     * remains unknown. */
+    else if (find_sites) unseen_requests += kind != HEAP_FREE;
     else settle_allocation(kind != HEAP_SIZE_THIRD);
 }
 
@@ -302,6 +325,7 @@ void signal_begins(ThreadId id, Int signal, Bool own_stack) {
     unwind(sp);
     /* The frame ends when the return from the handler restores the stack pointer, which shows only on the same stack. */
     push(own_stack ? ~(Addr)0 : sp - 1, current.floor);
+    current.top->after = 0;
     if (own_stack) {
         current.floor = depth();
         current.low = VG_(thread_get_altstack_min)(id);

@@ -87,8 +87,9 @@ static void check(IRSB *out, IRExpr *base, const VexGuestLayout *layout, Functio
     addStmtToIRSB(out, IRStmt_Dirty(call));
 }
 
-static void report_call(IRSB *out, const VexGuestLayout *layout, IRExpr *target) {
+static void report_call(IRSB *out, const VexGuestLayout *layout, IRExpr *target, Addr after) {
     CallSite *site = take(sizeof *site);
+    site->after = after;
     IRExpr *where = mkIRExpr_HWord((HWord)site), *sp = guest(out, layout->offset_SP);
     if (target->tag != Iex_Const) {
         CALL(out, on_call_by_address, mkIRExprVec_3(where, sp, target));
@@ -97,6 +98,7 @@ static void report_call(IRSB *out, const VexGuestLayout *layout, IRExpr *target)
     Addr address = (Addr)target->Iex.Const.con->Ico.U64;
     Bool is_entry;
     site->function = function_at(address, &is_entry);
+    if (site->function) site->function = called_from(site->function, after);
     if (!site->function) site->slot = slot_of_stub(address, &site->in_stub);
     if (site->slot) CALL(out, on_call_of_stub, mkIRExprVec_2(where, sp));
     else CALL(out, on_call, mkIRExprVec_2(where, sp));
@@ -115,6 +117,8 @@ static void watch_heap(IRSB *out, const Function *function) {
 static IRExpr *count(IRSB *out, IRExpr *base, IRExpr *sum, Function *function, Addr address, UInt instructions,
                      const UChar *lengths) {
     if (!instructions) return sum;
+    /* The course of live bytes needs the number at any time, and not where the instructions are. */
+    if (find_sites) return add(out, base, &now.executed, sum, instructions);
     if (!total_only) add(out, base, run_at(address, function, instructions, lengths)->count, NULL, 1);
     return add(out, base, &now.instructions, sum, instructions);
 }
@@ -130,6 +134,7 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
     Object *object = NULL;
     CodeKind kind = CODE_STUB;
     UInt instructions = 0;
+    Addr after = 0;
     Int i = 0;
     if (!total_only) kind = code_at(block, &function, &is_entry, &object);
     for (; i < in->stmts_used; i++) {
@@ -143,6 +148,7 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
             }
             begun = True;
             if (!instructions) first = statement->Ist.IMark.addr;
+            after = statement->Ist.IMark.addr + statement->Ist.IMark.len;
             tl_assert(instructions < LONGEST);
             lengths[instructions++] = statement->Ist.IMark.len;
         }
@@ -154,7 +160,7 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
     }
     count(out, base, sum, function, first, instructions, lengths);
     if (total_only) return out;
-    if (in->jumpkind == Ijk_Call) report_call(out, layout, in->next);
+    if (in->jumpkind == Ijk_Call) report_call(out, layout, in->next, after);
     if (in->jumpkind == Ijk_Ret)
         CALL(out, on_return, mkIRExprVec_1(guest(out, layout->offset_SP)));
     return out;

@@ -11,6 +11,7 @@ pub mod core_speed;
 mod descendants;
 pub mod empty_program;
 pub mod heap;
+pub mod heap_sites;
 pub mod host;
 pub mod instructions;
 pub mod instrument;

@@ -162,11 +162,22 @@ pub fn is_library(name: &str) -> bool {
         "ghc-internal:",
         "integer-gmp:",
     ];
-    // Names may begin with a type or a result, such as `<alloc::vec::Vec<T> as core::ops::Drop>::drop` or `void
-    // std::swap<int>`.
-    let bare = name.trim_start_matches(['<', '&', '*']);
-    let result = bare.split('(').next().unwrap_or(bare).rsplit(' ').next().unwrap_or(bare);
-    BEGINNINGS.iter().any(|beginning| bare.starts_with(beginning) || result.starts_with(beginning))
+    let is_one = |name: &str| BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
+    let grouped = group(&name.trim_start_matches(['<', '&', '*']).replace("::<", "<"));
+    // Of `<alloc::vec::Vec<T> as app::Sum>::sum` the type decides; of `<T as alloc::string::ToString>::to_string`, whose
+    // type is a parameter, the trait.
+    if name.starts_with('<')
+        && let Some((of, interface)) = grouped.split_once(" as ")
+    {
+        let of = of
+            .trim_start_matches(['&', '*', '[', '(', '<'])
+            .trim_start_matches("dyn ")
+            .trim_start_matches("mut ");
+        return if of.contains("::") { is_one(of) } else { is_one(interface) };
+    }
+    // Names may begin with a result: `void std::swap<int>`, `std::vector<int> app::read(int)`.
+    let head = grouped.split('(').next().unwrap_or(&grouped);
+    is_one(head.rsplit(' ').next().unwrap_or(head))
 }
 
 /// Whether a function only passes requests on to the allocator of the C library, by its demangled name. Its callers are
@@ -235,12 +246,24 @@ mod tests {
             "core::iter::next",
             "<alloc::vec::Vec<T> as X>::y",
             "void std::swap<int>(int&)",
+            "void std::vector<std::unique_ptr<Big, std::default_delete<Big> > >::_M_insert<Big>(Big&&)",
+            "<T as alloc::string::ToString>::to_string",
+            "std::panic::catch_unwind::<&dyn core::ops::Fn<(), Output = i32> + core::marker::Sync, i32>",
+            "<&dyn core::ops::Fn<(), Output = i32> + core::marker::Sync as core::ops::FnOnce<()>>::call_once",
             "runtime.mallocgc",
             "base:GHC.List.$wlenAcc",
         ] {
             assert!(is_library(name), "{name}");
         }
-        for name in ["main", "app::score", "Acc<std::string>::add", "stdlib_wrapper", "main.score"] {
+        for name in [
+            "main",
+            "app::score",
+            "Acc<std::string>::add",
+            "stdlib_wrapper",
+            "main.score",
+            "std::vector<int> app::read(int)",
+            "<app::Page as core::fmt::Display>::fmt",
+        ] {
             assert!(!is_library(name), "{name}");
         }
     }

@@ -24,6 +24,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "contexts.c",
     "control.c",
     "functions.c",
+    "live.c",
     "main.c",
     "profile.c",
     "scruple-calltree.h",

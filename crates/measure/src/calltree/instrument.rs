@@ -3,7 +3,7 @@
 use super::counter::Counter;
 use super::error::CalltreeError;
 use super::profile::Profiles;
-use super::session::{CalltreeSession, Settings};
+use super::session::{CalltreeSession, Counts, Settings};
 use crate::instructions::steady;
 use crate::instrument::Instrument;
 use crate::launch::{Launch, Outcome};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub struct Trees {
     counter: Counter,
     folder: PathBuf,
-    only_totals: bool,
+    counts: Counts,
     session: Option<CalltreeSession>,
     taken: Option<Result<Profiles, CalltreeError>>,
 }
@@ -24,12 +24,12 @@ impl Trees {
     /// Uses this counter, which must be the call tree or callgrind. Profiles are in `folder` while a program runs.
     pub fn new(counter: &Counter, folder: &Path) -> Trees {
         let folder = folder.to_owned();
-        Trees { counter: counter.clone(), folder, only_totals: false, session: None, taken: None }
+        Trees { counter: counter.clone(), folder, counts: Counts::Tree, session: None, taken: None }
     }
 
-    /// Sets whether further launches count nothing but the total of each process, which is cheaper.
-    pub fn count_only_totals(&mut self, only_totals: bool) {
-        self.only_totals = only_totals;
+    /// Sets what further launches count.
+    pub fn count(&mut self, counts: Counts) {
+        self.counts = counts;
     }
 
     /// Takes the profiles of the launch that has just ended; `None` if nothing was launched.
@@ -53,7 +53,7 @@ impl Instrument for Trees {
 
     fn decorate(&mut self, launch: &mut Launch) -> Result<(), String> {
         steady(launch);
-        let settings = Settings { total_only: self.only_totals, fixed_random: true, control: false };
+        let settings = Settings { counts: self.counts, fixed_random: true, control: false };
         let session = CalltreeSession::start(&self.counter, settings, &self.folder)
             .map_err(|error| error.to_string())?;
         session.decorate(launch);

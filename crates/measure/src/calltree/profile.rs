@@ -1,5 +1,6 @@
 //! The data that the tool writes: profiles of processes, contexts, functions and runs of instructions.
 
+use super::live::LiveBlocks;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -47,6 +48,9 @@ pub struct Profile {
     pub heap_functions: u32,
     /// Calls to functions that have no context of their own, because there are too many contexts.
     pub cut: u64,
+    /// The live blocks, if they were counted in place of instructions. Then there are only the contexts that lead to
+    /// allocations, and a function has one for each place from which it is called.
+    pub live: Option<LiveBlocks>,
 }
 
 /// Why a part ends.

@@ -1,6 +1,9 @@
 //! Reads the files that the tool writes (see the tool's `profile.c`). The files may be damaged.
 
+mod live;
+
 use super::error::CalltreeError;
+use super::live::LiveBlocks;
 use super::profile::{Context, End, Function, Heap, Profile, Profiles, RecursiveCalls, Run};
 use std::collections::HashMap;
 use std::fs;
@@ -127,7 +130,11 @@ impl Reader {
         let mut words = Words(line);
         let profile = &mut self.profile;
         match words.word()? {
-            "mode" => profile.total_only = words.word()? == "total",
+            "mode" => {
+                let mode = words.word()?;
+                profile.total_only = mode == "total";
+                profile.live = (mode == "sites").then(LiveBlocks::default);
+            }
             "process" => (profile.process, profile.parent) = (words.number()?, words.number()?),
             "because" => {
                 profile.end = match words.word()? {
@@ -151,6 +158,7 @@ impl Reader {
             "c" => self.context(words)?,
             "e" => self.calls(words)?,
             "r" => self.run(words)?,
+            other if profile.live.is_some() && self.live_line(other, words)? => {}
             other => return Err(format!("‘{}’ is not a kind of line", other.escape_debug())),
         }
         Ok(())
@@ -223,7 +231,9 @@ impl Reader {
         if !self.ended {
             return Err("its end is missing".to_owned());
         }
-        if !profile.total_only {
+        if let Some(live) = &profile.live {
+            live.check()?;
+        } else if !profile.total_only {
             let tree = profile.contexts.iter().fold(0, |sum: u64, context| sum.saturating_add(context.own));
             let of_run = |run: &Run| run.count.saturating_mul(run.lengths.len() as u64);
             let runs = profile.runs.iter().fold(0, |sum: u64, run| sum.saturating_add(of_run(run)));

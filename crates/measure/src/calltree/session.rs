@@ -18,12 +18,24 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// What is counted, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether only the total number of instructions is counted, which is the cheapest.
-    pub total_only: bool,
+    /// What is counted.
+    pub counts: Counts,
     /// Whether the random bytes that the kernel gives to the program are the same in each run (the call tree only).
     pub fixed_random: bool,
     /// Whether other processes may reset, write and label counts with `vgdb` while the program runs.
     pub control: bool,
+}
+
+/// What the call tree counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counts {
+    /// Instructions, calls and allocations by context.
+    #[default]
+    Tree,
+    /// The total number of instructions, which is the cheapest.
+    Total,
+    /// Allocations and live blocks by context and place of the call.
+    Sites,
 }
 
 /// A launch that is counted. Dropping the session removes its files.
@@ -98,7 +110,8 @@ impl CalltreeSession {
             ValgrindTool::Calltree => {
                 words.extend(["--tool=calltree".into(), with("--out=", "profiles/out")]);
                 let flags = [
-                    ("--total=yes", self.settings.total_only),
+                    ("--total=yes", self.settings.counts == Counts::Total),
+                    ("--sites=yes", self.settings.counts == Counts::Sites),
                     ("--fixed-random=yes", self.settings.fixed_random),
                 ];
                 words.extend(flags.iter().filter(|(_, wanted)| *wanted).map(|(flag, _)| (*flag).into()));

@@ -10,7 +10,7 @@ pub(crate) use bench::{END, launch};
 pub use hardware::{Event, Hardware};
 pub use steady::steady;
 
-use crate::calltree::{self, CalltreeSession, Counter, Settings};
+use crate::calltree::{self, CalltreeSession, Counter, Counts, Settings};
 use crate::command::{Commands, Job};
 use crate::instrument::Instrument;
 use crate::launch::{Ending, Launch, Outcome};
@@ -163,7 +163,7 @@ impl Instrument for Instructions {
                     .collect::<Result<_, String>>()?,
             ),
             Means::Tool { counter, .. } => {
-                let settings = Settings { total_only: true, fixed_random: true, control: false };
+                let settings = Settings { counts: Counts::Total, fixed_random: true, control: false };
                 let session = CalltreeSession::start(&counter, settings, &self.folder);
                 let session = session.map_err(|error| error.to_string())?;
                 session.decorate(launch);

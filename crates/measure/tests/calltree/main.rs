@@ -7,5 +7,6 @@ mod instructions;
 mod missing;
 mod oracle;
 mod parts;
+mod sites;
 mod sources;
 mod trees;

@@ -10,7 +10,7 @@ use crate::profile::read::Kind;
 use crate::progress::Progress;
 use scruple_core::metric::Pass;
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::calltree::{Counter, Profiles, Side, SourceText, Trees, name_stripped};
+use scruple_measure::calltree::{Counter, Counts, Profiles, Side, SourceText, Trees, name_stripped};
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::launcher::Launcher;
 use scruple_measure::streams::Captured;
@@ -162,7 +162,7 @@ impl Both<'_> {
     ) -> Result<[T; 2], Fault> {
         let strict = self.strict;
         self.run(|which, commands, job, trees| {
-            trees.count_only_totals(only_totals);
+            trees.count(if only_totals { Counts::Total } else { Counts::Tree });
             profiles(commands, job, trees, strict).map(|profiles| read(which, &profiles))
         })
     }

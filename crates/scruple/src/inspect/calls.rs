@@ -186,7 +186,12 @@ pub fn tree_of(
     let taken = trees.take();
     let executed = matches!(&taken, Some(Ok(profiles)) if !profiles.unstarted.is_empty());
     if let (Some(fault), Some(hint)) = (failure(job, &weighing), hint) {
-        let cause = if executed { format!(" ({LOST_BY_EXEC})") } else { String::new() };
+        let is_lost = matches!(&taken, Some(Ok(profiles)) if !profiles.lost.is_empty());
+        let (cause, hint) = match (executed, is_lost) {
+            (true, _) => (format!(" ({LOST_BY_EXEC})"), hint),
+            (false, true) => (String::new(), "; what it had counted is lost with it"),
+            (false, false) => (String::new(), hint),
+        };
         return Err(Fault { message: format!("{}{cause}{hint}", fault.message), ..fault });
     }
     let why = match taken {

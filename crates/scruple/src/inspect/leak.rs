@@ -2,6 +2,8 @@
 
 use super::args::LeakArgs;
 use super::launch;
+use super::leak_sites::{self, Sites, Sized};
+use super::report;
 use super::report::leak;
 use super::report::leak::{Leak, PassedOver, Point};
 use crate::fault::{Code, Fault};
@@ -21,7 +23,7 @@ use scruple_core::stats::leak::{
 };
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
-use scruple_measure::command::{Job, Weigher};
+use scruple_measure::command::{Commands, Job, Weigher, Weighing};
 use scruple_measure::heap::HeapInstrument;
 use scruple_measure::instrument::Instrument;
 use scruple_measure::program::Program;
@@ -84,7 +86,8 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     let peaks = readings(|point| point.peak).filter(|_| key == "malloc.live");
     let peak = peaks.map(|peaks| judge_growth(&peaks, smallest));
     let command = args.command.clone();
-    let found = Leak { command, metric: key, pass, passed_over, points, verdict, peak };
+    let sites = taking.sites(&sizes, &points, key, &verdict)?;
+    let found = Leak { command, metric: key, pass, passed_over, points, verdict, peak, sites };
     keep(args, &found, &sizes, taking.programs(&sizes))?;
     let text =
         if args.json { json::document(&leak::report(&found)) } else { leak::text(&found, output::width()) };
@@ -128,6 +131,9 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
     }
     let mut writer = RunWriter::begin(Some(store), &run)?;
     run.state = State::Complete;
+    if let Some(section) = report::leak_sites::section(&found.sites) {
+        writer.keep_sections(&run, &[section]);
+    }
     writer.finish(&run);
     writer.fault.as_ref().map_or(Ok(()), |error| Err(Fault::not_stored(error)))
 }
@@ -180,10 +186,25 @@ fn candidates(asked: Option<&str>) -> Result<Vec<(&'static str, Pass, u32)>, Fau
     }
 }
 
+/// Who launches the program.
+enum Launches {
+    Scripted(Box<Scripted>),
+    Real(Box<Commands>),
+}
+
+impl Launches {
+    fn any(&mut self) -> &mut dyn Weigher {
+        match self {
+            Launches::Scripted(scripted) => &mut **scripted,
+            Launches::Real(commands) => &mut **commands,
+        }
+    }
+}
+
 /// The state of the measurement.
 struct Taking<'a> {
     args: &'a LeakArgs,
-    weigher: Box<dyn Weigher>,
+    weigher: Launches,
     /// Whether a language runtime reported something, but not the requested metric.
     managed: bool,
     // The folder must exist until the end, because instruments write their data to it.
@@ -200,7 +221,7 @@ impl Taking<'_> {
             let script: Script = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
             return Ok(Taking {
                 args,
-                weigher: Box::new(Scripted::new(script)),
+                weigher: Launches::Scripted(Box::new(Scripted::new(script))),
                 managed: false,
                 _work: None,
             });
@@ -212,7 +233,7 @@ impl Taking<'_> {
             Box::new(HeapInstrument::new(work.path())),
             Box::new(Runtimes::new()),
         ];
-        let weigher = Box::new(launch::commands(launcher, instruments)?);
+        let weigher = Launches::Real(Box::new(launch::commands(launcher, instruments)?));
         Ok(Taking { args, weigher, managed: false, _work: Some(work) })
     }
 
@@ -235,8 +256,8 @@ impl Taking<'_> {
         for (size, written) in sizes {
             let job = self.job(written)?;
             for _ in 0..runs {
-                let weighed = self.weigher.weigh(&job, pass, instrument, 0);
-                let readings = launch::ended_well(&job, weighed)?.readings;
+                let weighed = self.weigher.any().weigh(&job, pass, instrument, 0);
+                let Weighing { readings, wall, .. } = launch::ended_well(&job, weighed)?;
                 let common = |reading: &&Reading| COMMON.contains(&reading.key.as_str());
                 self.managed |= readings.iter().filter(common).any(|reading| reading.value.is_ok());
                 let value = |key: &str| readings.iter().find(|reading| reading.key == key);
@@ -250,6 +271,7 @@ impl Taking<'_> {
                             .and_then(|reading| reading.value.clone().ok()),
                         peak: value("malloc.peak").and_then(|reading| reading.value.clone().ok()),
                         source: reading.source.clone(),
+                        wall,
                         collections: value("gc.count").and_then(|reading| reading.value.clone().ok()),
                         majors: value("gc.major").and_then(|reading| reading.value.clone().ok()),
                     }),
@@ -258,6 +280,25 @@ impl Taking<'_> {
             }
         }
         Ok(Ok(points))
+    }
+
+    /// Looks for the sites that keep the memory. Scripted readings have none.
+    fn sites(
+        &mut self,
+        sizes: &[(f64, String)],
+        points: &[Point],
+        key: &str,
+        verdict: &Retained,
+    ) -> Result<Sites, Fault> {
+        let sized = |(size, written): &(f64, String)| {
+            let walls = points.iter().filter(|point| point.size == *size).map(|point| point.wall);
+            Ok(Sized { size: *size, job: self.job(written)?, wall: walls.min().unwrap_or_default() })
+        };
+        let sized = sizes.iter().map(sized).collect::<Result<Vec<Sized>, Fault>>()?;
+        match &mut self.weigher {
+            Launches::Scripted(_) => Ok(Sites::NotWanted),
+            Launches::Real(commands) => leak_sites::find(commands, sized, key, verdict, self.args.sites),
+        }
     }
 
     /// Returns the path of the program. A program of scripted readings need not exist.

@@ -1,7 +1,8 @@
-//! `scruple inspect memory`: shows the memory map of a running process.
+//! `scruple inspect memory`: shows the memory map of a running process, or the allocation sites of a program.
 
 use super::args::MemoryArgs;
 use super::report::memory;
+use super::sites;
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
@@ -22,24 +23,35 @@ struct Document<'a> {
     memory_map: memory::MemoryReport<'a>,
 }
 
-/// Reads the memory map of the process once or watches it, and prints the result.
+/// Shows the allocation sites of the command, or the memory map of the process.
 pub fn memory(args: &MemoryArgs) -> Result<Code, Fault> {
+    match args.pid {
+        Some(pid) => map(args, pid),
+        None if args.command.is_empty() => Err(Fault::usage(
+            "whose memory? Give a command, as in `scruple inspect memory -- ./app`, or a process with --pid",
+        )),
+        None => sites::sites(args),
+    }
+}
+
+/// Reads the memory map of the process once or watches it, and prints the result.
+fn map(args: &MemoryArgs, pid: i32) -> Result<Code, Fault> {
     let extent = if args.tree { Extent::Tree } else { Extent::Alone };
     let course = match &args.watching {
-        None => memory_map::look(args.pid, extent),
-        Some(time) => watch(args.pid, extent, values::duration(time)?)?,
+        None => memory_map::look(pid, extent),
+        Some(time) => watch(pid, extent, values::duration(time)?)?,
     };
     if course.moments.is_empty() {
         return Err(Fault::usage(format!(
             "there is no process {} that has memory: `ps` lists those that there are",
-            args.pid
+            pid
         )));
     }
     let text = match args.json {
-        true => json::document(&Document { pid: args.pid, memory_map: memory::report(&course) }),
+        true => json::document(&Document { pid, memory_map: memory::report(&course) }),
         false => {
             let name = course.largest.as_ref().map(|largest| largest.name.clone());
-            memory::text(&name.unwrap_or_else(|| args.pid.to_string()), &course, output::width())
+            memory::text(&name.unwrap_or_else(|| pid.to_string()), &course, output::width())
         }
     };
     output::print(&text)?;

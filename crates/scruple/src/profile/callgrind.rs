@@ -1,7 +1,8 @@
 //! Writes the file format of callgrind, version 1, which callgrind_annotate and KCachegrind read. With two sides, each
 //! side has its own events, and functions of the same name are one.
 
-use super::{CallProfile, Frame, columns};
+use super::stacks::counted;
+use super::{CallProfile, Frame};
 use scruple_core::explain::{Cost, Count};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
@@ -19,22 +20,23 @@ struct Function<'a> {
 }
 
 pub(super) fn text(sides: &[CallProfile]) -> String {
-    let columns = columns(sides);
+    let sides_of = |(count, word, _): (Count, _, _)| (0..sides.len()).map(move |side| (count, word, side));
+    let columns: Vec<(Count, &str, usize)> = counted(sides).into_iter().flat_map(sides_of).collect();
     let events: Vec<String> = columns
         .iter()
-        .map(|column| {
-            let event = match column.count {
-                Count::Instructions if column.word == "instructions" => "Ir".to_owned(),
-                Count::Instructions => column.word.replace(char::is_whitespace, "_"),
+        .map(|(count, word, side)| {
+            let event = match count {
+                Count::Instructions if *word == "instructions" => "Ir".to_owned(),
+                Count::Instructions => word.replace(char::is_whitespace, "_"),
                 Count::Allocations => "Allocations".to_owned(),
                 Count::Bytes => "Bytes".to_owned(),
             };
-            if sides.len() == 1 { event } else { format!("{event}_{}", ["A", "B"][column.side]) }
+            if sides.len() == 1 { event } else { format!("{event}_{}", ["A", "B"][*side]) }
         })
         .collect();
     let costs = |costs: &[Cost]| {
         let numbers: Vec<String> =
-            columns.iter().map(|column| costs[column.side].of(column.count).to_string()).collect();
+            columns.iter().map(|(count, _, side)| costs[*side].of(*count).to_string()).collect();
         numbers.join(" ")
     };
     let titles: Vec<&str> = sides.iter().map(|side| side.title.as_str()).collect();

@@ -1,16 +1,16 @@
 //! Writes collapsed stacks: a line for each calling context with its functions, separated by semicolons, and its count.
 //! With two sides, each line has two counts, as those of difffolded.pl and inferno-diff-folded have.
 
-use super::CallProfile;
-use scruple_core::explain::Count;
+use super::stacks::Stacks;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-pub(super) fn text(sides: &[CallProfile], count: Count) -> String {
+pub(super) fn text(sides: &[Stacks<'_>]) -> String {
     let mut stacks: Vec<(String, Vec<u64>)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     for (which, profile) in sides.iter().enumerate() {
-        for (place, node) in profile.nodes.iter().enumerate().filter(|(_, node)| node.own.of(count) > 0) {
+        let Some(column) = profile.columns.get(profile.main) else { continue };
+        for (place, count) in column.own.iter().enumerate().filter(|(_, count)| **count > 0) {
             let path = profile.path(place);
             // A semicolon in a name would be read as a separator.
             let names: Vec<String> =
@@ -20,7 +20,7 @@ pub(super) fn text(sides: &[CallProfile], count: Count) -> String {
                 stacks.push((stack.clone(), vec![0; sides.len()]));
                 stacks.len() - 1
             });
-            stacks[at].1[which] += node.own.of(count);
+            stacks[at].1[which] += count;
         }
     }
     let mut out = String::new();
@@ -33,8 +33,14 @@ pub(super) fn text(sides: &[CallProfile], count: Count) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::profile::CallProfile;
+    use crate::profile::stacks::of_calls;
     use crate::profile::tests::small;
+    use scruple_core::explain::Count;
+
+    fn text(sides: &[CallProfile], count: Count) -> String {
+        super::text(&of_calls(sides, count))
+    }
 
     #[test]
     fn each_context_has_a_line() {

@@ -4,16 +4,21 @@
 mod callgrind;
 mod collapsed;
 mod firefox;
+mod heap;
 mod pprof;
 pub mod read;
 mod speedscope;
+mod stacks;
 
 use crate::show::export::Formats;
 use read::Kind;
 use scruple_core::explain::{Cost, Count, PROGRAM, is_allocator};
 use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::Side;
+use stacks::of_calls;
 use std::path::Path;
+
+pub use heap::{FORMATS as HEAP, bytes as heap_bytes};
 
 /// Writes the call trees of one program, or of two to compare. The count is what a format shows first or, if it can
 /// hold only one, what it holds.
@@ -21,32 +26,12 @@ pub type Writer = fn(&[CallProfile], Count) -> Vec<u8>;
 
 /// The formats of call trees.
 pub const FORMATS: Formats<Writer, 5> = [
-    ("collapsed", |sides, count| collapsed::text(sides, count).into_bytes()),
+    ("collapsed", |sides, count| collapsed::text(&of_calls(sides, count)).into_bytes()),
     ("callgrind", |sides, _| callgrind::text(sides).into_bytes()),
-    ("pprof", pprof::bytes),
-    ("speedscope", |sides, _| speedscope::text(sides).into_bytes()),
-    ("firefox", |sides, _| firefox::text(sides).into_bytes()),
+    ("pprof", |sides, count| pprof::bytes(&of_calls(sides, count))),
+    ("speedscope", |sides, count| speedscope::text(&of_calls(sides, count)).into_bytes()),
+    ("firefox", |sides, count| firefox::text(&of_calls(sides, count)).into_bytes()),
 ];
-
-/// A count of one side.
-struct Column<'a> {
-    side: usize,
-    count: Count,
-    word: &'a str,
-    unit: &'static str,
-}
-
-/// Returns the counts that at least one side has, in the order in which formats write them, each for all sides.
-fn columns(sides: &[CallProfile]) -> Vec<Column<'_>> {
-    const HEAP: [(Count, &str, &str); 2] =
-        [(Count::Allocations, "allocations", "count"), (Count::Bytes, "bytes", "bytes")];
-    let word = sides.iter().map(|side| side.word.as_str()).find(|word| !word.is_empty()).unwrap_or_default();
-    let all = [(Count::Instructions, word, "count")].into_iter().chain(HEAP);
-    let totals: Vec<Cost> = sides.iter().map(CallProfile::total).collect();
-    let counted = all.filter(|(count, _, _)| totals.iter().any(|total| total.of(*count) > 0));
-    let each = |(count, word, unit)| (0..sides.len()).map(move |side| Column { side, count, word, unit });
-    counted.flat_map(each).collect()
-}
 
 /// A function in a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,6 +42,8 @@ pub struct Frame {
     pub object: String,
     /// Whether that file is the program, and not a library.
     pub is_own: bool,
+    /// The source file and the line of the call or the allocation, if frames are places and these are known.
+    pub line: Option<(String, u32)>,
 }
 
 /// A calling context.
@@ -135,7 +122,7 @@ impl CallProfile {
                 None if file.is_empty() => "code that the program made".to_owned(),
                 None => format!("{file}+{:#x}", found.offset),
             };
-            Frame { name: plain(&name), object: plain(object), is_own: named.module == PROGRAM }
+            Frame { name: plain(&name), object: plain(object), is_own: named.module == PROGRAM, line: None }
         });
         let contexts = side.tree.contexts.get(1..).unwrap_or_default();
         let nodes = contexts.iter().map(|context| Node {
@@ -193,18 +180,6 @@ impl CallProfile {
         }
         sums
     }
-
-    /// Returns the indices of the frames from the process to a context.
-    fn path(&self, node: usize) -> Vec<usize> {
-        let mut path = Vec::new();
-        let mut at = Some(node);
-        while let Some(place) = at {
-            path.push(self.nodes[place].frame);
-            at = self.nodes[place].parent;
-        }
-        path.reverse();
-        path
-    }
 }
 
 fn add(sum: &mut Cost, more: Cost) {
@@ -223,6 +198,7 @@ pub(crate) mod tests {
             name: name.to_owned(),
             object: object.to_owned(),
             is_own: object == "/bin/app",
+            line: None,
         };
         let node = |parent, frame, calls, instructions, allocations, bytes| Node {
             parent,

@@ -1,28 +1,26 @@
 //! Writes the format of pprof: a packed message of protocol buffers, as `profile.proto` in pprof's sources describes it.
 //! The field numbers are those of that file. Two sides become their difference, as `pprof -diff_base` makes it.
 
-use super::{CallProfile, Frame, columns};
+use super::Frame;
+use super::stacks::Stacks;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use scruple_core::explain::Count;
 use std::collections::HashMap;
 use std::io::Write as _;
 
-pub(super) fn bytes(sides: &[CallProfile], main: Count) -> Vec<u8> {
+pub(super) fn bytes(sides: &[Stacks<'_>]) -> Vec<u8> {
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
     // Writing to memory does not fail.
-    let _ = packer.write_all(&message(sides, main));
+    let _ = packer.write_all(&message(sides));
     packer.finish().unwrap_or_default()
 }
 
-fn message(sides: &[CallProfile], main: Count) -> Vec<u8> {
+fn message(sides: &[Stacks<'_>]) -> Vec<u8> {
     let mut texts = Texts::default();
     let mut out = Message::default();
-    let mut counts = columns(sides);
-    counts.retain(|column| column.side == 0);
-    for column in &counts {
+    for column in sides.first().map_or(&[][..], |side| &side.columns) {
         let mut value = Message::default();
-        value.number(1, texts.place(column.word)).number(2, texts.place(column.unit));
+        value.number(1, texts.place(&column.word)).number(2, texts.place(column.unit));
         out.message(1, &value);
     }
     let mut base = Message::default();
@@ -30,8 +28,8 @@ fn message(sides: &[CallProfile], main: Count) -> Vec<u8> {
     let mut before = 0;
     for (which, profile) in sides.iter().enumerate() {
         let is_base = which + 1 < sides.len();
-        for (place, node) in profile.nodes.iter().enumerate() {
-            let values: Vec<u64> = counts.iter().map(|column| node.own.of(column.count)).collect();
+        for place in 0..profile.nodes.len() {
+            let values: Vec<u64> = profile.columns.iter().map(|column| column.own[place]).collect();
             if values.iter().all(|value| *value == 0) {
                 continue;
             }
@@ -50,7 +48,7 @@ fn message(sides: &[CallProfile], main: Count) -> Vec<u8> {
         }
         before += profile.frames.len() as u64;
     }
-    let frames = || sides.iter().flat_map(|side| &side.frames);
+    let frames = || sides.iter().flat_map(|side| side.frames.iter());
     let mut mappings: HashMap<&str, u64> = HashMap::new();
     let (own, others): (Vec<&Frame>, Vec<&Frame>) = frames().partition(|frame| frame.is_own);
     for frame in own.into_iter().chain(others) {
@@ -63,10 +61,13 @@ fn message(sides: &[CallProfile], main: Count) -> Vec<u8> {
             out.message(3, &mapping);
         }
     }
-    for (identity, Frame { name, object, .. }) in (1..).zip(frames()) {
+    for (identity, Frame { name, object, line: place, .. }) in (1..).zip(frames()) {
         let (mut line, mut location, mut function) =
             (Message::default(), Message::default(), Message::default());
         line.number(1, identity);
+        if let Some((_, number)) = place {
+            line.number(2, u64::from(*number));
+        }
         location.number(1, identity);
         if let Some(mapping) = mappings.get(object.as_str()) {
             location.number(2, *mapping);
@@ -75,11 +76,15 @@ fn message(sides: &[CallProfile], main: Count) -> Vec<u8> {
         out.message(4, &location);
         let name = texts.place(name);
         function.number(1, identity).number(2, name).number(3, name);
+        if let Some((file, _)) = place {
+            function.number(4, texts.place(file));
+        }
         out.message(5, &function);
     }
-    let titles: Vec<&str> = sides.iter().map(|side| side.title.as_str()).collect();
+    let titles: Vec<&str> = sides.iter().map(|side| &*side.title).collect();
     let comment = texts.place(&format!("counted by scruple: {}", titles.join("; ")));
-    let shown = counts.iter().find(|column| column.count == main).map(|column| texts.place(column.word));
+    let shown = sides.first().and_then(|side| side.columns.get(side.main));
+    let shown = shown.map(|column| texts.place(&column.word));
     for text in &texts.list {
         out.text(6, text);
     }

@@ -1,11 +1,11 @@
 //! The page of a search for leaks: the live memory at each size of the work.
 
-use super::{page, sentence};
+use super::{page_with, sentence};
 use crate::inspect::args::SMALLEST;
 use crate::inspect::leak::{SIZE, figures};
 use crate::inspect::report::leak::said;
 use crate::show::Report;
-use crate::show::page::{Page, Span};
+use crate::show::page::{Page, Section, Span};
 use scruple_core::run::Run;
 use scruple_core::stats::leak::judge_growth;
 use scruple_core::subject::{Arm, Parameter, Role};
@@ -16,15 +16,15 @@ pub fn is_one(run: &Run) -> bool {
     run.argv.get(1..3).is_some_and(|words| words == ["inspect", "leak"])
 }
 
-/// Makes the page. Nothing is compared, because the costs of different sizes are meant to differ.
-pub fn of(run: &Run, metrics: &[String]) -> Page {
+/// Makes the page with the sections that were stored with the run. Nothing is compared, because the costs of different sizes are meant to differ.
+pub fn of(run: &Run, metrics: &[String], others: Vec<Section>) -> Page {
     let arms: Vec<&Arm> = run.arms_of(Role::Subject).collect();
     let taken = figures().find(|key| arms.iter().any(|arm| arm.sample(key).is_some()));
     let shown: Vec<String> = match metrics {
         [] => taken.iter().map(|key| (*key).to_owned()).collect(),
         named => named.to_vec(),
     };
-    let mut page = page(&Report::of_pairs(run, &[], &shown, &[], None));
+    let mut page = page_with(&Report::of_pairs(run, &[], &shown, &[], None), others);
     if let Some(about) = page.kind.first_mut() {
         *about = format!("Search for leaks over {} sizes of the work", arms.len());
     }

@@ -84,10 +84,10 @@ fn found(args: &ReportArgs) -> Result<Page, Fault> {
     }
     let mut run = store.find(name)?;
     run.name_versions();
-    if leak::is_one(&run) {
-        return Ok(leak::of(&run, &args.metrics));
-    }
     let others = store.sections(&run.id)?;
+    if leak::is_one(&run) {
+        return Ok(leak::of(&run, &args.metrics, others));
+    }
     Ok(page_with(&Report::of(&run, &args.metrics, &run.terms.limits), others))
 }
 

@@ -30,6 +30,7 @@ mod remarks;
 mod scans;
 mod screens;
 mod series;
+mod sites;
 mod store;
 mod store_server;
 mod stored;

@@ -1,6 +1,7 @@
 #![expect(clippy::unwrap_used)]
 
 use super::*;
+use crate::heap_sites::Blocks;
 use scruple_fuzz::Corpus;
 
 const WHOLE: &str = "scruple-calltree 1
@@ -75,4 +76,65 @@ fn damaged_profiles_are_survived() {
             let _ = (profile.inclusive(), profile.heap(), profile.functions());
         }
     });
+}
+
+const SITES: &str = "scruple-calltree 1
+mode sites
+process 7 6
+because exit 0
+program /bin/x
+heap-functions 1
+cut-calls 0
+o 1 /bin/x
+o 2 /lib/libc.so.6
+f 1 1 1000 main
+f 2 2 2000 malloc
+c 1 0 0 0 0 0 0
+c 2 1 1 0 0 0 0
+c 3 2 2 0 2 30 0
+live 1 20
+peak 2 30 90
+inherited 0 0
+reused-blocks 0
+s 3 1 1010
+h 3 2 30 1 20
+l 0 0
+l 90 30
+total 100
+end
+";
+
+#[test]
+fn live_blocks_are_read_as_they_were_written() {
+    let profile = parse(SITES).unwrap();
+    let live = profile.live.unwrap();
+    let blocks = |blocks, bytes| Blocks { blocks, bytes };
+    assert_eq!(live.contexts[&2], (blocks(2, 30), blocks(1, 20)));
+    assert_eq!(live.calls[&2], (Some("/bin/x".to_owned()), 0x1010));
+    assert_eq!((live.peak, live.peak_at, live.end), (blocks(2, 30), 90, blocks(1, 20)));
+    assert_eq!((profile.total, live.course), (100, vec![(0, 0), (90, 30)]));
+}
+
+#[test]
+fn live_blocks_that_do_not_add_up_are_refused() {
+    let cases = [
+        (
+            "live 1 20",
+            "live 1 21",
+            "the contexts have 30 bytes at the peak and 20 at the end, but the process 30 and 21",
+        ),
+        (
+            "peak 2 30",
+            "peak 2 29",
+            "the contexts have 30 bytes at the peak and 20 at the end, but the process 29 and 20",
+        ),
+        ("l 90 30", "l 90 31", "the course does not contain the peak"),
+        ("h 3 2", "h 4 2", "line 20: there is no context 4"),
+        ("s 3 1", "s 3 3", "line 19: there is no file 3"),
+        ("mode sites", "mode tree", "line 15: ‘live’ is no kind of line"),
+    ];
+    for (whole, damaged, says) in cases {
+        let why = parse(&SITES.replacen(whole, damaged, 1)).unwrap_err();
+        assert!(why.contains(says), "{why} / {says}");
+    }
 }

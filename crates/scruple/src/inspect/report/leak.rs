@@ -1,5 +1,7 @@
 //! Reports on a search for leaks: the live memory at each size of the work, and the verdict.
 
+use super::leak_sites;
+use crate::inspect::leak_sites::Sites;
 use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::page::Tone;
 use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
@@ -9,6 +11,7 @@ use scruple_core::stats::leak::{Doubt, Retained};
 use scruple_core::unit::{Unit, exact, grouped, quantity};
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
 /// The width of the bar that shows the growth, in columns.
@@ -30,6 +33,8 @@ pub struct Leak {
     pub verdict: Retained,
     /// The verdict about the growth of malloc's peak, if the metric is the memory that remains allocated.
     pub peak: Option<Retained>,
+    /// The sites that keep the memory.
+    pub sites: Sites,
 }
 
 /// A metric that was not available.
@@ -58,6 +63,9 @@ pub struct Point {
     /// The instrument that read the value.
     #[serde(skip)]
     pub source: String,
+    /// The wall time of the run.
+    #[serde(skip)]
+    pub wall: Duration,
     /// The number of collections of all kinds.
     #[serde(rename = "gc_count", skip_serializing_if = "Option::is_none")]
     pub collections: Option<f64>,
@@ -127,6 +135,7 @@ pub fn text(leak: &Leak, width: usize) -> String {
         let gives_back = wrap(&gives_back, width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {gives_back}");
     }
+    out.push_str(&leak_sites::text(&leak.sites, width));
     out
 }
 
@@ -213,6 +222,8 @@ pub struct LeakReport<'a> {
     stops_after: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sites: Option<leak_sites::LeakSitesEntry<'a>>,
 }
 
 /// Creates the report.
@@ -229,6 +240,7 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
         power: None,
         stops_after: None,
         why: None,
+        sites: leak_sites::entry(&leak.sites),
     };
     let pair = |interval: &Interval| Some([interval.low, interval.high]);
     match &leak.verdict {

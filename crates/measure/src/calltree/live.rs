@@ -1,0 +1,198 @@
+//! Live blocks of a process by calling context, as the tool counts them, and the allocation sites that they give.
+
+use super::profile::{Context, End, Profile, Profiles};
+use super::symbols::{Symbols, demangle};
+use crate::heap_sites::{
+    Blocks, CourseUnit, HeapAmounts, HeapCourse, HeapSites, SiteCounting, SiteFrame, SiteIndex,
+};
+use scruple_core::explain::is_allocator;
+use std::collections::HashMap;
+
+/// The live blocks of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveBlocks {
+    /// For some contexts, by index: the blocks that were live at the peak, and at the end.
+    pub contexts: HashMap<usize, (Blocks, Blocks)>,
+    /// For some contexts, by index: the file and the address after the call that led to the context.
+    pub calls: HashMap<usize, (Option<String>, u64)>,
+    /// All blocks at the peak.
+    pub peak: Blocks,
+    /// The number of instructions that were executed until the peak.
+    pub peak_at: u64,
+    /// All blocks at the end.
+    pub end: Blocks,
+    /// The blocks with which a forked process began.
+    pub inherited: Blocks,
+    /// The number of blocks that were given out again although no known function had freed them.
+    pub reused: u64,
+    /// The number of calls of an allocator of which no return was seen, so that their blocks are not known.
+    pub unseen: u64,
+    /// Executed instructions, and the most live bytes in an interval around them.
+    pub course: Vec<(u64, u64)>,
+}
+
+impl Profiles {
+    /// The allocation sites of each process that allocated or freed anything; empty if they were not counted.
+    pub fn heap_sites(&self, symbols: &mut Symbols) -> Vec<HeapSites> {
+        let counted = self.processes.iter().filter_map(|profile| Some((profile, profile.live.as_ref()?)));
+        // A forked process that does nothing but execute another program has nothing of its own.
+        let counted = counted.filter(|(profile, live)| {
+            profile.heap_functions > 0
+                && (profile.end != End::Exec || profile.heap().allocations > 0 || live.end != live.inherited)
+        });
+        counted.map(|(profile, live)| Builder::of(profile, live, symbols).sites()).collect()
+    }
+}
+
+/// Converts contexts of functions to contexts of frames.
+struct Builder<'a> {
+    profile: &'a Profile,
+    live: &'a LiveBlocks,
+    symbols: &'a mut Symbols,
+    located: HashMap<(Option<String>, u64), Vec<SiteFrame>>,
+    sites: HeapSites,
+    index: SiteIndex,
+    /// For each context of the profile, the context of the frame that called it.
+    callers: HashMap<usize, Option<usize>>,
+}
+
+impl<'a> Builder<'a> {
+    fn of(profile: &'a Profile, live: &'a LiveBlocks, symbols: &'a mut Symbols) -> Builder<'a> {
+        let sites = HeapSites {
+            process: profile.process,
+            words: profile.words.clone(),
+            total: HeapAmounts {
+                allocated: Blocks { blocks: profile.heap().allocations, bytes: profile.heap().bytes },
+                at_peak: live.peak,
+                at_end: live.end,
+            },
+            inherited: live.inherited,
+            course: HeapCourse { unit: CourseUnit::Instructions, points: live.course.clone() },
+            counting: SiteCounting::Exact,
+            ..HeapSites::default()
+        };
+        let (index, callers, located) = (SiteIndex::default(), HashMap::new(), HashMap::new());
+        Builder { profile, live, symbols, located, sites, index, callers }
+    }
+
+    fn sites(mut self) -> HeapSites {
+        for (at, context) in self.profile.contexts.iter().enumerate() {
+            let live = self.live.contexts.get(&at);
+            if live.is_none() && context.heap.allocations == 0 {
+                continue;
+            }
+            let (at_peak, at_end) = live.copied().unwrap_or_default();
+            let allocated = Blocks { blocks: context.heap.allocations, bytes: context.heap.bytes };
+            let site = self.site(at);
+            self.sites.contexts[site].own += HeapAmounts { allocated, at_peak, at_end };
+        }
+        if self.live.reused > 0 {
+            self.sites.unseen.push(format!(
+                "the frees of {} blocks: a function freed them that is not known to be an allocator’s; they count as live \
+                 until their memory was given out again",
+                self.live.reused
+            ));
+        }
+        if self.live.unseen > 0 {
+            self.sites.unseen.push(format!(
+                "the blocks of {} calls of an allocator of which no return was seen",
+                self.live.unseen
+            ));
+        }
+        if self.profile.cut > 0 {
+            self.sites.unseen.push(format!(
+                "the contexts of {} calls: there were too many, and their blocks count for the caller",
+                self.profile.cut
+            ));
+        }
+        self.sites
+    }
+
+    /// The context of the frame that called this context's function, which is an allocator.
+    fn site(&mut self, at: usize) -> usize {
+        let mut site = self.caller(at);
+        while let Some(context) = site
+            && is_allocator(&self.sites.frames[self.sites.contexts[context].frame].name)
+            && let Some(parent) = self.sites.contexts[context].parent
+        {
+            site = Some(parent);
+        }
+        // An allocator that nothing called stands for itself.
+        site.unwrap_or_else(|| {
+            let frame = self.function(&self.profile.contexts[at]);
+            self.index.context(&mut self.sites, None, frame)
+        })
+    }
+
+    /// The context of the frame that called a context's function; `None` if nothing did.
+    fn caller(&mut self, at: usize) -> Option<usize> {
+        let mut open = Vec::new();
+        let mut known = None;
+        let mut next = Some(at);
+        while let Some(at) = next {
+            if let Some(caller) = self.callers.get(&at) {
+                known = *caller;
+                break;
+            }
+            open.push(at);
+            next = self.profile.contexts[at].parent;
+        }
+        while let Some(at) = open.pop() {
+            for frame in self.frames(at) {
+                known = Some(self.index.context(&mut self.sites, known, frame));
+            }
+            self.callers.insert(at, known);
+        }
+        known
+    }
+
+    /// The frames of the function that called a context's function, outermost first: those that are inlined come last.
+    fn frames(&mut self, at: usize) -> Vec<SiteFrame> {
+        let profile = self.profile;
+        let Some(parent) = profile.contexts[at].parent else { return Vec::new() };
+        let caller = &profile.contexts[parent];
+        if caller.parent.is_none() {
+            return Vec::new();
+        }
+        let own = self.function(caller);
+        let Some(call) = self.live.calls.get(&at) else { return vec![own] };
+        if let Some(frames) = self.located.get(call) {
+            return frames.clone();
+        }
+        let (object, after) = call;
+        // The address after a call may belong to the next line, or to the next function.
+        let location = self.symbols.locate(object.as_deref(), after.saturating_sub(1));
+        let mut frames: Vec<SiteFrame> = location
+            .frames
+            .into_iter()
+            .map(|frame| SiteFrame {
+                name: frame.name.unwrap_or_else(|| own.name.clone()),
+                object: object.clone(),
+                file: frame.file,
+                line: frame.line,
+            })
+            .collect();
+        frames.reverse();
+        match frames.first_mut() {
+            // The tool also knows symbols that are in a separate file only.
+            Some(outermost) => outermost.name.clone_from(&own.name),
+            None => frames.push(own),
+        }
+        self.located.insert(call.clone(), frames.clone());
+        frames
+    }
+
+    /// The frame of a context's function, of which no line is known.
+    fn function(&mut self, context: &Context) -> SiteFrame {
+        let Some(function) = context.function.map(|function| &self.profile.functions[function]) else {
+            return SiteFrame { name: "(signal)".to_owned(), ..SiteFrame::default() };
+        };
+        let object = function.object.clone();
+        let name = match &function.name {
+            // The version of a library's symbol does not belong to the name.
+            Some(name) => demangle(name.split_once('@').map_or(name, |(bare, _)| bare)),
+            None => self.symbols.locate(object.as_deref(), function.offset).name().to_owned(),
+        };
+        SiteFrame { name, object, file: None, line: None }
+    }
+}

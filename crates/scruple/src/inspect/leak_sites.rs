@@ -1,0 +1,182 @@
+//! Which sites keep memory: the growth of what each leaves at the end, between two sizes of the work.
+
+use super::args::LeakSitesWhen;
+use super::site_rows::{self, SiteRow};
+use super::sites::{Found, counter, exact};
+use crate::fault::{Code, Fault};
+use crate::progress::Progress;
+use scruple_core::stats::leak::{Doubt, Retained};
+use scruple_core::unit::{Unit, quantity};
+use scruple_measure::calltree::Counter;
+use scruple_measure::command::{Commands, Job};
+use scruple_measure::heap_sites::{Blocks, SiteFrame};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// The longest time that the runs may be expected to take if nobody asked for them.
+const AFFORDABLE: Duration = Duration::from_secs(60);
+/// The assumed cost of a run: so many times the time of a plain one, and a constant.
+const SLOWER: u32 = 30;
+const START: Duration = Duration::from_secs(2);
+/// The smallest ratio of two sizes between which growth shows.
+const LEAST_RANGE: f64 = 2.0;
+
+/// The growth between two sizes.
+pub struct LeakSites {
+    /// The sizes of the work, and all blocks that were left at the end.
+    pub sizes: [(f64, Blocks); 2],
+    /// The sites whose blocks grow or shrink, the most growth first.
+    pub rows: Vec<GrowingSite>,
+}
+
+/// A site with what it left at the end of both runs.
+pub struct GrowingSite {
+    /// The site and its callers in the larger run.
+    pub row: SiteRow,
+    /// What it left at the end, at the smaller and at the larger size.
+    pub left: [Blocks; 2],
+}
+
+/// The result of looking for sites.
+pub enum Sites {
+    /// The sites.
+    Found(LeakSites),
+    /// There is nothing to look for.
+    NotWanted,
+    /// The reason why the sites are not known.
+    Unknown(String),
+}
+
+/// A size of the work, its command, and how long it took.
+pub struct Sized {
+    /// The size.
+    pub size: f64,
+    /// The command.
+    pub job: Job,
+    /// The wall time of its fastest run.
+    pub wall: Duration,
+}
+
+impl LeakSites {
+    /// Returns growth as bytes, and as blocks, for each unit of work.
+    pub fn per_unit(&self, left: [Blocks; 2]) -> (f64, f64) {
+        let units = self.sizes[1].0 - self.sizes[0].0;
+        let growth = |of: fn(&Blocks) -> u64| (of(&left[1]) as f64 - of(&left[0]) as f64) / units;
+        (growth(|blocks| blocks.bytes), growth(|blocks| blocks.blocks))
+    }
+
+    /// Returns the growth of all sites together.
+    pub fn total(&self) -> (f64, f64) {
+        self.per_unit(self.sizes.map(|(_, left)| left))
+    }
+}
+
+/// Looks for the sites, if the verdict is growth, `metric` is malloc's, and the runs are affordable.
+pub fn find(
+    commands: &mut Commands,
+    sizes: Vec<Sized>,
+    metric: &str,
+    verdict: &Retained,
+    when: LeakSitesWhen,
+) -> Result<Sites, Fault> {
+    let grows = matches!(verdict, Retained::Grows { .. } | Retained::Unknown(Doubt::Form { .. }));
+    if when == LeakSitesWhen::Never || (when == LeakSitesWhen::Auto && !grows) {
+        return Ok(Sites::NotWanted);
+    }
+    if metric != "malloc.live" {
+        return Ok(Sites::Unknown(match metric {
+            "heap.live" | "heap.live_max" => {
+                "the objects are in the heap of a language runtime, where the sites of malloc \
+                                              say nothing; the runtime’s own heap profiler tells them"
+                    .to_owned()
+            }
+            _ => format!("sites are of malloc.live, and the figure is {metric}"),
+        }));
+    }
+    let (small, large, cost) = match chosen(sizes, when) {
+        Ok(chosen) => chosen,
+        Err(why) => return Ok(Sites::Unknown(why)),
+    };
+    let counter = match counter() {
+        Ok(counter) => counter,
+        Err(fault) if when == LeakSitesWhen::Auto => return Ok(Sites::Unknown(fault.message)),
+        Err(fault) => return Err(fault),
+    };
+    let progress = Progress::new();
+    progress.note(&format!("finding the sites: two more runs, under valgrind, up to about {}", told(cost)));
+    let found = [small, large].map(|sized| Ok((sized.size, left(commands, &sized.job, &counter)?)));
+    progress.clear();
+    let [small, large] = found;
+    match (small, large) {
+        (Ok(small), Ok(large)) => Ok(Sites::Found(growth(small, large))),
+        (Err(fault), _) | (_, Err(fault)) => failed(fault, when),
+    }
+}
+
+/// What a failure of these runs means: the verdict stands without sites, unless the user asked for them.
+fn failed(fault: Fault, when: LeakSitesWhen) -> Result<Sites, Fault> {
+    let is_final = matches!(fault.code, Code::Interrupted | Code::Internal);
+    match when == LeakSitesWhen::Auto && !is_final {
+        true => Ok(Sites::Unknown(fault.message)),
+        false => Err(fault),
+    }
+}
+
+fn left(commands: &mut Commands, job: &Job, counter: &Counter) -> Result<Found, Fault> {
+    exact(commands, job, counter, false)
+}
+
+fn expected(wall: Duration) -> Duration {
+    wall * SLOWER + START
+}
+
+fn told(time: Duration) -> String {
+    quantity(time.as_nanos() as f64, &Unit::Nanoseconds)
+}
+
+/// Returns the smallest size, the largest affordable one, and the expected time of both.
+fn chosen(mut sizes: Vec<Sized>, when: LeakSitesWhen) -> Result<(Sized, Sized, Duration), String> {
+    sizes.sort_by(|a, b| a.size.total_cmp(&b.size));
+    let mut sizes = sizes.into_iter();
+    let Some(small) = sizes.next() else { return Err("there are no sizes".to_owned()) };
+    let mut dear = None;
+    for large in sizes.rev().filter(|large| large.size >= LEAST_RANGE * small.size) {
+        let cost = expected(small.wall) + expected(large.wall);
+        if when == LeakSitesWhen::Always || cost <= AFFORDABLE {
+            return Ok((small, large, cost));
+        }
+        dear = Some(cost);
+    }
+    Err(match dear {
+        Some(cost) => format!(
+            "two runs under valgrind may take {}; --sites=always takes the smallest and the largest size regardless",
+            told(cost)
+        ),
+        None => "no size is at least twice the smallest".to_owned(),
+    })
+}
+
+/// Compares what sites leave at the end of two runs, in all their processes.
+fn growth((small, at_small): (f64, Found), (large, at_large): (f64, Found)) -> LeakSites {
+    let mut sites: HashMap<SiteFrame, GrowingSite> = HashMap::new();
+    let mut totals = [Blocks::default(); 2];
+    for (at, found) in [at_small, at_large].iter().enumerate() {
+        for process in &found.processes {
+            totals[at] += process.total.at_end;
+            for row in site_rows::rows(process, |amounts| amounts.at_end.bytes) {
+                let site = sites
+                    .entry(row.frame.clone())
+                    .or_insert_with(|| GrowingSite { row: row.clone(), left: Default::default() });
+                site.left[at] += row.amounts.at_end;
+                if at == 1 {
+                    site.row = row;
+                }
+            }
+        }
+    }
+    let mut rows: Vec<GrowingSite> =
+        sites.into_values().filter(|site| site.left[0] != site.left[1]).collect();
+    let growth = |site: &GrowingSite| site.left[1].bytes as i128 - site.left[0].bytes as i128;
+    rows.sort_by_cached_key(|site| (std::cmp::Reverse(growth(site)), site_rows::place(&site.row.frame)));
+    LeakSites { sizes: [(small, totals[0]), (large, totals[1])], rows }
+}

@@ -1,0 +1,291 @@
+//! Reports where a program's memory was allocated: for a terminal, and as a flame graph.
+
+use super::sites_json;
+use crate::inspect::site_rows::{SiteRow, called, place, rows};
+use crate::inspect::sites::Found;
+use crate::show::align::{fit, on_points, right, wrap};
+use crate::show::block_characters;
+use crate::show::export::Formats;
+use crate::show::flame;
+use crate::show::terminal::{BOLD, DIM};
+use scruple_core::harmless_text::plain;
+use scruple_core::unit::{Unit, exact, quantity, share};
+use scruple_measure::heap_sites::{
+    Blocks, CourseUnit, HeapAmounts, HeapCourse, HeapSites, SiteContext, SiteCounting,
+};
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr;
+
+/// The formats of the report, besides those of a page and of call trees.
+pub const FORMATS: Formats<fn(&Found) -> String, 2> = [("json", sites_json::text), ("svg", flame_graph)];
+
+/// The width of the course in a terminal, in columns.
+const COURSE: usize = 60;
+/// The smallest part of a site that a caller is shown for.
+const LEAST: f64 = 0.1;
+/// The largest number of callers that are shown above a site.
+const CALLERS: usize = 6;
+
+/// The figure by which sites are ordered first.
+pub fn peak(amounts: &HeapAmounts) -> u64 {
+    amounts.at_peak.bytes
+}
+
+fn end(amounts: &HeapAmounts) -> u64 {
+    amounts.at_end.bytes
+}
+
+/// Writes the report for a terminal with this many columns.
+pub fn text(found: &Found, most: usize, width: usize) -> String {
+    let Some((sites, others)) = found.processes.split_first() else { return String::new() };
+    let by_peak = rows(sites, peak);
+    let mut out = format!("{BOLD}Memory of ‘{}’ by allocation site{BOLD:#}\n", plain(&found.title));
+    let _ = writeln!(out, "{}", wrap(&sentence(found, sites, &by_peak), width));
+    table(sites, &by_peak, most, width, &mut out);
+    at_end(sites, most, width, &mut out);
+    course(&sites.course, width, &mut out);
+    processes(others, width, &mut out);
+    out.push('\n');
+    for remark in remarks(found) {
+        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&remark, width));
+    }
+    out
+}
+
+/// Says how much was in use at most, and where most of it comes from.
+pub fn sentence(found: &Found, sites: &HeapSites, rows: &[SiteRow]) -> String {
+    let total = sites.total;
+    let whole = match found.processes.len() {
+        1 => String::new(),
+        _ => format!(" in process {} (‘{}’)", sites.process, plain(&sites.words.join(" "))),
+    };
+    let most = rows.first().filter(|row| peak(&row.amounts) > 0).map_or(String::new(), |row| {
+        let part = peak(&row.amounts) as f64 / total.at_peak.bytes.max(1) as f64;
+        format!("; {} of it from {}", share(part), place(&row.frame))
+    });
+    format!("At most {} were in use at one time{whole}{most}.", blocks(total.at_peak))
+}
+
+/// Writes bytes and blocks.
+fn blocks(blocks: Blocks) -> String {
+    let word = if blocks.blocks == 1 { "block" } else { "blocks" };
+    format!("{} in {} {word}", bytes(blocks.bytes), exact(blocks.blocks as f64, &Unit::Count))
+}
+
+fn bytes(bytes: u64) -> String {
+    quantity(bytes as f64, &Unit::Bytes)
+}
+
+/// Writes a figure of a site.
+type Written = fn(&HeapAmounts) -> String;
+
+/// The columns beside the name of a site, with their titles.
+pub const COLUMNS: [(&str, Written); 4] = [
+    ("at the peak", |amounts| bytes(amounts.at_peak.bytes)),
+    ("blocks", |amounts| exact(amounts.at_peak.blocks as f64, &Unit::Count)),
+    ("at the end", |amounts| bytes(amounts.at_end.bytes)),
+    ("allocated", |amounts| bytes(amounts.allocated.bytes)),
+];
+
+fn table(sites: &HeapSites, rows: &[SiteRow], most: usize, width: usize, out: &mut String) {
+    let (shown, rest) = rows.split_at(most.min(rows.len()));
+    let mut lines: Vec<HeapAmounts> = shown.iter().map(|row| row.amounts).collect();
+    let mut others = HeapAmounts::default();
+    rest.iter().for_each(|row| others += row.amounts);
+    lines.extend((!rest.is_empty()).then_some(others));
+    lines.push(sites.total);
+    let whole = sites.total.at_peak.bytes.max(1) as f64;
+    let of_all = |amounts: &HeapAmounts| right(&share(peak(amounts) as f64 / whole), 6);
+    let mut head = String::new();
+    let mut texts = vec![String::new(); lines.len()];
+    for (column, (title, figure)) in COLUMNS.iter().enumerate() {
+        let mut cells: Vec<String> = lines.iter().map(figure).collect();
+        on_points(&mut cells);
+        let columns = cells.iter().map(|cell| cell.width()).max().unwrap_or(0).max(title.width());
+        let _ = write!(head, "{}  ", right(title, columns));
+        for ((text, cell), amounts) in texts.iter_mut().zip(&cells).zip(&lines) {
+            let _ = write!(text, "{}  ", right(cell, columns));
+            if column == 0 {
+                let _ = write!(text, "{}  ", of_all(amounts));
+            }
+        }
+        if column == 0 {
+            let _ = write!(head, "{}  ", right("share", 6));
+        }
+    }
+    let _ = writeln!(out, "\n{DIM}{head}site{DIM:#}");
+    let name = |at: usize| match shown.get(at) {
+        Some(row) => place(&row.frame),
+        None if at + 1 == lines.len() => "all".to_owned(),
+        None => others_of(rest.len()),
+    };
+    for (at, text) in texts.iter().enumerate() {
+        let line = fit(&format!("{text}{}", name(at)), width);
+        match at + 1 == lines.len() {
+            true => _ = writeln!(out, "{BOLD}{}{BOLD:#}", line.trim_end()),
+            false => _ = writeln!(out, "{}", line.trim_end()),
+        }
+        if let Some(row) = shown.get(at) {
+            callers(row, head.width().min(width / 4), width, out);
+        }
+    }
+}
+
+/// Names the sites that are not shown.
+pub fn others_of(number: usize) -> String {
+    format!("{number} other {}", if number == 1 { "site" } else { "sites" })
+}
+
+/// Writes the path of calls to a site, as long as one caller has most of it, and the callers where there are several.
+fn callers(row: &SiteRow, indent: usize, width: usize, out: &mut String) {
+    let mut line = |text: &str| {
+        let line = fit(&format!("{}{text}", " ".repeat(indent)), width);
+        let _ = writeln!(out, "{DIM}{}{DIM:#}", line.trim_end());
+    };
+    if let Some(through) = &row.through {
+        line(&format!("through {through}"));
+    }
+    let whole = ordered_by(row);
+    let mut row = row;
+    for _ in 0..CALLERS {
+        let telling: Vec<&SiteRow> = row
+            .callers
+            .iter()
+            .filter(|caller| ordered_by(caller) as f64 >= LEAST * whole as f64)
+            .take(3)
+            .collect();
+        for caller in &telling {
+            let part = ordered_by(caller) as f64 / whole.max(1) as f64;
+            let part = if part > 0.995 { String::new() } else { format!("  ({})", share(part)) };
+            line(&format!("← {}{part}", place(&caller.frame)));
+        }
+        match telling.as_slice() {
+            [one] => row = one,
+            _ => return,
+        }
+    }
+    if !row.callers.is_empty() {
+        line("← …");
+    }
+}
+
+/// The bytes at the peak or, for a site that had none then, all that it allocated.
+fn ordered_by(row: &SiteRow) -> u64 {
+    if peak(&row.amounts) > 0 { peak(&row.amounts) } else { row.amounts.allocated.bytes }
+}
+
+fn at_end(sites: &HeapSites, most: usize, width: usize, out: &mut String) {
+    let left = sites.total.at_end;
+    if left.blocks == 0 {
+        let _ = writeln!(out, "\nAt the end everything had been freed.");
+        return;
+    }
+    let _ = writeln!(out, "\nAt the end {} were not freed:", blocks(left));
+    let mut by_end = rows(sites, end);
+    by_end.retain(|row| row.amounts.at_end.blocks > 0);
+    let (shown, rest) = by_end.split_at(most.div_ceil(2).min(by_end.len()));
+    let mut cells: Vec<String> = shown.iter().map(|row| blocks(row.amounts.at_end)).collect();
+    let mut others = Blocks::default();
+    rest.iter().for_each(|row| others += row.amounts.at_end);
+    cells.extend((!rest.is_empty()).then(|| blocks(others)));
+    on_points(&mut cells);
+    for (at, cell) in cells.iter().enumerate() {
+        let name = shown.get(at).map_or_else(|| others_of(rest.len()), chain);
+        let _ = writeln!(out, "{}", fit(&format!("  {cell}  {name}"), width).trim_end());
+    }
+}
+
+/// The site and its first caller in one line.
+pub fn chain(row: &SiteRow) -> String {
+    let caller = row.callers.first().filter(|_| row.callers.len() == 1);
+    let caller = caller.map_or(String::new(), |caller| format!(" ← {}", place(&caller.frame)));
+    format!("{}{caller}", place(&row.frame))
+}
+
+/// Writes a position in the course.
+pub fn position(unit: CourseUnit, at: u64) -> String {
+    match unit {
+        CourseUnit::Instructions => format!("{} instructions", quantity(at as f64, &Unit::Count)),
+        CourseUnit::Nanoseconds => quantity(at as f64, &Unit::Nanoseconds),
+        CourseUnit::AllocatedBytes => format!("{} of allocations", quantity(at as f64, &Unit::Bytes)),
+    }
+}
+
+fn course(course: &HeapCourse, width: usize, out: &mut String) {
+    let Some((last, _)) = course.points.last() else { return };
+    let Some((at, most)) = course.points.iter().copied().rev().max_by_key(|(_, bytes)| *bytes) else {
+        return;
+    };
+    let points: Vec<(f64, f64)> =
+        course.points.iter().map(|(at, bytes)| (*at as f64, *bytes as f64)).collect();
+    let drawn =
+        block_characters::course(&points, *last as f64, most as f64, COURSE.min(width.saturating_sub(4)));
+    let _ = writeln!(
+        out,
+        "\nIn use over {}, at most after {}:\n  {drawn}",
+        position(course.unit, *last),
+        position(course.unit, at)
+    );
+}
+
+fn processes(others: &[HeapSites], width: usize, out: &mut String) {
+    const SHOWN: usize = 5;
+    if others.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\nOther processes, each by itself:");
+    for sites in others.iter().take(SHOWN) {
+        let total = sites.total;
+        let inherited = match sites.inherited.bytes {
+            0 => String::new(),
+            some => format!(", {} of them inherited", bytes(some)),
+        };
+        let line = format!(
+            "  {} ‘{}’: at most {}{inherited}; {} at the end",
+            sites.process,
+            plain(&sites.words.join(" ")),
+            bytes(total.at_peak.bytes),
+            bytes(total.at_end.bytes)
+        );
+        let _ = writeln!(out, "{}", fit(&line, width).trim_end());
+    }
+    if others.len() > SHOWN {
+        let _ = writeln!(out, "  and {} more", others.len() - SHOWN);
+    }
+}
+
+/// Says how the figures were found, and what they do not contain.
+pub fn remarks(found: &Found) -> Vec<String> {
+    let how = match found.processes.first().map(|sites| sites.counting) {
+        Some(SiteCounting::Sampled { bytes: mean, samples }) => format!(
+            "Estimated from {} samples, one for every {} that were allocated; sizes are as requested from malloc.",
+            exact(samples as f64, &Unit::Count),
+            bytes(mean)
+        ),
+        _ => "Every allocation was counted; sizes are as requested from malloc.".to_owned(),
+    };
+    let unseen = found.processes.iter().flat_map(|sites| &sites.unseen);
+    let unseen = unseen.map(|what| format!("Not seen: {}.", plain(what)));
+    [how].into_iter().chain(found.remarks.iter().cloned()).chain(unseen).collect()
+}
+
+/// Draws the bytes at the peak by calling context as a flame graph.
+pub fn flame_graph(found: &Found) -> String {
+    let Some(sites) = found.processes.first() else { return String::new() };
+    let title = format!("{}: bytes in use at the peak, by calling context", found.title);
+    flame::svg(&title, &frames(sites), |value| bytes(value as u64))
+}
+
+/// The boxes of the flame graph of a process.
+pub fn frames(sites: &HeapSites) -> Vec<flame::Frame> {
+    let frame = |context: &SiteContext| {
+        let frame = &sites.frames[context.frame];
+        flame::Frame {
+            label: if frame.line.is_some() { place(frame) } else { called(frame) },
+            group: frame.object.clone().unwrap_or_default(),
+            own: peak(&context.own) as f64,
+            parent: context.parent,
+        }
+    };
+    sites.contexts.iter().map(frame).collect()
+}

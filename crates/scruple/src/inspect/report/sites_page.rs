@@ -1,0 +1,156 @@
+//! Reports where a program's memory was allocated as a page: sites, a flame graph, and the course.
+
+use super::sites::{self, COLUMNS};
+use crate::inspect::site_rows::{SiteRow, place, rows};
+use crate::inspect::sites::Found;
+use crate::show::export::Formats;
+use crate::show::flame;
+use crate::show::page::{
+    self, Axis, Cell, Chart, Drawn, Flame, Head, Layer, Order, Page, Part, Plot, Point, Section, Shape, Span,
+    Stacked, Table, Tone, name, sentence,
+};
+use scruple_core::harmless_text::plain;
+use scruple_core::unit::{Unit, quantity, share};
+use scruple_measure::heap_sites::{CourseUnit, HeapAmounts, HeapSites};
+
+/// The formats of the page that are not also formats of the data.
+pub const FORMATS: Formats<fn(&Page) -> String, 3> =
+    [("html", page::html::text), ("htm", page::html::text), ("md", page::markdown::text)];
+
+/// The smallest share of the bytes at the peak that a box of the flame graph stands for.
+const LEAST: f64 = 0.002;
+
+/// Makes the page with this many sites in each table.
+pub fn page(found: &Found, most: usize) -> Page {
+    let mut sections = Vec::new();
+    let mut verdict = String::new();
+    if let Some(sites) = found.processes.first() {
+        let by_peak = rows(sites, sites::peak);
+        verdict = sites::sentence(found, sites, &by_peak);
+        let table = table(sites, &by_peak, most);
+        sections.push(Section { title: "Sites".to_owned(), folded: None, parts: vec![Part::Table(table)] });
+        let charts = [flame_chart(sites), course(sites)];
+        sections.extend(charts.into_iter().flatten().map(|chart| Section {
+            title: chart.title.clone(),
+            folded: None,
+            parts: vec![Part::Chart(chart)],
+        }));
+    }
+    Page {
+        title: format!("Memory of {}", name(&found.title)),
+        kind: vec!["Memory by allocation site".to_owned(), name(&found.title)],
+        verdict: vec![Span::plain(sentence(&verdict))],
+        notes: sites::remarks(found).iter().map(|remark| sentence(remark)).collect(),
+        warnings: Vec::new(),
+        sections,
+    }
+}
+
+fn table(sites: &HeapSites, rows: &[SiteRow], most: usize) -> Table {
+    let (shown, rest) = rows.split_at(most.min(rows.len()));
+    let whole = sites.total.at_peak.bytes.max(1) as f64;
+    let cells = |title: String, path: String, amounts: &HeapAmounts| {
+        let mut cells = vec![Cell::text(title)];
+        cells.extend(COLUMNS.iter().map(|(_, figure)| Cell::text(figure(amounts))));
+        cells.insert(2, Cell::text(share(sites::peak(amounts) as f64 / whole)));
+        cells.push(Cell::text(path));
+        cells
+    };
+    let path = |row: &SiteRow| {
+        let through = row.through.iter().map(|through| format!("through {through}"));
+        let callers = std::iter::successors(row.callers.first(), |row| row.callers.first());
+        let callers = callers.take(4).map(|caller| format!("← {}", place(&caller.frame)));
+        sentence(&through.chain(callers).collect::<Vec<_>>().join(" "))
+    };
+    let mut lines: Vec<Vec<Cell>> =
+        shown.iter().map(|row| cells(name(&place(&row.frame)), path(row), &row.amounts)).collect();
+    let mut all: Vec<HeapAmounts> = shown.iter().map(|row| row.amounts).collect();
+    if !rest.is_empty() {
+        let mut others = HeapAmounts::default();
+        rest.iter().for_each(|row| others += row.amounts);
+        lines.push(cells(sites::others_of(rest.len()), String::new(), &others));
+        all.push(others);
+    }
+    lines.push(cells("all".to_owned(), String::new(), &sites.total));
+    let mut head = vec![Head::text("Site")];
+    head.extend(["At the peak", "Share", "Blocks", "At the end", "Allocated"].map(Head::number));
+    head.push(Head::text("Through and from, the largest part"));
+    let key = |figure: fn(&HeapAmounts) -> u64| {
+        let last = Some(-1.0);
+        all.iter().map(|amounts| Some(figure(amounts) as f64)).chain([last]).collect::<Vec<Option<f64>>>()
+    };
+    let orders = vec![
+        Order::given("at the peak", lines.len()),
+        Order::greatest("at the end", &key(|amounts| amounts.at_end.bytes)),
+        Order::greatest("allocated", &key(|amounts| amounts.allocated.bytes)),
+    ];
+    let label = "Allocation sites by their bytes at the peak".to_owned();
+    Table { label, head, rows: lines, stacks: true, orders }
+}
+
+fn flame_chart(sites: &HeapSites) -> Option<Chart> {
+    let frames = sites::frames(sites);
+    let layout = flame::layout(&frames, LEAST);
+    let boxes: Vec<Stacked> = layout
+        .boxes
+        .iter()
+        .map(|placed| {
+            let bytes = quantity(layout.whole[placed.frame], &Unit::Bytes);
+            Stacked {
+                from: placed.from,
+                wide: placed.wide,
+                level: placed.level,
+                name: format!("{} ({bytes})", name(&frames[placed.frame].label)),
+                about: format!("{} of the peak", share(placed.wide)),
+                tone: Tone::Plain,
+            }
+        })
+        .collect();
+    let label = boxes.iter().take(12).map(|one| one.name.as_str()).collect::<Vec<_>>().join("; ");
+    (layout.all > 0.0).then(|| Chart {
+        name: "peak".to_owned(),
+        title: "What was in use at the peak".to_owned(),
+        note: "A box is as wide as the bytes that it and the functions above it had in use at the peak. Callers are below."
+            .to_owned(),
+        label,
+        drawn: Drawn::Flame(Flame { boxes }),
+    })
+}
+
+fn course(sites: &HeapSites) -> Option<Chart> {
+    let course = &sites.course;
+    let (last, _) = course.points.last()?;
+    let (title, unit) = match course.unit {
+        CourseUnit::Instructions => ("instructions", Unit::Count),
+        CourseUnit::Nanoseconds => ("time", Unit::Nanoseconds),
+        CourseUnit::AllocatedBytes => ("bytes allocated", Unit::Bytes),
+    };
+    let points: Vec<Point> =
+        course.points.iter().map(|(at, bytes)| Point::at(*at as f64, *bytes as f64)).collect();
+    let layer = Layer {
+        arm: 0,
+        name: plain(&sites.words.first().cloned().unwrap_or_default()),
+        shape: Shape::Steps,
+        pieces: vec![points],
+    };
+    let plot = Plot {
+        x: Axis::linear(title, unit),
+        y: Axis::linear("in use", Unit::Bytes),
+        shade: None,
+        column: None,
+        zero: Some(0.0),
+        layers: vec![layer],
+        small: false,
+    };
+    Some(Chart {
+        name: "course".to_owned(),
+        title: "In use over the course of the program".to_owned(),
+        note: "Each point is the most that was in use in its part of the course.".to_owned(),
+        label: format!(
+            "In use over {}: at most {}",
+            sites::position(course.unit, *last),
+            quantity(sites.total.at_peak.bytes as f64, &Unit::Bytes)
+        ),
+        drawn: Drawn::Plot(plot),
+    })
+}

@@ -1,0 +1,139 @@
+//! `scruple inspect memory -- COMMAND`: runs a program once, and shows where its memory was allocated.
+
+use super::args::{MemoryArgs, SitesBy};
+use super::calls::{self, remark_of_orphans};
+use super::launch;
+use super::report::{sites, sites_json, sites_page};
+use crate::fault::{Code, Fault};
+use crate::paths::{self, WorkFolder};
+use crate::profile;
+use crate::progress::Progress;
+use crate::show::export::{self, Export};
+use crate::show::{output, page};
+use scruple_measure::calltree::{Counter, Counts, Symbols, Trees};
+use scruple_measure::command::{Commands, Job};
+use scruple_measure::heap::{Unmeasurable, measurable};
+use scruple_measure::heap_sites::HeapSites;
+use scruple_measure::runtimes::{Runtime, recognise};
+use std::path::Path;
+
+/// The sites of a command, and what is to be known about them.
+pub struct Found {
+    /// The command line.
+    pub title: String,
+    /// Each process that allocated or freed something, the one with the largest peak first; not empty.
+    pub processes: Vec<HeapSites>,
+    /// What a reader must know, each as a sentence.
+    pub remarks: Vec<String>,
+}
+
+/// Runs the command, and prints its sites.
+pub fn sites(args: &MemoryArgs) -> Result<Code, Fault> {
+    let formats =
+        [export::names(&sites::FORMATS), export::names(&sites_page::FORMATS), profile::HEAP.to_vec()];
+    let exports = export::checked(args.export.clone(), &formats.concat())?;
+    let launcher = launch::launcher()?;
+    let job = launch::job(&args.command, args.time_limit.as_deref())?;
+    let progress = Progress::new();
+    progress.note("counting: a program runs many times slower meanwhile");
+    let found = match args.sites {
+        SitesBy::Exact => {
+            let counter = counter()?;
+            let mut commands = launch::commands(launcher, Vec::new())?;
+            exact(&mut commands, &job, &counter, args.ignore_failure)?
+        }
+    };
+    progress.clear();
+    write(args, &found, &exports)
+}
+
+/// Returns the call tree, which alone counts sites exactly.
+pub fn counter() -> Result<Counter, Fault> {
+    let found = Counter::find(&paths::calltree_folder()).map_err(|why| why.to_string());
+    let found = found.and_then(|counter| match counter.refused.first() {
+        Some((_, why)) => Err(why.to_string()),
+        None => Ok(counter),
+    });
+    found.map_err(|why| {
+        Fault::usage(format!(
+            "cannot count allocation sites here: {why}. `scruple run` counts allocations and their peak without it, though \
+             not where they are made"
+        ))
+    })
+}
+
+/// Runs the command under the call tree, and counts each of its allocations.
+pub fn exact(
+    commands: &mut Commands,
+    job: &Job,
+    counter: &Counter,
+    ignore_failure: bool,
+) -> Result<Found, Fault> {
+    let work = WorkFolder::make()?;
+    let mut trees = Trees::new(counter, work.path());
+    trees.count(Counts::Sites);
+    let aim = format!("where ‘{}’ allocates", job.name);
+    let hint = (!ignore_failure).then_some("; -i shows its sites regardless");
+    let profiles = calls::tree_of(commands, job, &mut trees, &aim, hint)?;
+    let mut processes = profiles.heap_sites(&mut Symbols::new());
+    if processes.is_empty() {
+        return Err(Fault { code: Code::Unknown, message: format!("cannot tell {aim}: {}", why_none(job)) });
+    }
+    processes.sort_by_key(|sites| std::cmp::Reverse(sites.total.at_peak.bytes));
+    let remarks = remark_of_runtime(job).into_iter().chain(remark_of_orphans(profiles.left_behind)).collect();
+    Ok(Found { title: job.name.clone(), processes, remarks })
+}
+
+/// Says why no process has an allocator.
+fn why_none(job: &Job) -> String {
+    let file = job.program.resolved();
+    match (runtime(job), measurable(&file.path)) {
+        (Some(runtime), _) => format!(
+            "its memory is that of the runtime ‘{}’, which does not use malloc; `scruple run` reads that runtime’s own \
+             figures",
+            runtime.word()
+        ),
+        (None, Err(Unmeasurable::Static(_))) => {
+            "no allocator was seen: it is linked statically and has no symbols, which \
+                                                 would say which of its functions is malloc"
+                .to_owned()
+        }
+        (None, Err(why)) => format!("no allocator was seen: {why}"),
+        (None, Ok(())) => "no allocator was seen: it called none whose name is known".to_owned(),
+    }
+}
+
+fn runtime(job: &Job) -> Option<Runtime> {
+    recognise(&job.program).first().map(|found| found.runtime)
+}
+
+/// Says that a runtime has a heap of its own, which malloc does not see.
+fn remark_of_runtime(job: &Job) -> Option<String> {
+    let runtime = runtime(job)?;
+    Some(format!(
+        "Only malloc is counted: most objects of a program of the runtime ‘{}’ are in that runtime’s own heap; `scruple \
+         run` reads its figures.",
+        runtime.word()
+    ))
+}
+
+fn write(args: &MemoryArgs, found: &Found, exports: &[Export]) -> Result<Code, Fault> {
+    let aside = exports.iter().any(|export| export.path == Path::new("-"));
+    let mut unwritten = None;
+    for export in exports {
+        let bytes = if let Some(text) = export::writer(&sites::FORMATS, &export.format) {
+            text(found).into_bytes()
+        } else if export::writer(&sites_page::FORMATS, &export.format).is_some() {
+            let page = sites_page::page(found, args.most);
+            export::writer(&page::FORMATS, &export.format)
+                .map_or_else(Vec::new, |text| text(&page).into_bytes())
+        } else {
+            profile::heap_bytes(&export.format, &found.title, &found.processes)
+        };
+        unwritten = output::write_bytes(&export.path, &bytes).err().or(unwritten);
+    }
+    let text =
+        if args.json { sites_json::text(found) } else { sites::text(found, args.most, output::width()) };
+    output::print_beside(aside, &text)?;
+    unwritten.map_or(Ok(Code::Fine), Err)
+}
