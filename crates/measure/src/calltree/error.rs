@@ -68,6 +68,9 @@ pub enum Unavailable {
         /// What a test run showed.
         why: String,
     },
+    /// A tool failed on the program that is to be counted.
+    #[error("valgrind failed on this program under it ({0})")]
+    Failed(String),
     /// A tool that comes with Valgrind is missing.
     #[error("valgrind’s {0} is not installed")]
     NoTool(&'static str),

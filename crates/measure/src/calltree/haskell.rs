@@ -220,7 +220,9 @@ impl Pieces {
 /// Builds the new profile. Contexts of other code keep their callers; functions that Haskell code calls become
 /// callees of [`ALL_PROCEDURES`].
 fn rebuilt(profile: &Profile, haskell: &Haskell, pieces: &Pieces, rest: u64) -> Profile {
-    let mut new = Profile { contexts: Vec::new(), recursive: Vec::new(), ..profile.clone() };
+    // Where procedures jump to each other, callgrind takes jumps for calls.
+    let mut new =
+        Profile { contexts: Vec::new(), recursive: Vec::new(), calls: Vec::new(), ..profile.clone() };
     let function =
         |name: Option<String>, object: Option<String>, offset: u64| Function { name, object, offset };
     new.functions.push(function(Some(ALL_PROCEDURES.to_owned()), None, 0));

@@ -2,7 +2,7 @@
 
 use super::haskell::{self, ClosureTypes, SourceText};
 use super::machine_code::MachineCode;
-use super::profile::{Function, Profile, Profiles};
+use super::profile::{Calls, Function, Heap, Profile, Profiles};
 use super::stripped::{self, Names};
 use super::symbols::demangle;
 use scruple_core::explain::{self, Cost, PROGRAM, Tree, is_library, normal};
@@ -54,7 +54,12 @@ impl Side {
         let mut known = Known::new();
         let program = profiles.processes.first().and_then(own_file).map(str::to_owned);
         for profile in &profiles.processes {
-            let by_procedure = haskell::by_procedure(profile, sources);
+            let mut by_procedure = haskell::by_procedure(profile, sources);
+            // Callgrind does not count the allocations of malloc, and a part must not be shown as the whole.
+            if let Some((counted, closures)) = by_procedure.as_mut().filter(|_| !profile.calls.is_empty()) {
+                counted.contexts.iter_mut().for_each(|context| context.heap = Heap::default());
+                closures.clear();
+            }
             for (name, closures) in by_procedure.iter().flat_map(|(_, closures)| closures) {
                 *side.closures.entry(name.clone()).or_default() += *closures;
             }
@@ -195,6 +200,12 @@ impl Side {
             let sum = if is_known { &mut self.named.0 } else { &mut self.named.1 };
             *sum += context.own;
         }
+        let edge = |edge: &Calls| explain::Edge {
+            caller: place_of[&edge.caller],
+            callee: place_of[&edge.callee],
+            calls: edge.calls,
+        };
+        self.tree.edges.extend(profile.calls.iter().map(edge));
         for call in &profile.recursive {
             let to = &mut self.tree.contexts[begin + call.to];
             to.recursive = to.recursive.saturating_add(call.calls);

@@ -68,7 +68,15 @@ pub fn gather(
     let kind = Kind { word, has_heap: false, ..Kind::counted(language.name()) };
     let remarks = remarks.into_iter().collect();
     let times = [Vec::new(), Vec::new()];
-    Ok(Some(Ok(Gathered { sides, totals_repeat: false, times, remarks, kind, script: None })))
+    Ok(Some(Ok(Gathered {
+        sides,
+        totals_repeat: false,
+        times,
+        remarks,
+        counted_by: None,
+        kind,
+        script: None,
+    })))
 }
 
 /// How processes end without writing their counts.

@@ -4,6 +4,7 @@ use super::args::ExplainArgs;
 use super::counted_runs::{self, Effort, Gathered};
 use super::findings::Findings;
 use crate::fault::{Code, Fault};
+use crate::inspect::calls::{kind_of, remark_of};
 use crate::inspect::launch;
 use crate::new_run;
 use crate::profile::read::{Kind, OWN};
@@ -68,6 +69,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SERVED: usize = 3;
 
 impl Source {
+    /// Whether callgrind can count it in place of the call tree. It cannot tell apart what a server does for requests, and
+    /// what it counts cannot be compared with call trees that were kept.
+    pub fn needs_no_tree(&self) -> bool {
+        matches!(self, Source::Command(_) | Source::Case { .. })
+    }
+
     /// Returns the name of the side.
     pub fn name(&self) -> String {
         match self {
@@ -92,7 +99,7 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, G
         let gathered = counted_runs::gather(jobs, launchers, counter, means.work, &means.effort, sources)?;
         return Ok((Findings::of(names, &gathered, sources), gathered));
     }
-    let mut remarks = Vec::new();
+    let mut remarks: Vec<String> = means.counter.and_then(remark_of).into_iter().collect();
     let mut iterations = None;
     let [first, second] = sources;
     let first = runs_of(first, means, &mut iterations)?;
@@ -108,7 +115,8 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, G
         totals_repeat: false,
         times: [Vec::new(), Vec::new()],
         remarks,
-        kind: Kind::counted(OWN),
+        counted_by: means.counter.map(Counter::describe),
+        kind: means.counter.map_or_else(|| Kind::counted(OWN), kind_of),
         script: None,
     };
     Ok((Findings::of(names, &gathered, [&as_built, &as_built]), gathered))
