@@ -140,7 +140,9 @@ pub(super) fn by_procedure(profile: &Profile, sources: &SourceText<'_>) -> Optio
 
 fn piece(run: &Run, profile: &Profile, object: &str, procedures: &Procedures) -> Piece {
     let object = object.to_owned();
-    let symbol = run.function.map(|function| &profile.functions[function]);
+    // Callgrind names local procedures, which have no symbol, by the symbol before them.
+    let is_sure = profile.calls.is_empty();
+    let symbol = run.function.filter(|_| is_sure).map(|function| &profile.functions[function]);
     if let Some((begin, name)) =
         symbol.and_then(|function| Some((function.offset, function.name.as_deref()?)))
     {

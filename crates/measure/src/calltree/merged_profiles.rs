@@ -249,8 +249,15 @@ fn own_file(profile: &Profile) -> Option<&str> {
     by_start.or_else(by_word).or_else(by_link).and_then(|function| function.object.as_deref())
 }
 
+/// The functions with which threads of Go begin. Any of them may run any goroutine, and chance decides which does.
+const GO_THREADS: [&str; 3] = ["_rt0_amd64_linux", "_rt0_arm64_linux", "runtime.clone.abi0"];
+
 /// The function with names that other versions share.
 fn named(function: &Function, is_own: bool) -> explain::Function {
+    if function.name.as_deref().is_some_and(|name| is_own && GO_THREADS.contains(&name)) {
+        let name = "(threads of Go)".to_owned();
+        return explain::Function { shown: name.clone(), name, ..explain::Function::default() };
+    }
     let shown = function.name.as_deref().map(demangle).unwrap_or_default();
     let name = normal(&shown);
     let is_all = function.object.is_none() && shown == haskell::ALL_PROCEDURES;
@@ -280,6 +287,31 @@ pub fn without_version(file: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calltree::profile::Context;
+
+    #[test]
+    fn it_does_not_matter_which_thread_of_go_runs_a_function() {
+        let on_thread = |start: &str| {
+            let function = |name: &str| Function {
+                name: Some(name.to_owned()),
+                object: Some("/app".to_owned()),
+                offset: 0x1000,
+            };
+            let functions = vec![function("_rt0_amd64_linux"), function(start), function("main.main")];
+            let context =
+                |parent, function, own| Context { parent, function, calls: 1, own, heap: Heap::default() };
+            let contexts =
+                vec![context(None, None, 0), context(Some(0), Some(1), 5), context(Some(1), Some(2), 70)];
+            let process =
+                Profile { words: vec!["/app".to_owned()], functions, contexts, ..Profile::default() };
+            Side::of(&Profiles { processes: vec![process], ..Profiles::default() })
+        };
+        let [first, second] = ["_rt0_amd64_linux", "runtime.clone.abi0"].map(|start| on_thread(start).tree);
+        let name = |tree: &Tree, context: usize| tree.functions[tree.contexts[context].function].name.clone();
+        for context in 0..first.contexts.len() {
+            assert_eq!(name(&first, context), name(&second, context));
+        }
+    }
 
     #[test]
     fn libraries_of_two_versions_have_one_name() {

@@ -191,12 +191,8 @@ impl CalltreeSession {
             profiles.processes.iter().map(|one| one.words.as_slice()).collect();
         commands.sort_unstable();
         if let Some(two) = commands.windows(2).find(|two| two[0] == two[1]) {
-            return Err(CalltreeError::Failed(format!(
-                "several processes of ‘{}’ ran, and {} counts in a forked child what its parent had done before: only \
-                 the call tree can tell them apart",
-                two[0].join(" ").escape_debug(),
-                by.name()
-            )));
+            let program = two[0].join(" ").escape_debug().to_string();
+            return Err(CalltreeError::Forked { program, by: by.name() });
         }
         let callgrind = (by == ValgrindTool::Callgrind).then_some(all);
         Ok(Counted { by, total: profiles.total(), profiles, callgrind })

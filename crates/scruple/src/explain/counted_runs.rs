@@ -1,5 +1,6 @@
 //! Runs both sides under the call tree, and a few times without it.
 
+use super::interpreters;
 use super::script;
 use super::variation::{self, repeats};
 use crate::fault::Fault;
@@ -125,8 +126,12 @@ pub fn gather(
         }
     }
     name_stripped(&mut sides);
-    let first_runs = [&sides[0][0], &sides[1][0]];
-    let script = match script::gather(&mut both, first_runs, totals_repeat, work, effort)? {
+    let languages = [&sides[0][0], &sides[1][0]].map(interpreters::language);
+    let mut by_script = |language| {
+        both.run(|_, commands, job, _| script::counted(language, job, commands, work, effort.strict))
+    };
+    let names = jobs.map(|job| job.name.as_str());
+    let script = match script::gather(names, languages, totals_repeat, most, &mut by_script)? {
         Some(Ok(script)) => Some(Box::new(script)),
         Some(Err(why)) => {
             remarks.push(why);
