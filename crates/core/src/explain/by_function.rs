@@ -3,7 +3,7 @@
 use super::decompose::{Piece, What, decompose};
 use super::matching::{Key, Matched};
 use super::merged::merged;
-use super::{Code, Count, Tree, group};
+use super::{Code, Count, Tree, by_edges, group};
 use crate::sorting;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -215,8 +215,17 @@ pub fn explain(first: &Tree, second: &Tree, matched: &Matched, code: &Code<'_>, 
     let mut known: HashMap<usize, Option<bool>> = HashMap::new();
     let mut same =
         |key: usize| *known.entry(key).or_insert_with(|| (code.same)(&keys[key].first, &keys[key].second));
-    let (old, new) = (merged(first, &matched.of_first, count), merged(second, &matched.of_second, count));
-    let pieces = decompose(&old, &new, keys, &mut same);
+    let pieces = match first.edges.is_empty() || second.edges.is_empty() {
+        true => {
+            let old = merged(first, &matched.of_first, count);
+            let new = merged(second, &matched.of_second, count);
+            decompose(&old, &new, keys, &mut same)
+        }
+        false => {
+            let keys_of = [matched.of_first.as_slice(), matched.of_second.as_slice()];
+            by_edges::decompose([first, second], keys_of, keys, count, &mut same)
+        }
+    };
     let sums = sums(first, second, matched, count);
     let mut grouped: BTreeMap<(&str, String), Vec<Piece>> = BTreeMap::new();
     for piece in pieces {

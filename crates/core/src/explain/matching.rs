@@ -187,6 +187,9 @@ impl Facts {
                 facts.callers.entry(key).or_default().insert(keys[tree.contexts[parent].function]);
             }
         }
+        for edge in &tree.edges {
+            facts.callers.entry(keys[edge.callee]).or_default().insert(keys[edge.caller]);
+        }
         facts
     }
 }

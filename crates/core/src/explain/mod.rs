@@ -5,6 +5,7 @@
 //! calls others. The parts add up to the whole difference. A function whose machine code is the same in both programs
 //! cannot be the origin; its part is attributed to the nearest caller whose code changed.
 
+mod by_edges;
 mod by_function;
 mod context_differences;
 mod decompose;
@@ -97,6 +98,20 @@ pub struct Tree {
     pub functions: Vec<Function>,
     /// The calling contexts.
     pub contexts: Vec<Context>,
+    /// The calls between functions, where contexts do not tell who calls whom: each is directly below the program then.
+    #[serde(skip)]
+    pub edges: Vec<Edge>,
+}
+
+/// The calls of one function by another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Edge {
+    /// The index of the function that calls.
+    pub caller: usize,
+    /// The index of the function that is called.
+    pub callee: usize,
+    /// The number of calls.
+    pub calls: u64,
 }
 
 impl Tree {

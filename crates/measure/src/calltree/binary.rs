@@ -315,6 +315,12 @@ impl Binaries {
         }
     }
 
+    /// The length of the instruction at an address of a file, in bytes; `None` if it cannot be decoded.
+    pub(super) fn length(&self, path: &str, address: u64) -> Option<u8> {
+        let file = self.file(path, &Side::default())?;
+        u8::try_from(file.decoded(address)?.0.len()).ok()
+    }
+
     /// The digest of the file that contains a function, and whether the file's code can be disassembled.
     fn known(&self, side: &Side, function: usize) -> Option<(u64, bool)> {
         let path = side.functions[function].object.as_deref()?;

@@ -49,7 +49,7 @@ impl Counter {
         match Tool::prepare(cache) {
             Ok(tool) => Ok(Counter::of(&tool)),
             Err(Unavailable::NoValgrind) => Err(Unavailable::NoValgrind),
-            Err(why) => Counter::stock(&Valgrind::find()?, why),
+            Err(why) => Counter::stock(&Valgrind::find()?, vec![(ValgrindTool::Calltree, why)]),
         }
     }
 
@@ -64,11 +64,22 @@ impl Counter {
         }
     }
 
-    /// A counter that uses a tool which came with Valgrind; `why` says why the call tree cannot be used.
-    pub(super) fn stock(valgrind: &Valgrind, why: Unavailable) -> Result<Counter, Unavailable> {
-        let mut refused = vec![(ValgrindTool::Calltree, why)];
-        for (kind, name) in [(ValgrindTool::Callgrind, "callgrind"), (ValgrindTool::Cachegrind, "cachegrind")]
-        {
+    /// The next best tool for a program on which this one failed; `None` if there is none. `why` is what it said.
+    pub fn weaker(&self, why: &str) -> Option<Counter> {
+        let refused = self.refused.iter().cloned().chain([(self.kind, Unavailable::Failed(why.to_owned()))]);
+        Counter::stock(&Valgrind::find().ok()?, refused.collect()).ok()
+    }
+
+    /// A counter that uses a tool which came with Valgrind; `refused` says why better ones cannot be used.
+    pub(super) fn stock(
+        valgrind: &Valgrind,
+        mut refused: Vec<(ValgrindTool, Unavailable)>,
+    ) -> Result<Counter, Unavailable> {
+        let all = [(ValgrindTool::Callgrind, "callgrind"), (ValgrindTool::Cachegrind, "cachegrind")];
+        for (kind, name) in all {
+            if refused.iter().any(|(known, _)| *known == kind) {
+                continue;
+            }
             if valgrind.has_tool(name) {
                 let (launcher, version) = (valgrind.launcher.clone(), valgrind.version.clone());
                 return Ok(Counter { launcher, library: None, kind, version, refused });
@@ -84,9 +95,8 @@ impl Counter {
             ValgrindTool::Calltree => format!("the call tree (valgrind {})", self.version),
             kind => format!("{} (valgrind {})", kind.name(), self.version),
         };
-        match self.refused.first() {
-            Some((_, why)) => format!("{name}, because {why}"),
-            None => name,
-        }
+        let [(_, first), rest @ ..] = self.refused.as_slice() else { return name };
+        let rest: String = rest.iter().map(|(tool, why)| format!("; {}: {why}", tool.name())).collect();
+        format!("{name}, because {first}{rest}")
     }
 }

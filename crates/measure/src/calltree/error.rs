@@ -68,6 +68,9 @@ pub enum Unavailable {
         /// What a test run showed.
         why: String,
     },
+    /// A tool failed on the program that is to be counted.
+    #[error("valgrind failed on this program under it ({0})")]
+    Failed(String),
     /// A tool that comes with Valgrind is missing.
     #[error("valgrind’s {0} is not installed")]
     NoTool(&'static str),
@@ -95,6 +98,17 @@ pub enum CalltreeError {
     /// The tool wrote no profile.
     #[error("{0} wrote no profile: the program was not started, or ended by force")]
     Nothing(&'static str),
+    /// A program forked, and what its processes did cannot be told apart.
+    #[error(
+        "several processes of ‘{program}’ ran, and {by} counts in a forked child what its parent had done before: only the \
+         call tree can tell them apart (`scruple doctor` says what it needs)"
+    )]
+    Forked {
+        /// The command line of the processes.
+        program: String,
+        /// The tool that counted.
+        by: &'static str,
+    },
     /// Valgrind itself failed.
     #[error("valgrind failed on this program: {0}")]
     Failed(String),

@@ -1,11 +1,16 @@
-//! What callgrind counted, in the form of a call tree: each function directly below the program, because callgrind has no
-//! calling contexts.
+//! What callgrind or cachegrind counted, in the form of a call tree: each function directly below the program, because
+//! they have no calling contexts. Callgrind tells the calls between functions, too.
 
-use super::profile::{Context, Function, Heap, Profile, RecursiveCalls};
+use super::binary::Binaries;
+use super::profile::{Calls, Context, Function, Heap, Profile, RecursiveCalls, Run};
 use crate::load::cost::callgrind;
+use std::collections::HashMap;
 use std::path::Path;
 
-/// The tree of a profile of callgrind, whose text tells the program's words.
+/// The file of functions whose file is not in the profile, as cachegrind's are.
+const UNKNOWN: &str = "a file that was not recorded";
+
+/// The tree of a profile, whose text tells the program's words.
 pub(super) fn of(counted: &callgrind::Profile, text: &str) -> Profile {
     let line = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
     let words: Vec<String> = line("cmd:").unwrap_or_default().split_whitespace().map(str::to_owned).collect();
@@ -20,28 +25,56 @@ pub(super) fn of(counted: &callgrind::Profile, text: &str) -> Profile {
         part: 1,
         ..Profile::default()
     };
+    let binaries = Binaries::new();
+    let mut place_of = HashMap::new();
     for (function, costs) in &counted.functions {
-        let object = if function.object == own_file { program.clone() } else { function.object.clone() };
         // Callgrind shows code without a symbol by its address.
         let is_named = !function.name.starts_with("0x") && !function.name.starts_with("???");
+        let object = match counted.paths.get(&function.object) {
+            Some(path) => path.clone(),
+            None if function.object.is_empty() => UNKNOWN.to_owned(),
+            None if function.object == own_file => program.clone(),
+            None => function.object.clone(),
+        };
+        let place = profile.functions.len();
+        place_of.insert(function, place);
+        let code = counted.code.get(function);
+        let is_one = |code: &&callgrind::Code| is_named && code.sources.len() == 1;
+        let begin = |code: &callgrind::Code| code.begin.or_else(|| Some(*code.counts.first_key_value()?.0));
+        let offset = code.filter(is_one).and_then(begin);
         profile.functions.push(Function {
             name: is_named.then(|| function.name.clone()),
-            object: Some(object).filter(|object| !object.is_empty() && object != "???"),
-            offset: 0,
+            object: Some(object.clone()),
+            offset: offset.unwrap_or_default(),
         });
-        let context = profile.contexts.len();
-        let calls = costs.calls.min(1);
-        let function = Some(profile.functions.len() - 1);
+        for (address, count) in code.into_iter().flat_map(|code| &code.counts) {
+            if let Some(length) = binaries.length(&object, *address) {
+                let lengths = vec![length];
+                let object = Some(object.clone());
+                profile.runs.push(Run {
+                    function: offset.map(|_| place),
+                    object,
+                    offset: *address,
+                    lengths,
+                    count: *count,
+                });
+            }
+        }
         profile.contexts.push(Context {
             parent: Some(0),
-            function,
-            calls,
+            function: Some(place),
+            calls: costs.calls.min(1),
             own: costs.own,
             heap: Heap::default(),
         });
         if costs.calls > 1 {
+            let context = profile.contexts.len() - 1;
             profile.recursive.push(RecursiveCalls { from: context, to: context, calls: costs.calls - 1 });
         }
     }
+    let edge = |((caller, callee), calls): (&(callgrind::Function, callgrind::Function), &u64)| {
+        Some(Calls { caller: *place_of.get(caller)?, callee: *place_of.get(callee)?, calls: *calls })
+    };
+    profile.calls = counted.edges.iter().filter_map(edge).collect();
     profile
 }

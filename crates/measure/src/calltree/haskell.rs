@@ -140,7 +140,9 @@ pub(super) fn by_procedure(profile: &Profile, sources: &SourceText<'_>) -> Optio
 
 fn piece(run: &Run, profile: &Profile, object: &str, procedures: &Procedures) -> Piece {
     let object = object.to_owned();
-    let symbol = run.function.map(|function| &profile.functions[function]);
+    // Callgrind names local procedures, which have no symbol, by the symbol before them.
+    let is_sure = profile.calls.is_empty();
+    let symbol = run.function.filter(|_| is_sure).map(|function| &profile.functions[function]);
     if let Some((begin, name)) =
         symbol.and_then(|function| Some((function.offset, function.name.as_deref()?)))
     {
@@ -220,7 +222,9 @@ impl Pieces {
 /// Builds the new profile. Contexts of other code keep their callers; functions that Haskell code calls become
 /// callees of [`ALL_PROCEDURES`].
 fn rebuilt(profile: &Profile, haskell: &Haskell, pieces: &Pieces, rest: u64) -> Profile {
-    let mut new = Profile { contexts: Vec::new(), recursive: Vec::new(), ..profile.clone() };
+    // Where procedures jump to each other, callgrind takes jumps for calls.
+    let mut new =
+        Profile { contexts: Vec::new(), recursive: Vec::new(), calls: Vec::new(), ..profile.clone() };
     let function =
         |name: Option<String>, object: Option<String>, offset: u64| Function { name, object, offset };
     new.functions.push(function(Some(ALL_PROCEDURES.to_owned()), None, 0));

@@ -17,19 +17,42 @@ pub struct Trees {
     folder: PathBuf,
     counts: Counts,
     session: Option<CalltreeSession>,
+    failed: Option<String>,
     taken: Option<Result<Profiles, CalltreeError>>,
 }
 
 impl Trees {
-    /// Uses this counter, which must be the call tree or callgrind. Profiles are in `folder` while a program runs.
+    /// Uses this counter. Profiles are in `folder` while a program runs.
     pub fn new(counter: &Counter, folder: &Path) -> Trees {
         let folder = folder.to_owned();
-        Trees { counter: counter.clone(), folder, counts: Counts::Tree, session: None, taken: None }
+        Trees {
+            counter: counter.clone(),
+            folder,
+            counts: Counts::Tree,
+            session: None,
+            failed: None,
+            taken: None,
+        }
     }
 
     /// Sets what further launches count.
     pub fn count(&mut self, counts: Counts) {
         self.counts = counts;
+    }
+
+    /// The tool that counts.
+    pub fn counter(&self) -> &Counter {
+        &self.counter
+    }
+
+    /// Uses another counter from the next launch on.
+    pub fn count_by(&mut self, counter: &Counter) {
+        self.counter = counter.clone();
+    }
+
+    /// What Valgrind said when it failed itself in the launch that has just ended.
+    pub fn failure(&self) -> Option<&str> {
+        self.failed.as_deref()
     }
 
     /// Takes the profiles of the launch that has just ended; `None` if nothing was launched.
@@ -62,6 +85,7 @@ impl Instrument for Trees {
     }
 
     fn read(&mut self, outcome: &Outcome) -> Vec<Reading> {
+        self.failed = self.session.as_ref().and_then(CalltreeSession::failure);
         let of = |session: CalltreeSession| {
             let counted = session.read()?;
             Ok(Profiles { left_behind: outcome.left_behind, ..counted.profiles })

@@ -2,7 +2,7 @@
 
 use super::haskell::{self, ClosureTypes, SourceText};
 use super::machine_code::MachineCode;
-use super::profile::{Function, Profile, Profiles};
+use super::profile::{Calls, Function, Heap, Profile, Profiles};
 use super::stripped::{self, Names};
 use super::symbols::demangle;
 use scruple_core::explain::{self, Cost, PROGRAM, Tree, is_library, normal};
@@ -54,7 +54,12 @@ impl Side {
         let mut known = Known::new();
         let program = profiles.processes.first().and_then(own_file).map(str::to_owned);
         for profile in &profiles.processes {
-            let by_procedure = haskell::by_procedure(profile, sources);
+            let mut by_procedure = haskell::by_procedure(profile, sources);
+            // Callgrind does not count the allocations of malloc, and a part must not be shown as the whole.
+            if let Some((counted, closures)) = by_procedure.as_mut().filter(|_| !profile.calls.is_empty()) {
+                counted.contexts.iter_mut().for_each(|context| context.heap = Heap::default());
+                closures.clear();
+            }
             for (name, closures) in by_procedure.iter().flat_map(|(_, closures)| closures) {
                 *side.closures.entry(name.clone()).or_default() += *closures;
             }
@@ -195,6 +200,12 @@ impl Side {
             let sum = if is_known { &mut self.named.0 } else { &mut self.named.1 };
             *sum += context.own;
         }
+        let edge = |edge: &Calls| explain::Edge {
+            caller: place_of[&edge.caller],
+            callee: place_of[&edge.callee],
+            calls: edge.calls,
+        };
+        self.tree.edges.extend(profile.calls.iter().map(edge));
         for call in &profile.recursive {
             let to = &mut self.tree.contexts[begin + call.to];
             to.recursive = to.recursive.saturating_add(call.calls);
@@ -238,8 +249,15 @@ fn own_file(profile: &Profile) -> Option<&str> {
     by_start.or_else(by_word).or_else(by_link).and_then(|function| function.object.as_deref())
 }
 
+/// The functions with which threads of Go begin. Any of them may run any goroutine, and chance decides which does.
+const GO_THREADS: [&str; 3] = ["_rt0_amd64_linux", "_rt0_arm64_linux", "runtime.clone.abi0"];
+
 /// The function with names that other versions share.
 fn named(function: &Function, is_own: bool) -> explain::Function {
+    if function.name.as_deref().is_some_and(|name| is_own && GO_THREADS.contains(&name)) {
+        let name = "(threads of Go)".to_owned();
+        return explain::Function { shown: name.clone(), name, ..explain::Function::default() };
+    }
     let shown = function.name.as_deref().map(demangle).unwrap_or_default();
     let name = normal(&shown);
     let is_all = function.object.is_none() && shown == haskell::ALL_PROCEDURES;
@@ -269,6 +287,31 @@ pub fn without_version(file: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calltree::profile::Context;
+
+    #[test]
+    fn it_does_not_matter_which_thread_of_go_runs_a_function() {
+        let on_thread = |start: &str| {
+            let function = |name: &str| Function {
+                name: Some(name.to_owned()),
+                object: Some("/app".to_owned()),
+                offset: 0x1000,
+            };
+            let functions = vec![function("_rt0_amd64_linux"), function(start), function("main.main")];
+            let context =
+                |parent, function, own| Context { parent, function, calls: 1, own, heap: Heap::default() };
+            let contexts =
+                vec![context(None, None, 0), context(Some(0), Some(1), 5), context(Some(1), Some(2), 70)];
+            let process =
+                Profile { words: vec!["/app".to_owned()], functions, contexts, ..Profile::default() };
+            Side::of(&Profiles { processes: vec![process], ..Profiles::default() })
+        };
+        let [first, second] = ["_rt0_amd64_linux", "runtime.clone.abi0"].map(|start| on_thread(start).tree);
+        let name = |tree: &Tree, context: usize| tree.functions[tree.contexts[context].function].name.clone();
+        for context in 0..first.contexts.len() {
+            assert_eq!(name(&first, context), name(&second, context));
+        }
+    }
 
     #[test]
     fn libraries_of_two_versions_have_one_name() {

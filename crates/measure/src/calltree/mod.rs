@@ -38,7 +38,9 @@ pub use instrument::Trees;
 pub use live::LiveBlocks;
 pub use machine_code::MachineCode;
 pub use merged_profiles::{Side, without_version};
-pub use profile::{Context, End, Function, FunctionTotals, Heap, Profile, Profiles, RecursiveCalls, Run};
+pub use profile::{
+    Calls, Context, End, Function, FunctionTotals, Heap, Profile, Profiles, RecursiveCalls, Run,
+};
 pub use script::{Language, ScriptCounts, ScriptSession};
 pub use session::{CalltreeSession, Counted, Counts, Settings};
 pub use sources::{Amount, SourceCosts};

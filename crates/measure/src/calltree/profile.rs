@@ -38,6 +38,8 @@ pub struct Profile {
     pub contexts: Vec<Context>,
     /// Calls to a function that is already on the path; they return to its context.
     pub recursive: Vec<RecursiveCalls>,
+    /// Calls between functions, if a tool counted that has no calling contexts.
+    pub calls: Vec<Calls>,
     /// Functions; contexts and runs refer to them by index.
     pub functions: Vec<Function>,
     /// Instruction counts by address.
@@ -110,6 +112,17 @@ pub struct RecursiveCalls {
     pub from: usize,
     /// The index of the called function's context.
     pub to: usize,
+    /// The number of calls.
+    pub calls: u64,
+}
+
+/// Calls of one function by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Calls {
+    /// The index of the function that calls.
+    pub caller: usize,
+    /// The index of the function that is called.
+    pub callee: usize,
     /// The number of calls.
     pub calls: u64,
 }

@@ -53,7 +53,7 @@ pub struct Counted {
     pub by: ValgrindTool,
     /// The number of instructions of all processes.
     pub total: u64,
-    /// The call trees; what callgrind counted is a tree without calling contexts, and what cachegrind counted is none.
+    /// The call trees; what callgrind and cachegrind counted are trees without calling contexts.
     pub profiles: Profiles,
     /// The counts by function, if callgrind counted.
     pub callgrind: Option<callgrind::Profile>,
@@ -117,10 +117,15 @@ impl CalltreeSession {
                 words.extend(flags.iter().filter(|(_, wanted)| *wanted).map(|(flag, _)| (*flag).into()));
             }
             ValgrindTool::Callgrind => {
-                words.extend(["--tool=callgrind".into(), with("--callgrind-out-file=", "out.%p")]);
+                // Names as they are in the files, and the addresses of instructions, show whether code is the same.
+                words.extend(["--tool=callgrind", "--demangle=no", "--show-below-main=yes"].map(Into::into));
+                if !self.settings.total_only {
+                    words.extend(["--dump-instr=yes", "--compress-pos=no"].map(Into::into));
+                }
+                words.push(with("--callgrind-out-file=", "out.%p"));
             }
             ValgrindTool::Cachegrind => {
-                words.extend(["--tool=cachegrind", "--cache-sim=no"].map(Into::into));
+                words.extend(["--tool=cachegrind", "--cache-sim=no", "--demangle=no"].map(Into::into));
                 words.push(with("--cachegrind-out-file=", "out.%p"));
             }
         }
@@ -181,29 +186,30 @@ impl CalltreeSession {
             return Ok(Counted { by, total: profiles.total(), profiles, callgrind: None });
         }
         let files = self.files("out.");
-        let [file] = files.as_slice() else {
-            return Err(match files.len() {
-                0 => CalltreeError::Nothing(by.name()),
-                number => CalltreeError::Failed(format!(
-                    "{number} processes ran, and {} counts in each child what its parent had done before: only the \
-                     call tree can add them up",
-                    by.name()
-                )),
-            });
-        };
-        let text = fs::read(file).map_err(|source| CalltreeError::Folder { path: file.clone(), source })?;
-        let text = String::from_utf8_lossy(&text);
-        let damaged = |why: String| CalltreeError::Damaged { path: file.clone(), why };
-        if by == ValgrindTool::Callgrind {
-            let profile = callgrind::parse(&text).map_err(damaged)?;
-            let profiles = Profiles { processes: vec![flat::of(&profile, &text)], ..Profiles::default() };
-            let total = profile.total;
-            return Ok(Counted { by, total, profiles, callgrind: Some(profile) });
+        if files.is_empty() {
+            return Err(CalltreeError::Nothing(by.name()));
         }
-        let line = text.lines().find_map(|line| line.strip_prefix("summary:"));
-        let total = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-        let total = total.ok_or_else(|| damaged("it has no line ‘summary:’".to_owned()))?;
-        Ok(Counted { by, total, profiles: Profiles::default(), callgrind: None })
+        let mut all = callgrind::Profile::default();
+        let mut profiles = Profiles::default();
+        for path in files {
+            let text =
+                fs::read(&path).map_err(|source| CalltreeError::Folder { path: path.clone(), source })?;
+            let text = String::from_utf8_lossy(&text);
+            let profile =
+                callgrind::parse(&text).map_err(|why| CalltreeError::Damaged { path: path.clone(), why })?;
+            all.add(&profile);
+            profiles.processes.push(flat::of(&profile, &text));
+        }
+        profiles.processes.sort_by_key(|process| process.process);
+        let mut commands: Vec<&[String]> =
+            profiles.processes.iter().map(|one| one.words.as_slice()).collect();
+        commands.sort_unstable();
+        if let Some(two) = commands.windows(2).find(|two| two[0] == two[1]) {
+            let program = two[0].join(" ").escape_debug().to_string();
+            return Err(CalltreeError::Forked { program, by: by.name() });
+        }
+        let callgrind = (by == ValgrindTool::Callgrind).then_some(all);
+        Ok(Counted { by, total: profiles.total(), profiles, callgrind })
     }
 
     fn files(&self, beginning: &str) -> Vec<PathBuf> {

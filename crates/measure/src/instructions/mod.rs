@@ -10,7 +10,7 @@ pub(crate) use bench::{END, launch};
 pub use hardware::{Event, Hardware};
 pub use steady::steady;
 
-use crate::calltree::{self, CalltreeSession, Counter, Counts, Settings};
+use crate::calltree::{self, CalltreeSession, Counter, Counts, Settings, ValgrindTool};
 use crate::command::{Commands, Job};
 use crate::instrument::Instrument;
 use crate::launch::{Ending, Launch, Outcome};
@@ -110,6 +110,17 @@ impl Instructions {
                 .collect(),
             Running::Tool(session) => {
                 let mut readings = match (session.read(), metric(KEY)) {
+                    // Only the call tree counts what a process did before it executed another program.
+                    (Ok(counted), _)
+                        if counted.by != ValgrindTool::Calltree && counted.profiles.processes.len() > 1 =>
+                    {
+                        let number = counted.profiles.processes.len();
+                        let by = counted.by.name();
+                        let why = format!(
+                            "{number} processes ran: only the call tree counts all of each, not {by}"
+                        );
+                        self.absent(&[KEY], &why)
+                    }
                     (Ok(counted), Some(metric)) if counted.profiles.lost.is_empty() => {
                         vec![Reading::of(metric, counted.total as f64, counted.by.name())]
                     }

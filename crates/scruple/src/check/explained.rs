@@ -66,7 +66,7 @@ pub fn origins(weighed: &[WeighedRun], rules: &Rules, at: &At<'_>) -> Vec<Origin
             }
         }
     }
-    let Ok(counter) = calls::counter("say where regressions come from") else { return Vec::new() };
+    let Ok(counter) = calls::any_counter("say where regressions come from") else { return Vec::new() };
     let mut origins = Vec::new();
     for (template, metrics) in wanted.into_iter().take(SUBJECTS) {
         let revisions = verb::At {

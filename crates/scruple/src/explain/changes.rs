@@ -8,7 +8,7 @@ use super::verb::{At, at_revisions};
 use crate::fault::Fault;
 use crate::history::report::{ExplainedChange, ExplainedRow};
 use crate::inspect::calls;
-use crate::profile::read;
+use crate::profile::read::{self, Callers};
 use crate::show::output;
 use crate::store::Store;
 use crate::versions::{Recipe, Template};
@@ -62,7 +62,9 @@ fn keep(
     subject: &str,
     (found, gathered): (&Findings, &Gathered),
 ) -> Result<(), Fault> {
-    for (commit, sides) in [before, at].into_iter().zip(&gathered.sides) {
+    // Only call trees are kept: what another tool counted could not be compared with them later.
+    let are_trees = gathered.kind.callers == Callers::Contexts;
+    for (commit, sides) in [before, at].into_iter().zip(&gathered.sides).filter(|_| are_trees) {
         let name = name_of(commit, subject);
         let parts: Vec<Vec<u8>> = sides.iter().map(|side| read::kept_bytes(&name, true, side)).collect();
         store.put_calls(run, &name, &parts)?;
@@ -111,7 +113,7 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
     if changes.is_empty() {
         return Ok("\nNo change to explain.\n".to_owned());
     }
-    let counter = calls::counter("explain anything")?;
+    let counter = calls::any_counter("explain anything")?;
     let all = changes.len();
     for (subject, changed) in changes.into_iter().take(MOST) {
         let template = &of.subjects[subject];

@@ -1,5 +1,6 @@
 //! Runs both sides under the call tree, and a few times without it.
 
+use super::interpreters;
 use super::script;
 use super::variation::{self, repeats};
 use crate::fault::Fault;
@@ -27,6 +28,8 @@ pub struct Gathered {
     pub times: [Vec<f64>; 2],
     /// Sentences that the user should read.
     pub remarks: Vec<String>,
+    /// What counted, if it was not read from a file.
+    pub counted_by: Option<String>,
     /// The meaning of the counts.
     pub kind: Kind,
     /// The same programs by functions of their own language, where the interpreter could count these.
@@ -69,7 +72,7 @@ pub fn gather(
     sources: [&SourceText<'_>; 2],
 ) -> Result<Gathered, Fault> {
     let interrupted = new_run::interruption_flag()?;
-    let mut remarks: Vec<String> = remark_of(counter).into_iter().collect();
+    let mut remarks = Vec::new();
     let commands = launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
     let trees = [Trees::new(counter, work), Trees::new(counter, work)];
     let mut both = Both { jobs, commands, trees, strict: effort.strict };
@@ -92,9 +95,15 @@ pub fn gather(
     let most = effort.runs as usize;
     loop {
         let began = Instant::now();
-        let counted = both.count(false, |which, counts| {
-            (counts.total(), counts.left_behind, Side::with_sources(counts, sources[which]))
-        })?;
+        let counted = loop {
+            let counted = both.count(false, |which, counts| {
+                (counts.total(), counts.left_behind, Side::with_sources(counts, sources[which]))
+            });
+            match counted {
+                Err(_) if sides[0].is_empty() && both.use_weaker_tool() => {}
+                counted => break counted?,
+            }
+        };
         let totals = counted.each_ref().map(|(total, _, _)| *total);
         for (name, (runs, (_, left_behind, run))) in ["A", "B"].into_iter().zip(sides.iter_mut().zip(counted))
         {
@@ -117,8 +126,12 @@ pub fn gather(
         }
     }
     name_stripped(&mut sides);
-    let first_runs = [&sides[0][0], &sides[1][0]];
-    let script = match script::gather(&mut both, first_runs, totals_repeat, work, effort)? {
+    let languages = [&sides[0][0], &sides[1][0]].map(interpreters::language);
+    let mut by_script = |language| {
+        both.run(|_, commands, job, _| script::counted(language, job, commands, work, effort.strict))
+    };
+    let names = jobs.map(|job| job.name.as_str());
+    let script = match script::gather(names, languages, totals_repeat, most, &mut by_script)? {
         Some(Ok(script)) => Some(Box::new(script)),
         Some(Err(why)) => {
             remarks.push(why);
@@ -126,7 +139,10 @@ pub fn gather(
         }
         None => None,
     };
-    Ok(Gathered { sides, totals_repeat, times, remarks, kind: kind_of(counter), script })
+    let counter = both.trees[0].counter();
+    remarks.extend(remark_of(counter));
+    let (kind, counted_by) = (kind_of(counter), Some(counter.describe()));
+    Ok(Gathered { sides, totals_repeat, times, remarks, kind, counted_by, script })
 }
 
 /// Both programs, and what runs them.
@@ -165,6 +181,16 @@ impl Both<'_> {
             trees.count(if only_totals { Counts::Total } else { Counts::Tree });
             profiles(commands, job, trees, strict).map(|profiles| read(which, &profiles))
         })
+    }
+
+    /// Counts both by the next best tool from now on, if Valgrind itself failed under the present one.
+    fn use_weaker_tool(&mut self) -> bool {
+        let failure = self.trees.iter().find_map(Trees::failure);
+        let weaker = failure.and_then(|why| self.trees[0].counter().weaker(why));
+        if let Some(counter) = &weaker {
+            self.trees.iter_mut().for_each(|trees| trees.count_by(counter));
+        }
+        weaker.is_some()
     }
 
     /// The processor times of both programs, which run one after the other in so many blocks.

@@ -48,6 +48,8 @@ pub struct Findings {
     pub code: Option<CodeView>,
     /// Sentences that the user should read.
     pub remarks: Vec<String>,
+    /// What counted, if it was not read from a file.
+    pub counted_by: Option<String>,
     /// The conclusions about functions of the script, where the interpreter could count these.
     pub script: Option<Box<Findings>>,
 }
@@ -82,7 +84,7 @@ impl Findings {
         let pairings = Pairings::of([first, second], repeat, &binaries);
         let kind = gathered.kind.clone();
         let script = gathered.script.as_deref();
-        let remarks = remarks(&first[0], &second[0], script.is_some());
+        let remarks = remarks(&first[0], &second[0], script.is_some(), kind.has_heap);
         let explain = |count| {
             let mut explanation = pairings.explained(count);
             if kind.is_sampled {
@@ -115,6 +117,7 @@ impl Findings {
             hunks_of_allocations: Vec::new(),
             code: None,
             remarks: gathered.remarks.iter().cloned().chain(remarks).collect(),
+            counted_by: gathered.counted_by.clone(),
             script: script.map(|script| Box::new(Findings::of(names, script, sources))),
         };
         let row = found.telling(found.main()).next();
@@ -176,15 +179,16 @@ impl Findings {
 }
 
 /// Returns the remarks that a reader of either profile needs.
-fn remarks(first: &Side, second: &Side, script: bool) -> Vec<String> {
+fn remarks(first: &Side, second: &Side, script: bool, has_heap: bool) -> Vec<String> {
     let mut all: Vec<String> =
         [first, second].into_iter().find_map(|side| interpreters::remark(side, script)).into_iter().collect();
     if first.is_haskell() || second.is_haskell() {
-        all.push(
+        let heap = "; allocations and bytes are those of Haskell’s heap and of malloc";
+        all.push(format!(
             "procedures of Haskell jump to each other: instructions of each are exact; a caller is known only where it is \
-             the only one and jumps directly; allocations and bytes are those of Haskell’s heap and of malloc"
-                .to_owned(),
-        );
+             the only one and jumps directly{}",
+            if has_heap { heap } else { "" }
+        ));
     }
     if [first, second].iter().any(|side| side.local_functions() >= UNNAMED) {
         all.push(

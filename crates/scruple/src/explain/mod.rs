@@ -15,6 +15,7 @@ pub mod profiles;
 pub mod report;
 mod same_source;
 mod script;
+mod servers;
 pub mod sides;
 pub mod stored;
 mod variation;

@@ -18,6 +18,7 @@ pub fn explained(paths: [&str; 2]) -> Result<(Findings, Gathered), Fault> {
         totals_repeat: false,
         times: [Vec::new(), Vec::new()],
         remarks: Vec::new(),
+        counted_by: None,
         kind,
         script: None,
     };
@@ -42,9 +43,9 @@ pub fn common(names: [&str; 2], first: &Imported, second: &Imported) -> Result<K
             word(other)
         )));
     }
-    if one.has_contexts != other.has_contexts {
+    if one.callers != other.callers {
         return Err(Fault::usage(format!(
-            "cannot compare ‘{}’ with ‘{}’: only one of them holds calling contexts; take both the same way",
+            "cannot compare ‘{}’ with ‘{}’: they do not say the same about callers (contexts, calls between functions, or nothing); take both the same way",
             names[0], names[1]
         )));
     }

@@ -1,58 +1,58 @@
 //! Counts what programs execute by functions of their own, where the interpreter of both sides can count that.
 
-use super::counted_runs::{Both, Effort, Gathered};
-use super::{interpreters, variation};
+use super::counted_runs::Gathered;
+use super::variation;
 use crate::fault::Fault;
 use crate::inspect::launch::{ended, failure};
 use crate::profile::read::Kind;
 use scruple_core::metric::Pass;
-use scruple_measure::calltree::{Language, ScriptCounts, ScriptSession, Side};
+use scruple_measure::calltree::{Language, ScriptCounts, ScriptSession};
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::launch::Ending;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
+/// One run of both programs, each of which counts itself.
+pub type Run<'a> = dyn FnMut(Language) -> Result<[Result<ScriptCounts, String>; 2], Fault> + 'a;
+
 /// Counts both sides by functions of their language. Returns `None` if they are not both programs in one language that can be
 /// counted, or a sentence that says why nothing was counted. `repeats` says that all instructions of the interpreter were
-/// the same in two runs, so that one run tells the counts of the script.
+/// the same in two runs, so that one run tells the counts of the script; otherwise there are `most` runs at most.
 pub fn gather(
-    both: &mut Both<'_>,
-    under_call_tree: [&Side; 2],
+    names: [&str; 2],
+    languages: [Option<Language>; 2],
     repeats: bool,
-    work: &Path,
-    effort: &Effort,
+    most: usize,
+    run: &mut Run<'_>,
 ) -> Result<Option<Result<Gathered, String>>, Fault> {
-    let [first, second] = under_call_tree.map(interpreters::language);
-    let Some(language) = first.filter(|_| first == second) else { return Ok(None) };
+    let Some(language) = languages[0].filter(|_| languages[0] == languages[1]) else { return Ok(None) };
     let mut remarks = BTreeSet::new();
     let mut sides = [Vec::new(), Vec::new()];
-    let most = effort.runs as usize;
     while sides[0].is_empty() || !(repeats || variation::are_enough(&sides, most)) {
-        let run = both.run(|_, commands, job, _| counted(language, job, commands, work, effort.strict))?;
-        for (which, counts) in run.into_iter().enumerate() {
-            let job = both.jobs[which];
+        for (which, counts) in run(language)?.into_iter().enumerate() {
+            let name = names[which];
             let counts = match counts {
                 Ok(counts) => counts,
                 Err(why) => return Ok(Some(Err(why))),
             };
             if counts.processes == 0 {
-                return Ok(Some(Err(format!(
-                    "the functions of the script cannot be counted: {}",
-                    not_counted(language, &job.name)
-                ))));
+                let why = match counts.lost {
+                    0 => not_counted(language, name),
+                    _ => format!("the processes of ‘{name}’ ended without their counts: {}", lost(language)),
+                };
+                return Ok(Some(Err(format!("the functions of the script cannot be counted: {why}"))));
             }
             if counts.lost > 0 {
                 remarks.insert(format!(
-                    "{} processes of {} ended without their counts in ‘{}’: {}",
+                    "{} processes of {} ended without their counts in ‘{name}’: {}",
                     counts.lost,
                     language.name(),
-                    job.name,
                     lost(language)
                 ));
             }
             if counts.partial > 0 {
-                remarks.insert(format!("‘{}’ {}", job.name, in_part(language)));
+                remarks.insert(format!("‘{name}’ {}", in_part(language)));
             }
             sides[which].push(counts.side);
         }
@@ -68,7 +68,15 @@ pub fn gather(
     let kind = Kind { word, has_heap: false, ..Kind::counted(language.name()) };
     let remarks = remarks.into_iter().collect();
     let times = [Vec::new(), Vec::new()];
-    Ok(Some(Ok(Gathered { sides, totals_repeat: false, times, remarks, kind, script: None })))
+    Ok(Some(Ok(Gathered {
+        sides,
+        totals_repeat: false,
+        times,
+        remarks,
+        counted_by: None,
+        kind,
+        script: None,
+    })))
 }
 
 /// How processes end without writing their counts.
@@ -115,7 +123,7 @@ fn not_counted(language: Language, name: &str) -> String {
 }
 
 /// Runs a program once, counting itself.
-fn counted(
+pub fn counted(
     language: Language,
     job: &Job,
     commands: &mut Commands,

@@ -3,7 +3,9 @@
 use super::args::ExplainArgs;
 use super::counted_runs::{self, Effort, Gathered};
 use super::findings::Findings;
+use super::servers;
 use crate::fault::{Code, Fault};
+use crate::inspect::calls::{kind_of, remark_of};
 use crate::inspect::launch;
 use crate::new_run;
 use crate::profile::read::{Kind, OWN};
@@ -11,11 +13,8 @@ use scruple_measure::bench::{BenchError, Start};
 use scruple_measure::calltree::{CountedCase, Counter, Side, SourceText, as_built, name_stripped};
 use scruple_measure::command::Job;
 use scruple_measure::launcher::Launcher;
-use scruple_measure::load::cost::instructions;
 use scruple_measure::load::cost::start::ServerCommand;
-use scruple_measure::load::{Pace, Plan, Request, Target, run};
 use std::path::Path;
-use std::time::Duration;
 
 /// One of the two sides that are compared.
 pub enum Source {
@@ -61,13 +60,13 @@ pub struct Means<'a> {
 const CLEAR: u64 = 30_000_000;
 const MOST: u64 = 1_000_000;
 
-/// The time that a server under simulation may take to answer.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The number of runs of a server, all in one process.
-const SERVED: usize = 3;
-
 impl Source {
+    /// Whether callgrind can count it in place of the call tree. It cannot tell apart what a server does for requests, and
+    /// what it counts cannot be compared with call trees that were kept.
+    pub fn needs_no_tree(&self) -> bool {
+        matches!(self, Source::Command(_) | Source::Case { .. })
+    }
+
     /// Returns the name of the side.
     pub fn name(&self) -> String {
         match self {
@@ -92,8 +91,14 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, G
         let gathered = counted_runs::gather(jobs, launchers, counter, means.work, &means.effort, sources)?;
         return Ok((Findings::of(names, &gathered, sources), gathered));
     }
-    let mut remarks = Vec::new();
+    let mut remarks: Vec<String> = means.counter.and_then(remark_of).into_iter().collect();
     let mut iterations = None;
+    let both_servers = match &sources {
+        [Source::Server { command, url }, Source::Server { command: other, url: others }] => {
+            Some([(command.clone(), url.clone()), (other.clone(), others.clone())])
+        }
+        _ => None,
+    };
     let [first, second] = sources;
     let first = runs_of(first, means, &mut iterations)?;
     let second = runs_of(second, means, &mut iterations)?;
@@ -103,13 +108,19 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, G
     }
     let mut sides = [first, second];
     name_stripped(&mut sides);
+    let script = match &both_servers {
+        Some(servers) => servers::scripts(servers, [&sides[0][0], &sides[1][0]], means)?,
+        None => None,
+    };
+    let script = script.and_then(|script| script.map_err(|why| remarks.push(why)).ok()).map(Box::new);
     let gathered = Gathered {
         sides,
         totals_repeat: false,
         times: [Vec::new(), Vec::new()],
         remarks,
-        kind: Kind::counted(OWN),
-        script: None,
+        counted_by: means.counter.map(Counter::describe),
+        kind: means.counter.map_or_else(|| Kind::counted(OWN), kind_of),
+        script,
     };
     Ok((Findings::of(names, &gathered, [&as_built, &as_built]), gathered))
 }
@@ -127,7 +138,7 @@ pub fn runs_of(source: Source, means: &Means<'_>, iterations: &mut Option<u64>) 
             counted_runs::count(&job, launcher, needed(means.counter)?, means.work, &means.effort)
         }
         Source::Case { job, name } => of_case(&job, &name, means, iterations),
-        Source::Server { command, url } => of_server(&command, &url, means),
+        Source::Server { command, url } => servers::trees(&command, &url, means),
     }
 }
 
@@ -164,38 +175,6 @@ fn of_case(job: &Job, name: &str, means: &Means<'_>, known: &mut Option<u64>) ->
         }
     };
     counted_runs::until_known(means.effort.runs, || Ok(Side::of(&count(iterations)?)))
-}
-
-/// Counts a server over equal batches of requests on one connection.
-fn of_server(command: &ServerCommand, url: &str, means: &Means<'_>) -> Result<Vec<Side>, Fault> {
-    let interrupted = new_run::interruption_flag()?;
-    let (target, path) = Target::parse(url).map_err(Fault::usage)?;
-    let plan = Plan {
-        pace: Pace::Closed,
-        connections: 1,
-        threads: 1,
-        timeout: PATIENCE,
-        most_timeouts: Some(1),
-        duration: PATIENCE * 10,
-        warm_up: scruple_measure::load::WarmUp::Off,
-        ..Plan::of(Request::get(&path))
-    };
-    let mut load = |count: u64| {
-        let plan = Plan { max_requests: Some(count), ..plan.clone() };
-        let load = run(&target, &plan, &interrupted, &mut |_| {}).map_err(|error| error.to_string())?;
-        match load.counts.answered == count {
-            true => Ok(load),
-            false => Err(format!("only {} of {count} requests were answered", load.counts.answered)),
-        }
-    };
-    let amount = (means.requests, SERVED);
-    let profiles =
-        instructions::trees(command, &target, amount, needed(means.counter)?, &interrupted, &mut load);
-    let profiles = profiles.map_err(|why| {
-        let words = command.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>();
-        Fault::program(format!("cannot count what ‘{}’ executes for {url}: {why}", words.join(" ")))
-    })?;
-    Ok(profiles.iter().map(Side::of).collect())
 }
 
 /// Returns the sources that the words of the command line name, if these are not profiles, stored runs or revisions.

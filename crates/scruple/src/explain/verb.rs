@@ -71,10 +71,7 @@ fn compared(args: &ExplainArgs, sources: [Source; 2]) -> Result<Code, Fault> {
     let kept = |source: &Source| matches!(source, Source::Kept { .. });
     let counter = match sources.iter().all(kept) {
         true => None,
-        // What callgrind counted has no place in a store, and it cannot count a part of a run.
-        false if sources.iter().all(|source| matches!(source, Source::Command(_))) => {
-            Some(calls::any_counter(AIM)?)
-        }
+        false if sources.iter().all(Source::needs_no_tree) => Some(calls::any_counter(AIM)?),
         false => Some(calls::counter(AIM)?),
     };
     let work = WorkFolder::make()?;

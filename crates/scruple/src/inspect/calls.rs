@@ -5,7 +5,7 @@ use super::launch::{self, ended, failure};
 use super::report::calls::{self, Counted};
 use crate::fault::{Code, Fault};
 use crate::paths::{self, WorkFolder};
-use crate::profile::read::Kind;
+use crate::profile::read::{Callers, Kind};
 use crate::profile::{self, CallProfile, read};
 use crate::progress::Progress;
 use crate::show::export::{self, Export};
@@ -43,22 +43,21 @@ fn lacking(aim: &str, why: String) -> Fault {
     ))
 }
 
-/// Returns the call tree, or callgrind where that cannot be taken: it counts functions of one process without their
-/// callers and allocations.
+/// Returns the call tree, or what counts where that cannot be taken: callgrind (functions, and the calls between them) or
+/// cachegrind (functions).
 pub fn any_counter(aim: &str) -> Result<Counter, Fault> {
     let counter = Counter::find(&paths::calltree_folder());
-    let counter = counter.map_err(|why| lacking(aim, why.to_string()))?;
-    match counter.kind {
-        ValgrindTool::Calltree | ValgrindTool::Callgrind => Ok(counter),
-        ValgrindTool::Cachegrind => Err(refused(aim, &counter)),
-    }
+    counter.map_err(|why| lacking(aim, why.to_string()))
 }
 
 /// Returns the meaning of what a tool counts.
 pub fn kind_of(counter: &Counter) -> Kind {
     match counter.kind {
         ValgrindTool::Calltree => Kind::counted(read::OWN),
-        tool => Kind { has_contexts: false, has_heap: false, ..Kind::counted(tool.name()) },
+        tool => {
+            let callers = if tool == ValgrindTool::Callgrind { Callers::Calls } else { Callers::Unknown };
+            Kind { callers, has_heap: false, ..Kind::counted(tool.name()) }
+        }
     }
 }
 
@@ -73,16 +72,21 @@ pub fn remark_of_orphans(left_behind: u32) -> Option<String> {
 
 /// Says which tool counts in place of the call tree, and what it does not count.
 pub fn remark_of(counter: &Counter) -> Option<String> {
-    in_place_of_call_tree(counter).map(|by| format!("counted {by}"))
+    in_place_of_call_tree(counter).map(|lacks| format!("the call tree was not used; {lacks}"))
 }
 
 fn in_place_of_call_tree(counter: &Counter) -> Option<String> {
-    (counter.kind != ValgrindTool::Calltree).then(|| {
-        format!(
-            "by {}; it does not know callers and allocations, nor whether a function’s code is the same",
-            counter.describe()
-        )
-    })
+    let lacks = match counter.kind {
+        ValgrindTool::Calltree => return None,
+        ValgrindTool::Callgrind => {
+            "callgrind knows no allocations, and of each process only what it does after it last executed a program"
+        }
+        ValgrindTool::Cachegrind => {
+            "cachegrind knows neither callers nor allocations, nor the files of functions and whether their code is the \
+             same, and of each process only what it does after it last executed a program"
+        }
+    };
+    Some(lacks.to_owned())
 }
 
 /// Runs the command once under the call tree.
@@ -93,7 +97,7 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
         return imported(args, path, &exports);
     }
     let launcher = launch::launcher()?;
-    let counter = any_counter("count calls")?;
+    let mut counter = any_counter("count calls")?;
     if counter.kind != ValgrindTool::Calltree && exports.iter().any(|export| export.format == CALLS) {
         return Err(lacking("write .calls", counter.describe()));
     }
@@ -105,7 +109,16 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     let mut trees = Trees::new(&counter, work.path());
     let aim = format!("what ‘{}’ calls", job.name);
     let hint = (!args.ignore_failure).then_some("; -i shows what it did regardless");
-    let profiles = tree_of(&mut commands, &job, &mut trees, &aim, hint)?;
+    let profiles = loop {
+        match tree_of(&mut commands, &job, &mut trees, &aim, hint) {
+            Ok(profiles) => break profiles,
+            Err(fault) => match trees.failure().and_then(|why| counter.weaker(why)) {
+                Some(weaker) => counter = weaker,
+                None => return Err(fault),
+            },
+        }
+        trees.count_by(&counter);
+    };
     progress.clear();
     let side = Side::of(&profiles);
     let whole = CallProfile::of(&job.name, &side, &kind_of(&counter));
@@ -118,7 +131,7 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
         heap_seen: profiles.heap().is_some(),
         source: match in_place_of_call_tree(&counter) {
             None => format!("Counted: {DEFINITION}."),
-            Some(by) => format!("Counted {by}. Counted are {DEFINITION}."),
+            Some(lacks) => format!("Counted by {}; {lacks}. Counted are {DEFINITION}.", counter.describe()),
         },
         lines: match args.lines {
             true => profiles.source_costs(&mut Symbols::new()),

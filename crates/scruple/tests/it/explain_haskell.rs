@@ -1,6 +1,7 @@
 //! `scruple explain` on programs that GHC compiled.
 
 use crate::explain::{adds_up, explain, first};
+use crate::explain_fallback::{has_fallback, without_compiler};
 use crate::programs::has_valgrind;
 use crate::repository::Repository;
 use crate::support::{Place, at};
@@ -34,6 +35,21 @@ fn build(place: &Place, name: &str, source: &str, flags: &[&str]) {
     let words = ["-v0", "-O1", "-rtsopts", "Main.hs", "-o", "app"];
     let status = Command::new("ghc").args(words).args(flags).current_dir(place.file(name)).status();
     assert!(status.is_ok_and(|status| status.success()), "ghc");
+}
+
+#[test]
+fn without_the_call_tree_no_local_function_of_haskell_is_named_by_the_symbol_before_it() {
+    if !has_ghc() || !has_fallback() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "one", &source(40, 1), &["-g1"]);
+    build(&place, "two", &source(44, 1), &["-g1"]);
+    let words = ["explain", "--json", "--no-time", "one/app", "two/app"];
+    let answer = without_compiler(&place, &words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    adds_up(&answer);
+    assert_eq!(first(&answer).0, "Main.hash", "{}", answer.exchange());
 }
 
 #[test]

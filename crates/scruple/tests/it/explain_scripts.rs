@@ -16,7 +16,7 @@ fn script(place: &Place, name: &str, function: &str, rounds: u32, times: u32) {
 }
 
 /// The interpreter itself: a shim of a version manager would run a shell as well.
-fn python() -> Option<&'static str> {
+pub fn python() -> Option<&'static str> {
     ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|path| Path::new(path).exists())
 }
 
@@ -82,7 +82,7 @@ fn a_script_that_does_not_let_itself_be_counted_is_named() {
 }
 
 /// Node itself: a shim of a version manager would run a shell as well.
-fn node() -> Option<String> {
+pub fn node() -> Option<String> {
     let found = std::process::Command::new("node").args(["-p", "process.execPath"]).output();
     if found.is_err() {
         skip("Node is not installed");

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The name of the code outside all functions.
@@ -33,6 +34,29 @@ pub(super) fn env(folder: &Path) -> Vec<(OsString, OsString)> {
     vec![("NODE_V8_COVERAGE".into(), folder.into())]
 }
 
+/// The name of the file that makes Node end by itself on SIGINT, unless the program handles it.
+const LEAVE: &str = "leave.cjs";
+
+const LEAVES: &str =
+    "process.on('SIGINT', () => { if (process.listenerCount('SIGINT') === 1) process.exit(0) })\n";
+
+/// Writes what [`env_of_server`] names.
+pub(super) fn prepare(folder: &Path) -> io::Result<()> {
+    fs::write(folder.join(LEAVE), LEAVES)
+}
+
+/// The variables that make a server of Node count. `given` finds those that it would have anyway.
+pub(super) fn env_of_server(
+    folder: &Path,
+    given: impl Fn(&str) -> Option<OsString>,
+) -> Vec<(OsString, OsString)> {
+    let mut options = given("NODE_OPTIONS").unwrap_or_default();
+    options.push(" --require \"");
+    options.push(folder.join(LEAVE));
+    options.push("\"");
+    env(folder).into_iter().chain([("NODE_OPTIONS".into(), options)]).collect()
+}
+
 /// Reads what was counted.
 pub(super) fn read(folder: &Path) -> Result<ScriptCounts, String> {
     let listed = fs::read_dir(folder).map_err(|error| error.to_string())?;
@@ -46,8 +70,9 @@ pub(super) fn read(folder: &Path) -> Result<ScriptCounts, String> {
         processes: 0,
     };
     for file in files {
-        let written: Written = serde_json::from_str(&text_of(&file)?)
+        let mut written: Written = serde_json::from_str(&text_of(&file)?)
             .map_err(|error| format!("a process’s coverage: {error}"))?;
+        written.result.retain(|script| !script.url.ends_with(&*folder.join(LEAVE).to_string_lossy()));
         builder.add(&written);
     }
     Ok(ScriptCounts { side: builder.side, processes: builder.processes, ..ScriptCounts::default() })

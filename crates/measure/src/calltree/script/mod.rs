@@ -96,7 +96,7 @@ impl ScriptSession {
             Language::Python => python::prepare(&folder)?,
             Language::Ruby => ruby::prepare(&folder)?,
             Language::Guile => guile::prepare(&folder)?,
-            Language::JavaScript => {}
+            Language::JavaScript => coverage::prepare(&folder)?,
         }
         Ok(ScriptSession { language, folder })
     }
@@ -108,6 +108,14 @@ impl ScriptSession {
             Language::JavaScript => coverage::env(&self.folder),
             Language::Ruby => ruby::env(&self.folder, given),
             Language::Guile => guile::env(&self.folder, given),
+        }
+    }
+
+    /// Like [`ScriptSession::env`], for a server that SIGINT ends. Node would not write its counts then.
+    pub fn env_of_server(&self, given: impl Fn(&str) -> Option<OsString>) -> Vec<(OsString, OsString)> {
+        match self.language {
+            Language::JavaScript => coverage::env_of_server(&self.folder, given),
+            _ => self.env(given),
         }
     }
 

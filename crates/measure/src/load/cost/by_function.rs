@@ -29,7 +29,8 @@ impl Stretch {
     pub fn add_callgrind(&mut self, profile: &callgrind::Profile) {
         self.total += profile.total;
         for (function, costs) in &profile.functions {
-            let sums = self.functions.entry(function.clone()).or_default();
+            let named = Function { name: demangle(&function.name), ..function.clone() };
+            let sums = self.functions.entry(named).or_default();
             sums.own += costs.own;
             sums.inclusive += costs.inclusive;
             sums.calls += costs.calls;

@@ -4,7 +4,7 @@
 //! defines, `(7)` refers), positions may be relative, and the cost after a `calls=` line is inclusive: it contains
 //! the callee's callees.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A function, identified together with the file that contains it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,6 +39,24 @@ pub struct Profile {
     pub functions: BTreeMap<Function, Costs>,
     /// Whether allocations were counted, as Scruple's own files of this format have them.
     pub has_heap: bool,
+    /// The number of calls by caller and callee.
+    pub edges: BTreeMap<(Function, Function), u64>,
+    /// The code of functions, if the file has the addresses of instructions.
+    pub code: BTreeMap<Function, Code>,
+    /// The paths of executables and libraries by their file names.
+    pub paths: BTreeMap<String, String>,
+}
+
+/// The executed instructions of one function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Code {
+    /// The number of executions by the instruction's address in the file.
+    pub counts: BTreeMap<u64, u64>,
+    /// The lowest address at which the function was called.
+    pub begin: Option<u64>,
+    /// The numbers of the source files that functions of this name are in. More than one means that these are several
+    /// functions.
+    pub sources: BTreeSet<String>,
 }
 
 impl Profile {
@@ -53,6 +71,10 @@ impl Profile {
             add(&mut sum.allocations, costs.allocations);
             add(&mut sum.bytes, costs.bytes);
         }
+        for (edge, calls) in &other.edges {
+            add(self.edges.entry(edge.clone()).or_default(), *calls);
+        }
+        self.paths.extend(other.paths.clone());
         self.has_heap |= other.has_heap;
     }
 }
@@ -76,6 +98,8 @@ pub fn parse(text: &str) -> Result<Profile, String> {
 struct Reader {
     /// The number of position columns before the costs.
     positions: usize,
+    /// Whether the first of them is the address of an instruction.
+    has_addresses: bool,
     /// The index of the column of instructions (`Ir`) among the costs.
     event: usize,
     /// The indices of the columns of allocations and their bytes, if there are such columns.
@@ -83,12 +107,16 @@ struct Reader {
     has_events: bool,
     functions: Names,
     objects: Names,
+    /// The source file in which the current function begins.
+    source: String,
     object: String,
     function: Function,
     callee_object: Option<String>,
     callee: Function,
     /// The number of calls whose cost is in the next line.
     calls: Option<u64>,
+    code: HashMap<Function, Code>,
+    paths: BTreeMap<String, String>,
     /// The function's own instructions, allocations and bytes.
     own: HashMap<Function, [u64; 3]>,
     /// The sum of all own costs.
@@ -131,7 +159,10 @@ impl Reader {
             return self.assignment(key, value.trim());
         }
         match line.split_once(':') {
-            Some(("positions", columns)) => self.positions = columns.split_whitespace().count(),
+            Some(("positions", columns)) => {
+                self.positions = columns.split_whitespace().count();
+                self.has_addresses = columns.split_whitespace().next() == Some("instr");
+            }
             Some(("events", columns)) => {
                 let place = |event| columns.split_whitespace().position(|name| name == event);
                 self.event = place("Ir").ok_or("instructions (Ir) were not counted")?;
@@ -147,18 +178,29 @@ impl Reader {
         match key {
             "ob" => {
                 self.object = self.objects.resolve(value)?;
+                self.know(self.object.clone());
             }
+            "fl" => value.clone_into(&mut self.source),
             "fn" => {
                 self.function = function(&self.functions.resolve(value)?, &self.object);
             }
-            "cob" => self.callee_object = Some(self.objects.resolve(value)?),
+            "cob" => {
+                let object = self.objects.resolve(value)?;
+                self.know(object.clone());
+                self.callee_object = Some(object);
+            }
             "cfn" => {
                 let object = self.callee_object.take().unwrap_or_else(|| self.object.clone());
                 self.callee = function(&self.functions.resolve(value)?, &object);
             }
             "calls" => {
-                let count = value.split_whitespace().next().and_then(|word| word.parse().ok());
+                let mut words = value.split_whitespace();
+                let count = words.next().and_then(|word| word.parse().ok());
                 self.calls = Some(count.ok_or("the number of calls is malformed")?);
+                if let Some(begin) = words.next().and_then(address).filter(|_| self.has_addresses) {
+                    let known = &mut self.code.entry(self.callee.clone()).or_default().begin;
+                    *known = Some(known.map_or(begin, |known| known.min(begin)));
+                }
             }
             _ => {}
         }
@@ -184,6 +226,15 @@ impl Reader {
                 for (sum, more) in own.iter_mut().zip([cost, allocations, bytes]) {
                     add(sum, more);
                 }
+                if let Some(place) =
+                    line.split_whitespace().next().and_then(address).filter(|_| self.has_addresses)
+                {
+                    let code = self.code.entry(self.function.clone()).or_default();
+                    add(code.counts.entry(place).or_default(), cost);
+                    if !code.sources.contains(&self.source) {
+                        code.sources.insert(self.source.clone());
+                    }
+                }
             }
             Some(calls) => {
                 let edge = self.edges.entry((self.function.clone(), self.callee.clone())).or_default();
@@ -194,9 +245,19 @@ impl Reader {
         Ok(())
     }
 
+    /// Remembers the path of a file, which functions have only the name of.
+    fn know(&mut self, path: String) {
+        if let Some((_, name)) = path.rsplit_once('/') {
+            self.paths.entry(name.to_owned()).or_insert(path);
+        }
+    }
+
     fn finish(self) -> Profile {
         let has_heap = self.heap.is_some();
-        let mut profile = Profile { total: self.all, functions: BTreeMap::new(), has_heap };
+        let edges = self.edges.iter().map(|(edge, (calls, _))| (edge.clone(), *calls)).collect();
+        let code = self.code.into_iter().collect();
+        let functions = BTreeMap::new();
+        let mut profile = Profile { total: self.all, functions, has_heap, edges, code, paths: self.paths };
         let mut entered: HashMap<&Function, u64> = HashMap::new();
         let mut below: HashMap<&Function, u64> = HashMap::new();
         for ((caller, callee), (calls, inclusive)) in &self.edges {
@@ -225,6 +286,11 @@ impl Reader {
 /// later.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
+}
+
+/// An address in full, as files without compressed positions have it.
+fn address(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 fn function(name: &str, object: &str) -> Function {

@@ -225,9 +225,12 @@ impl Life<'_> {
         drop(folder);
         let mut stretch = Stretch::default();
         let mut names = FunctionNames::default();
-        counted.profiles.processes.iter().for_each(|profile| stretch.add_calltree(profile, &mut names));
-        if let Some(profile) = &counted.callgrind {
-            stretch.add_callgrind(profile);
+        match &counted.callgrind {
+            Some(profile) => stretch.add_callgrind(profile),
+            None => {
+                let processes = counted.profiles.processes.iter();
+                processes.for_each(|profile| stretch.add_calltree(profile, &mut names));
+            }
         }
         match stretch.total {
             0 => Err("nothing was counted: the server did not end when asked to".to_owned()),

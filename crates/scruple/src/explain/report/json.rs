@@ -33,6 +33,8 @@ struct Explained<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     script: Option<ScriptDifference<'a>>,
     remarks: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counted_by: Option<&'a str>,
 }
 
 /// The functions of a script, counted by its interpreter.
@@ -106,6 +108,7 @@ pub fn text(found: &Findings) -> String {
             difference: count(script, script.main()),
         }),
         remarks: words::remarks(found),
+        counted_by: found.counted_by.as_deref(),
     };
     json::document(&Document { explain })
 }

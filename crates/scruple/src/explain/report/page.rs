@@ -81,7 +81,7 @@ fn of(found: &Findings, rows: usize, contexts: &[Difference], contexts_of_script
         title: format!("{} → {}", names[0], names[1]),
         kind: vec!["Explanation".to_owned(), format!("A: {}", names[0]), format!("B: {}", names[1])],
         verdict: vec![Span::new(sentence(&told.next().unwrap_or_default()), tone(found.main().delta()))],
-        notes: told.map(|line| sentence(&line)).collect(),
+        notes: told.chain(words::counted(found)).map(|line| sentence(&line)).collect(),
         warnings: words::remarks(found).iter().map(|remark| sentence(remark)).collect(),
         sections,
     }

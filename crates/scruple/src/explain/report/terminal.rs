@@ -57,6 +57,9 @@ pub fn text(found: &Findings, rows: usize, width: usize) -> String {
     for remark in remarks {
         let _ = writeln!(out, "{}", wrap(&format!("! {remark}"), width));
     }
+    if let Some(counted) = words::counted(found) {
+        let _ = writeln!(out, "\n{}", wrap(&counted, width));
+    }
     out
 }
 

@@ -3,9 +3,11 @@
 use crate::explain::causes::OtherCauses;
 use crate::explain::closures::ClosureDifference;
 use crate::explain::findings::Findings;
+use crate::profile::read::Callers;
 use scruple_core::explain::{Count, Explanation, FunctionDifference, Part, PartKind, Which};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
+use scruple_measure::calltree::DEFINITION;
 
 /// The shares of the difference from which a function is called the cause, or a part of the cause.
 const CAUSE: f64 = 0.5;
@@ -299,13 +301,19 @@ pub fn tell(row: &FunctionDifference, part: &Part) -> String {
 pub fn remarks(found: &Findings) -> Vec<String> {
     let mut lines = found.remarks.clone();
     lines.extend(found.script.iter().flat_map(|script| script.remarks.clone()));
-    if !found.kind.has_contexts {
-        lines.push(format!(
-            "profiles of {} hold no calling contexts, so that a difference stands at the function that shows it, which need \
-             not be the one that causes it",
+    lines.extend(match found.kind.callers {
+        Callers::Contexts => None,
+        Callers::Calls => Some(format!(
+            "{} tells how often a function calls another, not what these calls cost: each call of a function counts with \
+             the mean cost of all its calls",
             found.kind.format
-        ));
-    }
+        )),
+        Callers::Unknown => Some(format!(
+            "profiles of {} hold no callers, so that a difference stands at the function that shows it, which need not be \
+             the one that causes it",
+            found.kind.format
+        )),
+    });
     if found.kind.is_sampled {
         lines.push(
             "samples differ by chance: rows count from 4 standard deviations of both samples on, if every sample was \
@@ -329,6 +337,11 @@ pub fn remarks(found: &Findings) -> Vec<String> {
     }
     lines.extend(time(found));
     lines
+}
+
+/// Writes which tool counted, and what an instruction is.
+pub fn counted(found: &Findings) -> Option<String> {
+    found.counted_by.as_ref().map(|by| format!("Counted by {by}: {DEFINITION}."))
 }
 
 /// Writes the sentence about time, if time was measured.

@@ -1,6 +1,6 @@
 //! Builds a tree of calling contexts from stacks.
 
-use scruple_core::explain::{Context, Cost, Function, PROGRAM, is_library, normal};
+use scruple_core::explain::{Context, Cost, Edge, Function, PROGRAM, is_library, normal};
 use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::{self, Side};
 use std::collections::HashMap;
@@ -91,6 +91,11 @@ impl Builder {
         let context = &mut self.side.tree.contexts[context];
         context.calls = context.calls.saturating_add(calls);
         context.recursive = context.recursive.saturating_add(recursive);
+    }
+
+    /// Adds calls of one function by another, where contexts do not tell callers.
+    pub fn edge(&mut self, caller: usize, callee: usize, calls: u64) {
+        self.side.tree.edges.push(Edge { caller, callee, calls });
     }
 
     /// Returns the complete tree.

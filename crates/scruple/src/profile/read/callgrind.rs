@@ -1,7 +1,7 @@
 //! Reads files of callgrind. They contain functions and the calls between them, but no calling contexts. Therefore each
 //! function is directly below the program.
 
-use super::{Builder, Imported, Kind};
+use super::{Builder, Callers, Imported, Kind};
 use scruple_core::explain::Cost;
 use scruple_measure::load::cost::callgrind;
 
@@ -23,12 +23,18 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
     for (function, costs) in &profile.functions {
         let place = builder.function(&function.name, &function.object, function.object == program);
         let context = builder.below(0, place)?;
-        // One call counts as coming from the program. The callers of the others are ignored.
+        // One call counts as coming from the program; edges tell the callers.
         builder.calls(context, 1, costs.calls.saturating_sub(1));
         let cost = Cost { instructions: costs.own, allocations: costs.allocations, bytes: costs.bytes };
         builder.add(context, cost);
     }
-    let kind = Kind { has_contexts: false, has_heap: profile.has_heap, ..Kind::counted("callgrind") };
+    for ((caller, callee), calls) in &profile.edges {
+        let [caller, callee] =
+            [caller, callee].map(|one| builder.function(&one.name, &one.object, one.object == program));
+        builder.edge(caller, callee, *calls);
+    }
+    let callers = if profile.edges.is_empty() { Callers::Unknown } else { Callers::Calls };
+    let kind = Kind { callers, has_heap: profile.has_heap, ..Kind::counted("callgrind") };
     Ok(Imported { title, kind, side: builder.done() })
 }
 

@@ -119,7 +119,7 @@ fn side(document: &Document) -> Option<Side> {
     }
     Some(Side {
         digests: None,
-        tree: Tree { functions: document.names.clone(), contexts },
+        tree: Tree { functions: document.names.clone(), contexts, edges: Vec::new() },
         functions: document.functions.clone(),
         executed: document.executed.clone(),
         counts,

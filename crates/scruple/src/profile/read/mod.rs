@@ -31,12 +31,23 @@ pub struct Kind {
     pub word: Option<String>,
     /// Whether the first count is a number of samples, which varies by chance.
     pub is_sampled: bool,
-    /// Whether the profile contains calling contexts in addition to functions.
-    pub has_contexts: bool,
+    /// What the profile says about the callers of functions.
+    pub callers: Callers,
     /// Whether the profile contains allocations.
     pub has_heap: bool,
     /// The name of the format.
     pub format: &'static str,
+}
+
+/// What a profile says about the callers of functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callers {
+    /// The whole path of callers, and what each path costs.
+    Contexts,
+    /// How often a function calls another, but not what these calls cost.
+    Calls,
+    /// Nothing.
+    Unknown,
 }
 
 /// A profile that was read from a file.
@@ -56,7 +67,7 @@ impl Kind {
         Kind {
             word: Some("instructions".to_owned()),
             is_sampled: false,
-            has_contexts: true,
+            callers: Callers::Contexts,
             has_heap: true,
             format,
         }

@@ -36,7 +36,7 @@ fn what_is_written_for_other_tools_is_read_again() {
         let name = if format == "collapsed" { "work, now" } else { "work; now" };
         let (own, inclusive) = of(&read, name);
         assert_eq!(own.instructions, 1000);
-        let contexts = read.kind.has_contexts;
+        let contexts = read.kind.callers == Callers::Contexts;
         assert_eq!(
             (contexts, inclusive.instructions),
             (format != "callgrind", if contexts { 1060 } else { 1000 })
