@@ -119,7 +119,7 @@ impl CalltreeSession {
             ValgrindTool::Callgrind => {
                 // Names as they are in the files, and the addresses of instructions, show whether code is the same.
                 words.extend(["--tool=callgrind", "--demangle=no", "--show-below-main=yes"].map(Into::into));
-                if !self.settings.total_only {
+                if self.settings.counts != Counts::Total {
                     words.extend(["--dump-instr=yes", "--compress-pos=no"].map(Into::into));
                 }
                 words.push(with("--callgrind-out-file=", "out.%p"));
