@@ -196,7 +196,7 @@ impl Life<'_> {
             let mut ordered = Vec::new();
             for (number, count) in batches.iter().chain([&0]).enumerate() {
                 tree.wait_for_rest(REST);
-                let processes: BTreeSet<i32> = sorting::set(tree.processes().into_iter());
+                let processes: BTreeSet<i32> = sorting::set(tree.processes());
                 let order = format!("phase {number}");
                 if processes.iter().any(|process| session.order(*process, &order).is_err()) {
                     return Ok(Vec::new());
