@@ -346,7 +346,7 @@ fn together(
                 if share_waited(reply).is_none_or(|share| share <= MOST_WAITED) {
                     break;
                 }
-                let other = programs.block(weighed, program, vec![batch.clone()])?.remove(0);
+                let other = programs.block(weighed, program, vec![*batch])?.remove(0);
                 if share_waited(&other) < share_waited(reply) {
                     *reply = other;
                 }
