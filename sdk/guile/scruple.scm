@@ -167,26 +167,18 @@
 
 ;; A batch on one or several threads; this one is the first, and the others wait at a barrier.
 (define (batch c kind n threads)
-  (define here (make-atomic-box 0))
-  (define calls (make-atomic-box 0))
-  (define cores (make-vector threads -1))
-  (define done (make-atomic-box 0))
+  (define-values (here calls done told) (apply values (map make-atomic-box '(0 0 0 0))))
+  (define-values (cores results waits) (apply values (map (lambda (x) (make-vector threads x)) '(-1 #f #f))))
   (define lanes (map-in-order (lambda (_) (lane c kind n)) (iota threads)))
-  (define results (make-vector threads #f))
-  (define told (make-atomic-box 0))
-  (define waits (make-vector threads #f))
   (define (run i lane) (vector-set! results i (attempt lane (lambda (why) why))))
   (define (note-wait! i) (vector-set! waits i (- (waited-so-far) (or (vector-ref waits i) 0))))
   (for-each (lambda (i lane)
               (call-with-new-thread
                (lambda ()
-                 (note-wait! i)
-                 (increase! here)
+                 (note-wait! i) (increase! here)
                  (stand calls (rest-for cores i))
-                 (run i lane)
-                 (increase! done)
-                 (note-wait! i)
-                 (increase! told))))
+                 (run i lane) (increase! done)
+                 (note-wait! i) (increase! told))))
             (iota (1- threads) 1) (cdr lanes))
   (await here (1- threads))
   (when (> threads 1) (note-wait! 0))
@@ -197,8 +189,7 @@
     (let* ((after (gc-stats))
            (rise (lambda (key) (- (assq-ref after key) (assq-ref before key))))
            (results (vector->list results)))
-      (when (> threads 1) (note-wait! 0))
-      (await told (1- threads))
+      (when (> threads 1) (note-wait! 0) (await told (1- threads)))
       (for-each (lambda (why) (when (string? why) (error why))) results)
       (unless (or (case-loop c) (case-each? c) (string=? kind "t"))
         (set-case-loop! c (loop-for c (fourth (car results)))))
@@ -220,9 +211,7 @@
 
 ;; How long this thread was ready but waited for a core so far, in ns; not a number if the kernel does not tell.
 (define (waited-so-far)
-  (or (false-if-exception
-       (call-with-input-file "/proc/thread-self/schedstat" (lambda (file) (read file) (read file))))
-      +nan.0))
+  (or (false-if-exception (call-with-input-file "/proc/thread-self/schedstat" (lambda (f) (read f) (read f)))) +nan.0))
 
 ;; The barrier opens when all threads have a core at the same time, so that none starts late: when all others have answered
 ;; a call of the first within 5 us.  After 5 ms it opens in any case.  A call is a number and, in its last eight bits, how
@@ -268,9 +257,7 @@
     (when (and (memv (vector-ref cores i) before) (defined? 'setaffinity))
       (let* ((all (getaffinity 0)) (other (bitvector-copy all)))
         (for-each (lambda (core) (when (< -1 core (bitvector-length other)) (bitvector-clear-bit! other core))) before)
-        (unless (zero? (bitvector-count other))
-          (setaffinity 0 other)
-          (setaffinity 0 all))))))
+        (unless (zero? (bitvector-count other)) (setaffinity 0 other) (setaffinity 0 all))))))
 
 (define this-core
   (let ((found (false-if-exception (dynamic-func "sched_getcpu" (dynamic-link)))))
@@ -283,8 +270,7 @@
 
 (define (increase! box)
   (let ((n (atomic-box-ref box)))
-    (unless (eq? (atomic-box-compare-and-swap! box n (1+ n)) n)
-      (increase! box))))
+    (unless (eq? (atomic-box-compare-and-swap! box n (1+ n)) n) (increase! box))))
 
 ;; The compiler could hoist a plain reference out of the loop, but not an exchange of n for itself.
 (define (await box n)
