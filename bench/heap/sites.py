@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The cost of finding allocation sites, and what is found: `scruple inspect memory` beside DHAT, massif and heaptrack in
-the same run. CPU time is user plus system of the whole tree, with the reading of profiles where the tool itself does it;
-the smallest of some rounds, in which all tools take turns. Prints Markdown, and fails if a peak differs from DHAT's.
+"""The cost of finding allocation sites, and what is found: the tool of `scruple inspect memory` beside DHAT, massif and
+heaptrack in the same run. CPU time is user plus system of the whole tree, the smallest of some rounds, in which all tools
+take turns. It is that of counting alone, as that of the other tools is: what shows their files comes on top, and with
+`--whole` also what Scruple needs to read and show the sites. Prints Markdown, and fails if a peak differs from DHAT's.
 
-    python3 bench/heap/sites.py [--scruple PATH] [--rounds N] [--only PROGRAM]
+    python3 bench/heap/sites.py [--scruple PATH] [--rounds N] [--only PROGRAM] [--whole]
 """
 
 import argparse
@@ -20,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from run import ROOT, compile_programs, programs, skip, smallest  # noqa: E402
 
 # Programs whose allocations do not depend on addresses or on variables of the environment.
-TAKEN = ["mix (C)", "maps (C++)", "git diff", "sqlite3", "awk", "jq", "sort", "diff"]
+TAKEN = ["mix (C)", "maps (C++)", "sqlite3", "awk", "jq", "sort", "diff"]
 DHAT = ["valgrind", "-q", "--tool=dhat", "--run-libc-freeres=no", "--run-cxx-freeres=no"]
 
 
@@ -36,6 +37,14 @@ def peaks(scruple, command, folder, found):
     if "massif" in found:
         subprocess.run([*found["massif"]("--peak-inaccuracy=0.0", out), *command], capture_output=True)
         yield "massif", max(int(bytes) for bytes in re.findall(r"^mem_heap_B=(\d+)", out.read_text(), re.M))
+
+
+def tool():
+    """The words that run the compiled tool, which an earlier run of Scruple has left in its cache, and its variable."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "scruple/calltree"
+    complete = max(cache.glob("*/complete"), key=lambda path: path.stat().st_mtime)
+    words = ["valgrind", "-q", "--tool=calltree", "--sites=yes", "--trace-children=yes", "--vgdb=no"]
+    return words, {"VALGRIND_LIB": str(complete.parent)}
 
 
 def rivals(folder):
@@ -57,6 +66,7 @@ def main():
     parser.add_argument("--scruple", default=str(ROOT / "target/release/scruple"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only")
+    parser.add_argument("--whole", action="store_true")
     options = parser.parse_args()
     if not shutil.which("valgrind"):
         skip("all", "valgrind is not installed")
@@ -70,15 +80,18 @@ def main():
         commands = programs(mix, maps, folder)
         commands["mix (C)"] = [mix, "400000"]
         taken = [name for name in TAKEN if name in commands and options.only in (None, name)]
-        columns = ["scruple", *found]
+        columns = ["scruple", *(["scruple, whole"] if options.whole else []), *found]
         print(f"| program | plain, s | {' | '.join(columns)} | peak, bytes | DHAT’s | massif’s |")
         print("|---|---|" + "---|" * (len(columns) + 3))
         for name in taken:
             command = commands[name]
-            arms = {"plain": (command, None), "scruple": ([scruple, "inspect", "memory", "-i", "--", *command], None)}
+            said = dict(peaks(scruple, command, folder, found))
+            words, variables = tool()
+            arms = {"plain": (command, None), "scruple": ([*words, f"--out={folder}/counted", *command], variables)}
+            if options.whole:
+                arms["scruple, whole"] = ([scruple, "inspect", "memory", "-i", "--", *command], None)
             arms |= {tool: ([*words(None, None), *command], None) for tool, words in found.items()}
             best = smallest(arms, options.rounds)
-            said = dict(peaks(scruple, command, folder, found))
             differ += said["scruple"] != said["DHAT"]
             ratios = [f"×{best[column] / best['plain']:.1f}" for column in columns]
             numbers = [f"{said[tool]:,}" for tool in ["scruple", "DHAT", "massif"]]
