@@ -145,7 +145,7 @@ fn a_unit_refuses_other_programs_another_configuration_and_a_program_that_fails(
     place.write("scruple.toml", format!("{configured}# changed\n"));
     let answer = unit(&place, &units[0], "a");
     assert!(
-        answer.code == 2 && answer.stderr.contains("scruple.toml is another one"),
+        answer.code == 2 && answer.stderr.contains("scruple.toml has changed since"),
         "{}",
         answer.exchange()
     );
@@ -153,7 +153,7 @@ fn a_unit_refuses_other_programs_another_configuration_and_a_program_that_fails(
     program(&place, "two", 3);
     let answer = unit(&place, &units[0], "a");
     assert!(
-        answer.code == 2 && answer.stderr.contains("is another file on this node"),
+        answer.code == 2 && answer.stderr.contains("is not the same file on this node"),
         "{}",
         answer.exchange()
     );

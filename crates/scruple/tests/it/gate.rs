@@ -140,7 +140,7 @@ fn what_cannot_be_told_is_neither_kept_nor_exceeded() {
     assert!(place.read("check.xml").contains("errors=\"1\""), "{}", place.read("check.xml"));
     let nothing = scripted(&place, arm(1.0, 1), arm(1.0, 2), &["--gate", "gc.count"]);
     assert_eq!(nothing.code, 3, "{}", nothing.exchange());
-    assert!(nothing.stdout.contains("nothing that decides could be read"), "{}", nothing.exchange());
+    assert!(nothing.stdout.contains("no figure that decides could be read"), "{}", nothing.exchange());
 }
 
 #[test]

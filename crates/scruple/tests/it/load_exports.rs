@@ -115,7 +115,7 @@ fn a_collector_of_opentelemetry_is_told_all_requests() {
         &place,
         &["-n", "50", "-c", "1", "--live", &format!("http://127.0.0.1:{}", crate::support::free_port())],
     );
-    assert!(answer.stdout.contains("not everything could be told"), "{}", answer.exchange());
+    assert!(answer.stdout.contains("not all reports reached"), "{}", answer.exchange());
 }
 
 /// Reads a request, and returns its head and its content.
