@@ -2,6 +2,7 @@
 #include "slots.h"
 
 #include "environment.h"
+#include "sites.h"
 #include "tree.h"
 
 __thread struct thread self = {.key = NEW_THREAD};
@@ -79,6 +80,26 @@ static void *map_unit(uint32_t index, uint32_t size) {
     /* Writing the last byte extends the file and reserves the space now. On a full disk this write fails, instead
      * of a later access raising a signal. No record uses that byte. */
     if (index == 0 || system_write_at(file, "", 1, offset + size - 1) == 1) at = system_map(file, size, offset);
+    system_close(file);
+    return at;
+}
+
+void *map_piece(uint64_t place, uint32_t size) {
+    static const char name[] = NAME_OF_RECORDS;
+    char other[sizeof path];
+    size_t n = 0;
+    for (; path[n]; n++) other[n] = path[n];
+    if (n < sizeof name) return NULL;
+    for (size_t i = 0; i < sizeof name; i++) other[n - (sizeof name - 1) + i] = name[i];
+    int file = system_open(other, O_RDWR);
+    if (file < 0) return NULL;
+    /* As in map_unit, the space is reserved now. */
+    int reserved = call6(SYS_fallocate, file, 0, (long)place, size, 0, 0) == 0;
+    for (uint64_t end = 4096; !reserved; end += 4096) {
+        if (system_write_at(file, "", 1, place + end - 1) != 1) break;
+        reserved = end >= size;
+    }
+    void *at = reserved ? system_map(file, size, place) : NULL;
     system_close(file);
     return at;
 }
@@ -280,9 +301,10 @@ struct slot *settle_in(void) {
         self.slotless = key;
         return &header->common;
     }
-    __atomic_fetch_add(&process->threads, 1, __ATOMIC_RELAXED);
+    uint32_t before = __atomic_fetch_add(&process->threads, 1, __ATOMIC_RELAXED);
     self.slot = slot;
     self.key = key;
+    if (SITES) begin_sampling(before);
     return slot;
 }
 
