@@ -45,6 +45,7 @@ pub use script::{Language, ScriptCounts, ScriptSession};
 pub use session::{CalltreeSession, Counted, Counts, Settings};
 pub use sources::{Amount, SourceCosts};
 pub use stripped::name_stripped;
+pub(crate) use debug_file::Reader;
 pub use symbols::{Frame, Location, Symbols, demangle};
 
 /// The definition of an instruction. It is shown wherever a count of instructions is shown.

@@ -27,6 +27,7 @@ mod format;
 mod instrument;
 mod measurable;
 mod session;
+mod sites;
 mod system;
 mod totals;
 
@@ -34,6 +35,7 @@ pub use error::HeapError;
 pub use instrument::{HeapInstrument, REQUESTED_KEYS};
 pub use measurable::{Unmeasurable, measurable};
 pub use session::{DATA_VARIABLE, HeapSession};
+pub use sites::SiteSampling;
 pub use totals::{Counts, Live, Origin, Process, Totals, TreePeak, Unseen};
 
 /// What is recorded besides calls and requested bytes. Each mode has its own library, so that no mode pays for

@@ -47,6 +47,12 @@ pub struct Process {
     pub foreign_malloc: bool,
     /// The process's counts.
     pub counts: Counts,
+    /// The unit of its record in the data file.
+    pub(super) unit: u32,
+    /// The live bytes with which a forked process began.
+    pub(super) inherited: i64,
+    /// When it began, in nanoseconds of the monotonic clock; 0 unless sites are recorded.
+    pub(super) began: u64,
 }
 
 /// How a process started.

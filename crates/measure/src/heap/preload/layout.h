@@ -74,7 +74,8 @@ struct process {
     int64_t inherited; /* live bytes copied by fork */
     int64_t live;      /* settled */
     int64_t peak;      /* the maximum of the settled account */
-    uint8_t fill[72];
+    uint64_t began;    /* when it started, of CLOCK_MONOTONIC, ns; 0 unless sites are recorded */
+    uint8_t fill[64];
     char exe[128]; /* zero-padded; the tail of a longer path */
 };
 

@@ -23,12 +23,6 @@ struct tape {
 
 __thread struct sampler sampler = {.until = UINT64_MAX};
 
-static uint64_t nanoseconds(int clock) {
-    int64_t time[2] = {0};
-    call6(SYS_clock_gettime, clock, (long)time, 0, 0, 0, 0);
-    return (uint64_t)time[0] * 1000000000 + (uint64_t)time[1];
-}
-
 static void choose_next(void) {
     sampler.until = header && header->mean > 1 ? exponential(&sampler.random, header->mean) : 0;
 }
@@ -98,7 +92,7 @@ static uint32_t generation, map_of; /* the latest map, and the unit of the proce
 static uint64_t map_stamp;
 
 static void write_map(struct tape *tape, uint64_t stamp) {
-    uint64_t time = nanoseconds(0 /* CLOCK_REALTIME */);
+    uint64_t time = nanoseconds(CLOCK_REALTIME);
     uint32_t next = generation + 1;
     int whole = begin_text(&tape->text);
     for (uint64_t size; whole && (size = next_code(&tape->text)) > 0;) {
@@ -183,7 +177,7 @@ static uint64_t write_sample(struct tape *tape, struct slot *slot, size_t size, 
         record = claim_piece(tape) ? begin_record(tape, all) : NULL;
     }
     if (!record) return 0;
-    *record = (struct sample){(uint32_t)all, RECORD_SAMPLE, flags, nanoseconds(1 /* CLOCK_MONOTONIC */), size,
+    *record = (struct sample){(uint32_t)all, RECORD_SAMPLE, flags, nanoseconds(CLOCK_MONOTONIC), size,
                               process->live + net_of(slot) - slot->settled, map, (uint32_t)slot->owner,
                               (uint32_t)(high - low), (uint32_t)fresh, {0}};
     for (int i = 0; i < REGISTERS; i++) record->registers[i] = registers[i];
@@ -233,7 +227,7 @@ void record_free(struct slot *slot, uint64_t block) {
         *(volatile int *)&sampler.busy = 1;
         record = begin_record(tape, sizeof *record);
         if (record) {
-            *record = (struct gone){sizeof *record, RECORD_FREE, 0, nanoseconds(1 /* CLOCK_MONOTONIC */), block,
+            *record = (struct gone){sizeof *record, RECORD_FREE, 0, nanoseconds(CLOCK_MONOTONIC), block,
                                     process->live + net_of(slot) - slot->settled};
             end_record(tape, sizeof *record);
         }

@@ -149,6 +149,7 @@ static void start_process(uint32_t origin, int64_t inherited, const struct proce
     fresh->origin = origin;
     fresh->flags = malloc_is_foreign() ? FLAG_FOREIGN_MALLOC : 0;
     fresh->inherited = fresh->live = fresh->peak = inherited;
+    if (SITES) fresh->began = nanoseconds(CLOCK_MONOTONIC);
     if (parent)
         for (size_t i = 0; i < sizeof fresh->exe - 1; i++) fresh->exe[i] = parent->exe[i];
     else
