@@ -121,9 +121,7 @@ static inline size_t room(void *block) {
 #define RECORDED 0xfffe
 #define LARGE_TRAILER (TRAILER + 16)
 
-/* The number of bytes to request for a block that may be recorded. */
-static inline size_t gross(size_t size) {
-    size_t trailer = SITES ? LARGE_TRAILER : TRAILER;
+static inline size_t with_trailer(size_t size, size_t trailer) {
     return MODE == MODE_REQUESTED && size <= SIZE_MAX - trailer ? size + trailer : size;
 }
 
@@ -161,8 +159,8 @@ static inline uint64_t record_of(const void *block, size_t room) {
 /* Records a new block if it is chosen. `slot` is the thread's own. */
 static inline void consider(struct slot *slot, void *block, size_t size, size_t room) {
     if (!SITES) return;
-    if (!is_due(size)) return pass_by(size);
-    if (room < size || room - size < LARGE_TRAILER) return lose_sample();
+    if (!is_due(slot, slot->bytes)) return;
+    if (room < size || room - size < LARGE_TRAILER) return lose_sample(slot);
     uint64_t record = record_sample(slot, size);
     if (!record) return;
     uint8_t *end = (uint8_t *)block + room;
@@ -229,6 +227,11 @@ static void *took(struct slot *slot, void *block, size_t size) {
     return block;
 }
 
+/* The number of bytes to request for a block. */
+static inline size_t gross(struct slot *slot, size_t size) {
+    return with_trailer(size, is_due(slot, slot->bytes + size) ? LARGE_TRAILER : TRAILER);
+}
+
 static inline struct slot *any_slot(void) { return settled() ? self.slot : settle_in(); }
 
 static void *from_pool(size_t size, size_t alignment) {
@@ -241,22 +244,30 @@ static void *from_pool(size_t size, size_t alignment) {
 static COLD void *malloc_slowly(size_t size) {
     struct slot *slot = any_slot();
     if (!real.malloc) return from_pool(size, 16);
-    void *block = real.malloc(slot ? gross(size) : size);
+    void *block = real.malloc(slot ? gross(slot, size) : size);
     if (!careful && MODE != MODE_COUNTS && block && size_before(block) != real.usable(block)) be_careful();
     return slot ? took(slot, block, size) : block;
+}
+
+/* Takes back a count that was made before the call failed. */
+static COLD void *not_taken(struct slot *slot, size_t size) {
+    slot->allocations -= 1;
+    slot->bytes -= size;
+    return NULL;
 }
 
 /* A call that cannot fail is counted before it is made. So fewer values are kept until the real function returns,
  * and with MODE_COUNTS the call is a tail call, which compiles to a jump. */
 EXPORT void *malloc(size_t size) {
-    if (!ordinary() || unlikely(size >= certain) || is_due(size)) return malloc_slowly(size);
+    if (!ordinary() || (!SITES && unlikely(size >= certain))) return malloc_slowly(size);
     struct slot *slot = self.slot;
+    uint64_t bytes = slot->bytes + size;
+    if (is_due(slot, bytes)) return malloc_slowly(size);
     slot->allocations += 1;
-    slot->bytes += size;
-    pass_by(size);
+    slot->bytes = bytes;
     if (MODE == MODE_COUNTS) return real.malloc(size);
     void *block = real.malloc(MODE == MODE_REQUESTED ? size + TRAILER : size);
-    if (unlikely(!block)) return block;
+    if (unlikely(!block)) return SITES ? not_taken(slot, size) : block;
     take_bytes(slot, new_weight(block, size, size_before(block)));
     return rise(slot, block);
 }
@@ -314,7 +325,7 @@ EXPORT void *calloc(size_t count, size_t each) {
     if (unlikely(!real.calloc)) return from_pool(size, 16);
     if (unlikely(!slot)) return real.calloc(count, each);
     uint32_t key = nest();
-    void *block = MODE == MODE_REQUESTED ? real.calloc(1, gross(size)) : real.calloc(count, each);
+    void *block = MODE == MODE_REQUESTED ? real.calloc(1, gross(slot, size)) : real.calloc(count, each);
     unnest(key);
     return took(slot, block, size);
 }
@@ -334,7 +345,7 @@ EXPORT void *realloc(void *block, size_t size) {
     size_t space = room(block), gone = weight(block, space);
     uint64_t record = record_of(block, space);
     uint32_t key = nest();
-    void *fresh = real.realloc(block, size ? gross(size) : 0);
+    void *fresh = real.realloc(block, size ? gross(slot, size) : 0);
     unnest(key);
     if (!fresh && size) return fresh;
     space = fresh ? room(fresh) : 0;
@@ -370,7 +381,7 @@ static void *aligned(aligned_function *function, size_t alignment, size_t reques
     if (!function) return from_pool(request, alignment);
     if (!slot) return function(alignment, request);
     uint32_t key = nest();
-    void *block = function(alignment, gross(request));
+    void *block = function(alignment, gross(slot, request));
     unnest(key);
     return took(slot, block, size);
 }
@@ -396,7 +407,7 @@ EXPORT int posix_memalign(void **to, size_t alignment, size_t size) {
     if (!real.posix_memalign) return ERROR_INVALID;
     if (!slot) return real.posix_memalign(to, alignment, size);
     uint32_t key = nest();
-    int error = real.posix_memalign(to, alignment, gross(size));
+    int error = real.posix_memalign(to, alignment, gross(slot, size));
     unnest(key);
     if (!error) took(slot, *to, size);
     return error;
@@ -441,7 +452,7 @@ void block_went(size_t weight) {
     if (SITES && sampler.going) forget(slot, sampler.going);
 }
 
-size_t size_to_ask_for(size_t size) { return gross(size); }
+size_t size_to_ask_for(size_t size) { return with_trailer(size, SITES ? LARGE_TRAILER : TRAILER); }
 
 void *malloc_behind(void) {
     any_slot();

@@ -38,8 +38,9 @@ struct slot {
     int64_t top;       /* the maximum of taken - returned since the last settlement */
     int64_t settled;   /* taken - returned at the last settlement */
     uint64_t bound;    /* the next settlement is due when `returned` exceeds this */
+    uint64_t next;     /* the block with which `bytes` reaches this is recorded */
     uint64_t tape;     /* an address in the process, of no meaning elsewhere */
-    uint8_t fill[48];
+    uint8_t fill[40];
 };
 
 /* A slot that announces a program about to be started. If that program does not load this library, the note shows

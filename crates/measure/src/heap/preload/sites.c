@@ -21,23 +21,23 @@ struct tape {
     uint8_t stacks[2][SLICE];
 };
 
-__thread struct sampler sampler = {.until = UINT64_MAX};
+__thread struct sampler sampler;
 
-static void choose_next(void) {
-    sampler.until = header && header->mean > 1 ? exponential(&sampler.random, header->mean) : 0;
+static void choose_next(struct slot *slot) {
+    slot->next = header->mean > 1 ? slot->bytes + exponential(&sampler.random, header->mean) : 0;
 }
 
-void begin_sampling(uint32_t thread) {
-    sampler.until = UINT64_MAX;
-    if (!header || !process || header->piece < 2 * SLICE) return;
+void begin_sampling(struct slot *slot, uint32_t thread) {
+    slot->next = UINT64_MAX;
+    if (header->piece < 2 * SLICE) return;
     sampler.random = seed_of(header->seed, process->owner, thread);
     sampler.stack_low = sampler.stack_high = 0;
-    choose_next();
+    choose_next(slot);
 }
 
-void lose_sample(void) {
+void lose_sample(struct slot *slot) {
     __atomic_fetch_add(&header->lost_samples, 1, __ATOMIC_RELAXED);
-    choose_next();
+    choose_next(slot);
 }
 
 /* ---- the records' file ---- */
@@ -162,7 +162,8 @@ static uint64_t first_equal(const struct tape *tape, uint64_t low, uint64_t high
     return at;
 }
 
-static uint64_t write_sample(struct tape *tape, struct slot *slot, size_t size, const uint64_t *registers) {
+/* Not inlined, because the frame of the caller is recorded. */
+static __attribute__((noinline)) uint64_t write_sample(struct tape *tape, struct slot *slot, size_t size, const uint64_t *registers) {
     uint16_t flags = 0;
     uint32_t map = current_map(tape);
     uint64_t low = registers[1], wanted = end_of_stack(tape, low, &flags);
@@ -215,8 +216,8 @@ __attribute__((noinline)) uint64_t record_sample(struct slot *slot, size_t size)
         place = write_sample(tape, slot, size, registers);
         *(volatile int *)&sampler.busy = 0;
     }
-    if (place) choose_next();
-    else lose_sample();
+    if (place) choose_next(slot);
+    else lose_sample(slot);
     return place;
 }
 

@@ -10,9 +10,8 @@
 #define SITES 0
 #endif
 
-/* A block of `size` bytes is chosen if portion_of(size) reaches `until`, else `until` decreases by it. */
+/* What a thread needs beside its slot to choose and record blocks. */
 struct sampler {
-    uint64_t until;
     uint64_t random;
     uint64_t stack_low, stack_high; /* the mapping that the stack pointer was in */
     uint64_t going;                 /* the chosen block that is being freed */
@@ -20,16 +19,11 @@ struct sampler {
 };
 extern HIDDEN __thread struct sampler sampler __attribute__((tls_model("initial-exec")));
 
-/* A block of no bytes is as likely to be chosen as one of one byte. */
-static inline uint64_t portion_of(size_t size) { return size + !size; }
-
-static inline int is_due(size_t size) { return SITES && unlikely(portion_of(size) >= sampler.until); }
-static inline void pass_by(size_t size) {
-    if (SITES) sampler.until -= portion_of(size);
-}
+/* Whether a block is chosen that brings the slot's bytes to this sum. */
+static inline int is_due(const struct slot *slot, uint64_t bytes) { return SITES && unlikely(bytes >= slot->next); }
 
 /* Prepares the calling thread, the n-th of its process that counts. */
-HIDDEN void begin_sampling(uint32_t thread);
+HIDDEN void begin_sampling(struct slot *slot, uint32_t thread);
 
 /* Records that this thread allocated a block of `size` bytes. Returns the record's place, which names the block; 0 if
  * there is no record. */
@@ -39,6 +33,6 @@ HIDDEN uint64_t record_sample(struct slot *slot, size_t size);
 HIDDEN void record_free(struct slot *slot, uint64_t block);
 
 /* Counts a chosen allocation without a record, and chooses the next. */
-HIDDEN void lose_sample(void);
+HIDDEN void lose_sample(struct slot *slot);
 
 #endif

@@ -100,6 +100,7 @@ void *map_piece(uint64_t place, uint32_t size) {
         reserved = end >= size;
     }
     void *at = reserved ? system_map(file, size, place) : NULL;
+    if (at) system_advise(at, size, 23 /* MADV_POPULATE_WRITE */);
     system_close(file);
     return at;
 }
@@ -290,6 +291,7 @@ struct slot *settle_in(void) {
     uint32_t key = wiped.epoch;
     if (self.slotless == key) return &header->common;
     if (!header) {
+        self.own.next = UINT64_MAX;
         self.slot = &self.own;
         self.key = key;
         return self.slot;
@@ -305,7 +307,7 @@ struct slot *settle_in(void) {
     uint32_t before = __atomic_fetch_add(&process->threads, 1, __ATOMIC_RELAXED);
     self.slot = slot;
     self.key = key;
-    if (SITES) begin_sampling(before);
+    if (SITES) begin_sampling(slot, before);
     return slot;
 }
 
