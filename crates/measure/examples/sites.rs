@@ -35,7 +35,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let program = words.next().ok_or("usage: sites [--mean=BYTES] [--seed=N] [--rows=N] COMMAND [ARGUMENT…]")?;
+    let program =
+        words.next().ok_or("usage: sites [--mean=BYTES] [--seed=N] [--rows=N] COMMAND [ARGUMENT…]")?;
     let status = Command::new(program).args(words).envs(environment).status()?;
     for sites in session.read_sites(&session.read()?)? {
         print(&sites, rows);

@@ -30,6 +30,7 @@ pub use binary::{Binaries, Listed};
 pub use cases::CountedCase;
 pub use counter::{Counter, ValgrindTool};
 pub use data::Data;
+pub(crate) use debug_file::Reader;
 pub use error::{CalltreeError, Unavailable};
 pub(crate) use go_names::go_functions;
 pub use haskell::{ClosureTypes, Closures, SourceText, as_built, core_of};
@@ -45,7 +46,6 @@ pub use script::{Language, ScriptCounts, ScriptSession};
 pub use session::{CalltreeSession, Counted, Counts, Settings};
 pub use sources::{Amount, SourceCosts};
 pub use stripped::name_stripped;
-pub(crate) use debug_file::Reader;
 pub use symbols::{Frame, Location, Symbols, demangle};
 
 /// The definition of an instruction. It is shown wherever a count of instructions is shown.

@@ -64,11 +64,7 @@ impl HeapSession {
         HeapSession::start_with(dir, Peak::Requested, Some(sampling))
     }
 
-    fn start_with(
-        dir: &Path,
-        peak: Peak,
-        sampling: Option<SiteSampling>,
-    ) -> Result<HeapSession, HeapError> {
+    fn start_with(dir: &Path, peak: Peak, sampling: Option<SiteSampling>) -> Result<HeapSession, HeapError> {
         let code = library(peak, sampling.is_some());
         if code.is_empty() {
             return Err(HeapError::Platform);

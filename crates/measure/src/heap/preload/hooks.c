@@ -355,14 +355,14 @@ EXPORT void *realloc(void *block, size_t size) {
         if (SITES && record) forget(slot, record);
         return fresh;
     }
+    slot->frees += 1;
+    slot->returned += gone;
+    if (SITES && record) forget(slot, record);
     slot->allocations += fresh != NULL;
     slot->bytes += size;
-    slot->frees += 1;
     if (MODE == MODE_COUNTS) return fresh;
-    slot->returned += gone;
     take_bytes(slot, come); /* counted as if the two blocks were never live together */
     fall(slot, rise(slot, fresh));
-    if (SITES && record) forget(slot, record);
     if (fresh) consider(slot, fresh, size, space);
     return fresh;
 }

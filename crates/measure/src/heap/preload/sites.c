@@ -148,7 +148,8 @@ static uint64_t copy_stack(uint8_t *to, uint64_t low, uint64_t high) {
         if (next > high) next = high;
         from[n++] = (struct iovec){(void *)at, next - at};
     }
-    long got = call6(SYS_process_vm_readv, process->pid, (long)&whole, 1, (long)from, n, 0);
+    /* A child of vfork has an id of its own, and may not ask for its parent's memory. */
+    long got = call6(SYS_process_vm_readv, system_pid(), (long)&whole, 1, (long)from, n, 0);
     return got > 0 ? (uint64_t)got & ~(uint64_t)7 : 0;
 }
 

@@ -8,8 +8,8 @@ use super::registers::{LINK_REGISTER, RETURN_ADDRESS, Registers, STACK_POINTER};
 use crate::calltree::Reader;
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, Encoding, EndianArcSlice, Evaluation,
-    EvaluationResult, Expression, Format, RegisterRule, RunTimeEndian, UnwindContext,
-    UnwindExpression, UnwindSection, Value,
+    EvaluationResult, Expression, Format, RegisterRule, RunTimeEndian, UnwindContext, UnwindExpression,
+    UnwindSection, Value,
 };
 use object::{File, Object, ObjectSection};
 use std::collections::HashMap;

@@ -105,7 +105,10 @@ fn lost(recorded: &Recorded, damaged: u64, totals: &Totals) -> Vec<String> {
         (recorded.lost_frees, "frees of recorded blocks could not be recorded: these blocks count as live"),
         (u64::from(recorded.lost_maps), "lists of loaded libraries could not be recorded whole"),
         (damaged, "pieces of the records are damaged"),
-        (totals.unattributed.allocations, "allocations were never chosen, because their threads have no record"),
+        (
+            totals.unattributed.allocations,
+            "allocations were never chosen, because their threads have no record",
+        ),
     ];
     let lost = phrases.into_iter().filter(|(count, _)| *count > 0);
     lost.map(|(count, phrase)| format!("{count} {phrase} ({of_all})")).collect()
@@ -180,7 +183,9 @@ impl Reading {
         let map = process.maps.get(&sample.map).filter(|map| next.is_none() || map.contains(registers.code));
         let callers = match map.or(next) {
             Some(map) => stack.callers(registers, map, &mut self.files),
-            None => Callers { missing: Some("the list of loaded libraries is missing"), ..Callers::default() },
+            None => {
+                Callers { missing: Some("the list of loaded libraries is missing"), ..Callers::default() }
+            }
         };
         if let Some(why) = callers.missing {
             *process.missing.entry(why).or_default() += 1;
@@ -210,8 +215,7 @@ impl Reading {
             context = Some(process.index.context(&mut process.sites, context, frame));
         }
         let unknown = || SiteFrame { name: "(no callers)".to_owned(), ..SiteFrame::default() };
-        let context =
-            context.unwrap_or_else(|| process.index.context(&mut process.sites, None, unknown()));
+        let context = context.unwrap_or_else(|| process.index.context(&mut process.sites, None, unknown()));
         process.known.insert(callers, context);
         context
     }
@@ -258,7 +262,8 @@ impl InProcess {
         sites.inherited.bytes = unsigned(process.inherited);
         let missing = self.missing.iter();
         sites.unseen.extend(
-            missing.map(|(why, samples)| format!("the outer callers of {samples} recorded allocations: {why}")),
+            missing
+                .map(|(why, samples)| format!("the outer callers of {samples} recorded allocations: {why}")),
         );
         sites
     }

@@ -19,7 +19,11 @@ pub(super) struct Event {
 
 pub(super) enum What {
     /// A block of `bytes` bytes was allocated in a context, and recorded with this probability.
-    Allocated { context: usize, bytes: u64, probability: f64 },
+    Allocated {
+        context: usize,
+        bytes: u64,
+        probability: f64,
+    },
     Freed,
 }
 
@@ -55,10 +59,8 @@ pub(super) fn fill(sites: &mut HeapSites, events: &[Event], began: u64) -> u64 {
         }
     }
     for (context, sums) in sites.contexts.iter_mut().zip(&sums) {
-        let blocks = |sum: &Sum| Blocks {
-            blocks: sum.blocks.round() as u64,
-            bytes: sum.bytes.sum.round() as u64,
-        };
+        let blocks =
+            |sum: &Sum| Blocks { blocks: sum.blocks.round() as u64, bytes: sum.bytes.sum.round() as u64 };
         context.own.allocated = blocks(&sums[0]);
         context.own.at_peak = blocks(&sums[1]);
         context.own.at_end = blocks(&sums[2]);
