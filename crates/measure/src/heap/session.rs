@@ -255,6 +255,21 @@ mod tests {
     }
 
     #[test]
+    fn records_for_which_there_is_no_room_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = HeapSession::start_with_sites(folder.path(), SiteSampling::EVERY).unwrap();
+        session.data.write_all_at(&1u32.to_ne_bytes(), 72).unwrap();
+        let mut program = Command::new("/bin/ls");
+        assert!(program.arg("-lR").arg("/etc").envs(session.environment(None)).output().is_ok());
+        let totals = session.read().unwrap();
+        let sites = session.read_sites(&totals).unwrap().remove(0);
+        let lost = sites.unseen.iter().find_map(|phrase| phrase.split_once(" chosen allocations could not"));
+        let lost: u64 = lost.unwrap().0.parse().unwrap();
+        assert_eq!(lost + sites.sum().allocated.blocks, totals.counts().allocations);
+        assert!(sites.unseen.iter().any(|phrase| phrase.contains("frees of recorded blocks")), "{sites:?}");
+    }
+
+    #[test]
     fn a_data_file_that_the_program_cut_short_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let session = HeapSession::start(folder.path(), Peak::Usable).unwrap();

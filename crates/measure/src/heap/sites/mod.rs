@@ -283,3 +283,6 @@ impl super::HeapSession {
             .map_err(|source| HeapError::Read { path: path.to_owned(), source })
     }
 }
+
+#[cfg(test)]
+mod tests;
