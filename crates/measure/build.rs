@@ -40,7 +40,7 @@ const AGENT_SOURCES: [&str; 8] =
 /// are bound to itself, so that it can tell another `malloc` from its own. Vectorisation is off because two counters
 /// are added faster apart, and functions are aligned because a hook whose first instructions share a cache line is
 /// half a nanosecond faster. Code and constants share pages, because pages of their own take 8 KB in each library.
-const FLAGS: [&str; 20] = [
+const FLAGS: [&str; 21] = [
     "-std=gnu11",
     "-O2",
     "-fPIC",
@@ -49,6 +49,7 @@ const FLAGS: [&str; 20] = [
     "-fno-builtin",
     "-fvisibility=hidden",
     "-ftls-model=initial-exec",
+    "-fasynchronous-unwind-tables",
     "-fno-stack-protector",
     "-fno-tree-loop-distribute-patterns",
     "-fno-tree-slp-vectorize",
