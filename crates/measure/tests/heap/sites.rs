@@ -267,3 +267,19 @@ fn a_file_that_was_changed_since_is_not_read() {
     );
     assert!(!sites.frames.iter().any(|frame| frame.name == "leaf" || frame.name == "odd"));
 }
+
+#[test]
+fn children_that_are_forked_while_threads_are_recorded_are_recorded_as_well() {
+    let workshop = Workshop::new();
+    let program = workshop.c("forking_threads.c", &["-pthread"]);
+    let session =
+        HeapSession::start_with_sites(workshop.path(), SiteSampling { mean: 500, seed: 3 }).unwrap();
+    assert!(Command::new(&program).envs(session.environment(None)).status().unwrap().success());
+    let totals = session.read().unwrap();
+    let sites = session.read_sites(&totals).unwrap();
+    assert_eq!(sites.len(), 201);
+    // At least one block of a child is chosen with probability 1 - exp(-2), which makes 173 of 200, give or take 5.
+    let with: usize =
+        sites[1..].iter().filter(|sites| contexts_of(sites, "in_child").next().is_some()).count();
+    assert!((140..=195).contains(&with), "{with}");
+}

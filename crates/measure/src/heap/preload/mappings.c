@@ -32,8 +32,9 @@ static int take_counts(struct library *library, size_t size, void *sum) {
 
 /* musl holds its lock while it loads a library, and may allocate meanwhile, so it must not be asked; it never
  * unloads. */
-uint64_t loaded_libraries(void) {
+uint64_t loaded_libraries(int forked) {
     uint64_t sum = 0;
+    if (forked) return __atomic_load_n(&calls_of_dlopen, __ATOMIC_RELAXED);
     if (gnu_get_libc_version && dl_iterate_phdr) dl_iterate_phdr(take_counts, &sum);
     else if (&_dl_debug_addr && _dl_debug_addr)
         for (struct linked *each = _dl_debug_addr->first; each; each = each->next) sum++;

@@ -22,8 +22,11 @@ HIDDEN uint64_t next_code(struct text *text);
 /* Finds the mapping that contains an address. */
 HIDDEN int mapping_around(struct text *text, uint64_t address, uint64_t *low, uint64_t *high);
 
-/* A number that changes when a library is loaded or unloaded. */
-HIDDEN uint64_t loaded_libraries(void);
+/* A number that changes when a library is loaded or unloaded. The C library is not asked in a forked process: another
+ * thread of the parent may have held its lock, which nobody would release. There, only calls of dlopen count. */
+HIDDEN uint64_t loaded_libraries(int forked);
+
+extern HIDDEN uint64_t calls_of_dlopen;
 
 static inline void copy(uint8_t *to, const uint8_t *from, uint64_t size) {
     for (uint64_t i = 0; i + 8 <= size; i += 8) __builtin_memcpy(to + i, from + i, 8);

@@ -116,7 +116,7 @@ static void write_map(struct tape *tape, uint64_t stamp) {
 /* The number of a map that has all libraries of now. A thread that finds another one at work gets the one before,
  * and the reader looks into the next as well. */
 static uint32_t current_map(struct tape *tape) {
-    uint64_t stamp = loaded_libraries();
+    uint64_t stamp = loaded_libraries(process->origin == ORIGIN_FORK);
     uint32_t mine = process->owner, lock = __atomic_load_n(&mapping_lock, __ATOMIC_RELAXED);
     if (map_of == mine && map_stamp == stamp) return __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
     if (lock == mine || !__atomic_compare_exchange_n(&mapping_lock, &lock, mine, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))

@@ -5,7 +5,7 @@ use scruple_core::stats::sampled_bytes::SampledBytes;
 use std::collections::HashMap;
 
 /// The largest number of points of a course.
-const POINTS: u64 = 1000;
+const POINTS: u64 = 250;
 
 /// A record, with the live bytes of the process at its time.
 pub(super) struct Event {
