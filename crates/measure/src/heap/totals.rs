@@ -154,6 +154,13 @@ impl Totals {
         self.processes.iter().map(|process| u64::from(process.threads)).sum()
     }
 
+    /// The programs of the tree whose allocations are missing, one phrase each.
+    pub fn missing(&self) -> Vec<String> {
+        let unseen = self.unseen.iter().map(|unseen| format!("{} did not load the counter", unseen.path));
+        let foreign = self.processes.iter().filter(|process| process.foreign_malloc);
+        unseen.chain(foreign.map(|process| format!("{} has an allocator of its own", process.exe))).collect()
+    }
+
     /// Whether every program of the tree was counted: none is unseen, and none has its own allocator.
     pub fn whole(&self) -> bool {
         self.unseen.is_empty() && !self.processes.iter().any(|process| process.foreign_malloc)
