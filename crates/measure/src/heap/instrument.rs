@@ -74,8 +74,7 @@ impl Instrument for HeapInstrument {
 
 /// Sets the environment of a launch so that the session's library is loaded.
 pub(super) fn load_into(launch: &mut Launch, session: &HeapSession) {
-    let existing =
-        launch.env.iter().find(|(name, _)| name == "LD_PRELOAD").map(|(_, value)| value.clone());
+    let existing = launch.env.iter().find(|(name, _)| name == "LD_PRELOAD").map(|(_, value)| value.clone());
     for (name, value) in session.environment(existing.as_deref()) {
         launch.env.retain(|(other, _)| *other != name);
         launch.env.push((name, value));

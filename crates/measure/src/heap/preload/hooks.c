@@ -145,6 +145,14 @@ static inline size_t sealed(void *block, size_t room) {
     return slack <= room ? room - slack : 0;
 }
 
+/* Whether the number is elsewhere, as it is in every recorded block. */
+static inline int is_sealed_elsewhere(const void *block, size_t room) {
+    uint16_t near;
+    if (room < TRAILER) return 0;
+    __builtin_memcpy(&near, (const uint8_t *)block + room - TRAILER, TRAILER);
+    return near >= RECORDED;
+}
+
 /* The place of a block's record; 0 if it has none. */
 static inline uint64_t record_of(const void *block, size_t room) {
     const uint8_t *end = (const uint8_t *)block + room;
@@ -296,7 +304,7 @@ static COLD void settle_and_free(struct slot *slot, void *block) { real.free(set
 static inline void free_block(void *block) {
     if (!ordinary()) return free_slowly(block);
     if (unlikely(!block)) return;
-    if (SITES && unlikely(record_of(block, size_before(block)) != 0)) return free_slowly(block);
+    if (SITES && unlikely(is_sealed_elsewhere(block, size_before(block)))) return free_slowly(block);
     struct slot *slot = self.slot;
     slot->frees += 1;
     if (MODE != MODE_COUNTS) {

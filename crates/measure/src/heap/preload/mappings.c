@@ -90,10 +90,19 @@ uint64_t next_code(struct text *text) {
     return 0;
 }
 
-int mapping_around(struct text *text, uint64_t address, uint64_t *low, uint64_t *high) {
+static int ends_with(const char *line, uint64_t length, const char *end) {
+    uint64_t n = 0;
+    while (end[n]) n++;
+    for (uint64_t i = 0; n <= length && i < n; i++)
+        if (line[length - n + i] != end[i]) return 0;
+    return n <= length;
+}
+
+int mapping_around(struct text *text, uint64_t address, uint64_t *low, uint64_t *high, int *is_main) {
     int found = 0;
     if (!begin_text(text)) return 0;
-    while (!found && next_line(text) > 0) {
+    for (uint64_t length; !found && (length = next_line(text)) > 0;) {
+        *is_main = ends_with(text->line, length, " [stack]");
         const char *at = text->line;
         *low = number(&at);
         *high = number(&at);

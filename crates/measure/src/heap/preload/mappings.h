@@ -19,8 +19,8 @@ HIDDEN void end_text(struct text *text);
 /* Reads on to the next mapping of code; returns the length of its line, 0 after the last. */
 HIDDEN uint64_t next_code(struct text *text);
 
-/* Finds the mapping that contains an address. */
-HIDDEN int mapping_around(struct text *text, uint64_t address, uint64_t *low, uint64_t *high);
+/* Finds the mapping that contains an address. `is_main` says whether it is the main thread's stack. */
+HIDDEN int mapping_around(struct text *text, uint64_t address, uint64_t *low, uint64_t *high, int *is_main);
 
 /* A number that changes when a library is loaded or unloaded. The C library is not asked in a forked process: another
  * thread of the parent may have held its lock, which nobody would release. There, only calls of dlopen count. */

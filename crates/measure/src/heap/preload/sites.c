@@ -9,16 +9,16 @@
  * rarely another than the record's before. */
 #define SLICE (64 * 1024)
 
-/* A thread's place in the records' file, and copies of the two latest stacks. It belongs to the thread's slot, and
+/* A thread's place in the records' file, and a copy of the latest stack. It belongs to the thread's slot, and
  * passes with it to a later thread. */
 struct tape {
     uint8_t *piece; /* NULL: none yet */
     uint64_t place; /* of the piece in the file */
     uint64_t used;
-    uint64_t low, high; /* the stack in `before`; equal if there is none in this piece */
-    uint8_t *before, *now;
+    uint64_t low, high;   /* the latest stack in this piece; equal if there is none */
+    uint8_t before[SLICE]; /* its bytes, of which the last one is that before `high` */
+    uint8_t read[SLICE];   /* a stack that the kernel read */
     struct text text;
-    uint8_t stacks[2][SLICE];
 };
 
 __thread struct sampler sampler;
@@ -32,6 +32,7 @@ void begin_sampling(struct slot *slot, uint32_t thread) {
     if (header->piece < 2 * SLICE) return;
     sampler.random = seed_of(header->seed, process->owner, thread);
     sampler.stack_low = sampler.stack_high = 0;
+    sampler.is_main_stack = 0;
     choose_next(slot);
 }
 
@@ -79,8 +80,6 @@ static struct tape *tape_of(struct slot *slot) {
     if (tape || slot == &self.own) return tape;
     tape = system_take(sizeof *tape);
     if (!tape) return NULL;
-    tape->before = tape->stacks[0];
-    tape->now = tape->stacks[1];
     slot->tape = (uint64_t)tape;
     return tape;
 }
@@ -131,36 +130,38 @@ static uint32_t current_map(struct tape *tape) {
 /* Sets the end of the stack that begins at `low`, as far as it is recorded. */
 static uint64_t end_of_stack(struct tape *tape, uint64_t low, uint16_t *flags) {
     if (low < sampler.stack_low || low >= sampler.stack_high)
-        if (!mapping_around(&tape->text, low, &sampler.stack_low, &sampler.stack_high)) return low;
+        if (!mapping_around(&tape->text, low, &sampler.stack_low, &sampler.stack_high, &sampler.is_main_stack)) return low;
     uint64_t cut = (low + SLICE) & ~(uint64_t)(SLICE / 2 - 1);
     if (cut >= sampler.stack_high) return sampler.stack_high;
     *flags |= SAMPLE_CUT;
     return cut;
 }
 
-/* Copies the stack by a system call, which survives a page that is not there any more. Returns the number of
- * bytes. */
-static uint64_t copy_stack(uint8_t *to, uint64_t low, uint64_t high) {
-    struct iovec from[SLICE / 4096 + 1], whole = {to, high - low};
+/* Makes the stack readable from `*from` on, and returns the number of bytes. What follows a stack in its mapping may be
+ * gone by now, which a system call survives. Nothing follows the main thread's. */
+static uint64_t read_stack(struct tape *tape, uint64_t low, uint64_t high, const uint8_t **from) {
+    *from = sampler.is_main_stack ? (const uint8_t *)low : tape->read;
+    if (sampler.is_main_stack) return high - low;
+    struct iovec pages[SLICE / 4096 + 1], whole = {tape->read, high - low};
     int n = 0;
     for (uint64_t at = low, next; at < high; at = next) {
         next = (at | 4095) + 1;
         if (next > high) next = high;
-        from[n++] = (struct iovec){(void *)at, next - at};
+        pages[n++] = (struct iovec){(void *)at, next - at};
     }
     /* A child of vfork has an id of its own, and may not ask for its parent's memory. */
-    long got = call6(SYS_process_vm_readv, system_pid(), (long)&whole, 1, (long)from, n, 0);
+    long got = call6(SYS_process_vm_readv, system_pid(), (long)&whole, 1, (long)pages, n, 0);
     return got > 0 ? (uint64_t)got & ~(uint64_t)7 : 0;
 }
 
-/* The lowest address from which on the stack, which ends at `high`, is equal to the one before. */
-static uint64_t first_equal(const struct tape *tape, uint64_t low, uint64_t high) {
-    if (tape->high != high || tape->low == tape->high) return high;
+/* The number of bytes before those that are equal in the stack before, which ends at the same address. */
+static uint64_t count_fresh(const struct tape *tape, const uint8_t *from, uint64_t low, uint64_t high) {
+    if (tape->high != high || tape->low == tape->high) return high - low;
     uint64_t least = low > tape->low ? low : tape->low, at = high;
-    const uint64_t *one = (const uint64_t *)(tape->now + (high - low));
-    const uint64_t *other = (const uint64_t *)(tape->before + (high - tape->low));
+    const uint64_t *one = (const uint64_t *)(from + (high - low));
+    const uint64_t *other = (const uint64_t *)(tape->before + SLICE);
     while (at > least && *--one == *--other) at -= 8;
-    return at;
+    return at - low;
 }
 
 /* Not inlined, because the frame of the caller is recorded. */
@@ -168,10 +169,11 @@ static __attribute__((noinline)) uint64_t write_sample(struct tape *tape, struct
     uint16_t flags = 0;
     uint32_t map = current_map(tape);
     uint64_t low = registers[1], wanted = end_of_stack(tape, low, &flags);
-    uint64_t high = low + (wanted > low ? copy_stack(tape->now, low, wanted) : 0);
+    const uint8_t *from = NULL;
+    uint64_t high = low + (wanted > low ? read_stack(tape, low, wanted, &from) : 0);
     if (high == low) flags |= SAMPLE_NO_STACK;
     else if (high < wanted) flags |= SAMPLE_CUT;
-    uint64_t fresh = first_equal(tape, low, high) - low, all = sizeof(struct sample) + fresh;
+    uint64_t fresh = count_fresh(tape, from, low, high), all = sizeof(struct sample) + fresh;
     struct sample *record = tape->piece && tape->used + all <= header->piece ? begin_record(tape, all) : NULL;
     if (!record) { /* a new piece does not know the stack before */
         fresh = high - low;
@@ -183,12 +185,10 @@ static __attribute__((noinline)) uint64_t write_sample(struct tape *tape, struct
                               process->live + net_of(slot) - slot->settled, map, (uint32_t)slot->owner,
                               (uint32_t)(high - low), (uint32_t)fresh, {0}};
     for (int i = 0; i < REGISTERS; i++) record->registers[i] = registers[i];
-    copy((uint8_t *)(record + 1), tape->now, fresh);
+    copy((uint8_t *)(record + 1), from, fresh);
+    copy(tape->before + SLICE - (high - low), (const uint8_t *)(record + 1), fresh);
     uint64_t place = tape->place + tape->used;
     end_record(tape, all);
-    uint8_t *spare = tape->before;
-    tape->before = tape->now;
-    tape->now = spare;
     tape->low = low;
     tape->high = high;
     return place;

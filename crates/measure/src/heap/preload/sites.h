@@ -14,6 +14,7 @@
 struct sampler {
     uint64_t random;
     uint64_t stack_low, stack_high; /* the mapping that the stack pointer was in */
+    int is_main_stack;
     uint64_t going;                 /* the chosen block that is being freed */
     int busy;                       /* a signal handler that allocates meanwhile leaves no record */
 };
