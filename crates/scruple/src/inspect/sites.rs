@@ -14,7 +14,6 @@ use scruple_measure::calltree::{Counter, Counts, Symbols, Trees};
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::heap::{SiteRecorder, SiteSampling, Unmeasurable, measurable};
 use scruple_measure::heap_sites::{HeapAmounts, HeapSites};
-use scruple_measure::instrument::Instrument;
 use scruple_measure::runtimes::{Runtime, recognise};
 use std::path::Path;
 
@@ -100,9 +99,13 @@ pub fn sampled(
     let work = WorkFolder::make()?;
     let mut recorder = SiteRecorder::new(work.path(), sampling);
     let cannot = |why: &str| format!("cannot record where ‘{}’ allocates: {why}", job.name);
-    recorder.available(&job.program.resolved()).map_err(|why| {
-        Fault::usage(format!("{}; --sites=exact counts under valgrind instead", cannot(&why)))
-    })?;
+    if let Err(why) = measurable(&job.program.resolved().path) {
+        let hint = match why {
+            Unmeasurable::Static(_) => "; --sites=exact counts it under valgrind if it has symbols",
+            _ => "",
+        };
+        return Err(Fault::usage(format!("{}{hint}", cannot(&why.to_string()))));
+    }
     let weighing = launch::ended(job, commands.weigh_with(job, &mut recorder))?;
     if let (Some(fault), false) = (launch::failure(job, &weighing), ignore_failure) {
         return Err(Fault { message: format!("{}; -i shows its sites regardless", fault.message), ..fault });
