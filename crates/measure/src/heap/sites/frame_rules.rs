@@ -63,7 +63,7 @@ enum Rule {
 /// Where a step to the caller led.
 pub(super) enum Step {
     /// The caller's registers, and whether the caller was interrupted instead of having called.
-    Caller(Registers, bool),
+    Caller(Box<Registers>, bool),
     /// The function has no caller.
     Outermost,
     /// The file says nothing about this address.
@@ -216,7 +216,7 @@ impl Rules {
             return Step::Outermost;
         }
         caller.code = code;
-        Step::Caller(caller, self.signal)
+        Step::Caller(Box::new(caller), self.signal)
     }
 }
 

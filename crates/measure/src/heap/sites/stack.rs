@@ -60,7 +60,7 @@ impl Stack<'_> {
                         return callers.without("unwinding entries that lead in a circle");
                     }
                     interrupted = signal;
-                    caller
+                    *caller
                 }
             };
         }
