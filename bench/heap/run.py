@@ -34,11 +34,11 @@ def compile_programs(folder):
     return build("cc", "pair.c"), build("cc", "mix.c"), build("c++", "maps.cc")
 
 
-def counter():
-    command = ["cargo", "build", "--quiet", "--release", "-p", "scruple-measure", "--example", "heap"]
+def counter(example="heap"):
+    command = ["cargo", "build", "--quiet", "--release", "-p", "scruple-measure", "--example", example]
     subprocess.run(command, cwd=ROOT, check=True)
     target = os.environ.get("CARGO_TARGET_DIR", ROOT / "target")
-    return str(pathlib.Path(target) / "release/examples/heap")
+    return str(pathlib.Path(target) / "release/examples" / example)
 
 
 class Counting:

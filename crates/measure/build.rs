@@ -7,12 +7,29 @@ use std::{env, fs};
 
 const SOURCES: [&str; 8] =
     ["hooks.c", "operators.c", "slots.c", "tree.c", "pool.c", "follow.c", "environment.c", "limits.c"];
-const HEADERS: [&str; 8] =
-    ["hooks.h", "layout.h", "slots.h", "tree.h", "system.h", "pool.h", "environment.h", "limits.h"];
+/// What only the library that records sites consists of.
+const SITES: [&str; 2] = ["sites.c", "mappings.c"];
+const HEADERS: [&str; 11] = [
+    "hooks.h",
+    "layout.h",
+    "slots.h",
+    "tree.h",
+    "system.h",
+    "pool.h",
+    "environment.h",
+    "limits.h",
+    "sites.h",
+    "mappings.h",
+    "random.h",
+];
 
-/// The allocation counter's libraries: the name of each file and its `MODE_…` of layout.h.
-const LIBRARIES: [(&str, &str); 3] =
-    [("heap-counts.so", "0"), ("heap-usable.so", "1"), ("heap-requested.so", "2")];
+/// The allocation counter's libraries: the name of each file, its `MODE_…` of layout.h, and its further sources.
+const LIBRARIES: [(&str, &str, &[&str]); 4] = [
+    ("heap-counts.so", "0", &[]),
+    ("heap-usable.so", "1", &[]),
+    ("heap-requested.so", "2", &[]),
+    ("heap-sites.so", "2", &SITES),
+];
 
 /// The folder of the library that recognises language runtimes.
 const AGENT: &str = "src/runtimes/agent";
@@ -23,7 +40,7 @@ const AGENT_SOURCES: [&str; 8] =
 /// are bound to itself, so that it can tell another `malloc` from its own. Vectorisation is off because two counters
 /// are added faster apart, and functions are aligned because a hook whose first instructions share a cache line is
 /// half a nanosecond faster. Code and constants share pages, because pages of their own take 8 KB in each library.
-const FLAGS: [&str; 20] = [
+const FLAGS: [&str; 21] = [
     "-std=gnu11",
     "-O2",
     "-fPIC",
@@ -32,6 +49,7 @@ const FLAGS: [&str; 20] = [
     "-fno-builtin",
     "-fvisibility=hidden",
     "-ftls-model=initial-exec",
+    "-fasynchronous-unwind-tables",
     "-fno-stack-protector",
     "-fno-tree-loop-distribute-patterns",
     "-fno-tree-slp-vectorize",
@@ -48,7 +66,7 @@ const FLAGS: [&str; 20] = [
 
 fn main() {
     let folder = Path::new("src/heap/preload");
-    for name in SOURCES.iter().chain(&HEADERS) {
+    for name in SOURCES.iter().chain(&SITES).chain(&HEADERS) {
         println!("cargo::rerun-if-changed={}", folder.join(name).display());
     }
     println!("cargo::rerun-if-changed={AGENT}");
@@ -59,13 +77,15 @@ fn main() {
     let machine = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     let supported = os == "linux" && matches!(machine.as_str(), "x86_64" | "aarch64");
     if !supported {
-        for name in LIBRARIES.iter().map(|(name, _)| *name).chain(["runtimes.so"]) {
+        for name in LIBRARIES.iter().map(|(name, _, _)| *name).chain(["runtimes.so"]) {
             fs::write(out.join(name), []).expect("OUT_DIR can be written");
         }
         return;
     }
-    for (name, mode) in LIBRARIES {
-        compile(folder, &SOURCES, &[&format!("-DMODE={mode}")], &out.join(name), &machine);
+    for (name, mode, more) in LIBRARIES {
+        let (mode, sites) = (format!("-DMODE={mode}"), format!("-DSITES={}", u8::from(!more.is_empty())));
+        let sources: Vec<&str> = SOURCES.iter().chain(more).copied().collect();
+        compile(folder, &sources, &[&mode, &sites], &out.join(name), &machine);
     }
     let flags = ["-D_GNU_SOURCE", "-U_FORTIFY_SOURCE"];
     compile(Path::new(AGENT), &AGENT_SOURCES, &flags, &out.join("runtimes.so"), &machine);

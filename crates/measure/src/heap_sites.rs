@@ -1,10 +1,12 @@
 //! Where a process allocates: by calling context, what was allocated, what was in use at the peak and at the end.
 
+use scruple_core::stats::Interval;
+use scruple_core::stats::sampled_bytes::{self, SampledBytes};
 use serde::Serialize;
 use std::collections::HashMap;
 
 /// The allocations of one process by calling context. All instruments that find allocation sites fill this type.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeapSites {
     /// The process id.
     pub process: i32,
@@ -23,6 +25,8 @@ pub struct HeapSites {
     pub course: HeapCourse,
     /// How the figures of contexts were found.
     pub counting: SiteCounting,
+    /// What the own figures of each context rest on, if they are estimated; else it may be empty.
+    pub estimates: Vec<SiteEstimates>,
     /// What is not part of the figures, one phrase each.
     pub unseen: Vec<String>,
 }
@@ -50,6 +54,17 @@ pub struct SiteContext {
     /// What the frame itself requested from the allocator, without the functions that it called. Allocators and functions
     /// that only pass requests on have no contexts.
     pub own: HeapAmounts,
+}
+
+/// What the own figures of a context rest on, if they are estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SiteEstimates {
+    /// Of [`HeapAmounts::allocated`].
+    pub allocated: SampledBytes,
+    /// Of [`HeapAmounts::at_peak`].
+    pub at_peak: SampledBytes,
+    /// Of [`HeapAmounts::at_end`].
+    pub at_end: SampledBytes,
 }
 
 /// Blocks of memory.
@@ -126,6 +141,23 @@ impl HeapSites {
             }
         }
         sums
+    }
+
+    /// The share of the estimated bytes that the contexts which `belongs` selects have by themselves, with the
+    /// probability `level`; `figure` selects the bytes. `None` if figures are not estimated.
+    pub fn share(
+        &self,
+        figure: impl Fn(&SiteEstimates) -> SampledBytes,
+        belongs: impl Fn(usize) -> bool,
+        level: f64,
+    ) -> Option<Interval> {
+        let SiteCounting::Sampled { bytes: mean, .. } = self.counting else { return None };
+        let (mut part, mut rest) = (SampledBytes::default(), SampledBytes::default());
+        for (context, estimates) in self.estimates.iter().enumerate() {
+            let sum = if belongs(context) { &mut part } else { &mut rest };
+            *sum += figure(estimates);
+        }
+        Some(sampled_bytes::share(part, rest, mean, level))
     }
 
     /// The indices of the contexts on the path to a context, outermost first.

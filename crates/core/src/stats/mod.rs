@@ -17,6 +17,7 @@ pub mod processes;
 pub mod quantile;
 pub mod ranks;
 pub mod rng;
+pub mod sampled_bytes;
 pub mod summary;
 pub mod tare;
 

@@ -18,5 +18,6 @@ mod nodes;
 mod noise;
 mod oracle;
 mod range;
+mod sampled_bytes;
 mod sequences;
 mod verdicts;

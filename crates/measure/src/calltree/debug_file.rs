@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The gimli reader of DWARF sections.
-pub(super) type Reader = EndianArcSlice<RunTimeEndian>;
+pub(crate) type Reader = EndianArcSlice<RunTimeEndian>;
 
 /// The folder in which distributions put separate debugging information.
 const PLACE: &str = "/usr/lib/debug";

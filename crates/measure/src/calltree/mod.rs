@@ -30,6 +30,7 @@ pub use binary::{Binaries, Listed};
 pub use cases::CountedCase;
 pub use counter::{Counter, ValgrindTool};
 pub use data::Data;
+pub(crate) use debug_file::Reader;
 pub use error::{CalltreeError, Unavailable};
 pub(crate) use go_names::go_functions;
 pub use haskell::{ClosureTypes, Closures, SourceText, as_built, core_of};

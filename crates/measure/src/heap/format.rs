@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
+use super::sites::{MOST_PIECES, PIECE, SiteSampling};
 use super::{Counts, HeapError, Live, Origin, Peak, Process, Totals, TreePeak, Unseen};
 
 const MAGIC: u64 = 0x3170_6165_682e_6373;
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The largest number of units that is accepted: 256 MiB in units of 4 KiB.
 pub(super) const LIMIT: u32 = 65_536;
 /// The smallest size of a unit in bytes; the library maps this much as the header.
@@ -26,10 +27,17 @@ const ORIGIN_FORK: u32 = 2;
 const FLAG_FOREIGN_MALLOC: u32 = 1;
 
 /// The first unit of a new data file: the header.
-pub(super) fn header(mode: Peak, unit: u32) -> Vec<u8> {
+pub(super) fn header(mode: Peak, unit: u32, sampling: Option<SiteSampling>) -> Vec<u8> {
     let mut bytes = MAGIC.to_ne_bytes().to_vec();
     for word in [VERSION, unit, mode_word(mode), LIMIT, 1, 0] {
         bytes.extend(word.to_ne_bytes());
+    }
+    if let Some(sampling) = sampling {
+        bytes.resize(52, 0);
+        bytes.extend(PIECE.to_ne_bytes());
+        bytes.extend(sampling.mean.max(1).to_ne_bytes());
+        bytes.extend(sampling.seed.to_ne_bytes());
+        bytes.extend(MOST_PIECES.to_ne_bytes());
     }
     bytes.resize(unit as usize, 0);
     bytes
@@ -85,7 +93,7 @@ pub(super) fn parse(file: &[u8], mode: Peak, unit: u32) -> Result<Totals, HeapEr
     for unit in order {
         let Some(process) = gathered.remove(&unit) else { continue };
         slots.push(process.slots);
-        totals.processes.extend(process.finish(mode));
+        totals.processes.extend(process.finish(unit, mode));
     }
     for orphan in gathered.values() {
         totals.unattributed.add(&counts(&orphan.sum, 0, 0, 0, mode));
@@ -143,8 +151,10 @@ struct Head {
     origin: Origin,
     flags: u32,
     threads: u32,
+    inherited: i64,
     live: i64,
     peak: i64,
+    began: u64,
     exe: String,
 }
 
@@ -177,7 +187,7 @@ impl Gathered {
         self.slots += 1;
     }
 
-    fn finish(self, mode: Peak) -> Option<Process> {
+    fn finish(self, unit: u32, mode: Peak) -> Option<Process> {
         let head = self.head?;
         // A slot is reused only after its thread has ended, so the number of slots bounds the number of threads at
         // one time.
@@ -191,6 +201,9 @@ impl Gathered {
             threads: head.threads,
             foreign_malloc: head.flags & FLAG_FOREIGN_MALLOC != 0,
             counts,
+            unit,
+            inherited: head.inherited,
+            began: head.began,
         })
     }
 }
@@ -203,8 +216,10 @@ impl Head {
             origin: if word(unit, 16) == ORIGIN_FORK { Origin::Fork } else { Origin::Exec },
             flags: word(unit, 20),
             threads: word(unit, 24),
+            inherited: long(unit, 32) as i64,
             live: long(unit, 40) as i64,
             peak: long(unit, 48) as i64,
+            began: long(unit, 56),
             exe: text(&unit[SLOT..HEAD]),
         }
     }
@@ -263,11 +278,11 @@ fn counts(sum: &Slot, live: i64, peak: i64, error: u64, mode: Peak) -> Counts {
     }
 }
 
-fn word(bytes: &[u8], offset: usize) -> u32 {
+pub(super) fn word(bytes: &[u8], offset: usize) -> u32 {
     bytes.get(offset..offset + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_ne_bytes)
 }
 
-fn long(bytes: &[u8], offset: usize) -> u64 {
+pub(super) fn long(bytes: &[u8], offset: usize) -> u64 {
     bytes.get(offset..offset + 8).and_then(|eight| eight.try_into().ok()).map_or(0, u64::from_ne_bytes)
 }
 

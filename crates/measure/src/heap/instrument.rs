@@ -56,13 +56,7 @@ impl Instrument for HeapInstrument {
 
     fn decorate(&mut self, launch: &mut Launch) -> Result<(), String> {
         let session = HeapSession::start(&self.folder, self.peak).map_err(|error| error.to_string())?;
-        let existing =
-            launch.env.iter().find(|(name, _)| name == "LD_PRELOAD").map(|(_, value)| value.clone());
-        for (name, value) in session.environment(existing.as_deref()) {
-            launch.env.retain(|(other, _)| *other != name);
-            launch.env.push((name, value));
-        }
-        let_sanitizers_be_second(&mut launch.env);
+        load_into(launch, &session);
         self.session = Some(session);
         Ok(())
     }
@@ -76,6 +70,16 @@ impl Instrument for HeapInstrument {
             Err(error) => all_absent(&error.to_string()),
         }
     }
+}
+
+/// Sets the environment of a launch so that the session's library is loaded.
+pub(super) fn load_into(launch: &mut Launch, session: &HeapSession) {
+    let existing = launch.env.iter().find(|(name, _)| name == "LD_PRELOAD").map(|(_, value)| value.clone());
+    for (name, value) in session.environment(existing.as_deref()) {
+        launch.env.retain(|(other, _)| *other != name);
+        launch.env.push((name, value));
+    }
+    let_sanitizers_be_second(&mut launch.env);
 }
 
 fn readings(totals: &Totals, source: &str) -> Vec<Reading> {
@@ -116,10 +120,7 @@ fn absent(keys: &[&str], why: &str) -> Vec<Reading> {
 /// The reason why totals are absent: the sum over a part of the tree must not look like that of the whole tree.
 fn partial(totals: &Totals) -> String {
     let seen = totals.counts().allocations;
-    let mut parts: Vec<String> =
-        totals.unseen.iter().map(|unseen| format!("{} did not load the counter", unseen.path)).collect();
-    let foreign = totals.processes.iter().filter(|process| process.foreign_malloc);
-    parts.extend(foreign.map(|process| format!("{} has an allocator of its own", process.exe)));
+    let mut parts = totals.missing();
     parts.dedup();
     parts.truncate(3);
     format!("not all could be counted ({}); the rest made {seen} allocations", parts.join(", "))

@@ -18,6 +18,9 @@
 //! # }
 //! ```
 //!
+//! With [`HeapSession::start_with_sites`] it also records where memory is allocated: at some allocations, or at all, the
+//! registers and the stack are written to a file, and [`HeapSession::read_sites`] finds the callers afterwards.
+//!
 //! The numbers agree exactly with valgrind's "total heap usage". Where a program's allocations do not pass through a
 //! replaceable `malloc`, [`measurable`] reports that beforehand, [`HeapSession::read`] fails if nothing was counted at
 //! all, and [`Totals::unseen`] names the programs of the tree that were started and not counted.
@@ -27,6 +30,8 @@ mod format;
 mod instrument;
 mod measurable;
 mod session;
+mod site_recorder;
+mod sites;
 mod system;
 mod totals;
 
@@ -34,6 +39,8 @@ pub use error::HeapError;
 pub use instrument::{HeapInstrument, REQUESTED_KEYS};
 pub use measurable::{Unmeasurable, measurable};
 pub use session::{DATA_VARIABLE, HeapSession};
+pub use site_recorder::{RecordedSites, SiteRecorder};
+pub use sites::SiteSampling;
 pub use totals::{Counts, Live, Origin, Process, Totals, TreePeak, Unseen};
 
 /// What is recorded besides calls and requested bytes. Each mode has its own library, so that no mode pays for

@@ -10,6 +10,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::sites::{self, SiteSampling};
 use super::{HeapError, Peak, Totals, format, measurable, system};
 
 /// The variable with which the library finds the data file.
@@ -20,8 +21,9 @@ const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 /// The longest path of a data file that the library can store, in bytes.
 const LONGEST_PATH: usize = 1023;
 
-fn library(peak: Peak) -> &'static [u8] {
+fn library(peak: Peak, sites: bool) -> &'static [u8] {
     match peak {
+        _ if sites => include_bytes!(concat!(env!("OUT_DIR"), "/heap-sites.so")),
         Peak::Off => include_bytes!(concat!(env!("OUT_DIR"), "/heap-counts.so")),
         Peak::Usable => include_bytes!(concat!(env!("OUT_DIR"), "/heap-usable.so")),
         Peak::Requested => include_bytes!(concat!(env!("OUT_DIR"), "/heap-requested.so")),
@@ -39,6 +41,7 @@ pub struct HeapSession {
     library: Library,
     data: File,
     data_path: PathBuf,
+    records: Option<(File, PathBuf)>,
 }
 
 /// The file from which the library is loaded. A file on disk is removed when dropped.
@@ -53,18 +56,35 @@ impl HeapSession {
     /// running code from it, the library is kept in memory instead; then processes of another user or process namespace
     /// cannot load it.
     pub fn start(dir: &Path, peak: Peak) -> Result<HeapSession, HeapError> {
-        if library(peak).is_empty() {
+        HeapSession::start_with(dir, peak, None)
+    }
+
+    /// Like [`HeapSession::start`], and records where memory is allocated. Live and peak bytes are as requested.
+    pub fn start_with_sites(dir: &Path, sampling: SiteSampling) -> Result<HeapSession, HeapError> {
+        HeapSession::start_with(dir, Peak::Requested, Some(sampling))
+    }
+
+    fn start_with(dir: &Path, peak: Peak, sampling: Option<SiteSampling>) -> Result<HeapSession, HeapError> {
+        let code = library(peak, sampling.is_some());
+        if code.is_empty() {
             return Err(HeapError::Platform);
         }
         let dir =
             std::path::absolute(dir).map_err(|source| HeapError::Folder { path: dir.into(), source })?;
         let unit = system::page_size();
         let (data, data_path) = create(&dir, "data", 0o600)?;
-        let session = HeapSession { peak, unit, library: place_library(&dir, peak)?, data, data_path };
+        let mut session =
+            HeapSession { peak, unit, library: place_library(&dir, code)?, data, data_path, records: None };
+        if sampling.is_some() {
+            let path = session.data_path.with_extension(sites::NAME);
+            let file = create_new(&path, 0o600);
+            let file = file.map_err(|source| HeapError::Folder { path: path.clone(), source })?;
+            session.records = Some((file, path));
+        }
         let too_long = session.data_path.as_os_str().len() > LONGEST_PATH;
         let written = match too_long {
             true => Err(io::Error::other("the path is too long")),
-            false => session.data.write_all_at(&format::header(peak, unit), 0),
+            false => session.data.write_all_at(&format::header(peak, unit, sampling), 0),
         };
         written.map_err(|source| HeapError::Folder { path: session.data_path.clone(), source })?;
         Ok(session)
@@ -85,7 +105,7 @@ impl HeapSession {
     pub fn read(&self) -> Result<Totals, HeapError> {
         let damaged = |source| HeapError::Read { path: self.data_path.clone(), source };
         let length = self.data.metadata().map_err(damaged)?.len();
-        let header = self.bytes(length.min(format::HEADER as u64)).map_err(damaged)?;
+        let header = self.header()?;
         let claimed = format::claimed_bytes(&header, self.unit)?;
         let file = self.bytes(claimed.min(length)).map_err(damaged)?;
         let mut totals = format::parse(&file, self.peak, self.unit)?;
@@ -101,6 +121,23 @@ impl HeapSession {
         Ok(totals)
     }
 
+    /// The first bytes of the data file.
+    pub(super) fn header(&self) -> Result<Vec<u8>, HeapError> {
+        let damaged = |source| HeapError::Read { path: self.data_path.clone(), source };
+        let length = self.data.metadata().map_err(damaged)?.len();
+        self.bytes(length.min(format::HEADER as u64)).map_err(damaged)
+    }
+
+    /// The records' file and its path, if the session records sites.
+    pub(super) fn records(&self) -> Option<(&File, &Path)> {
+        self.records.as_ref().map(|(file, path)| (file, path.as_path()))
+    }
+
+    /// The content of the library.
+    pub(super) fn library_file(&self) -> &'static [u8] {
+        library(self.peak, self.records.is_some())
+    }
+
     fn bytes(&self, length: u64) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
         self.data.read_exact_at(&mut bytes, 0)?;
@@ -112,6 +149,9 @@ impl Drop for HeapSession {
     fn drop(&mut self) {
         // It is no error if the file is already gone or cannot be removed.
         let _ = fs::remove_file(&self.data_path);
+        if let Some((_, path)) = &self.records {
+            let _ = fs::remove_file(path);
+        }
     }
 }
 
@@ -145,18 +185,18 @@ fn foreign_malloc(exe: &str, noticed: bool) -> bool {
 
 /// Writes the library to a file in `dir` if code may be loaded from there and the loader can parse the file's name,
 /// which ends at a colon or blank; else to memory.
-fn place_library(dir: &Path, peak: Peak) -> Result<Library, HeapError> {
+fn place_library(dir: &Path, code: &[u8]) -> Result<Library, HeapError> {
     let nameable = !dir.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b':' | b' ' | b'\t' | b'\n'));
     if nameable {
         let (mut file, path) = create(dir, "so", 0o644)?;
         let placed = Library::File(path.clone());
-        file.write_all(library(peak)).map_err(|source| HeapError::Folder { path, source })?;
+        file.write_all(code).map_err(|source| HeapError::Folder { path, source })?;
         if system::can_map_code(&file) {
             return Ok(placed);
         }
     }
     let in_memory = system::memory_file(c"scruple-heap").and_then(|mut file| {
-        file.write_all(library(peak))?;
+        file.write_all(code)?;
         if system::can_map_code(&file) { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
     });
     in_memory
@@ -170,13 +210,16 @@ fn create(dir: &Path, extension: &str, mode: u32) -> Result<(File, PathBuf), Hea
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
         // Names always have the same length, because programs that copy their environment allocate memory for them.
         let path = dir.join(format!("scruple-heap-{:07}-{number:06}.{extension}", std::process::id()));
-        let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(&path);
-        match opened {
+        match create_new(&path, mode) {
             Ok(file) => return Ok((file, path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(source) => return Err(HeapError::Folder { path, source }),
         }
     }
+}
+
+fn create_new(path: &Path, mode: u32) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path)
 }
 
 #[cfg(test)]
@@ -209,6 +252,21 @@ mod tests {
             let (a, b) = (plain.counts(), crowded.counts());
             assert_eq!((a.allocations, a.bytes, a.frees), (b.allocations, b.bytes, b.frees));
         }
+    }
+
+    #[test]
+    fn records_for_which_there_is_no_room_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = HeapSession::start_with_sites(folder.path(), SiteSampling::EVERY).unwrap();
+        session.data.write_all_at(&1u32.to_ne_bytes(), 72).unwrap();
+        let mut program = Command::new("/bin/ls");
+        assert!(program.arg("-lR").arg("/etc").envs(session.environment(None)).output().is_ok());
+        let totals = session.read().unwrap();
+        let sites = session.read_sites(&totals).unwrap().remove(0);
+        let lost = sites.unseen.iter().find_map(|phrase| phrase.split_once(" chosen allocations could not"));
+        let lost: u64 = lost.unwrap().0.parse().unwrap();
+        assert_eq!(lost + sites.sum().allocated.blocks, totals.counts().allocations);
+        assert!(sites.unseen.iter().any(|phrase| phrase.contains("frees of recorded blocks")), "{sites:?}");
     }
 
     #[test]

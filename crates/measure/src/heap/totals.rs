@@ -47,6 +47,12 @@ pub struct Process {
     pub foreign_malloc: bool,
     /// The process's counts.
     pub counts: Counts,
+    /// The unit of its record in the data file.
+    pub(super) unit: u32,
+    /// The live bytes with which a forked process began.
+    pub(super) inherited: i64,
+    /// When it began, in nanoseconds of the monotonic clock; 0 unless sites are recorded.
+    pub(super) began: u64,
 }
 
 /// How a process started.
@@ -146,6 +152,13 @@ impl Totals {
     /// The number of threads that ever allocated or freed, over all processes.
     pub fn threads(&self) -> u64 {
         self.processes.iter().map(|process| u64::from(process.threads)).sum()
+    }
+
+    /// The programs of the tree whose allocations are missing, one phrase each.
+    pub fn missing(&self) -> Vec<String> {
+        let unseen = self.unseen.iter().map(|unseen| format!("{} did not load the counter", unseen.path));
+        let foreign = self.processes.iter().filter(|process| process.foreign_malloc);
+        unseen.chain(foreign.map(|process| format!("{} has an allocator of its own", process.exe))).collect()
     }
 
     /// Whether every program of the tree was counted: none is unseen, and none has its own allocator.

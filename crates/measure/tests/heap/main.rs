@@ -10,6 +10,8 @@ mod measurable;
 mod missing;
 mod processes;
 mod sessions;
+mod sites;
+mod sites_of_dhat;
 mod threads;
 mod tree;
 mod valgrind;

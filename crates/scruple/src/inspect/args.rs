@@ -3,6 +3,7 @@
 use crate::cli::StoreArgs;
 use crate::show::export::Export;
 use clap::{Args, Subcommand, ValueEnum};
+use scruple_measure::heap::SiteSampling;
 use std::path::PathBuf;
 
 /// Growth for each unit of work that does not matter, where nobody says otherwise.
@@ -23,7 +24,7 @@ pub enum InspectVerb {
 ///
 /// With a command: the program runs once, and every block that it gets from malloc is counted by the place in the
 /// code that asked for it: what was in use at the peak, what is left at the end, what was allocated in all. It runs 5
-/// to 30 times slower meanwhile.
+/// to 30 times slower meanwhile. With --sites=sampled it runs at nearly its normal speed, and shares are estimated.
 ///
 /// With --pid: the map of a process, what is shared, private, clean, dirty. With --for the process is watched for
 /// that time or until it ends, and the map is that of a moment near its largest size. With --tree its descendants are
@@ -33,6 +34,7 @@ pub enum InspectVerb {
 Examples:
   scruple inspect memory -- ./app input.txt
   scruple inspect memory --export peak.svg --export memory.html -- ./app input.txt
+  scruple inspect memory --sites=sampled -- ./server --once
   scruple inspect memory --export heap.pb.gz -- ./app && go tool pprof -top heap.pb.gz
   scruple inspect memory --pid 1234
   scruple inspect memory --pid 1234 --for 30s --json
@@ -48,9 +50,15 @@ pub struct MemoryArgs {
     /// Watch its descendants too.
     #[arg(long, requires = "pid")]
     pub tree: bool,
-    /// How sites are found: exact counts every allocation.
+    /// How sites are found: exact counts every allocation under valgrind, sampled records some and estimates shares.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = SitesBy::Exact, conflicts_with = "pid")]
     pub sites: SitesBy,
+    /// With --sites=sampled: the mean number of allocated bytes from one sample to the next.
+    #[arg(long, value_name = "BYTES", default_value_t = SiteSampling::USUAL.mean, conflicts_with = "pid")]
+    pub sample_every: u64,
+    /// With --sites=sampled: the start of the random numbers that choose the samples.
+    #[arg(long, value_name = "N", default_value_t = SiteSampling::USUAL.seed, conflicts_with = "pid")]
+    pub seed: u64,
     /// At most this many sites; JSON has all.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, conflicts_with = "pid")]
     pub most: usize,
@@ -77,6 +85,8 @@ pub struct MemoryArgs {
 pub enum SitesBy {
     /// Every allocation is counted.
     Exact,
+    /// Some allocations are recorded.
+    Sampled,
 }
 
 /// Count exactly what each function of a program does: instructions, calls, allocations.

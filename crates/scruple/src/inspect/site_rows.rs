@@ -17,6 +17,8 @@ pub struct SiteRow {
     pub amounts: HeapAmounts,
     /// The callers, with their parts of the amounts. Where the path begins there are none.
     pub callers: Vec<SiteRow>,
+    /// The contexts whose amounts these are.
+    pub contexts: Vec<usize>,
 }
 
 /// The figure that rows are ordered by.
@@ -53,7 +55,7 @@ pub fn rows(sites: &HeapSites, by: By) -> Vec<SiteRow> {
         {
             callers.pop();
         }
-        rows.add(&callers, through, context.own);
+        rows.add(&callers, through, context.own, at);
     }
     rows.ordered(sites, by)
 }
@@ -68,18 +70,20 @@ struct Level {
 #[derive(Default)]
 struct Unordered {
     amounts: HeapAmounts,
+    contexts: Vec<usize>,
     /// The library functions that are called, with the bytes allocated through each.
     ways: HashMap<Option<String>, u64>,
     callers: Level,
 }
 
 impl Level {
-    fn add(&mut self, path: &[usize], through: Option<String>, amounts: HeapAmounts) {
+    fn add(&mut self, path: &[usize], through: Option<String>, amounts: HeapAmounts, context: usize) {
         let mut level = self;
         let mut through = Some(through);
         for frame in path {
             let row = level.rows.entry(*frame).or_default();
             row.amounts += amounts;
+            row.contexts.push(context);
             if let Some(through) = through.take() {
                 *row.ways.entry(through).or_default() += amounts.allocated.bytes;
             }
@@ -94,6 +98,7 @@ impl Level {
                 frame: sites.frames[frame].clone(),
                 through: most.and_then(|(through, _)| through),
                 amounts: row.amounts,
+                contexts: row.contexts,
                 callers: row.callers.ordered(sites, by),
             }
         };

@@ -12,8 +12,8 @@ use crate::show::export::{self, Export};
 use crate::show::{output, page};
 use scruple_measure::calltree::{Counter, Counts, Symbols, Trees};
 use scruple_measure::command::{Commands, Job};
-use scruple_measure::heap::{Unmeasurable, measurable};
-use scruple_measure::heap_sites::HeapSites;
+use scruple_measure::heap::{SiteRecorder, SiteSampling, Unmeasurable, measurable};
+use scruple_measure::heap_sites::{HeapAmounts, HeapSites};
 use scruple_measure::runtimes::{Runtime, recognise};
 use std::path::Path;
 
@@ -35,9 +35,14 @@ pub fn sites(args: &MemoryArgs) -> Result<Code, Fault> {
     let launcher = launch::launcher()?;
     let job = launch::job(&args.command, args.time_limit.as_deref())?;
     let progress = Progress::new();
-    progress.note("counting: a program runs many times slower meanwhile");
     let found = match args.sites {
+        SitesBy::Sampled => {
+            let mut commands = launch::commands(launcher, Vec::new())?;
+            let sampling = SiteSampling { mean: args.sample_every.max(1), seed: args.seed };
+            sampled(&mut commands, &job, sampling, args.ignore_failure)?
+        }
         SitesBy::Exact => {
+            progress.note("counting: a program runs many times slower meanwhile");
             let counter = counter()?;
             let mut commands = launch::commands(launcher, Vec::new())?;
             exact(&mut commands, &job, &counter, args.ignore_failure)?
@@ -81,6 +86,45 @@ pub fn exact(
     }
     processes.sort_by_key(|sites| std::cmp::Reverse(sites.total.at_peak.bytes));
     let remarks = remark_of_runtime(job).into_iter().chain(remark_of_orphans(profiles.left_behind)).collect();
+    Ok(Found { title: job.name.clone(), processes, remarks })
+}
+
+/// Runs the command, and records some of its allocations.
+pub fn sampled(
+    commands: &mut Commands,
+    job: &Job,
+    sampling: SiteSampling,
+    ignore_failure: bool,
+) -> Result<Found, Fault> {
+    let work = WorkFolder::make()?;
+    let mut recorder = SiteRecorder::new(work.path(), sampling);
+    let cannot = |why: &str| format!("cannot record where ‘{}’ allocates: {why}", job.name);
+    if let Err(why) = measurable(&job.program.resolved().path) {
+        let hint = match why {
+            Unmeasurable::Static(_) => "; --sites=exact counts it under valgrind if it has symbols",
+            _ => "",
+        };
+        return Err(Fault::usage(format!("{}{hint}", cannot(&why.to_string()))));
+    }
+    let weighing = launch::ended(job, commands.weigh_with(job, &mut recorder))?;
+    if let (Some(fault), false) = (launch::failure(job, &weighing), ignore_failure) {
+        return Err(Fault { message: format!("{}; -i shows its sites regardless", fault.message), ..fault });
+    }
+    let recorded = match recorder.take() {
+        Some(Ok(recorded)) => recorded,
+        Some(Err(error)) => return Err(Fault { code: Code::Unknown, message: cannot(&error.to_string()) }),
+        None => return Err(Fault { code: Code::Unknown, message: cannot("it was not launched") }),
+    };
+    let mut processes = recorded.processes;
+    processes.retain(|sites| sites.total != HeapAmounts::default());
+    if processes.is_empty() {
+        return Err(Fault { code: Code::Unknown, message: cannot("it allocated nothing with malloc") });
+    }
+    processes.sort_by_key(|sites| std::cmp::Reverse(sites.total.at_peak.bytes));
+    let missing = recorded.missing.iter().map(|what| format!("Not counted: {what}."));
+    let seed = format!("The samples are those of --seed={}.", sampling.seed);
+    let seed = (sampling.mean > 1).then_some(seed);
+    let remarks = seed.into_iter().chain(remark_of_runtime(job)).chain(missing).collect();
     Ok(Found { title: job.name.clone(), processes, remarks })
 }
 

@@ -8,7 +8,7 @@ const UNIT: u32 = 4096;
 
 /// A file with a process of two slots, a further unit with one slot, and an unanswered note.
 fn sample() -> Vec<u8> {
-    let mut file = header(Peak::Usable, UNIT);
+    let mut file = header(Peak::Usable, UNIT, None);
     put(&mut file, 24, &3u32.to_ne_bytes());
     put(&mut file, 32, &1900i64.to_ne_bytes());
     put(&mut file, 44, &1u32.to_ne_bytes());

@@ -6,6 +6,7 @@
 #include "hooks.h"
 #include "limits.h"
 #include "pool.h"
+#include "sites.h"
 #include "slots.h"
 
 #define RTLD_NEXT ((void *)-1L)
@@ -113,18 +114,21 @@ static inline size_t room(void *block) {
 }
 
 /* With MODE_REQUESTED the last two bytes of a block hold the number of usable bytes that were not requested,
- * including these two. If the number does not fit, it is in the eight bytes before. */
+ * including these two. If the number does not fit, it is in the eight bytes before. A recorded block has the number
+ * there in any case, and its record's place in the eight bytes before that. */
 #define TRAILER 2
 #define SLACK_ELSEWHERE 0xffff
+#define RECORDED 0xfffe
+#define LARGE_TRAILER (TRAILER + 16)
 
-static inline size_t gross(size_t size) {
-    return MODE == MODE_REQUESTED && size <= SIZE_MAX - TRAILER ? size + TRAILER : size;
+static inline size_t with_trailer(size_t size, size_t trailer) {
+    return MODE == MODE_REQUESTED && size <= SIZE_MAX - trailer ? size + trailer : size;
 }
 
 static inline void seal(void *block, size_t size, size_t room) {
     size_t slack = room - size;
     uint8_t *end = (uint8_t *)block + room;
-    uint16_t near = slack < SLACK_ELSEWHERE ? (uint16_t)slack : SLACK_ELSEWHERE;
+    uint16_t near = slack < RECORDED ? (uint16_t)slack : SLACK_ELSEWHERE;
     if (room < TRAILER || room < size) return;
     if (unlikely(near == SLACK_ELSEWHERE)) __builtin_memcpy(end - TRAILER - 8, &slack, 8);
     __builtin_memcpy(end - TRAILER, &near, TRAILER);
@@ -137,8 +141,42 @@ static inline size_t sealed(void *block, size_t room) {
     if (room < TRAILER) return 0;
     __builtin_memcpy(&near, end - TRAILER, TRAILER);
     slack = near;
-    if (unlikely(near == SLACK_ELSEWHERE)) __builtin_memcpy(&slack, end - TRAILER - 8, 8);
+    if (unlikely(near >= RECORDED)) __builtin_memcpy(&slack, end - TRAILER - 8, 8);
     return slack <= room ? room - slack : 0;
+}
+
+/* Whether the number is elsewhere, as it is in every recorded block. */
+static inline int is_sealed_elsewhere(const void *block, size_t room) {
+    uint16_t near;
+    if (room < TRAILER) return 0;
+    __builtin_memcpy(&near, (const uint8_t *)block + room - TRAILER, TRAILER);
+    return near >= RECORDED;
+}
+
+/* The place of a block's record; 0 if it has none. */
+static inline uint64_t record_of(const void *block, size_t room) {
+    const uint8_t *end = (const uint8_t *)block + room;
+    uint16_t near = 0;
+    uint64_t record = 0;
+    if (!SITES || room < LARGE_TRAILER) return 0;
+    __builtin_memcpy(&near, end - TRAILER, TRAILER);
+    if (unlikely(near == RECORDED)) __builtin_memcpy(&record, end - LARGE_TRAILER, 8);
+    return record;
+}
+
+/* Records a new block if it is chosen. `slot` is the thread's own. */
+static inline void consider(struct slot *slot, void *block, size_t size, size_t room) {
+    if (!SITES) return;
+    if (!is_due(slot, slot->bytes)) return;
+    if (room < size || room - size < LARGE_TRAILER) return lose_sample(slot);
+    uint64_t record = record_sample(slot, size);
+    if (!record) return;
+    uint8_t *end = (uint8_t *)block + room;
+    size_t slack = room - size;
+    uint16_t near = RECORDED;
+    __builtin_memcpy(end - LARGE_TRAILER, &record, 8);
+    __builtin_memcpy(end - TRAILER - 8, &slack, 8);
+    __builtin_memcpy(end - TRAILER, &near, TRAILER);
 }
 
 /* The size of a block that is about to be freed. */
@@ -184,7 +222,7 @@ static inline int is_common(const struct slot *slot) { return header && slot == 
 /* Counts a new block outside the fast path, for any slot and any result. */
 static void *took(struct slot *slot, void *block, size_t size) {
     if (!block) return block;
-    size_t weight = new_weight(block, size, room(block));
+    size_t space = room(block), weight = new_weight(block, size, space);
     if (unlikely(is_common(slot))) {
         count_common(slot, 1, size, weight, 0, 0);
         return block;
@@ -192,7 +230,14 @@ static void *took(struct slot *slot, void *block, size_t size) {
     slot->allocations += 1;
     slot->bytes += size;
     take_bytes(slot, weight);
-    return MODE == MODE_COUNTS ? block : rise(slot, block);
+    if (MODE != MODE_COUNTS) rise(slot, block);
+    consider(slot, block, size, space);
+    return block;
+}
+
+/* The number of bytes to request for a block. */
+static inline size_t gross(struct slot *slot, size_t size) {
+    return with_trailer(size, is_due(slot, slot->bytes + size) ? LARGE_TRAILER : TRAILER);
 }
 
 static inline struct slot *any_slot(void) { return settled() ? self.slot : settle_in(); }
@@ -207,30 +252,42 @@ static void *from_pool(size_t size, size_t alignment) {
 static COLD void *malloc_slowly(size_t size) {
     struct slot *slot = any_slot();
     if (!real.malloc) return from_pool(size, 16);
-    void *block = real.malloc(slot ? gross(size) : size);
+    void *block = real.malloc(slot ? gross(slot, size) : size);
     if (!careful && MODE != MODE_COUNTS && block && size_before(block) != real.usable(block)) be_careful();
     return slot ? took(slot, block, size) : block;
+}
+
+/* Takes back a count that was made before the call failed. */
+static COLD void *not_taken(struct slot *slot, size_t size) {
+    slot->allocations -= 1;
+    slot->bytes -= size;
+    return NULL;
 }
 
 /* A call that cannot fail is counted before it is made. So fewer values are kept until the real function returns,
  * and with MODE_COUNTS the call is a tail call, which compiles to a jump. */
 EXPORT void *malloc(size_t size) {
-    if (!ordinary() || unlikely(size >= certain)) return malloc_slowly(size);
+    if (!ordinary() || (!SITES && unlikely(size >= certain))) return malloc_slowly(size);
     struct slot *slot = self.slot;
+    uint64_t bytes = slot->bytes + size;
+    if (is_due(slot, bytes)) return malloc_slowly(size);
     slot->allocations += 1;
-    slot->bytes += size;
+    slot->bytes = bytes;
     if (MODE == MODE_COUNTS) return real.malloc(size);
-    void *block = real.malloc(gross(size));
-    if (unlikely(!block)) return block;
+    void *block = real.malloc(MODE == MODE_REQUESTED ? size + TRAILER : size);
+    if (unlikely(!block)) return SITES ? not_taken(slot, size) : block;
     take_bytes(slot, new_weight(block, size, size_before(block)));
     return rise(slot, block);
 }
+
+static COLD void forget(struct slot *slot, uint64_t record) { record_free(is_common(slot) ? NULL : slot, record); }
 
 static COLD void free_slowly(void *block) {
     if (!block || in_pool(block)) return;
     struct slot *slot = any_slot();
     if (!real.free) return;
-    size_t gone = slot ? weight(block, room(block)) : 0;
+    size_t space = slot ? room(block) : 0, gone = slot ? weight(block, space) : 0;
+    uint64_t record = record_of(block, space);
     if (slot && is_common(slot)) {
         count_common(slot, 0, 0, 0, 1, gone);
     } else if (slot) {
@@ -238,6 +295,7 @@ static COLD void free_slowly(void *block) {
         slot->returned += gone;
         if (MODE != MODE_COUNTS) fall(slot, NULL);
     }
+    if (SITES && record) forget(slot, record);
     real.free(block);
 }
 
@@ -246,6 +304,7 @@ static COLD void settle_and_free(struct slot *slot, void *block) { real.free(set
 static inline void free_block(void *block) {
     if (!ordinary()) return free_slowly(block);
     if (unlikely(!block)) return;
+    if (SITES && unlikely(is_sealed_elsewhere(block, size_before(block)))) return free_slowly(block);
     struct slot *slot = self.slot;
     slot->frees += 1;
     if (MODE != MODE_COUNTS) {
@@ -274,7 +333,7 @@ EXPORT void *calloc(size_t count, size_t each) {
     if (unlikely(!real.calloc)) return from_pool(size, 16);
     if (unlikely(!slot)) return real.calloc(count, each);
     uint32_t key = nest();
-    void *block = MODE == MODE_REQUESTED ? real.calloc(1, gross(size)) : real.calloc(count, each);
+    void *block = MODE == MODE_REQUESTED ? real.calloc(1, gross(slot, size)) : real.calloc(count, each);
     unnest(key);
     return took(slot, block, size);
 }
@@ -291,23 +350,29 @@ EXPORT void *realloc(void *block, size_t size) {
     if (unlikely(in_pool(block))) return realloc_from_pool(block, size);
     struct slot *slot = any_slot();
     if (unlikely(!slot)) return real.realloc(block, size);
-    size_t gone = weight(block, room(block));
+    size_t space = room(block), gone = weight(block, space);
+    uint64_t record = record_of(block, space);
     uint32_t key = nest();
-    void *fresh = real.realloc(block, size ? gross(size) : 0);
+    void *fresh = real.realloc(block, size ? gross(slot, size) : 0);
     unnest(key);
     if (!fresh && size) return fresh;
-    size_t come = fresh ? new_weight(fresh, size, room(fresh)) : 0;
+    space = fresh ? room(fresh) : 0;
+    size_t come = fresh ? new_weight(fresh, size, space) : 0;
     if (unlikely(is_common(slot))) {
         count_common(slot, fresh != NULL, size, come, 1, gone);
+        if (SITES && record) forget(slot, record);
         return fresh;
     }
+    slot->frees += 1;
+    slot->returned += gone;
+    if (SITES && record) forget(slot, record);
     slot->allocations += fresh != NULL;
     slot->bytes += size;
-    slot->frees += 1;
     if (MODE == MODE_COUNTS) return fresh;
-    slot->returned += gone;
     take_bytes(slot, come); /* counted as if the two blocks were never live together */
-    return fall(slot, rise(slot, fresh));
+    fall(slot, rise(slot, fresh));
+    if (fresh) consider(slot, fresh, size, space);
+    return fresh;
 }
 
 EXPORT void *reallocarray(void *block, size_t count, size_t each) {
@@ -324,7 +389,7 @@ static void *aligned(aligned_function *function, size_t alignment, size_t reques
     if (!function) return from_pool(request, alignment);
     if (!slot) return function(alignment, request);
     uint32_t key = nest();
-    void *block = function(alignment, gross(request));
+    void *block = function(alignment, gross(slot, request));
     unnest(key);
     return took(slot, block, size);
 }
@@ -350,7 +415,7 @@ EXPORT int posix_memalign(void **to, size_t alignment, size_t size) {
     if (!real.posix_memalign) return ERROR_INVALID;
     if (!slot) return real.posix_memalign(to, alignment, size);
     uint32_t key = nest();
-    int error = real.posix_memalign(to, alignment, gross(size));
+    int error = real.posix_memalign(to, alignment, gross(slot, size));
     unnest(key);
     if (!error) took(slot, *to, size);
     return error;
@@ -376,18 +441,26 @@ void *block_came(void *block, size_t size) {
     return slot ? took(slot, block, size) : block;
 }
 
-size_t weight_of(void *block) { return weight(block, room(block)); }
+size_t weight_of(void *block) {
+    size_t space = room(block);
+    if (SITES) sampler.going = record_of(block, space);
+    return weight(block, space);
+}
 
 void block_went(size_t weight) {
     struct slot *slot = any_slot();
     if (!slot) return;
-    if (is_common(slot)) return count_common(slot, 0, 0, 0, 1, weight);
-    slot->frees += 1;
-    slot->returned += weight;
-    if (MODE != MODE_COUNTS) fall(slot, NULL);
+    if (is_common(slot)) {
+        count_common(slot, 0, 0, 0, 1, weight);
+    } else {
+        slot->frees += 1;
+        slot->returned += weight;
+        if (MODE != MODE_COUNTS) fall(slot, NULL);
+    }
+    if (SITES && sampler.going) forget(slot, sampler.going);
 }
 
-size_t size_to_ask_for(size_t size) { return gross(size); }
+size_t size_to_ask_for(size_t size) { return with_trailer(size, SITES ? LARGE_TRAILER : TRAILER); }
 
 void *malloc_behind(void) {
     any_slot();

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define MAGIC UINT64_C(0x31706165682e6373) /* "sc.heap1" */
-#define VERSION 2
+#define VERSION 3
 
 /* The modes: what one build of the library counts. */
 #define MODE_COUNTS 0    /* calls and requested bytes */
@@ -38,7 +38,9 @@ struct slot {
     int64_t top;       /* the maximum of taken - returned since the last settlement */
     int64_t settled;   /* taken - returned at the last settlement */
     uint64_t bound;    /* the next settlement is due when `returned` exceeds this */
-    uint8_t fill[56];
+    uint64_t next;     /* the block with which `bytes` reaches this is recorded */
+    uint64_t tape;     /* an address in the process, of no meaning elsewhere */
+    uint8_t fill[40];
 };
 
 /* A slot that announces a program about to be started. If that program does not load this library, the note shows
@@ -73,7 +75,8 @@ struct process {
     int64_t inherited; /* live bytes copied by fork */
     int64_t live;      /* settled */
     int64_t peak;      /* the maximum of the settled account */
-    uint8_t fill[72];
+    uint64_t began;    /* when it started, of CLOCK_MONOTONIC, ns; 0 unless sites are recorded */
+    uint8_t fill[64];
     char exe[128]; /* zero-padded; the tail of a longer path */
 };
 
@@ -99,9 +102,79 @@ struct header {
     uint32_t members;  /* the number of `member` that were ever used */
     uint32_t at_once;  /* the largest number that were in use at once */
     uint32_t turned_away; /* processes for which no member was free */
-    uint8_t fill[76];
+    uint32_t piece;       /* bytes of a piece of the records' file; 0: nothing is recorded */
+    uint64_t mean;        /* bytes between recorded ones; 1: every block is recorded */
+    uint64_t seed;
+    uint32_t most_pieces;
+    uint32_t pieces; /* the next piece to be claimed; no less than those in the file */
+    uint64_t lost_samples;
+    uint64_t lost_frees;
+    uint32_t lost_maps;
+    uint8_t fill[28];
     struct slot common; /* the counts of all threads without a slot, added atomically */
     struct member member[MEMBERS];
+};
+
+/* ---- the records' file ----
+ *
+ * Its name is the data file's with NAME_OF_RECORDS as the last letters. It is a sequence of pieces; each belongs to a
+ * thread, which appends records without a lock. */
+#define NAME_OF_RECORDS "site"
+
+#define KIND_PIECE 1
+struct piece {
+    uint32_t kind;  /* written last */
+    uint32_t owner; /* the unit of the process */
+    uint64_t used;  /* bytes that are written, with this head */
+    uint8_t fill[16];
+};
+
+/* Every record begins with its size in bytes, a multiple of 8, and its kind. */
+#define RECORD_SAMPLE 1
+#define RECORD_FREE 2
+#define RECORD_MAP 3
+
+#if defined(__x86_64__)
+#define REGISTERS 8 /* rip, rsp, rbp, rbx, r12 to r15 */
+#else
+#define REGISTERS 14 /* pc, sp, x19 to x30 */
+#endif
+
+#define SAMPLE_CUT 1      /* the stack is longer */
+#define SAMPLE_NO_STACK 2 /* the kernel did not let it be read */
+
+/* A chosen allocation. `fresh` bytes of the stack follow; the others are those of the sample before in this piece,
+ * whose stack ends at the same address. */
+struct sample {
+    uint32_t size;
+    uint16_t kind, flags;
+    uint64_t time;  /* of CLOCK_MONOTONIC, ns */
+    uint64_t bytes; /* requested */
+    int64_t live;   /* of the process, with this block */
+    uint32_t map;   /* the number of the map that was in force, or of the one before it; 0: none */
+    uint32_t thread;
+    uint32_t stack; /* bytes, from the stack pointer on */
+    uint32_t fresh;
+    uint64_t registers[REGISTERS];
+};
+
+/* A chosen block was freed. */
+struct gone {
+    uint32_t size;
+    uint16_t kind, flags;
+    uint64_t time;
+    uint64_t block; /* the place of its sample in the file */
+    int64_t live;   /* without this block */
+};
+
+/* One mapping of code, as the kernel writes it; the text follows. */
+struct map {
+    uint32_t size;
+    uint16_t kind, flags;
+    uint32_t number; /* one map has many such records */
+    uint32_t length; /* of the text */
+    uint64_t time;   /* of CLOCK_REALTIME, ns */
+    uint64_t library; /* an address in the code of this library */
 };
 
 _Static_assert(sizeof(struct slot) == 128, "a slot is two cache lines");

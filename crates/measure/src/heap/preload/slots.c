@@ -2,6 +2,7 @@
 #include "slots.h"
 
 #include "environment.h"
+#include "sites.h"
 #include "tree.h"
 
 __thread struct thread self = {.key = NEW_THREAD};
@@ -83,6 +84,27 @@ static void *map_unit(uint32_t index, uint32_t size) {
     return at;
 }
 
+void *map_piece(uint64_t place, uint32_t size) {
+    static const char name[] = NAME_OF_RECORDS;
+    char other[sizeof path];
+    size_t n = 0;
+    for (; path[n]; n++) other[n] = path[n];
+    if (n < sizeof name) return NULL;
+    for (size_t i = 0; i < sizeof name; i++) other[n - (sizeof name - 1) + i] = name[i];
+    int file = system_open(other, O_RDWR);
+    if (file < 0) return NULL;
+    /* As in map_unit, the space is reserved now. */
+    int reserved = call6(SYS_fallocate, file, 0, (long)place, size, 0, 0) == 0;
+    for (uint64_t end = 4096; !reserved; end += 4096) {
+        if (system_write_at(file, "", 1, place + end - 1) != 1) break;
+        reserved = end >= size;
+    }
+    void *at = reserved ? system_map(file, size, place) : NULL;
+    if (at) system_advise(at, size, 23 /* MADV_POPULATE_WRITE */);
+    system_close(file);
+    return at;
+}
+
 static void open_data(void) {
     if (environ) path_from_variables(environ);
     else path_from_kernel();
@@ -128,6 +150,7 @@ static void start_process(uint32_t origin, int64_t inherited, const struct proce
     fresh->origin = origin;
     fresh->flags = malloc_is_foreign() ? FLAG_FOREIGN_MALLOC : 0;
     fresh->inherited = fresh->live = fresh->peak = inherited;
+    if (SITES) fresh->began = nanoseconds(CLOCK_MONOTONIC);
     if (parent)
         for (size_t i = 0; i < sizeof fresh->exe - 1; i++) fresh->exe[i] = parent->exe[i];
     else
@@ -268,6 +291,7 @@ struct slot *settle_in(void) {
     uint32_t key = wiped.epoch;
     if (self.slotless == key) return &header->common;
     if (!header) {
+        self.own.next = UINT64_MAX;
         self.slot = &self.own;
         self.key = key;
         return self.slot;
@@ -280,9 +304,10 @@ struct slot *settle_in(void) {
         self.slotless = key;
         return &header->common;
     }
-    __atomic_fetch_add(&process->threads, 1, __ATOMIC_RELAXED);
+    uint32_t before = __atomic_fetch_add(&process->threads, 1, __ATOMIC_RELAXED);
     self.slot = slot;
     self.key = key;
+    if (SITES) begin_sampling(slot, before);
     return slot;
 }
 

@@ -58,6 +58,9 @@ HIDDEN void *settle_up(struct slot *slot, void *result);
 /* Raises `*peak` to at least `top`. */
 HIDDEN void raise_to(int64_t *peak, int64_t top);
 
+/* Maps a piece of the records' file, at a place for which nothing is written yet; NULL if it fails. */
+HIDDEN void *map_piece(uint64_t place, uint32_t size);
+
 /* Claims a slot of this process for `owner`; NULL if there is none. */
 HIDDEN struct slot *claim_slot(int32_t owner);
 

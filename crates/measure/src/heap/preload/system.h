@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "../../system_call.h"
 
@@ -47,6 +48,11 @@ static inline long system_advise(void *at, size_t size, int advice) {
 }
 static inline long system_read_link(const char *path, char *to, size_t size) {
     return call6(SYS_readlinkat, AT_FDCWD, (long)path, (long)to, (long)size, 0, 0);
+}
+static inline uint64_t nanoseconds(int clock) {
+    int64_t time[2] = {0};
+    call6(SYS_clock_gettime, clock, (long)time, 0, 0, 0, 0);
+    return (uint64_t)time[0] * 1000000000 + (uint64_t)time[1];
 }
 static inline int system_pid(void) { return (int)call6(SYS_getpid, 0, 0, 0, 0, 0, 0); }
 static inline int system_parent(void) { return (int)call6(SYS_getppid, 0, 0, 0, 0, 0, 0); }

@@ -9,10 +9,12 @@ use crate::show::export::Formats;
 use crate::show::flame;
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::harmless_text::plain;
+use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, exact, quantity, share};
 use scruple_measure::heap_sites::{
     Blocks, CourseUnit, HeapAmounts, HeapCourse, HeapSites, SiteContext, SiteCounting,
 };
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -60,8 +62,7 @@ pub fn sentence(found: &Found, sites: &HeapSites, rows: &[SiteRow]) -> String {
         _ => format!(" in process {} (‘{}’)", sites.process, plain(&sites.words.join(" "))),
     };
     let most = rows.first().filter(|row| peak(&row.amounts) > 0).map_or(String::new(), |row| {
-        let part = peak(&row.amounts) as f64 / total.at_peak.bytes.max(1) as f64;
-        format!("; {} of it from {}", share(part), place(&row.frame))
+        format!("; {} of it from {}", share_of(sites, std::slice::from_ref(row)), place(&row.frame))
     });
     format!("At most {} were in use at one time{whole}{most}.", blocks(total.at_peak))
 }
@@ -87,6 +88,25 @@ pub const COLUMNS: [(&str, Written); 4] = [
     ("allocated", |amounts| bytes(amounts.allocated.bytes)),
 ];
 
+/// The level of intervals.
+const LEVEL: f64 = 0.95;
+
+/// The interval of the share that some rows have in the bytes at the peak; `None` if it is counted.
+pub fn interval(sites: &HeapSites, rows: &[SiteRow]) -> Option<Interval> {
+    let contexts: HashSet<usize> = rows.iter().flat_map(|row| &row.contexts).copied().collect();
+    sites.share(|estimates| estimates.at_peak, |context| contexts.contains(&context), LEVEL)
+}
+
+/// Writes the share that some rows have in the bytes at the peak.
+pub fn share_of(sites: &HeapSites, rows: &[SiteRow]) -> String {
+    let bytes: u64 = rows.iter().map(|row| peak(&row.amounts)).sum();
+    let percent = |part: f64| format!("{:.0}", 100.0 * part);
+    interval(sites, rows).map_or_else(
+        || share(bytes as f64 / sites.total.at_peak.bytes.max(1) as f64),
+        |interval| format!("{}–{} %", percent(interval.low), percent(interval.high)),
+    )
+}
+
 fn table(sites: &HeapSites, rows: &[SiteRow], most: usize, width: usize, out: &mut String) {
     let (shown, rest) = rows.split_at(most.min(rows.len()));
     let mut lines: Vec<HeapAmounts> = shown.iter().map(|row| row.amounts).collect();
@@ -94,8 +114,11 @@ fn table(sites: &HeapSites, rows: &[SiteRow], most: usize, width: usize, out: &m
     rest.iter().for_each(|row| others += row.amounts);
     lines.extend((!rest.is_empty()).then_some(others));
     lines.push(sites.total);
-    let whole = sites.total.at_peak.bytes.max(1) as f64;
-    let of_all = |amounts: &HeapAmounts| right(&share(peak(amounts) as f64 / whole), 6);
+    let mut shares: Vec<String> =
+        shown.iter().map(|row| share_of(sites, std::slice::from_ref(row))).collect();
+    shares.extend((!rest.is_empty()).then(|| share_of(sites, rest)));
+    shares.push(share(1.0));
+    let columns_of_shares = shares.iter().map(|share| share.width()).max().unwrap_or(0).max(6);
     let mut head = String::new();
     let mut texts = vec![String::new(); lines.len()];
     for (column, (title, figure)) in COLUMNS.iter().enumerate() {
@@ -103,14 +126,14 @@ fn table(sites: &HeapSites, rows: &[SiteRow], most: usize, width: usize, out: &m
         on_points(&mut cells);
         let columns = cells.iter().map(|cell| cell.width()).max().unwrap_or(0).max(title.width());
         let _ = write!(head, "{}  ", right(title, columns));
-        for ((text, cell), amounts) in texts.iter_mut().zip(&cells).zip(&lines) {
+        for ((text, cell), share) in texts.iter_mut().zip(&cells).zip(&shares) {
             let _ = write!(text, "{}  ", right(cell, columns));
             if column == 0 {
-                let _ = write!(text, "{}  ", of_all(amounts));
+                let _ = write!(text, "{}  ", right(share, columns_of_shares));
             }
         }
         if column == 0 {
-            let _ = write!(head, "{}  ", right("share", 6));
+            let _ = write!(head, "{}  ", right("share", columns_of_shares));
         }
     }
     let _ = writeln!(out, "\n{DIM}{head}site{DIM:#}");
@@ -258,7 +281,9 @@ fn processes(others: &[HeapSites], width: usize, out: &mut String) {
 pub fn remarks(found: &Found) -> Vec<String> {
     let how = match found.processes.first().map(|sites| sites.counting) {
         Some(SiteCounting::Sampled { bytes: mean, samples }) => format!(
-            "Estimated from {} samples, one for every {} that were allocated; sizes are as requested from malloc.",
+            "Estimated from {} samples, about one for every {} that were allocated; sizes are as requested from malloc. The \
+             bytes and blocks of all sites together are counted, except the blocks at the peak. A share lies in its range with \
+             a probability of 95 %.",
             exact(samples as f64, &Unit::Count),
             bytes(mean)
         ),

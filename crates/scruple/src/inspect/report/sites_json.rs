@@ -4,7 +4,7 @@ use super::sites;
 use crate::inspect::site_rows::{SiteRow, rows};
 use crate::inspect::sites::Found;
 use crate::show::json;
-use scruple_measure::heap_sites::{Blocks, CourseUnit, HeapAmounts, SiteCounting, SiteFrame};
+use scruple_measure::heap_sites::{Blocks, CourseUnit, HeapAmounts, HeapSites, SiteCounting, SiteFrame};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -46,6 +46,9 @@ pub struct SiteEntry<'a> {
     through: Option<&'a str>,
     #[serde(flatten)]
     amounts: HeapAmounts,
+    /// Of the share in the bytes at the peak, if it is estimated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share_at_peak: Option<[f64; 2]>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     callers: Vec<SiteEntry<'a>>,
 }
@@ -74,12 +77,15 @@ impl<'a> PlaceEntry<'a> {
     }
 }
 
-fn entries<'a>(rows: &'a [SiteRow]) -> Vec<SiteEntry<'a>> {
+fn entries<'a>(rows: &'a [SiteRow], sites: Option<&HeapSites>) -> Vec<SiteEntry<'a>> {
     let entry = |row: &'a SiteRow| SiteEntry {
         place: PlaceEntry::of(&row.frame),
         through: row.through.as_deref(),
         amounts: row.amounts,
-        callers: entries(&row.callers),
+        share_at_peak: sites
+            .and_then(|sites| sites::interval(sites, std::slice::from_ref(row)))
+            .map(|interval| [interval.low, interval.high]),
+        callers: entries(&row.callers, None),
     };
     rows.iter().map(entry).collect()
 }
@@ -100,7 +106,7 @@ pub fn text(found: &Found) -> String {
             },
             points: &sites.course.points,
         },
-        sites: entries(rows),
+        sites: entries(rows, Some(sites)),
     });
     let (counting, sampled) = match found.processes.first().map(|sites| sites.counting) {
         Some(SiteCounting::Sampled { bytes, samples }) => ("sampled", Some((bytes, samples))),

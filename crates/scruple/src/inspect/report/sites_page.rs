@@ -1,6 +1,6 @@
 //! Reports where a program's memory was allocated as a page: sites, a flame graph, and the course.
 
-use super::sites::{self, COLUMNS};
+use super::sites::{self, COLUMNS, share_of};
 use crate::inspect::site_rows::{SiteRow, place, rows};
 use crate::inspect::sites::Found;
 use crate::show::export::Formats;
@@ -12,6 +12,7 @@ use crate::show::page::{
 use scruple_core::harmless_text::plain;
 use scruple_core::unit::{Unit, quantity, share};
 use scruple_measure::heap_sites::{CourseUnit, HeapAmounts, HeapSites};
+use std::slice;
 
 /// The formats of the page that are not also formats of the data.
 pub const FORMATS: Formats<fn(&Page) -> String, 3> =
@@ -48,11 +49,10 @@ pub fn page(found: &Found, most: usize) -> Page {
 
 fn table(sites: &HeapSites, rows: &[SiteRow], most: usize) -> Table {
     let (shown, rest) = rows.split_at(most.min(rows.len()));
-    let whole = sites.total.at_peak.bytes.max(1) as f64;
-    let cells = |title: String, path: String, amounts: &HeapAmounts| {
+    let cells = |title: String, path: String, amounts: &HeapAmounts, share: String| {
         let mut cells = vec![Cell::text(title)];
         cells.extend(COLUMNS.iter().map(|(_, figure)| Cell::text(figure(amounts))));
-        cells.insert(2, Cell::text(share(sites::peak(amounts) as f64 / whole)));
+        cells.insert(2, Cell::text(share));
         cells.push(Cell::text(path));
         cells
     };
@@ -62,16 +62,20 @@ fn table(sites: &HeapSites, rows: &[SiteRow], most: usize) -> Table {
         let callers = callers.take(4).map(|caller| format!("← {}", place(&caller.frame)));
         sentence(&through.chain(callers).collect::<Vec<_>>().join(" "))
     };
-    let mut lines: Vec<Vec<Cell>> =
-        shown.iter().map(|row| cells(name(&place(&row.frame)), path(row), &row.amounts)).collect();
+    let mut lines: Vec<Vec<Cell>> = shown
+        .iter()
+        .map(|row| {
+            cells(name(&place(&row.frame)), path(row), &row.amounts, share_of(sites, slice::from_ref(row)))
+        })
+        .collect();
     let mut all: Vec<HeapAmounts> = shown.iter().map(|row| row.amounts).collect();
     if !rest.is_empty() {
         let mut others = HeapAmounts::default();
         rest.iter().for_each(|row| others += row.amounts);
-        lines.push(cells(sites::others_of(rest.len()), String::new(), &others));
+        lines.push(cells(sites::others_of(rest.len()), String::new(), &others, share_of(sites, rest)));
         all.push(others);
     }
-    lines.push(cells("all".to_owned(), String::new(), &sites.total));
+    lines.push(cells("all".to_owned(), String::new(), &sites.total, share(1.0)));
     let mut head = vec![Head::text("Site")];
     head.extend(["At the peak", "Share", "Blocks", "At the end", "Allocated"].map(Head::number));
     head.push(Head::text("Through and from, the largest part"));

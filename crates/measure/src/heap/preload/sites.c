@@ -1,0 +1,239 @@
+#include "sites.h"
+
+#include <sys/uio.h>
+
+#include "mappings.h"
+#include "random.h"
+
+/* The most of a stack that is recorded. The end of a longer one is at a multiple of half of that, so that it is
+ * rarely another than the record's before. */
+#define SLICE (64 * 1024)
+
+/* A thread's place in the records' file, and a copy of the latest stack. It belongs to the thread's slot, and
+ * passes with it to a later thread. */
+struct tape {
+    uint8_t *piece; /* NULL: none yet */
+    uint64_t place; /* of the piece in the file */
+    uint64_t used;
+    uint64_t low, high;   /* the latest stack in this piece; equal if there is none */
+    uint8_t before[SLICE]; /* its bytes, of which the last one is that before `high` */
+    uint8_t read[SLICE];   /* a stack that the kernel read */
+    struct text text;
+};
+
+__thread struct sampler sampler;
+
+static void choose_next(struct slot *slot) {
+    slot->next = header->mean > 1 ? slot->bytes + exponential(&sampler.random, header->mean) : 0;
+}
+
+void begin_sampling(struct slot *slot, uint32_t thread) {
+    slot->next = UINT64_MAX;
+    if (header->piece < 2 * SLICE) return;
+    sampler.random = seed_of(header->seed, process->owner, thread);
+    sampler.stack_low = sampler.stack_high = 0;
+    sampler.is_main_stack = 0;
+    choose_next(slot);
+}
+
+void lose_sample(struct slot *slot) {
+    __atomic_fetch_add(&header->lost_samples, 1, __ATOMIC_RELAXED);
+    choose_next(slot);
+}
+
+/* ---- the records' file ---- */
+
+static int claim_piece(struct tape *tape) {
+    uint32_t size = header->piece, index;
+    if (__atomic_load_n(&header->pieces, __ATOMIC_RELAXED) >= header->most_pieces) return 0;
+    index = __atomic_fetch_add(&header->pieces, 1, __ATOMIC_RELAXED);
+    if (index >= header->most_pieces) return 0;
+    uint64_t place = (uint64_t)index * size;
+    uint8_t *fresh = map_piece(place, size);
+    if (!fresh) return 0;
+    if (tape->piece) system_unmap(tape->piece, size);
+    struct piece *head = (struct piece *)fresh;
+    head->owner = process->owner;
+    head->used = tape->used = sizeof *head;
+    __atomic_store_n(&head->kind, KIND_PIECE, __ATOMIC_RELEASE);
+    tape->piece = fresh;
+    tape->place = place;
+    tape->low = tape->high = 0;
+    return 1;
+}
+
+/* Room for a record of `size` bytes; NULL if there is none. */
+static void *begin_record(struct tape *tape, uint64_t size) {
+    if (tape->piece && tape->used + size <= header->piece) return tape->piece + tape->used;
+    if (sizeof(struct piece) + size > header->piece || !claim_piece(tape)) return NULL;
+    return tape->piece + tape->used;
+}
+
+/* A record counts once `used` covers it, so a process that is killed meanwhile leaves no half of one. */
+static void end_record(struct tape *tape, uint64_t size) {
+    tape->used += size;
+    __atomic_store_n(&((struct piece *)tape->piece)->used, tape->used, __ATOMIC_RELEASE);
+}
+
+static struct tape *tape_of(struct slot *slot) {
+    struct tape *tape = (struct tape *)slot->tape;
+    if (tape || slot == &self.own) return tape;
+    tape = system_take(sizeof *tape);
+    if (!tape) return NULL;
+    slot->tape = (uint64_t)tape;
+    return tape;
+}
+
+/* ---- the mapped files ---- */
+
+static uint32_t mapping_lock;       /* the process's unit while one of its threads writes the map */
+static uint32_t generation, map_of; /* the latest map, and the unit of the process that wrote it */
+static uint64_t map_stamp;
+
+static void write_map(struct tape *tape, uint64_t stamp) {
+    uint64_t time = nanoseconds(CLOCK_REALTIME);
+    uint32_t next = generation + 1;
+    int whole = begin_text(&tape->text);
+    for (uint64_t size; whole && (size = next_code(&tape->text)) > 0;) {
+        uint64_t all = sizeof(struct map) + ((size + 7) & ~(uint64_t)7);
+        struct map *record = begin_record(tape, all);
+        if (!record) {
+            whole = 0;
+            break;
+        }
+        *record = (struct map){(uint32_t)all, RECORD_MAP, 0, next, (uint32_t)size, time, (uint64_t)write_map};
+        copy((uint8_t *)(record + 1), (const uint8_t *)tape->text.line, size);
+        end_record(tape, all);
+    }
+    end_text(&tape->text);
+    if (!whole) __atomic_fetch_add(&header->lost_maps, 1, __ATOMIC_RELAXED);
+    map_stamp = stamp;
+    map_of = process->owner;
+    __atomic_store_n(&generation, next, __ATOMIC_RELEASE);
+}
+
+/* The number of a map that has all libraries of now. A thread that finds another one at work gets the one before,
+ * and the reader looks into the next as well. */
+static uint32_t current_map(struct tape *tape) {
+    uint64_t stamp = loaded_libraries(process->origin == ORIGIN_FORK);
+    uint32_t mine = process->owner, lock = __atomic_load_n(&mapping_lock, __ATOMIC_RELAXED);
+    if (map_of == mine && map_stamp == stamp) return __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+    if (lock == mine || !__atomic_compare_exchange_n(&mapping_lock, &lock, mine, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return generation;
+    if (map_of != mine || map_stamp != stamp) write_map(tape, stamp);
+    __atomic_store_n(&mapping_lock, 0, __ATOMIC_RELEASE);
+    return generation;
+}
+
+/* ---- samples ---- */
+
+/* Sets the end of the stack that begins at `low`, as far as it is recorded. */
+static uint64_t end_of_stack(struct tape *tape, uint64_t low, uint16_t *flags) {
+    if (low < sampler.stack_low || low >= sampler.stack_high)
+        if (!mapping_around(&tape->text, low, &sampler.stack_low, &sampler.stack_high, &sampler.is_main_stack)) return low;
+    uint64_t cut = (low + SLICE) & ~(uint64_t)(SLICE / 2 - 1);
+    if (cut >= sampler.stack_high) return sampler.stack_high;
+    *flags |= SAMPLE_CUT;
+    return cut;
+}
+
+/* Makes the stack readable from `*from` on, and returns the number of bytes. What follows a stack in its mapping may be
+ * gone by now, which a system call survives. Nothing follows the main thread's. */
+static uint64_t read_stack(struct tape *tape, uint64_t low, uint64_t high, const uint8_t **from) {
+    *from = sampler.is_main_stack ? (const uint8_t *)low : tape->read;
+    if (sampler.is_main_stack) return high - low;
+    struct iovec pages[SLICE / 4096 + 1], whole = {tape->read, high - low};
+    int n = 0;
+    for (uint64_t at = low, next; at < high; at = next) {
+        next = (at | 4095) + 1;
+        if (next > high) next = high;
+        pages[n++] = (struct iovec){(void *)at, next - at};
+    }
+    /* A child of vfork has an id of its own, and may not ask for its parent's memory. */
+    long got = call6(SYS_process_vm_readv, system_pid(), (long)&whole, 1, (long)pages, n, 0);
+    return got > 0 ? (uint64_t)got & ~(uint64_t)7 : 0;
+}
+
+/* The number of bytes before those that are equal in the stack before, which ends at the same address. */
+static uint64_t count_fresh(const struct tape *tape, const uint8_t *from, uint64_t low, uint64_t high) {
+    if (tape->high != high || tape->low == tape->high) return high - low;
+    uint64_t least = low > tape->low ? low : tape->low, at = high;
+    const uint64_t *one = (const uint64_t *)(from + (high - low));
+    const uint64_t *other = (const uint64_t *)(tape->before + SLICE);
+    while (at > least && *--one == *--other) at -= 8;
+    return at - low;
+}
+
+/* Not inlined, because the frame of the caller is recorded. */
+static __attribute__((noinline)) uint64_t write_sample(struct tape *tape, struct slot *slot, size_t size, const uint64_t *registers) {
+    uint16_t flags = 0;
+    uint32_t map = current_map(tape);
+    uint64_t low = registers[1], wanted = end_of_stack(tape, low, &flags);
+    const uint8_t *from = NULL;
+    uint64_t high = low + (wanted > low ? read_stack(tape, low, wanted, &from) : 0);
+    if (high == low) flags |= SAMPLE_NO_STACK;
+    else if (high < wanted) flags |= SAMPLE_CUT;
+    uint64_t fresh = count_fresh(tape, from, low, high), all = sizeof(struct sample) + fresh;
+    struct sample *record = tape->piece && tape->used + all <= header->piece ? begin_record(tape, all) : NULL;
+    if (!record) { /* a new piece does not know the stack before */
+        fresh = high - low;
+        all = sizeof(struct sample) + fresh;
+        record = claim_piece(tape) ? begin_record(tape, all) : NULL;
+    }
+    if (!record) return 0;
+    *record = (struct sample){(uint32_t)all, RECORD_SAMPLE, flags, nanoseconds(CLOCK_MONOTONIC), size,
+                              process->live + net_of(slot) - slot->settled, map, (uint32_t)slot->owner,
+                              (uint32_t)(high - low), (uint32_t)fresh, {0}};
+    for (int i = 0; i < REGISTERS; i++) record->registers[i] = registers[i];
+    copy((uint8_t *)(record + 1), from, fresh);
+    copy(tape->before + SLICE - (high - low), (const uint8_t *)(record + 1), fresh);
+    uint64_t place = tape->place + tape->used;
+    end_record(tape, all);
+    tape->low = low;
+    tape->high = high;
+    return place;
+}
+
+#if defined(__x86_64__)
+#define READ_REGISTERS(into)                                                                       \
+    __asm__ volatile("leaq 0(%%rip), %%rax\n\tmovq %%rax, (%0)\n\tmovq %%rsp, 8(%0)\n\t"            \
+                     "movq %%rbp, 16(%0)\n\tmovq %%rbx, 24(%0)\n\tmovq %%r12, 32(%0)\n\t"           \
+                     "movq %%r13, 40(%0)\n\tmovq %%r14, 48(%0)\n\tmovq %%r15, 56(%0)"               \
+                     :: "r"(into) : "rax", "memory")
+#else
+#define READ_REGISTERS(into)                                                                       \
+    __asm__ volatile("adr x9, .\n\tmov x10, sp\n\tstp x9, x10, [%0]\n\tstp x19, x20, [%0, 16]\n\t"  \
+                     "stp x21, x22, [%0, 32]\n\tstp x23, x24, [%0, 48]\n\tstp x25, x26, [%0, 64]\n\t" \
+                     "stp x27, x28, [%0, 80]\n\tstp x29, x30, [%0, 96]"                             \
+                     :: "r"(into) : "x9", "x10", "memory")
+#endif
+
+__attribute__((noinline)) uint64_t record_sample(struct slot *slot, size_t size) {
+    struct tape *tape = sampler.busy ? NULL : tape_of(slot);
+    uint64_t registers[REGISTERS], place = 0;
+    if (tape) {
+        *(volatile int *)&sampler.busy = 1;
+        READ_REGISTERS(registers);
+        place = write_sample(tape, slot, size, registers);
+        *(volatile int *)&sampler.busy = 0;
+    }
+    if (place) choose_next(slot);
+    else lose_sample(slot);
+    return place;
+}
+
+void record_free(struct slot *slot, uint64_t block) {
+    struct tape *tape = slot && !sampler.busy ? tape_of(slot) : NULL;
+    struct gone *record = NULL;
+    if (tape) {
+        *(volatile int *)&sampler.busy = 1;
+        record = begin_record(tape, sizeof *record);
+        if (record) {
+            *record = (struct gone){sizeof *record, RECORD_FREE, 0, nanoseconds(CLOCK_MONOTONIC), block,
+                                    process->live + net_of(slot) - slot->settled};
+            end_record(tape, sizeof *record);
+        }
+        *(volatile int *)&sampler.busy = 0;
+    }
+    if (!record && header) __atomic_fetch_add(&header->lost_frees, 1, __ATOMIC_RELAXED);
+}

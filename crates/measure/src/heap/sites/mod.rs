@@ -1,0 +1,288 @@
+//! Where the processes of a session allocated: from recorded registers and stacks to calling contexts.
+
+mod code_map;
+mod frame_rules;
+mod records;
+mod registers;
+mod replay;
+mod stack;
+
+use super::format::{long, word};
+use super::{HeapError, Process, Totals};
+use crate::calltree::Symbols;
+use crate::heap_sites::{Blocks, HeapAmounts, HeapSites, SiteCounting, SiteFrame, SiteIndex};
+use code_map::{CodeMap, Files, Place};
+use records::{Piece, Record, Sample};
+use registers::Registers;
+use replay::{Event, What};
+use scruple_core::explain::is_allocator;
+use scruple_core::stats::sampled_bytes;
+use stack::{Callers, Stack};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+pub(super) use records::{MOST_PIECES, PIECE};
+
+/// The extension of the records' file (`NAME_OF_RECORDS` of layout.h).
+pub(super) const NAME: &str = "site";
+
+/// Which allocations are recorded with their stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteSampling {
+    /// The mean number of requested bytes from one recorded allocation to the next. With 1, every allocation is
+    /// recorded.
+    pub mean: u64,
+    /// The start of the random numbers. A program that runs alike twice is sampled alike with the same seed.
+    pub seed: u64,
+}
+
+impl SiteSampling {
+    /// One sample in 512 KiB: hardly any cost for most programs.
+    pub const USUAL: SiteSampling = SiteSampling { mean: 512 * 1024, seed: 1 };
+    /// Every allocation.
+    pub const EVERY: SiteSampling = SiteSampling { mean: 1, seed: 1 };
+}
+
+/// The figures of the data file's header about recording.
+struct Recorded {
+    mean: u64,
+    pieces: u32,
+    lost_samples: u64,
+    lost_frees: u64,
+    lost_maps: u32,
+}
+
+impl Recorded {
+    fn of(header: &[u8]) -> Recorded {
+        Recorded {
+            mean: long(header, 56).max(1),
+            pieces: word(header, 76).min(MOST_PIECES),
+            lost_samples: long(header, 80),
+            lost_frees: long(header, 88),
+            lost_maps: word(header, 96),
+        }
+    }
+}
+
+/// Reads the allocation sites of all processes of a session from the records' file. `header` is the data file's, and
+/// `library` the library's file.
+pub(super) fn read(
+    records: &File,
+    header: &[u8],
+    totals: &Totals,
+    library: &'static [u8],
+) -> Result<Vec<HeapSites>, std::io::Error> {
+    let recorded = Recorded::of(header);
+    let mut reading = Reading {
+        files: Files::new(library),
+        symbols: Symbols::new(),
+        names: HashMap::new(),
+        processes: BTreeMap::new(),
+        damaged: 0,
+    };
+    for process in &totals.processes {
+        reading.processes.insert(process.unit, InProcess::default());
+    }
+    // Maps first: that of a sample may be in another thread's piece.
+    each_piece(records, recorded.pieces, |piece| reading.read_maps(piece))?;
+    each_piece(records, recorded.pieces, |piece| reading.read_samples(piece, recorded.mean))?;
+    let damaged = reading.damaged;
+    let finish = |process: &Process| {
+        let found = reading.processes.remove(&process.unit).unwrap_or_default();
+        let mut sites = found.finish(process, recorded.mean);
+        sites.unseen.extend(lost(&recorded, damaged, totals));
+        sites
+    };
+    Ok(totals.processes.iter().map(finish).collect())
+}
+
+/// What is missing in all processes together.
+fn lost(recorded: &Recorded, damaged: u64, totals: &Totals) -> Vec<String> {
+    let of_all = "in all processes together";
+    let phrases = [
+        (recorded.lost_samples, "chosen allocations could not be recorded"),
+        (recorded.lost_frees, "frees of recorded blocks could not be recorded: these blocks count as live"),
+        (u64::from(recorded.lost_maps), "lists of loaded libraries could not be recorded whole"),
+        (damaged, "pieces of the records are damaged"),
+        (
+            totals.unattributed.allocations,
+            "allocations were never chosen, because their threads have no record",
+        ),
+    ];
+    let lost = phrases.into_iter().filter(|(count, _)| *count > 0);
+    lost.map(|(count, phrase)| format!("{count} {phrase} ({of_all})")).collect()
+}
+
+fn each_piece(file: &File, pieces: u32, mut each: impl FnMut(&mut Piece)) -> Result<(), std::io::Error> {
+    let (length, size) = (file.metadata()?.len(), u64::from(PIECE));
+    let mut bytes = vec![0; PIECE as usize];
+    for index in 0..u64::from(pieces).min(length / size) {
+        file.read_exact_at(&mut bytes, index * size)?;
+        if let Some(mut piece) = Piece::of(&bytes, index * size) {
+            each(&mut piece);
+        }
+    }
+    Ok(())
+}
+
+struct Reading {
+    files: Files,
+    symbols: Symbols,
+    /// The functions at a place, innermost first.
+    names: HashMap<Place, Vec<SiteFrame>>,
+    processes: BTreeMap<u32, InProcess>,
+    damaged: u64,
+}
+
+/// What was found of one process.
+#[derive(Default)]
+struct InProcess {
+    maps: BTreeMap<u32, CodeMap>,
+    sites: HeapSites,
+    index: SiteIndex,
+    /// The context of each distinct list of callers.
+    known: HashMap<Callers, usize>,
+    events: Vec<Event>,
+    /// The number of samples whose outer callers are missing, by reason.
+    missing: BTreeMap<&'static str, u64>,
+}
+
+impl Reading {
+    fn read_maps(&mut self, piece: &mut Piece) {
+        let Some(process) = self.processes.get_mut(&piece.owner) else { return };
+        while let Some(record) = piece.next() {
+            if let Ok(Record::Map { number, line, library, seen }) = record {
+                let map = process.maps.entry(number).or_default();
+                let _ = self.files.add(map, &line, library, seen);
+            }
+        }
+    }
+
+    fn read_samples(&mut self, piece: &mut Piece, mean: u64) {
+        let Some(mut process) = self.processes.remove(&piece.owner) else { return };
+        let owner = piece.owner;
+        while let Some(record) = piece.next() {
+            match record {
+                Ok(Record::Sample(sample)) => self.add(&mut process, &sample, mean),
+                Ok(Record::Free { time, block, live }) => {
+                    process.events.push(Event { time, live, block, what: What::Freed });
+                }
+                Ok(Record::Map { .. }) => {}
+                Err(records::Damaged) => self.damaged += 1,
+            }
+        }
+        self.processes.insert(owner, process);
+    }
+
+    fn add(&mut self, process: &mut InProcess, sample: &Sample, mean: u64) {
+        let stack = Stack { begin: sample.registers[1], bytes: sample.stack, cut: sample.cut };
+        let registers = Registers::recorded(sample.registers);
+        // Another thread may have been about to write the next map.
+        let next = process.maps.get(&(sample.map + 1));
+        let map = process.maps.get(&sample.map).filter(|map| next.is_none() || map.contains(registers.code));
+        let callers = match map.or(next) {
+            Some(map) => stack.callers(registers, map, &mut self.files),
+            None => {
+                Callers { missing: Some("the list of loaded libraries is missing"), ..Callers::default() }
+            }
+        };
+        if let Some(why) = callers.missing {
+            *process.missing.entry(why).or_default() += 1;
+        }
+        let context = match process.known.get(&callers) {
+            Some(context) => *context,
+            None => self.context(process, callers),
+        };
+        let portion = sampled_bytes::probability(sample.bytes, mean);
+        let what = What::Allocated { context, bytes: sample.bytes, probability: portion };
+        process.events.push(Event { time: sample.time, live: sample.live, block: sample.block, what });
+    }
+
+    /// Adds the context of these callers.
+    fn context(&mut self, process: &mut InProcess, callers: Callers) -> usize {
+        let mut frames: Vec<SiteFrame> = Vec::new();
+        for place in &callers.places {
+            frames.extend(self.frames(*place).iter().cloned());
+        }
+        let passing = frames.iter().take_while(|frame| is_allocator(&frame.name)).count();
+        // An allocator without callers is shown: something must have the bytes.
+        let passing = if passing == frames.len() { passing.saturating_sub(1) } else { passing };
+        let outer = callers.missing.map(|why| format!("(callers unknown: {why})"));
+        let outer = outer.map(|name| SiteFrame { name, ..SiteFrame::default() });
+        let mut context = None;
+        for frame in outer.into_iter().chain(frames.drain(passing..).rev()) {
+            context = Some(process.index.context(&mut process.sites, context, frame));
+        }
+        let unknown = || SiteFrame { name: "(no callers)".to_owned(), ..SiteFrame::default() };
+        let context = context.unwrap_or_else(|| process.index.context(&mut process.sites, None, unknown()));
+        process.known.insert(callers, context);
+        context
+    }
+
+    fn frames(&mut self, place: Place) -> &[SiteFrame] {
+        let (files, symbols) = (&self.files, &mut self.symbols);
+        self.names.entry(place).or_insert_with(|| {
+            let path = &files.file(place.file).path;
+            let location = symbols.locate(Some(path), place.address);
+            let object = Some(path.clone());
+            if location.frames.is_empty() {
+                return vec![SiteFrame { name: location.place, object, file: None, line: None }];
+            }
+            let frames = location.frames.iter().map(|frame| SiteFrame {
+                name: frame.name.clone().unwrap_or_else(|| location.place.clone()),
+                object: object.clone(),
+                file: frame.file.clone(),
+                line: frame.line,
+            });
+            frames.collect()
+        })
+    }
+}
+
+impl InProcess {
+    fn finish(mut self, process: &Process, mean: u64) -> HeapSites {
+        self.events.sort_by_key(|event| (event.time, matches!(event.what, What::Freed)));
+        let mut sites = self.sites;
+        sites.process = process.pid;
+        sites.words = vec![process.exe.clone()];
+        let samples = replay::fill(&mut sites, &self.events, process.began);
+        sites.counting = match mean {
+            1 => SiteCounting::Exact,
+            bytes => SiteCounting::Sampled { bytes, samples },
+        };
+        let (counts, live) = (process.counts, process.counts.live.unwrap_or_default());
+        let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
+        sites.total = HeapAmounts {
+            allocated: Blocks { blocks: counts.allocations, bytes: counts.bytes },
+            // The number of blocks at the peak is not counted.
+            at_peak: Blocks { blocks: sites.sum().at_peak.blocks, bytes: live.peak },
+            at_end: Blocks { blocks: unsigned(counts.live_blocks()), bytes: unsigned(live.bytes) },
+        };
+        sites.inherited.bytes = unsigned(process.inherited);
+        let missing = self.missing.iter();
+        sites.unseen.extend(
+            missing
+                .map(|(why, samples)| format!("the outer callers of {samples} recorded allocations: {why}")),
+        );
+        sites
+    }
+}
+
+impl super::HeapSession {
+    /// The allocation sites of each process, in the order of [`Totals::processes`], which [`HeapSession::read`] of the
+    /// same moment gave. Fails if the session records none. Files must still be those that the program loaded.
+    ///
+    /// [`HeapSession::read`]: super::HeapSession::read
+    pub fn read_sites(&self, totals: &Totals) -> Result<Vec<HeapSites>, HeapError> {
+        let Some((records, path)) = self.records() else {
+            return Err(HeapError::Damaged("no allocation sites were recorded"));
+        };
+        let header = self.header()?;
+        read(records, &header, totals, self.library_file())
+            .map_err(|source| HeapError::Read { path: path.to_owned(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Replays the records of a process in the order of time: what was live at the peak and at the end.
+
+use crate::heap_sites::{Blocks, CourseUnit, HeapCourse, HeapSites, SiteEstimates};
+use scruple_core::stats::sampled_bytes::SampledBytes;
+use std::collections::HashMap;
+
+/// The largest number of points of a course.
+const POINTS: u64 = 250;
+
+/// A record, with the live bytes of the process at its time.
+pub(super) struct Event {
+    /// Nanoseconds of the monotonic clock.
+    pub(super) time: u64,
+    pub(super) live: i64,
+    /// The block's name.
+    pub(super) block: u64,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    /// A block of `bytes` bytes was allocated in a context, and recorded with this probability.
+    Allocated {
+        context: usize,
+        bytes: u64,
+        probability: f64,
+    },
+    Freed,
+}
+
+/// Sums of the blocks of one context. The number of blocks is estimated like the bytes.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    blocks: f64,
+    bytes: SampledBytes,
+}
+
+/// Fills in the figures of all contexts and the course, from events in the order of time. `began` is the time at which
+/// the process began. Returns the number of samples.
+pub(super) fn fill(sites: &mut HeapSites, events: &[Event], began: u64) -> u64 {
+    let highest = events.iter().map(|event| event.live).max().unwrap_or(0);
+    let peak = events.iter().position(|event| event.live == highest).unwrap_or(0);
+    let mut freed: HashMap<u64, usize> = HashMap::new();
+    for (at, event) in events.iter().enumerate() {
+        if matches!(event.what, What::Freed) {
+            freed.entry(event.block).or_insert(at);
+        }
+    }
+    let mut sums = vec![[Sum::default(); 3]; sites.contexts.len()];
+    let mut samples = 0;
+    for (at, event) in events.iter().enumerate() {
+        let What::Allocated { context, bytes, probability } = event.what else { continue };
+        samples += 1;
+        let gone = freed.get(&event.block);
+        let at_peak = at <= peak && gone.is_none_or(|gone| *gone > peak);
+        let counted = [true, at_peak, gone.is_none()];
+        for (sum, _) in sums[context].iter_mut().zip(counted).filter(|(_, counted)| *counted) {
+            sum.blocks += 1.0 / probability;
+            sum.bytes.add(bytes, probability);
+        }
+    }
+    for (context, sums) in sites.contexts.iter_mut().zip(&sums) {
+        let blocks =
+            |sum: &Sum| Blocks { blocks: sum.blocks.round() as u64, bytes: sum.bytes.sum.round() as u64 };
+        context.own.allocated = blocks(&sums[0]);
+        context.own.at_peak = blocks(&sums[1]);
+        context.own.at_end = blocks(&sums[2]);
+    }
+    let estimates = sums.iter().map(|[allocated, at_peak, at_end]| SiteEstimates {
+        allocated: allocated.bytes,
+        at_peak: at_peak.bytes,
+        at_end: at_end.bytes,
+    });
+    sites.estimates = estimates.collect();
+    sites.course = course(events, began);
+    samples
+}
+
+/// The live bytes over time, of each of many equal intervals the largest.
+fn course(events: &[Event], began: u64) -> HeapCourse {
+    let last = events.last().map_or(0, |event| event.time.saturating_sub(began));
+    let width = (last / POINTS).max(1);
+    let mut points: Vec<(u64, u64)> = Vec::new();
+    for event in events {
+        let time = event.time.saturating_sub(began);
+        let live = u64::try_from(event.live).unwrap_or(0);
+        match points.last_mut() {
+            Some(point) if time / width == point.0 / width => {
+                if live > point.1 {
+                    *point = (time, live);
+                }
+            }
+            _ => points.push((time, live)),
+        }
+    }
+    HeapCourse { unit: CourseUnit::Nanoseconds, points }
+}

@@ -1,0 +1,76 @@
+//! Finds the callers in a recorded stack.
+
+use super::code_map::{CodeMap, Files, Place};
+use super::frame_rules::Step;
+use super::registers::{ADDRESS, Registers};
+
+/// The most frames of a stack that are followed.
+const MOST: usize = 20_000;
+
+/// The recorded part of a thread's stack.
+pub(super) struct Stack<'a> {
+    /// The address of the first byte.
+    pub(super) begin: u64,
+    pub(super) bytes: &'a [u8],
+    /// Why the rest is missing; `None` if the end of the stack is there.
+    pub(super) cut: Option<&'static str>,
+}
+
+/// The functions that were active, innermost first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Callers {
+    pub(super) places: Vec<Place>,
+    /// Why the outer functions are missing; `None` if the outermost one is there.
+    pub(super) missing: Option<&'static str>,
+}
+
+impl Stack<'_> {
+    fn word(&self, address: u64) -> Option<u64> {
+        let offset = usize::try_from(address.checked_sub(self.begin)?).ok()?;
+        let bytes = self.bytes.get(offset..offset.checked_add(8)?)?;
+        bytes.try_into().ok().map(u64::from_ne_bytes)
+    }
+
+    /// Finds the functions that were active. Functions of the library that records are left out.
+    pub(super) fn callers(&self, mut registers: Registers, map: &CodeMap, files: &mut Files) -> Callers {
+        let mut callers = Callers::default();
+        // The place of a call is the instruction before the return address; an interrupted instruction is itself.
+        let mut interrupted = true;
+        for depth in 0..MOST {
+            let code = registers.code & ADDRESS;
+            let at = if interrupted { code } else { code.wrapping_sub(1) };
+            let (place, content) = match files.place(map, at) {
+                Ok(found) => found,
+                Err(why) => return callers.without(why),
+            };
+            let step = content.rules.step(&registers, place.address, depth == 0, &|at| self.word(at));
+            let is_entry = content.is_entry(place.address);
+            if !files.file(place.file).is_library {
+                callers.places.push(place);
+            }
+            registers = match step {
+                Step::NoEntry if is_entry => return callers,
+                Step::Outermost => return callers,
+                Step::NoEntry => return callers.without("code without unwinding entries"),
+                Step::NotRecorded => return callers.without(self.cut.unwrap_or("another stack")),
+                Step::Caller(caller, signal) => {
+                    let (before, after) = (registers.stack_pointer(), caller.stack_pointer());
+                    // A signal handler may have a stack of its own.
+                    if after <= before && !(signal || depth == 0) {
+                        return callers.without("unwinding entries that lead in a circle");
+                    }
+                    interrupted = signal;
+                    *caller
+                }
+            };
+        }
+        callers.without("too many functions")
+    }
+}
+
+impl Callers {
+    fn without(mut self, why: &'static str) -> Callers {
+        self.missing = Some(why);
+        self
+    }
+}
