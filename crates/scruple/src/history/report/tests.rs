@@ -423,8 +423,8 @@ fn the_report_on_a_terminal() {
     Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %,
       init peak memory 0.5 %, parse wall 3.0 %.
 
-    Spread among versions with the same binary: init start.cold 0.5 %, init
-      wall 0.3 %, init peak memory 0.1 %, parse wall 0.5 %.
+    Spread among versions with the same binary: init start.cold 0.5 %, init wall
+      0.3 %, init peak memory 0.1 %, parse wall 0.5 %.
 
     Build cost against run time
       init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more; a run of it

@@ -108,7 +108,7 @@ fn what_is_no_profile_gets_one_clear_error() {
     for (bytes, says) in [
         (&b""[..], "it is empty"),
         (b"hello there\n", "as collapsed stacks: line 1: ‘there’ is no whole number"),
-        (b"a;b 1\na;b\n", "as collapsed stacks: line 2: there is no number"),
+        (b"a;b 1\na;b\n", "as collapsed stacks: line 2: a stack has no number after it"),
         (b"a;b 18446744073709551616\n", "is no whole number"),
         (
             b"a;b 012345678901234567890123456789012345678901234567\n",
