@@ -257,6 +257,12 @@ fn words_of(pid: &str) -> Vec<String> {
     String::from_utf8_lossy(&words).split('\0').map(str::to_owned).collect()
 }
 
+/// The id of the parent of a process that runs.
+fn parent_of(pid: &str) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process that runs");
+    stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)).expect("a parent").to_owned()
+}
+
 #[test]
 fn the_unit_of_a_node_that_dies_is_done_by_another_node() {
     let cluster = match Cluster::start() {
@@ -272,15 +278,15 @@ fn the_unit_of_a_node_that_dies_is_done_by_another_node() {
     let sender =
         cluster.tell(&mut command).stdout(Stdio::piped()).stderr(said).spawn().expect("scruple runs");
     assert!(cluster.eventually(|| !units_of(&place).is_empty()), "no unit begins: {}", place.read("said"));
-    // All processes of one node end at once: its daemon, the process of the job, and the unit.
+    // All processes of one node end at once: its daemon, the process of the job, its script, and the unit.
     let unit = units_of(&place).into_iter().next().expect("a unit");
     let words = words_of(&unit);
     let node = words.iter().skip_while(|word| *word != "--node").nth(1).expect("a node").clone();
-    let stat = std::fs::read_to_string(format!("/proc/{unit}/stat")).expect("a unit under way");
-    let parent = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)).expect("a parent");
-    assert!(words_of(parent)[0].contains("slurmstepd"), "{:?}", words_of(parent));
+    let script = parent_of(&unit);
+    let job = parent_of(&script);
+    assert!(words_of(&job)[0].contains("slurmstepd"), "{:?}", words_of(&job));
     cluster.kill(&format!("slurmd.{node}"));
-    let killed = Command::new("kill").args(["-9", parent, &unit]).status();
+    let killed = Command::new("kill").args(["-9", &job, &script, &unit]).status();
     assert!(killed.is_ok_and(|status| status.success()));
     let answer = Answer::of(sender.wait_with_output().expect("an end"), place.path());
     assert_eq!(answer.code, 0, "{}{}", answer.exchange(), place.read("said"));

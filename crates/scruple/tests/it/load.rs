@@ -389,7 +389,7 @@ fn a_page_shows_when_responses_were_how_long_what_failed_and_costs_that_sort_wit
         let (_, chart) = page.split_once(title).unwrap_or_else(|| panic!("no {title}"));
         chart.split_once("</figure>").expect("its end").0
     };
-    assert!(chart("how many responses were how long").contains("class=\"heat h6\""));
+    assert!(chart("how long responses took, over time").contains("class=\"heat h6\""));
     let failed = chart("failed requests per second");
     assert!(failed.contains("refused (120)") && failed.contains("timed-out (24)"), "{failed}");
     // Sorted by the first column, the name, `cpu` comes before `switches`. Sorted by the second column, it comes after.
