@@ -259,8 +259,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let session = HeapSession::start_with_sites(folder.path(), SiteSampling::EVERY).unwrap();
         session.data.write_all_at(&1u32.to_ne_bytes(), 72).unwrap();
-        let mut program = Command::new("/bin/ls");
-        assert!(program.arg("-lR").arg("/etc").envs(session.environment(None)).output().is_ok());
+        // The first blocks are recorded, and freed when there is no room left.
+        let source = folder.path().join("program.c");
+        let text = "#include <stdlib.h>\nstatic void *all[50000];\nint main(void) {\n\
+                    for (int i = 0; i < 50000; i++) all[i] = malloc(16);\n\
+                    for (int i = 0; i < 50000; i++) free(all[i]);\n}\n";
+        std::fs::write(&source, text).unwrap();
+        let program = folder.path().join("program");
+        let compiled = Command::new("cc").arg("-O0").arg(&source).arg("-o").arg(&program).status();
+        assert!(compiled.unwrap().success());
+        assert!(Command::new(&program).envs(session.environment(None)).status().unwrap().success());
         let totals = session.read().unwrap();
         let sites = session.read_sites(&totals).unwrap().remove(0);
         let lost = sites.unseen.iter().find_map(|phrase| phrase.split_once(" chosen allocations could not"));

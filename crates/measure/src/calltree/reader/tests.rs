@@ -131,7 +131,7 @@ fn live_blocks_that_do_not_add_up_are_refused() {
         ("l 90 30", "l 90 31", "the course does not contain the peak"),
         ("h 3 2", "h 4 2", "line 20: there is no context 4"),
         ("s 3 1", "s 3 3", "line 19: there is no file 3"),
-        ("mode sites", "mode tree", "line 15: ‘live’ is no kind of line"),
+        ("mode sites", "mode tree", "line 15: ‘live’ is not a kind of line"),
     ];
     for (whole, damaged, says) in cases {
         let why = parse(&SITES.replacen(whole, damaged, 1)).unwrap_err();
