@@ -149,19 +149,16 @@ impl Instrument for Runtimes {
             launch.options.learnt.extend(Learnt::of(&behind.path).ok());
         }
         if is(Runtime::Go) {
-            let lacking = go::is_stripped_go(&elf).then(|| Learnt::of(&program.path));
-            launch.options.learnt.extend(lacking.iter().flatten().cloned());
-            self.stripped = lacking.and_then(Result::err);
-            self.expects_exit = self.stripped.is_none();
+            let learnt = go::is_stripped_go(&elf).then(|| Learnt::of(&program.path));
+            launch.options.learnt.extend(learnt.iter().flatten().cloned());
+            self.expects_exit = !matches!(learnt, Some(Err(_)));
             launch.options.read_counters = true;
-            if self.stripped.is_some()
+            if learnt.is_some()
                 && append(&mut launch.env, "GODEBUG", ",", "gctrace=1", |words| words.contains("gctrace"))
             {
                 self.cut = Cut::into_stderr(Runtime::Go, &mut launch.stdio[2]).ok();
-                // The log also contains the collections of other Go programs in the tree, so reading their counters
-                // would count them twice.
-                launch.options.read_counters = self.cut.is_none();
             }
+            self.stripped = learnt.and_then(Result::err);
         } else if !elf.dynamic && is(Runtime::Ghc) && ghc::grants_reports(&elf) {
             if append(&mut launch.env, "GHCRTS", " ", "-t", ghc::asks_for_reports) {
                 self.cut = Cut::into_stderr(Runtime::Ghc, &mut launch.stdio[2]).ok();
@@ -195,13 +192,19 @@ impl Instrument for Runtimes {
         let of_node = left.answers.iter().filter(|answer| answer.runtime == Runtime::Node);
         self.pauses = of_node.flat_map(super::node::pauses).collect();
         self.pauses.extend(left.records.iter().flat_map(|record| record.pauses.iter().copied()));
-        self.told.extend(outcome.exits.iter().map(|exit| go::told(exit, self.collect_fully)));
-        if self.expects_exit && outcome.exits.is_empty() {
-            self.told.push(go::not_stopped());
+        // The log of a stripped Go program also contains the collections of other Go programs in the tree. It counts only
+        // if the counters of one of them are not known, because both together would count collections twice.
+        let log = self.cut.take().map(|cut| of_cut(cut, None));
+        let unknown = self.stripped.take().or_else(|| go::unknown_place(&outcome.exits));
+        let is_go = log.as_ref().is_some_and(|log| log.runtime == Runtime::Go);
+        if !is_go || unknown.is_none() {
+            self.told.extend(outcome.exits.iter().map(|exit| go::told(exit, self.collect_fully)));
+            if self.expects_exit && outcome.exits.is_empty() {
+                self.told.push(go::not_stopped());
+            }
         }
-        if let Some(cut) = self.cut.take() {
-            self.told.push(of_cut(cut, self.stripped.take()));
-        }
+        let counts = log.filter(|_| !is_go || unknown.is_some());
+        self.told.extend(counts.map(|log| RuntimeReport { missing: unknown, ..log }));
         let mut readings = figures::readings(&self.told, &self.nothing);
         if self.collect_fully {
             let live = [figures::LIVE, figures::LIVE_AT_MOST];

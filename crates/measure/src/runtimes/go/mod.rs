@@ -84,6 +84,12 @@ pub(super) fn told(exit: &Exit, fully: bool) -> RuntimeReport {
     RuntimeReport { runtime: Runtime::Go, pid: exit.pid, figures, missing: None }
 }
 
+/// Why the counters of one of these processes were not found, if that is because it was stripped.
+pub(super) fn unknown_place(exits: &[Exit]) -> Option<String> {
+    let mut reasons = exits.iter().filter_map(|exit| exit.counters.as_ref().err());
+    reasons.find(|why| why.contains(STRIPPED)).cloned()
+}
+
 /// The report for a Go program whose exit was not seen.
 pub(super) fn not_stopped() -> RuntimeReport {
     let why = "the Go program could not be stopped at its exit: it was killed, or tracing is refused here (in a \
