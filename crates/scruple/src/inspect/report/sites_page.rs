@@ -1,7 +1,7 @@
 //! Reports where a program's memory was allocated as a page: sites, a flame graph, and the course.
 
 use super::sites::{self, COLUMNS, share_of};
-use crate::inspect::site_rows::{SiteRow, place, rows};
+use crate::inspect::site_rows::{SiteRow, called, place, rows};
 use crate::inspect::sites::Found;
 use crate::show::export::Formats;
 use crate::show::flame;
@@ -100,12 +100,17 @@ fn flame_chart(sites: &HeapSites) -> Option<Chart> {
         .iter()
         .map(|placed| {
             let bytes = quantity(layout.whole[placed.frame], &Unit::Bytes);
+            let frame = &sites.frames[sites.contexts[placed.frame].frame];
             Stacked {
                 from: placed.from,
                 wide: placed.wide,
                 level: placed.level,
-                name: format!("{} ({bytes})", name(&frames[placed.frame].label)),
-                about: format!("{} of the peak", share(placed.wide)),
+                name: name(&called(frame)),
+                about: format!(
+                    "{bytes}, {} of the peak; {}",
+                    share(placed.wide),
+                    name(&frames[placed.frame].label)
+                ),
                 tone: Tone::Plain,
             }
         })
