@@ -194,17 +194,18 @@ impl Instrument for Runtimes {
         self.pauses.extend(left.records.iter().flat_map(|record| record.pauses.iter().copied()));
         // The log of a stripped Go program also contains the collections of other Go programs in the tree. It counts only
         // if the counters of one of them are not known, because both together would count collections twice.
-        let log = self.cut.take().map(|cut| of_cut(cut, None));
         let unknown = self.stripped.take().or_else(|| go::unknown_place(&outcome.exits));
-        let is_go = log.as_ref().is_some_and(|log| log.runtime == Runtime::Go);
-        if !is_go || unknown.is_none() {
+        let log = self.cut.take().map(of_cut).and_then(|log| match log.runtime {
+            Runtime::Go => unknown.map(|why| RuntimeReport { missing: Some(why), ..log }),
+            _ => Some(log),
+        });
+        if !log.as_ref().is_some_and(|log| log.runtime == Runtime::Go) {
             self.told.extend(outcome.exits.iter().map(|exit| go::told(exit, self.collect_fully)));
             if self.expects_exit && outcome.exits.is_empty() {
                 self.told.push(go::not_stopped());
             }
         }
-        let counts = log.filter(|_| !is_go || unknown.is_some());
-        self.told.extend(counts.map(|log| RuntimeReport { missing: unknown, ..log }));
+        self.told.extend(log);
         let mut readings = figures::readings(&self.told, &self.nothing);
         if self.collect_fully {
             let live = [figures::LIVE, figures::LIVE_AT_MOST];
@@ -247,7 +248,7 @@ fn of_forks(left: &Left) -> Vec<RuntimeReport> {
     told
 }
 
-fn of_cut(cut: Cut, missing: Option<String>) -> RuntimeReport {
+fn of_cut(cut: Cut) -> RuntimeReport {
     let (runtime, text) = cut.finish();
     let reports = match runtime {
         Runtime::Ghc => text.matches(ghc::report::BEGIN).count(),
@@ -260,7 +261,7 @@ fn of_cut(cut: Cut, missing: Option<String>) -> RuntimeReport {
              from what its parent had: link it dynamically",
             runtime.word()
         );
-        return RuntimeReport { runtime, pid: 0, figures: Err(why), missing };
+        return RuntimeReport { runtime, pid: 0, figures: Err(why), missing: None };
     }
     let figures = match runtime {
         Runtime::Ghc => ghc::report::one_line(&text).map(|report| report.figures()),
@@ -268,7 +269,7 @@ fn of_cut(cut: Cut, missing: Option<String>) -> RuntimeReport {
         _ => ocaml::summary(&text),
     };
     let silent = || format!("the {} program ended without its report: it was killed", runtime.word());
-    RuntimeReport { runtime, pid: 0, figures: figures.ok_or_else(silent), missing }
+    RuntimeReport { runtime, pid: 0, figures: figures.ok_or_else(silent), missing: None }
 }
 
 /// Appends words to a variable after the user's own words. Returns false, and changes nothing, if the user's words
