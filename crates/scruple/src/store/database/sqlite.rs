@@ -4,6 +4,7 @@ use super::{Engine, Failure, PATIENCE, Refusal, StoredRow, Value};
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 impl ToSql for Value {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
@@ -100,8 +101,18 @@ impl Engine for Sqlite {
     }
 
     fn prepare_to_write(&self) -> Result<(), Failure> {
-        // With a write-ahead log, a reading survives a kill of this process as soon as it is inserted.
-        self.batch("PRAGMA foreign_keys = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
+        self.batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL")?;
+        // With a write-ahead log, a reading survives a kill of this process as soon as it is inserted. SQLite does not
+        // wait for other processes when the first of them changes a new file to such a log: it fails at once.
+        let begin = Instant::now();
+        loop {
+            match self.batch("PRAGMA journal_mode = WAL") {
+                Err(failure) if failure.refusal == Refusal::Busy && begin.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                result => return result,
+            }
+        }
     }
 
     fn begin(&self) -> Result<(), Failure> {
@@ -155,4 +166,32 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 /// Escapes a path for a `file:` address.
 fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    #[test]
+    fn writers_that_open_a_new_file_at_once_wait_for_each_other() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for round in 0..40 {
+            let path = folder.path().join(round.to_string());
+            let together = Barrier::new(4);
+            let write = || -> Result<(), Failure> {
+                together.wait();
+                let file = Sqlite::open(&path, true)?;
+                file.prepare_to_write()?;
+                file.begin()?;
+                file.batch("CREATE TABLE IF NOT EXISTS t (x); INSERT INTO t VALUES (1)")?;
+                file.commit()
+            };
+            std::thread::scope(|scope| {
+                for writer in [0; 4].map(|_| scope.spawn(write)) {
+                    writer.join().expect("a thread").expect("a row");
+                }
+            });
+        }
+    }
 }
