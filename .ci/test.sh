@@ -15,9 +15,9 @@ step() {
 }
 
 # A test on the real machine may fail under load. If at most five tests fail, each is run once more, alone; those that
-# pass then are printed as flaky and counted.
+# pass then are printed as flaky and counted. Many tests wait for programs and servers, so there are two for each core.
 cargo_tests() {
-    { cargo test --workspace --no-fail-fast -- --nocapture 2>&1; echo $? >"$tests.code"; } | tee "$tests"
+    { cargo test --workspace --no-fail-fast -- --nocapture --test-threads=$((2 * $(nproc))) 2>&1; echo $? >"$tests.code"; } | tee "$tests"
     [ "$(cat "$tests.code")" != 0 ] || return 0
     # The lists at the end of each program: the lines of single tests may be mixed with what other tests print.
     names=$(awk '/^failures:$/ { list = 1; next } /^test result:/ { list = 0 } list && /^    [^ ]+$/ { print $1 }' "$tests")
@@ -32,14 +32,21 @@ cargo_tests() {
     done
 }
 
+# Each SDK on a core of its own; what one prints stays together.
+sdk_tests() {
+    printf '%s\n' haskell rust c go java guile js python | xargs -P "$(nproc)" -I NAME sh -c '
+        said=$(sh "sdk/NAME/test.sh" 2>&1) && code=0 || code=$?
+        echo "== sdk/NAME/test.sh"
+        echo "$said"
+        [ $code = 0 ] || echo "FAILED: sdk/NAME/test.sh"'
+}
+
 if cargo fmt --version >/dev/null 2>&1; then step cargo fmt --all --check; fi
 if cargo clippy --version >/dev/null 2>&1; then step cargo clippy --workspace --quiet -- -D warnings; fi
 step cargo_tests
-for sdk in c rust python go js java guile haskell; do
-    step sh "sdk/$sdk/test.sh"
-done
-# The accuracy of each runtime's figures on this machine, as in docs/runtimes.md.
-step cargo run --quiet -p scruple-measure --example runtimes
+step sdk_tests
+# The accuracy of each runtime's figures on this machine, as in docs/runtimes.md. The tests have built it.
+step target/debug/examples/runtimes
 grep -q '^FAILED: ' "$log" && status=1
 # A test that runs alone prints its reason after its own name.
 echo "skips: $(grep -c 'skipped: ' "$log" || true)"
