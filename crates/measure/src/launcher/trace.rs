@@ -37,8 +37,7 @@ pub(super) struct Follower {
     tracers: Tracers,
     /// The launcher's high-water mark when the first process left its memory.
     mark: Option<u64>,
-    go_files: GoFiles,
-    pub(super) ran_go: bool,
+    pub(super) go_files: GoFiles,
     pub(super) memory: Option<Vec<PeakMemory>>,
     pub(super) go: Option<GoProcesses>,
 }
@@ -55,9 +54,8 @@ impl Follower {
             tracers: Tracers::default(),
             mark: None,
             go_files: GoFiles::default(),
-            ran_go: false,
             memory: options.trace_memory.then(Vec::new),
-            go: options.read_counters.then(|| GoProcesses::with(&options.learnt)),
+            go: options.read_counters.then(|| GoProcesses::with(&options.twins)),
         })
     }
 
@@ -137,7 +135,7 @@ impl Follower {
 
     fn executes(&mut self, pid: libc::pid_t) {
         if self.memory.is_some() {
-            self.ran_go |= self.go_files.has(pid);
+            self.go_files.executes(pid);
         }
         if let Some(go) = &mut self.go {
             go.executes(pid);

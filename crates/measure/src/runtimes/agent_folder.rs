@@ -83,7 +83,8 @@ impl Place {
         let place = Place { folder, _lock: lock };
         fs::write(place.library(), LIBRARY)?;
         for (name, text) in ALL.into_iter().filter_map(|runtime| runtime.adapter().hook) {
-            fs::write(place.folder.join(name), text)?;
+            // R does not say in which file its profile is. The folder's name has no quotes, see above.
+            fs::write(place.folder.join(name), text.replace("@FOLDER@", &place.folder.to_string_lossy()))?;
         }
         if !can_map_code(&File::open(place.library())?) {
             return Err(io::Error::other("its file system does not allow programs"));

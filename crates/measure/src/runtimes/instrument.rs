@@ -5,7 +5,7 @@ use super::agent_folder::{Mark, Place};
 use super::agent_records::{self, Answer, Left, Record};
 use super::elf::Elf;
 use super::figures::{self, COMMON, RuntimeReport};
-use super::go::Learnt;
+use super::go::Twin;
 use super::stderr_report::Cut;
 use super::{ghc, go, jvm, ocaml, recognise, sbcl, wrappers};
 use crate::instrument::Instrument;
@@ -130,7 +130,8 @@ impl Instrument for Runtimes {
         self.cut = None;
         self.expects_exit = false;
         self.stripped = None;
-        launch.options.read_counters = launch.options.runs_go;
+        launch.options.read_counters = launch.options.go.any;
+        launch.options.twins = go::twins(&launch.options.go);
         if self.collect_fully {
             let (often, much) = go::COLLECT_OFTEN;
             append(&mut launch.env, often, "", much, |user| !user.is_empty());
@@ -146,19 +147,23 @@ impl Instrument for Runtimes {
         if let Some(behind) = &wrapped
             && Elf::read(&behind.path).is_some_and(|elf| go::is_stripped_go(&elf))
         {
-            launch.options.learnt.extend(Learnt::of(&behind.path).ok());
+            launch.options.twins.extend(go::twin_of(&behind.path).ok());
         }
         if is(Runtime::Go) {
-            let learnt = go::is_stripped_go(&elf).then(|| Learnt::of(&program.path));
-            launch.options.learnt.extend(learnt.iter().flatten().cloned());
-            self.expects_exit = !matches!(learnt, Some(Err(_)));
+            let twin = go::is_stripped_go(&elf).then(|| go::twin_of(&program.path));
+            launch.options.twins.extend(twin.iter().flatten().cloned());
+            self.expects_exit = !matches!(twin, Some(Err(_)));
             launch.options.read_counters = true;
-            if learnt.is_some()
+            // Only the collections can be known of a program whose layout cannot be learnt.
+            let unknown = twin.as_ref().is_some_and(Result::is_err)
+                || launch.options.twins.iter().any(Twin::is_missing);
+            if twin.is_some()
+                && unknown
                 && append(&mut launch.env, "GODEBUG", ",", "gctrace=1", |words| words.contains("gctrace"))
             {
                 self.cut = Cut::into_stderr(Runtime::Go, &mut launch.stdio[2]).ok();
             }
-            self.stripped = learnt.and_then(Result::err);
+            self.stripped = twin.and_then(Result::err);
         } else if !elf.dynamic && is(Runtime::Ghc) && ghc::grants_reports(&elf) {
             if append(&mut launch.env, "GHCRTS", " ", "-t", ghc::asks_for_reports) {
                 self.cut = Cut::into_stderr(Runtime::Ghc, &mut launch.stdio[2]).ok();

@@ -4,12 +4,14 @@ use crate::promise::haskell;
 use crate::scales::{Done, Scales, installed, source};
 use crate::words;
 use scruple_measure::launch::Ending;
+use std::path::Path;
 
 pub const TESTS: &[crate::Test] = &[
     ("pypy_counts_collections", pypy),
     ("luajit_counts_cycles", luajit),
     ("runtimes_that_tell_nothing_are_named_with_the_reason", named),
     ("a_cleared_environment_hides_no_runtime", cleared),
+    ("programs_started_in_any_way_are_reached", started),
     ("a_stripped_program_that_ignores_options_is_named", ignores),
     ("node_tells_its_figures_when_a_signal_ends_it", terminated),
 ];
@@ -70,6 +72,23 @@ fn cleared(scales: &mut Scales) -> Done {
     assert!((cleared / whole - 1.0).abs() < 0.001, "{cleared} of {whole}");
     let set = scales.same(words!["env", "-i", "LD_PRELOAD=", "A=1", program], &[]);
     assert!(set.value("gc.count") >= 1.0);
+    Ok(())
+}
+
+/// The starter checks that its environment is clean. The program that it starts has the figures of a direct start.
+fn started(scales: &mut Scales) -> Done {
+    installed("/usr/bin/python3")?;
+    let starter = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/heap/programs/starter.c");
+    let starter = scales.compile("starter", &["cc", "-o", "starter", &starter.display().to_string()])?;
+    let program = scales.script("started.py", "#!/usr/bin/python3\nx = [object() for i in range(200000)]\n");
+    let whole = scales.same(words![program], &[]).value("alloc.objects");
+    let ways = "execve execv execvp execvpe execl execle execlp fexecve posix_spawn posix_spawnp system popen wordexp \
+                vfork empty none clearenv";
+    for way in ways.split_whitespace() {
+        let reached = scales.same(words![starter, way, program], &[]).value("alloc.objects");
+        // Python copies its environment, which differs.
+        assert!((reached / whole - 1.0).abs() < 0.01, "{way}: {reached} of {whole}");
+    }
     Ok(())
 }
 

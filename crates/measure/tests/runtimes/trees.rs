@@ -106,7 +106,7 @@ fn go_in_trees(scales: &mut Scales) -> Done {
     let stripped = ["go", "build", "-ldflags=-s -w", "-o", "takes-stripped", "takes.go"];
     let stripped = scales.compile("takes-stripped", &stripped)?;
     let alone = scales.same(words![program], &[]).value("alloc.bytes");
-    scales.runs_go = true;
+    scales.looks_first = true;
     assert!(alone > 65e6, "{alone}");
     let script = scales.script("goes", "#!/bin/sh\nexec ./takes\n");
     for words in [
@@ -125,9 +125,17 @@ fn go_in_trees(scales: &mut Scales) -> Done {
     assert!(three.value("alloc.bytes") > 2.97 * alone);
     let wrapped = scales.same(words!["env", stripped], &[]).value("alloc.bytes");
     assert!((0.99..1.01).contains(&(wrapped / alone)), "{wrapped}");
+    for script in ["./takes-stripped; true", "cp takes-stripped fresh; ./fresh; rm fresh"] {
+        let run = scales.same(words!["/bin/sh", "-c", script], &[]);
+        assert!((0.99..1.01).contains(&(run.value("alloc.bytes") / alone)), "{script}: {run:#?}");
+    }
+    let run = scales.same(words![stripped], &[]);
+    assert_eq!(run.reading("alloc.bytes").source, "go");
+    let options = ["go", "build", "-ldflags=-s -w", "-gcflags=all=-N -l", "-o", "takes-foreign", "takes.go"];
+    scales.compile("takes-foreign", &options)?;
     let why =
-        scales.same(words!["/bin/sh", "-c", "./takes-stripped; true"], &[]).absent("alloc.bytes").to_owned();
-    assert!(why.contains("no symbols"), "{why}");
+        scales.same(words!["/bin/sh", "-c", "./takes-foreign; true"], &[]).absent("alloc.bytes").to_owned();
+    assert!(why.contains("no symbols") && why.contains("not that of another program"), "{why}");
     for next in ["/bin/true", "./takes"] {
         let why = scales.same(words![program, next], &[]).absent("alloc.bytes").to_owned();
         assert!(why.contains("became another program"), "{why}");
@@ -141,6 +149,6 @@ fn go_in_trees(scales: &mut Scales) -> Done {
         let why = scales.same(words!["/usr/bin/python3", "-c", code], &[]).absent("alloc.bytes").to_owned();
         assert!(why.contains("became another program"), "a part is not shown as the whole: {why}");
     }
-    scales.runs_go = false;
+    scales.looks_first = false;
     Ok(())
 }

@@ -75,7 +75,7 @@ static struct search look_at_program(void) {
     int file = system_open("/proc/self/exe", O_RDONLY);
     if (file < 0) return found;
     long size = call6(SYS_lseek, file, 0, 2, 0, 0, 0);
-    char *image = size > 0 ? system_map(file, (size_t)size, PROT_READ, MAP_PRIVATE) : NULL;
+    char *image = size > 0 ? map_start(file, (size_t)size, PROT_READ, MAP_PRIVATE) : NULL;
     system_close(file);
     if (!image) return found;
     search_symbols(image, (size_t)size, &found);
