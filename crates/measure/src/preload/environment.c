@@ -1,5 +1,7 @@
 #include "environment.h"
 
+#include "programs.h"
+
 extern char **environ __attribute__((weak));
 extern int dladdr(const void *, struct place *) __attribute__((weak));
 
@@ -105,8 +107,12 @@ size_t room_for(words envp) {
 }
 
 char *const *complete(words envp, char *area) {
+    if (!library[0]) return envp;
     /* After a change of root or user the files may be unreadable, and the loader would print an error. */
-    if (!library[0] || !system_readable(library) || (data[0] && !system_readable(data))) return envp;
+    if (!system_readable(library) || (data[0] && !system_readable(data))) {
+        cannot_follow();
+        return envp;
+    }
     char **all = (char **)area, *text = area + (count(envp) + 4) * sizeof(char *);
     const char *preload = "", *options = "";
     size_t n = 0;

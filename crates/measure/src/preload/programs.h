@@ -15,4 +15,7 @@ HIDDEN void exec_failed(void *noted);
 HIDDEN uint32_t before_spawn(void);
 HIDDEN void spawned(int child, const char *path, uint32_t since);
 
+/* Called before a program is started that cannot load the library, because its file cannot be read. */
+HIDDEN void cannot_follow(void);
+
 #endif

@@ -7,7 +7,7 @@ use super::elf::Elf;
 use super::figures::{self, COMMON, RuntimeReport};
 use super::go::Twin;
 use super::stderr_report::Cut;
-use super::{ghc, go, jvm, ocaml, recognise, sbcl, wrappers};
+use super::{ghc, go, jvm, ocaml, recognise, sbcl};
 use crate::instrument::Instrument;
 use crate::launch::{Launch, Outcome};
 use crate::program::{FileKind, Program};
@@ -123,9 +123,7 @@ impl Instrument for Runtimes {
             .and_then(|()| place.mark(Mark::FullCollections, self.collect_fully))
             .map_err(|error| format!("the runtimes' folder cannot be written: {error}"))?;
         let program = Program { path: launch.path.clone() }.resolved();
-        let wrapped =
-            wrappers::behind(&launch.argv, &launch.folder, |one| !recognise::recognise(one).is_empty());
-        let wrapped = wrapped.and_then(|at| Program::find(&launch.argv[at], &launch.folder).ok());
+        let wrapped = recognise::executed_by(&launch.argv, &launch.folder);
         self.nothing = recognise::nothing(wrapped.as_ref().unwrap_or(&program));
         self.cut = None;
         self.expects_exit = false;
@@ -216,9 +214,20 @@ impl Instrument for Runtimes {
             let live = [figures::LIVE, figures::LIVE_AT_MOST];
             readings.extend(live.map(|key| figures::live(key, &self.told, &self.nothing)));
         }
+        if left.not_followed > 0 {
+            let unknown =
+                |reading: &Reading| reading.value.as_ref().map_or_else(|why| *why == self.nothing, |_| true);
+            for reading in readings.iter_mut().filter(|reading| unknown(reading)) {
+                reading.value = Err(NOT_FOLLOWED.to_owned());
+            }
+        }
         readings
     }
 }
+
+/// The reason for absence where a program of the tree could not be followed.
+const NOT_FOLLOWED: &str = "a program of the tree was started where the library that asks runtimes cannot be read (in a \
+                            sandbox, below another root, or as another user), so what its runtime did is not known";
 
 fn told(record: &Record, left: &Left) -> RuntimeReport {
     let mine = |answer: &&Answer| answer.runtime == record.runtime && answer.pid == record.pid;

@@ -33,9 +33,9 @@ mod stderr_report;
 mod table;
 mod wrappers;
 
-pub use figures::{COMMON, Figure, LIVE, LIVE_AT_MOST, Merge, RuntimeReport};
+pub use figures::{COMMON, Figure, LIVE, LIVE_AT_MOST, Merge, RuntimeReport, WITHOUT};
 pub use instrument::Runtimes;
-pub use recognise::{Recognised, recognise};
+pub use recognise::{Recognised, executed_by, recognise};
 
 use crate::instrument::Instrument;
 

@@ -4,6 +4,7 @@ use crate::promise::haskell;
 use crate::scales::{Done, Scales, installed, source};
 use crate::words;
 use scruple_measure::launch::Ending;
+use std::ffi::OsStr;
 use std::path::Path;
 
 pub const TESTS: &[crate::Test] = &[
@@ -44,20 +45,34 @@ fn luajit(scales: &mut Scales) -> Done {
 
 fn named(scales: &mut Scales) -> Done {
     let scheme = scales.write("nothing.ss", "(display (length (iota 1000)))\n");
-    let programs = [("chezscheme", "--script", scheme.to_string_lossy()), ("mono", "--version", "".into())];
-    for (program, option, file) in programs {
-        if installed(program).is_err() {
-            println!("skipped: {program} is not installed");
+    let scheme = scheme.to_string_lossy();
+    // .NET: its host looks for a runtime beside the program; other programs contain theirs.
+    let host = "#include <stdlib.h>\nconst char *volatile name = \"hostfxr_main_startupinfo\";\n\
+                int main(void) { return getenv(\"COREHOST_TRACE\") || !name; }\n";
+    let whole = "int DotNetRuntimeDebugHeader;\nint main(void) { return DotNetRuntimeDebugHeader; }\n";
+    for (name, text) in [("apphost", host), ("ahead-of-time", whole)] {
+        let file = format!("{name}.c");
+        scales.write(&file, text);
+        scales.compile(name, &["cc", "-rdynamic", "-o", name, &file])?;
+    }
+    let [host, whole] = ["apphost", "ahead-of-time"].map(|name| scales.path(name).display().to_string());
+    let programs: [(&str, &[&str]); 5] = [
+        ("chez", &["chezscheme", "--script", &scheme]),
+        ("mono", &["mono", "--version"]),
+        ("erlang", &["erl", "-noshell", "-eval", "halt()."]),
+        ("dotnet", &[&host]),
+        ("dotnet", &[&whole]),
+    ];
+    for (runtime, all) in programs {
+        if installed(all[0]).is_err() {
+            println!("skipped: {} is not installed", all[0]);
             continue;
         }
-        let all = words![program, option, *file];
-        let run = scales.same(if file.is_empty() { &all[..2] } else { all }, &[]);
+        let all: Vec<&OsStr> = all.iter().map(OsStr::new).collect();
+        let run = scales.same(&all, &[]);
         let why = run.absent("gc.count");
-        let word = program.trim_end_matches("scheme");
-        assert!(
-            why.starts_with(&format!("{word}: ")) && why.contains("run it with") | why.contains("print"),
-            "{why}"
-        );
+        let advice = why.contains("run it with") || why.contains("print");
+        assert!(why.starts_with(&format!("{runtime}: ")) && advice, "{why}");
     }
     Ok(())
 }

@@ -1,19 +1,52 @@
 //! Tests of process trees: programs that are started by others, execute others, or are killed.
 
 use crate::promise::haskell;
-use crate::scales::{Done, Scales, installed};
+use crate::scales::{Done, Scales, Skip, installed};
 use crate::words;
 use scruple_core::metric::Quality;
 use scruple_measure::launch::Ending;
 use scruple_measure::runtimes::ghc::report::{Report, page};
+use std::ffi::OsStr;
+use std::process::Command;
 
 pub const TESTS: &[crate::Test] = &[
     ("haskell_programs_that_are_killed_or_become_another_say_so", haskell_ends),
     ("haskell_forked_processes_are_added_up", haskell_forks),
     ("ocaml_forked_processes_are_not_passed_over", ocaml_forks),
+    ("a_program_in_a_sandbox_makes_the_total_absent", sandboxed),
+    ("runtimes_of_which_one_never_tells_are_named", of_parts),
     ("go_children_of_go_programs_are_read", go_children),
     ("go_programs_are_read_wherever_they_are_in_a_tree", go_in_trees),
 ];
+
+fn sandboxed(scales: &mut Scales) -> Done {
+    installed("bwrap")?;
+    installed("/usr/bin/python3")?;
+    let hidden =
+        words!["bwrap", "--dev-bind", "/", "/", "--tmpfs", "/dev/shm", "/usr/bin/python3", "-c", "1"];
+    if !Command::new(hidden[0]).args(&hidden[1..]).status().is_ok_and(|status| status.success()) {
+        return Err(Skip("bwrap may make no sandbox here".to_owned()));
+    }
+    let same = words!["bwrap", "--dev-bind", "/", "/", "/usr/bin/python3", "-c", "1"];
+    assert!(scales.same(same, &[]).value("alloc.objects") > 0.0);
+    assert!(scales.same(hidden, &[]).absent("alloc.objects").contains("sandbox"));
+    let code = "import subprocess, sys; subprocess.run(sys.argv[1:])";
+    let outer: Vec<&OsStr> = words!["/usr/bin/python3", "-c", code].iter().chain(hidden).copied().collect();
+    let run = scales.same(&outer, &[]);
+    assert!(run.absent("alloc.objects").contains("sandbox"), "a part is not the whole: {run:#?}");
+    let next = scales.same(words!["/usr/bin/python3", "-c", "1"], &[]);
+    assert!(next.value("alloc.objects") > 0.0, "the next launch is not affected");
+    Ok(())
+}
+
+fn of_parts(scales: &mut Scales) -> Done {
+    installed("/usr/bin/python3")?;
+    installed("perl")?;
+    let run = scales.same(words!["perl", "-e", "system '/usr/bin/python3', '-c', 1"], &[]);
+    assert_eq!(run.reading("alloc.bytes").source, "python; without perl");
+    assert_eq!(run.reading("gc.count").source, "python");
+    Ok(())
+}
 
 fn haskell_ends(scales: &mut Scales) -> Done {
     let text = "import System.Environment\nimport System.Posix.Process\nimport System.Posix.Signals\nmain :: IO ()\nmain = do\n  \

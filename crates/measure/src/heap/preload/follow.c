@@ -81,6 +81,9 @@ void spawned(int child, const char *path, uint32_t since) { announce(child, path
 
 void *before_exec(const char *path) { return announce(system_pid(), path, before_spawn()); }
 
+/* The announcement shows it. */
+void cannot_follow(void) {}
+
 /* Cancels the announcement. */
 void exec_failed(void *announced) {
     struct note *note = announced;

@@ -15,7 +15,7 @@ extern int pthread_atfork(void (*)(void), void (*)(void), void (*)(void)) WEAK;
 /* Symbols that identify runtimes which read no variable of their own. */
 extern char _ZN4node5StartEiPPc[] WEAK, erts_alloc_init[] WEAK, lisp_startup_options[] WEAK, perl_alloc[] WEAK,
     ruby_init[] WEAK, lua_newstate[] WEAK, R_gc[] WEAK, luaJIT_setmode[] WEAK, Sscheme_start[] WEAK,
-    mono_jit_init[] WEAK;
+    mono_jit_init[] WEAK, DotNetRuntimeInfo[] WEAK, DotNetRuntimeDebugHeader[] WEAK;
 
 #define NEXT ((void *)-1L)
 
@@ -164,6 +164,22 @@ void exec_failed(void *noted) {
         struct record *record = own(i);
         if (record && record->state == EXECUTED) record->state = RUNNING;
     }
+}
+
+/* The number of programs that the library could not follow, in a file that all processes map. */
+static uint64_t *not_followed;
+
+static void map_not_followed(void) {
+    char name[300];
+    put(put(name, name + sizeof name, folder), name + sizeof name, "/not-followed");
+    int file = system_open(name, O_RDWR);
+    if (file < 0) return;
+    not_followed = map_start(file, sizeof *not_followed, PROT_READ | PROT_WRITE, MAP_SHARED);
+    system_close(file);
+}
+
+void cannot_follow(void) {
+    if (not_followed) __atomic_fetch_add(not_followed, 1, __ATOMIC_RELAXED);
 }
 
 /* A started program makes its own record. */
@@ -471,6 +487,7 @@ __attribute__((constructor)) static void start(void) {
     find_folder();
     if (dlsym) real_exit = dlsym(NEXT, "_exit");
     if (!folder) return;
+    map_not_followed();
     hide_variables("");
     close_earlier();
     start_ghc();
@@ -481,4 +498,5 @@ __attribute__((constructor)) static void start(void) {
     if (erts_alloc_init) claim(ERLANG);
     if (Sscheme_start) claim(CHEZ);
     if (mono_jit_init) claim(MONO);
+    if (DotNetRuntimeInfo || DotNetRuntimeDebugHeader) claim(DOTNET); /* in one file with the program */
 }
