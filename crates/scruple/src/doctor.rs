@@ -229,7 +229,8 @@ fn program(words: &[String]) -> Result<String, Fault> {
         match found.metrics.is_empty() {
             true => line(&mut text, "runtime", &format!("{recognised}; it tells nothing")),
             false => {
-                line(&mut text, "runtime", &format!("{recognised}, asked by {}", found.asked));
+                line(&mut text, "runtime", &recognised);
+                line(&mut text, "", &format!("asked: {}", found.asked));
                 line(&mut text, "", &format!("tells {}", found.metrics.join(", ")));
             }
         }

@@ -283,7 +283,8 @@ fn of_cut(cut: Cut) -> RuntimeReport {
         _ => ocaml::summary(&text),
     };
     let silent = || format!("the {} program ended without its report: it was killed", runtime.word());
-    RuntimeReport { runtime, pid: 0, figures: figures.ok_or_else(silent), missing: None }
+    let missing = (runtime == Runtime::Ghc).then(|| format!("ghc: {}", ghc::STATIC));
+    RuntimeReport { runtime, pid: 0, figures: figures.ok_or_else(silent), missing }
 }
 
 /// Appends words to a variable after the user's own words. Returns false, and changes nothing, if the user's words

@@ -31,6 +31,9 @@ pub(super) const FROM_MEMORY: &str = "ghc: read from the runtime's memory, which
                                       the program forbids or itself uses its runtime's reports; link it with \
                                       -rtsopts=some for times";
 
+/// The reason why a static program reports only some figures.
+pub(super) const STATIC: &str = "a static program; link it dynamically for the whole report";
+
 /// The reason for absence in a program that ignores `GHCRTS` and lacks the symbols for reading its memory.
 pub(super) const SILENT: &str = "the program was linked with -rtsopts=ignoreAll and stripped, so that its runtime neither \
                                  reports nor can be read; link it with -rtsopts=some, or do not strip it";
@@ -76,7 +79,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     if !elf.dynamic {
         found.asked = "its one-line report, through GHCRTS, cut out of standard error";
         for key in ["gc.minor", "gc.major", "gc.pause_max"] {
-            found.not.push((key, "a static program; link it dynamically for the whole report".to_owned()));
+            found.not.push((key, STATIC.to_owned()));
         }
     } else if closed {
         found.asked = "the runtime's structure in memory, at the end of the process";
