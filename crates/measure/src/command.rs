@@ -6,7 +6,7 @@ use crate::launcher::{LaunchError, Launcher};
 use crate::memory_map;
 use crate::own_environment::inherited;
 use crate::program::Program;
-use crate::runtimes::go::Seen;
+use crate::runtimes::Seen;
 use crate::streams::{Capture, Captured, Input, Output, Streams};
 use scruple_core::memory_map::MemoryCourse;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -101,8 +101,8 @@ pub struct Commands {
     interrupted: Arc<AtomicBool>,
     instruments: Vec<Box<dyn Instrument>>,
     base_env: Vec<(OsString, OsString)>,
-    /// The Go programs in traced process trees of a job, by the job's command line.
-    go: HashMap<(PathBuf, Vec<OsString>), Seen>,
+    /// The programs in traced process trees of a job, by the job's command line.
+    seen: HashMap<(PathBuf, Vec<OsString>), Seen>,
 }
 
 /// The variable whose length pads the environment.
@@ -116,7 +116,7 @@ impl Commands {
         instruments: Vec<Box<dyn Instrument>>,
     ) -> Commands {
         let base_env = inherited().filter(|(name, _)| name != PADDING).collect();
-        Commands { launcher, interrupted, instruments, base_env, go: HashMap::new() }
+        Commands { launcher, interrupted, instruments, base_env, seen: HashMap::new() }
     }
 
     fn launch(&self, job: &Job, pass: Pass, padding: usize, streams: [std::os::fd::OwnedFd; 3]) -> Launch {
@@ -142,8 +142,8 @@ impl Commands {
                 read_counters: false,
                 twins: Vec::new(),
                 writes_at_end: false,
-                go: match pass {
-                    Pass::Counting => self.go.get(&words(job)).cloned().unwrap_or_default(),
+                seen: match pass {
+                    Pass::Counting => self.seen.get(&words(job)).cloned().unwrap_or_default(),
                     _ => Seen::default(),
                 },
                 fixed_addresses: steady,
@@ -185,7 +185,7 @@ impl Commands {
         let (captured, last_words) = yielded();
         let outcome = outcome?;
         if pass == Pass::Memory {
-            self.go.entry(words(job)).or_default().add(outcome.go.clone());
+            self.seen.entry(words(job)).or_default().add(outcome.seen.clone());
         }
         let readings = match (pass, instrument) {
             (Pass::Timing, _) => timing(&outcome),
@@ -228,7 +228,7 @@ impl Weigher for Commands {
             _ => None,
         };
         if chosen.as_ref().is_some_and(|instrument| instrument.reads_go())
-            && !self.go.contains_key(&words(job))
+            && !self.seen.contains_key(&words(job))
         {
             // Without a memory pass it is not known whether Go programs run. An error of this launch appears again
             // below.

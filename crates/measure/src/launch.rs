@@ -32,8 +32,8 @@ pub struct Options {
     pub trace_memory: bool,
     /// Whether Go programs in the tree are stopped at their exits to read their counters from their memory.
     pub read_counters: bool,
-    /// The Go programs that an earlier launch has shown in the tree.
-    pub go: crate::runtimes::go::Seen,
+    /// The programs that an earlier launch has shown in the tree.
+    pub seen: crate::runtimes::Seen,
     /// Programs from which the layout of stripped Go programs is learnt.
     pub twins: Vec<crate::runtimes::go::Twin>,
     /// Whether the randomisation of addresses is disabled, so that memory figures repeat.
@@ -104,8 +104,8 @@ pub struct Outcome {
     pub resident: Option<u64>,
     /// The peak resident size of each process; empty unless memory was traced.
     pub memory: Vec<PeakMemory>,
-    /// The Go programs that ran in the tree; none unless memory was traced.
-    pub go: crate::runtimes::go::Seen,
+    /// The programs that ran in the tree; none unless memory was traced.
+    pub seen: crate::runtimes::Seen,
     /// The counters of each Go process of the tree, if they were requested.
     pub exits: Vec<crate::runtimes::go::Exit>,
     /// The number of processes that outlived the program and were ended.
@@ -131,7 +131,7 @@ impl Outcome {
             blocks: (0, 0),
             resident: None,
             memory: Vec::new(),
-            go: crate::runtimes::go::Seen::default(),
+            seen: crate::runtimes::Seen::default(),
             exits: Vec::new(),
             left_behind: 0,
             unshielded: false,

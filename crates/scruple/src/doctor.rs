@@ -214,7 +214,9 @@ fn program(words: &[String]) -> Result<String, Fault> {
     if let Some(executed) = &executed {
         line(&mut text, "executes", &executed.path.display().to_string());
     }
+    let behind = executed.is_some();
     let program = executed.unwrap_or(program);
+    let is_static = matches!(program.kind(), Ok(FileKind::Elf { dynamic: false, .. }));
     match heap::measurable(&program.path) {
         Ok(()) => line(&mut text, "allocations", "can be counted"),
         Err(why) => line(&mut text, "allocations", &format!("cannot be counted, because {why}")),
@@ -226,6 +228,11 @@ fn program(words: &[String]) -> Result<String, Fault> {
     for found in recognised {
         let version = found.version.map_or(String::new(), |version| format!(" {version}"));
         let recognised = format!("{}{version}, recognised by {}", found.runtime.word(), found.by);
+        if behind && is_static && found.runtime != Runtime::Go {
+            let only = "a static program is asked only if it is the command itself";
+            line(&mut text, "runtime", &format!("{recognised}; {only}"));
+            continue;
+        }
         match found.metrics.is_empty() {
             true => line(&mut text, "runtime", &format!("{recognised}; it tells nothing")),
             false => {

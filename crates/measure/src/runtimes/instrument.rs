@@ -25,6 +25,8 @@ pub struct Runtimes {
     stripped: Option<String>,
     log_collections: bool,
     collect_fully: bool,
+    /// The runtimes of programs in the tree that cannot be asked, because nothing can be loaded into them.
+    unreached: Vec<String>,
     told: Vec<RuntimeReport>,
     logs: Vec<(i32, ghc::log::Log)>,
     pauses: Vec<(u64, u64)>,
@@ -127,9 +129,10 @@ impl Instrument for Runtimes {
         self.nothing = recognise::nothing(wrapped.as_ref().unwrap_or(&program));
         self.cut = None;
         self.expects_exit = false;
+        self.unreached = launch.options.seen.unreached.iter().cloned().collect();
         self.stripped = None;
-        launch.options.read_counters = launch.options.go.any;
-        launch.options.twins = go::twins(&launch.options.go);
+        launch.options.read_counters = launch.options.seen.go;
+        launch.options.twins = go::twins(&launch.options.seen);
         if self.collect_fully {
             let (often, much) = go::COLLECT_OFTEN;
             append(&mut launch.env, often, "", much, |user| !user.is_empty());
@@ -214,11 +217,16 @@ impl Instrument for Runtimes {
             let live = [figures::LIVE, figures::LIVE_AT_MOST];
             readings.extend(live.map(|key| figures::live(key, &self.told, &self.nothing)));
         }
-        if left.not_followed > 0 {
+        let lacking = match (&self.unreached[..], left.not_followed) {
+            ([], 0) => None,
+            ([], _) => Some(NOT_FOLLOWED.to_owned()),
+            (runtimes, _) => Some(format!("{} {UNREACHED}", runtimes.join(", "))),
+        };
+        if let Some(why) = lacking {
             let unknown =
                 |reading: &Reading| reading.value.as_ref().map_or_else(|why| *why == self.nothing, |_| true);
             for reading in readings.iter_mut().filter(|reading| unknown(reading)) {
-                reading.value = Err(NOT_FOLLOWED.to_owned());
+                reading.value = Err(why.clone());
             }
         }
         readings
@@ -228,6 +236,10 @@ impl Instrument for Runtimes {
 /// The reason for absence where a program of the tree could not be followed.
 const NOT_FOLLOWED: &str = "a program of the tree was started where the library that asks runtimes cannot be read (in a \
                             sandbox, below another root, or as another user), so what its runtime did is not known";
+
+/// The reason for absence, after the names of runtimes.
+const UNREACHED: &str = "in a program of the tree that is static or changes its user, so that nothing can be loaded into \
+                         it: its figures are not known";
 
 fn told(record: &Record, left: &Left) -> RuntimeReport {
     let mine = |answer: &&Answer| answer.runtime == record.runtime && answer.pid == record.pid;

@@ -29,6 +29,7 @@ mod recognise;
 mod recognised_only;
 pub mod ruby;
 pub mod sbcl;
+mod seen;
 mod stderr_report;
 mod table;
 mod wrappers;
@@ -36,6 +37,8 @@ mod wrappers;
 pub use figures::{COMMON, Figure, LIVE, LIVE_AT_MOST, Merge, RuntimeReport, WITHOUT};
 pub use instrument::Runtimes;
 pub use recognise::{Recognised, executed_by, recognise};
+pub(crate) use seen::ProgramFiles;
+pub use seen::Seen;
 
 use crate::instrument::Instrument;
 

@@ -166,7 +166,7 @@ impl Scales {
         if weigh && self.looks_first {
             let outcome = self.launcher.launch(&launch, &AtomicBool::new(false)).expect("it runs");
             launch.stdio = [File::open("/dev/null").expect("null").into(), file(&out), file(&err)];
-            launch.options = Options { go: outcome.go, ..Options::default() };
+            launch.options = Options { seen: outcome.seen, ..Options::default() };
         }
         if weigh {
             let resolved = program.resolved();

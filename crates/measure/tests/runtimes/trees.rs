@@ -14,6 +14,7 @@ pub const TESTS: &[crate::Test] = &[
     ("haskell_forked_processes_are_added_up", haskell_forks),
     ("ocaml_forked_processes_are_not_passed_over", ocaml_forks),
     ("a_program_in_a_sandbox_makes_the_total_absent", sandboxed),
+    ("a_static_child_that_cannot_be_asked_makes_the_total_absent", static_child),
     ("runtimes_of_which_one_never_tells_are_named", of_parts),
     ("go_children_of_go_programs_are_read", go_children),
     ("go_programs_are_read_wherever_they_are_in_a_tree", go_in_trees),
@@ -36,6 +37,21 @@ fn sandboxed(scales: &mut Scales) -> Done {
     assert!(run.absent("alloc.objects").contains("sandbox"), "a part is not the whole: {run:#?}");
     let next = scales.same(words!["/usr/bin/python3", "-c", "1"], &[]);
     assert!(next.value("alloc.objects") > 0.0, "the next launch is not affected");
+    Ok(())
+}
+
+fn static_child(scales: &mut Scales) -> Done {
+    installed("/usr/bin/python3")?;
+    let text = "main :: IO ()\nmain = print (sum [1 .. 1000 :: Int])\n";
+    let program = haskell(scales, "static-child", text, &["-optl-static"])?;
+    scales.looks_first = true;
+    let alone = scales.same(words![program], &[]);
+    let code = "import subprocess, sys; subprocess.run(sys.argv[1:])";
+    let inside = scales.same(words!["/usr/bin/python3", "-c", code, program], &[]);
+    scales.looks_first = false;
+    assert!(alone.value("alloc.bytes") > 0.0);
+    let why = inside.absent("alloc.bytes");
+    assert!(why.starts_with("ghc in a program of the tree that is static"), "{why}");
     Ok(())
 }
 

@@ -21,7 +21,7 @@ const OPTIONS: [&str; 2] = ["-buildmode", "-race"];
 
 impl Build {
     /// Reads the build information that the linker has left; `None` if it is of another form.
-    pub(super) fn of<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<Build> {
+    pub(in crate::runtimes) fn of<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<Build> {
         Build::parse(file.section_by_name(".go.buildinfo")?.data().ok()?)
     }
 

@@ -1,13 +1,12 @@
 //! Where a Go program keeps its counters: addresses come from its symbols, offsets from its debugging information.
 
-use super::build::Build;
 use super::stripped;
 use super::twin::Twin;
 use gimli::{AttributeValue, Dwarf, EndianSlice, Reader, RunTimeEndian, UnitOffset};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -140,56 +139,6 @@ impl Layout {
             }
         }
         Ok(())
-    }
-}
-
-/// The Go programs that ran in a process tree.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
-    /// Whether there was any.
-    pub any: bool,
-    /// How the stripped ones were built.
-    pub stripped: BTreeSet<Build>,
-}
-
-impl Seen {
-    /// Adds the programs of another launch.
-    pub(crate) fn add(&mut self, other: Seen) {
-        self.any |= other.any;
-        self.stripped.extend(other.stripped);
-    }
-}
-
-/// Recognises the Go programs of a tree. Each file is read once.
-#[derive(Debug, Default)]
-pub(crate) struct GoFiles {
-    known: HashSet<(u64, u64)>,
-    pub(crate) seen: Seen,
-}
-
-impl GoFiles {
-    /// Handles that a process has executed its program.
-    pub(crate) fn executes(&mut self, pid: i32) {
-        let path = format!("/proc/{pid}/exe");
-        let Ok(data) = fs::metadata(&path) else { return };
-        if self.known.insert((data.dev(), data.ino())) {
-            self.look_at(Path::new(&path));
-        }
-    }
-
-    /// Most files are no Go programs, so only the headers are read.
-    fn look_at(&mut self, path: &Path) {
-        let Ok(file) = File::open(path) else { return };
-        let cache = ReadCache::new(file);
-        let Ok(file) = object::File::parse(&cache) else { return };
-        let has = |name| file.section_by_name(name).is_some();
-        if !has(".go.buildinfo") {
-            return;
-        }
-        self.seen.any = true;
-        if !has(".symtab") || !(has(".debug_info") || has(".zdebug_info")) {
-            self.seen.stripped.extend(Build::of(&file));
-        }
     }
 }
 

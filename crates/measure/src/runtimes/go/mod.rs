@@ -12,11 +12,12 @@ use super::Runtime;
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE, LIVE_AT_MOST, RuntimeReport};
+use super::seen::Seen;
 use super::table::{Adapter, Recognition};
+pub use build::Build;
 pub use counters::{Counters, Exit};
+pub(crate) use layout::Layouts;
 use layout::STRIPPED;
-pub use layout::Seen;
-pub(crate) use layout::{GoFiles, Layouts};
 use std::path::Path;
 pub(super) use stripped::twin_of;
 pub use twin::Twin;
@@ -70,7 +71,7 @@ pub(super) const COLLECT_STOPPED: &str = "gcstoptheworld=1";
 
 /// The twins of stripped programs that an earlier launch has shown.
 pub(super) fn twins(seen: &Seen) -> Vec<Twin> {
-    seen.stripped.iter().map(Twin::of).collect()
+    seen.stripped_go.iter().map(Twin::of).collect()
 }
 
 /// The reason for absence in a process that was killed, so that it could not be stopped at its exit.
