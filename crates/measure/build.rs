@@ -5,23 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const SOURCES: [&str; 8] =
-    ["hooks.c", "operators.c", "slots.c", "tree.c", "pool.c", "follow.c", "environment.c", "limits.c"];
+/// The folder of what all preload libraries share.
+const SHARED: &str = "src/preload";
+const SHARED_SOURCES: [&str; 2] = ["environment.c", "programs.c"];
+
+/// The folder of the allocation counter.
+const COUNTER: &str = "src/heap/preload";
+const COUNTER_SOURCES: [&str; 7] =
+    ["hooks.c", "operators.c", "slots.c", "tree.c", "pool.c", "follow.c", "limits.c"];
 /// What only the library that records sites consists of.
 const SITES: [&str; 2] = ["sites.c", "mappings.c"];
-const HEADERS: [&str; 11] = [
-    "hooks.h",
-    "layout.h",
-    "slots.h",
-    "tree.h",
-    "system.h",
-    "pool.h",
-    "environment.h",
-    "limits.h",
-    "sites.h",
-    "mappings.h",
-    "random.h",
-];
 
 /// The allocation counter's libraries: the name of each file, its `MODE_…` of layout.h, and its further sources.
 const LIBRARIES: [(&str, &str, &[&str]); 4] = [
@@ -33,8 +26,7 @@ const LIBRARIES: [(&str, &str, &[&str]); 4] = [
 
 /// The folder of the library that recognises language runtimes.
 const AGENT: &str = "src/runtimes/agent";
-const AGENT_SOURCES: [&str; 8] =
-    ["agent.c", "follow.c", "ghc.c", "java.c", "libgc.c", "php.c", "python.c", "text.c"];
+const AGENT_SOURCES: [&str; 7] = ["agent.c", "ghc.c", "java.c", "libgc.c", "php.c", "python.c", "text.c"];
 
 /// Compiler flags. No C library is linked, because the library uses the program's. Symbols that the library defines
 /// are bound to itself, so that it can tell another `malloc` from its own. Vectorisation is off because two counters
@@ -65,12 +57,9 @@ const FLAGS: [&str; 21] = [
 ];
 
 fn main() {
-    let folder = Path::new("src/heap/preload");
-    for name in SOURCES.iter().chain(&SITES).chain(&HEADERS) {
-        println!("cargo::rerun-if-changed={}", folder.join(name).display());
+    for folder in [SHARED, COUNTER, AGENT] {
+        println!("cargo::rerun-if-changed={folder}");
     }
-    println!("cargo::rerun-if-changed={AGENT}");
-    println!("cargo::rerun-if-changed=src/system_call.h");
     println!("cargo::rerun-if-env-changed=CC");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
@@ -84,14 +73,14 @@ fn main() {
     }
     for (name, mode, more) in LIBRARIES {
         let (mode, sites) = (format!("-DMODE={mode}"), format!("-DSITES={}", u8::from(!more.is_empty())));
-        let sources: Vec<&str> = SOURCES.iter().chain(more).copied().collect();
-        compile(folder, &sources, &[&mode, &sites], &out.join(name), &machine);
+        let sources: Vec<&str> = COUNTER_SOURCES.iter().chain(more).copied().collect();
+        compile(COUNTER, &sources, &[&mode, &sites], &out.join(name), &machine);
     }
     let flags = ["-D_GNU_SOURCE", "-U_FORTIFY_SOURCE"];
-    compile(Path::new(AGENT), &AGENT_SOURCES, &flags, &out.join("runtimes.so"), &machine);
+    compile(AGENT, &AGENT_SOURCES, &flags, &out.join("runtimes.so"), &machine);
 }
 
-fn compile(folder: &Path, sources: &[&str], flags: &[&str], library: &Path, machine: &str) {
+fn compile(folder: &str, sources: &[&str], flags: &[&str], library: &Path, machine: &str) {
     let compiler = compiler(machine);
     let mut command = Command::new(&compiler);
     command.args(FLAGS).args(flags).arg("-o").arg(library);
@@ -99,7 +88,8 @@ fn compile(folder: &Path, sources: &[&str], flags: &[&str], library: &Path, mach
         // Atomic operations must be inline: their out-of-line forms are in a library.
         command.arg("-mno-outline-atomics");
     }
-    command.args(sources.iter().map(|name| folder.join(name)));
+    command.args(sources.iter().map(|name| Path::new(folder).join(name)));
+    command.args(SHARED_SOURCES.iter().map(|name| Path::new(SHARED).join(name)));
     match command.status() {
         Ok(status) if status.success() => {}
         Ok(status) => panic!("{compiler} could not compile {library:?} ({status}): {command:?}"),

@@ -6,6 +6,7 @@ use crate::launcher::{LaunchError, Launcher};
 use crate::memory_map;
 use crate::own_environment::inherited;
 use crate::program::Program;
+use crate::runtimes::Seen;
 use crate::streams::{Capture, Captured, Input, Output, Streams};
 use scruple_core::memory_map::MemoryCourse;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -100,8 +101,8 @@ pub struct Commands {
     interrupted: Arc<AtomicBool>,
     instruments: Vec<Box<dyn Instrument>>,
     base_env: Vec<(OsString, OsString)>,
-    /// Whether traced process trees of a job contained Go programs, by the job's command line.
-    runs_go: HashMap<(PathBuf, Vec<OsString>), bool>,
+    /// The programs in traced process trees of a job, by the job's command line.
+    seen: HashMap<(PathBuf, Vec<OsString>), Seen>,
 }
 
 /// The variable whose length pads the environment.
@@ -115,7 +116,7 @@ impl Commands {
         instruments: Vec<Box<dyn Instrument>>,
     ) -> Commands {
         let base_env = inherited().filter(|(name, _)| name != PADDING).collect();
-        Commands { launcher, interrupted, instruments, base_env, runs_go: HashMap::new() }
+        Commands { launcher, interrupted, instruments, base_env, seen: HashMap::new() }
     }
 
     fn launch(&self, job: &Job, pass: Pass, padding: usize, streams: [std::os::fd::OwnedFd; 3]) -> Launch {
@@ -125,7 +126,9 @@ impl Commands {
             env.retain(|(other, _)| other != name);
             env.push((name.clone(), value.clone()));
         }
-        env.push((PADDING.into(), "x".repeat(padding).into()));
+        if pass == Pass::Timing {
+            env.push((PADDING.into(), "x".repeat(padding).into()));
+        }
         let steady = pass != Pass::Timing && job.fixed_addresses;
         Launch {
             path: job.program.path.clone(),
@@ -137,9 +140,12 @@ impl Commands {
                 time_limit: job.time_limit,
                 trace_memory: pass == Pass::Memory,
                 read_counters: false,
-                learnt: Vec::new(),
+                twins: Vec::new(),
                 writes_at_end: false,
-                runs_go: pass == Pass::Counting && self.runs_go.get(&words(job)).is_some_and(|runs| *runs),
+                seen: match pass {
+                    Pass::Counting => self.seen.get(&words(job)).cloned().unwrap_or_default(),
+                    _ => Seen::default(),
+                },
                 fixed_addresses: steady,
                 shield: job.shield.clone().filter(|_| pass == Pass::Timing),
             },
@@ -179,7 +185,7 @@ impl Commands {
         let (captured, last_words) = yielded();
         let outcome = outcome?;
         if pass == Pass::Memory {
-            *self.runs_go.entry(words(job)).or_default() |= outcome.ran_go;
+            self.seen.entry(words(job)).or_default().add(outcome.seen.clone());
         }
         let readings = match (pass, instrument) {
             (Pass::Timing, _) => timing(&outcome),
@@ -222,7 +228,7 @@ impl Weigher for Commands {
             _ => None,
         };
         if chosen.as_ref().is_some_and(|instrument| instrument.reads_go())
-            && !self.runs_go.contains_key(&words(job))
+            && !self.seen.contains_key(&words(job))
         {
             // Without a memory pass it is not known whether Go programs run. An error of this launch appears again
             // below.

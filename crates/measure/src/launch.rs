@@ -32,10 +32,10 @@ pub struct Options {
     pub trace_memory: bool,
     /// Whether Go programs in the tree are stopped at their exits to read their counters from their memory.
     pub read_counters: bool,
-    /// Whether an earlier launch has shown that a Go program runs in the tree.
-    pub runs_go: bool,
-    /// Where stripped Go programs keep their counters.
-    pub learnt: Vec<crate::runtimes::go::Learnt>,
+    /// The programs that an earlier launch has shown in the tree.
+    pub seen: crate::runtimes::Seen,
+    /// Programs from which the layout of stripped Go programs is learnt.
+    pub twins: Vec<crate::runtimes::go::Twin>,
     /// Whether the randomisation of addresses is disabled, so that memory figures repeat.
     pub fixed_addresses: bool,
     /// Whether processes write their figures when they are asked to end, for which they get more time.
@@ -104,8 +104,8 @@ pub struct Outcome {
     pub resident: Option<u64>,
     /// The peak resident size of each process; empty unless memory was traced.
     pub memory: Vec<PeakMemory>,
-    /// Whether a Go program ran in the tree; false unless memory was traced.
-    pub ran_go: bool,
+    /// The programs that ran in the tree; none unless memory was traced.
+    pub seen: crate::runtimes::Seen,
     /// The counters of each Go process of the tree, if they were requested.
     pub exits: Vec<crate::runtimes::go::Exit>,
     /// The number of processes that outlived the program and were ended.
@@ -131,7 +131,7 @@ impl Outcome {
             blocks: (0, 0),
             resident: None,
             memory: Vec::new(),
-            ran_go: false,
+            seen: crate::runtimes::Seen::default(),
             exits: Vec::new(),
             left_behind: 0,
             unshielded: false,

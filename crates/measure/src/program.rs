@@ -1,5 +1,6 @@
 //! Finds the file that a command names, and determines what kind of file it is.
 
+use crate::heap::system;
 use object::{Architecture, Object, ObjectSection};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -104,9 +105,14 @@ impl Program {
         program
     }
 
-    /// Whether executing the file changes the user or group, so that the loader ignores preloaded libraries.
+    /// Whether executing the file changes the user, the group or the capabilities, so that the loader ignores preloaded
+    /// libraries.
     pub fn changes_user(&self) -> bool {
-        self.path.metadata().is_ok_and(|data| data.mode() & 0o6000 != 0)
+        let (user, group) = system::user_and_group();
+        let Ok(data) = self.path.metadata() else { return false };
+        let takes_user = data.mode() & libc::S_ISUID != 0 && data.uid() != user;
+        let takes_group = data.mode() & libc::S_ISGID != 0 && data.gid() != group;
+        takes_user || takes_group || (user != 0 && system::has_capabilities(&self.path))
     }
 
     /// Whether a counter of instructions can follow the program.

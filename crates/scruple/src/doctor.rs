@@ -22,6 +22,7 @@ use scruple_measure::load::cost::{instructions, sampled, syscalls};
 use scruple_measure::program::{FileKind, Program};
 use scruple_measure::runtimes::{self, Runtime, ghc};
 use scruple_measure::streams::{Input, Output};
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -208,6 +209,14 @@ fn program(words: &[String]) -> Result<String, Fault> {
             "neither a program nor a script with a #! line: run it with -S sh, or name its interpreter",
         );
     }
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let executed = runtimes::executed_by(&words, &here);
+    if let Some(executed) = &executed {
+        line(&mut text, "executes", &executed.path.display().to_string());
+    }
+    let behind = executed.is_some();
+    let program = executed.unwrap_or(program);
+    let is_static = matches!(program.kind(), Ok(FileKind::Elf { dynamic: false, .. }));
     match heap::measurable(&program.path) {
         Ok(()) => line(&mut text, "allocations", "can be counted"),
         Err(why) => line(&mut text, "allocations", &format!("cannot be counted, because {why}")),
@@ -219,15 +228,22 @@ fn program(words: &[String]) -> Result<String, Fault> {
     for found in recognised {
         let version = found.version.map_or(String::new(), |version| format!(" {version}"));
         let recognised = format!("{}{version}, recognised by {}", found.runtime.word(), found.by);
+        if behind && is_static && found.runtime != Runtime::Go {
+            let only = "a static program is asked only if it is the command itself";
+            line(&mut text, "runtime", &format!("{recognised}; {only}"));
+            continue;
+        }
         match found.metrics.is_empty() {
             true => line(&mut text, "runtime", &format!("{recognised}; it tells nothing")),
             false => {
-                line(&mut text, "runtime", &format!("{recognised}, asked by {}", found.asked));
+                line(&mut text, "runtime", &recognised);
+                line(&mut text, "", &format!("asked: {}", found.asked));
                 line(&mut text, "", &format!("tells {}", found.metrics.join(", ")));
             }
         }
-        for (key, why) in found.lacking {
-            line(&mut text, "", &format!("not {key}: {why}"));
+        for part in found.lacking.chunk_by(|(_, one), (_, other)| one == other) {
+            let keys: Vec<&str> = part.iter().map(|(key, _)| *key).collect();
+            line(&mut text, "", &format!("not {}: {}", keys.join(", "), part[0].1));
         }
         if found.runtime == Runtime::Ghc {
             haskell_profiles(&mut text, &program);

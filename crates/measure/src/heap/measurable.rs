@@ -1,16 +1,14 @@
 //! Determines before a program is started whether its allocations can be counted.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::program::Program;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, ReadCache, ReadCacheOps, ReadRef, elf};
-
-use super::system;
 
 /// Why the allocations of a program cannot be counted from outside.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +110,6 @@ fn on_path(name: &[u8]) -> Option<PathBuf> {
 
 fn elf_measurable(path: &Path) -> Result<(), Unmeasurable> {
     let unreadable = |source| Unmeasurable::Unreadable { path: path.into(), source };
-    let about = fs::metadata(path).map_err(unreadable)?;
     let file = ReadCache::new(File::open(path).map_err(unreadable)?);
     let data = &file;
     let Ok(start) = data.read_bytes_at(0, 20) else { return Err(Unmeasurable::NotElf(path.into())) };
@@ -122,10 +119,7 @@ fn elf_measurable(path: &Path) -> Result<(), Unmeasurable> {
     if start[4] != CLASS_64 || u16::from_ne_bytes([start[18], start[19]]) != MACHINE {
         return Err(Unmeasurable::OtherMachine(path.into()));
     }
-    let (user, group) = system::user_and_group();
-    let takes_user = about.mode() & libc::S_ISUID != 0 && about.uid() != user;
-    let takes_group = about.mode() & libc::S_ISGID != 0 && about.gid() != group;
-    if takes_user || takes_group || (user != 0 && system::has_capabilities(path)) {
+    if (Program { path: path.into() }).changes_user() {
         return Err(Unmeasurable::Privileged(path.into()));
     }
     look_inside(path, data).unwrap_or_else(|_| Err(Unmeasurable::NotElf(path.into())))

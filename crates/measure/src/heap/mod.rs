@@ -32,7 +32,7 @@ mod measurable;
 mod session;
 mod site_recorder;
 mod sites;
-mod system;
+pub(crate) mod system;
 mod totals;
 
 pub use error::HeapError;

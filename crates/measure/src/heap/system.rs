@@ -41,13 +41,13 @@ pub(super) fn memory_file(name: &CStr) -> io::Result<File> {
 }
 
 /// The real user and group, which programs started by this process have.
-pub(super) fn user_and_group() -> (u32, u32) {
+pub(crate) fn user_and_group() -> (u32, u32) {
     // SAFETY: neither takes arguments nor can fail.
     unsafe { (libc::getuid(), libc::getgid()) }
 }
 
 /// Whether a program file grants capabilities to those who run it.
-pub(super) fn has_capabilities(path: &Path) -> bool {
+pub(crate) fn has_capabilities(path: &Path) -> bool {
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
     // SAFETY: both are terminated strings; with length 0 only the size of the value is asked for.
     unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), ptr::null_mut(), 0) > 0 }

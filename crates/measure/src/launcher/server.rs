@@ -182,7 +182,7 @@ fn follow(spawned: &Spawned, request: &wire::LaunchRequest, pressure: Option<u64
     outcome.pressure = tree::pressure().zip(pressure).and_then(|(after, before)| after.checked_sub(before));
     if let Some(mut follower) = follower {
         follower.reaped(spawned.pid, &usage);
-        outcome.ran_go = follower.ran_go;
+        outcome.seen = follower.programs.seen;
         outcome.memory = follower.memory.unwrap_or_default();
         outcome.exits = follower.go.map(GoProcesses::exits).unwrap_or_default();
     }

@@ -10,7 +10,7 @@ use super::go_processes::GoProcesses;
 use super::server::Watch;
 use super::spawn;
 use crate::launch::{Options, PeakMemory};
-use crate::runtimes::go::GoFiles;
+use crate::runtimes::ProgramFiles;
 use std::collections::HashSet;
 use std::ffi::c_int;
 use std::{fs, io, ptr};
@@ -37,8 +37,7 @@ pub(super) struct Follower {
     tracers: Tracers,
     /// The launcher's high-water mark when the first process left its memory.
     mark: Option<u64>,
-    go_files: GoFiles,
-    pub(super) ran_go: bool,
+    pub(super) programs: ProgramFiles,
     pub(super) memory: Option<Vec<PeakMemory>>,
     pub(super) go: Option<GoProcesses>,
 }
@@ -54,10 +53,9 @@ impl Follower {
             replaced: false,
             tracers: Tracers::default(),
             mark: None,
-            go_files: GoFiles::default(),
-            ran_go: false,
+            programs: ProgramFiles::default(),
             memory: options.trace_memory.then(Vec::new),
-            go: options.read_counters.then(|| GoProcesses::with(&options.learnt)),
+            go: options.read_counters.then(|| GoProcesses::with(&options.twins)),
         })
     }
 
@@ -137,7 +135,7 @@ impl Follower {
 
     fn executes(&mut self, pid: libc::pid_t) {
         if self.memory.is_some() {
-            self.ran_go |= self.go_files.has(pid);
+            self.programs.executes(pid, pid == self.main && !self.replaced);
         }
         if let Some(go) = &mut self.go {
             go.executes(pid);

@@ -43,6 +43,9 @@ impl Mark {
     }
 }
 
+/// The file in which the agent counts the programs that it could not follow: a number of 8 bytes.
+pub(super) const NOT_FOLLOWED: &str = "not-followed";
+
 const PREFIX: &str = "scruple-runtimes-";
 const LOCK: &str = "in-use";
 
@@ -82,8 +85,10 @@ impl Place {
         lock.try_lock()?;
         let place = Place { folder, _lock: lock };
         fs::write(place.library(), LIBRARY)?;
+        fs::write(place.folder.join(NOT_FOLLOWED), [0; 8])?;
         for (name, text) in ALL.into_iter().filter_map(|runtime| runtime.adapter().hook) {
-            fs::write(place.folder.join(name), text)?;
+            // R does not say in which file its profile is. The folder's name has no quotes, see above.
+            fs::write(place.folder.join(name), text.replace("@FOLDER@", &place.folder.to_string_lossy()))?;
         }
         if !can_map_code(&File::open(place.library())?) {
             return Err(io::Error::other("its file system does not allow programs"));

@@ -2,6 +2,7 @@
 //! answers.
 
 use super::Runtime;
+use super::agent_folder::NOT_FOLLOWED;
 use scruple_core::sorting;
 use std::fs;
 use std::path::Path;
@@ -99,6 +100,8 @@ pub(super) struct Answer {
 pub(super) struct Left {
     pub(super) records: Vec<Record>,
     pub(super) answers: Vec<Answer>,
+    /// The number of programs that were started where the agent's library could not be read.
+    pub(super) not_followed: u64,
 }
 
 /// The processes that have left a record so far.
@@ -140,6 +143,12 @@ pub(super) fn take(folder: &Path) -> Left {
             _ => continue,
         }
         let _ = fs::remove_file(&path);
+    }
+    let path = folder.join(NOT_FOLLOWED);
+    let count = fs::read(&path).ok().and_then(|data| data.try_into().ok());
+    left.not_followed = count.map_or(0, u64::from_ne_bytes);
+    if left.not_followed > 0 {
+        let _ = fs::write(&path, [0; 8]);
     }
     sorting::by_key(&mut left.records, |record| record.pid);
     left

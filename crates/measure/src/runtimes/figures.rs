@@ -1,6 +1,7 @@
 //! The figures of one process's runtime, and how the figures of a process tree become readings.
 
 use super::Runtime;
+use super::recognised_only::NO_COLLECTOR;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::sample::Reading;
 use scruple_core::unit::Unit;
@@ -96,6 +97,9 @@ pub const COMMON: &[&str] = &[
     "heap.peak",
 ];
 
+/// What stands in the source of a figure before the runtimes whose part is missing, because they never tell it.
+pub const WITHOUT: &str = "; without ";
+
 /// The times of collections, for which zero is not a valid value.
 const TIMES: [&str; 2] = ["gc.time", "gc.pause_max"];
 
@@ -175,7 +179,15 @@ fn total(told: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
             let word = told.first().map_or("the runtime", |process| process.runtime.word());
             Err(Some(format!("{word}: the collections took less than its clock can tell")))
         }
-        Some((value, quality)) => Ok(Total { value, quality, source: source(&sources) }),
+        Some((value, quality)) => {
+            let mut source = source(&sources);
+            let without = without(told, key);
+            if !without.is_empty() {
+                source.push_str(WITHOUT);
+                source.push_str(&without.join(", "));
+            }
+            Ok(Total { value, quality, source })
+        }
         None => Err(told.first().map(|process| match &process.missing {
             Some(why) if process.runtime.counts(key) => why.clone(),
             _ if key == "heap.live_max" && process.runtime.counts(key) && never_collected(told) => {
@@ -184,6 +196,18 @@ fn total(told: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
             _ => process.runtime.lacks(key),
         })),
     }
+}
+
+/// The runtimes in the tree that never count this, although they may do it.
+fn without(told: &[RuntimeReport], key: &str) -> Vec<&'static str> {
+    let mut without = Vec::new();
+    for runtime in told.iter().map(|process| process.runtime) {
+        let may_do_it = runtime.why_not(key).is_some_and(|why| why != NO_COLLECTOR);
+        if may_do_it && !without.contains(&runtime.word()) {
+            without.push(runtime.word());
+        }
+    }
+    without
 }
 
 fn never_collected(told: &[RuntimeReport]) -> bool {
@@ -302,5 +326,8 @@ mod tests {
         let all = readings(&[process(Runtime::Perl, None), process(Runtime::Node, Some(3.0))], "none");
         assert_eq!(value(&all, "alloc.bytes"), Ok(3.0));
         assert_eq!(value(&readings(&[], "none"), "gc.count"), Err("none".to_owned()));
+        assert_eq!(all[0].source, "node; without perl", "perl allocates, too");
+        let pause = all.iter().find(|reading| reading.key == "gc.pause_max").expect("a reading");
+        assert_eq!(pause.source, "node", "perl has no collector");
     }
 }

@@ -5,9 +5,9 @@ use super::agent_folder::{Mark, Place};
 use super::agent_records::{self, Answer, Left, Record};
 use super::elf::Elf;
 use super::figures::{self, COMMON, RuntimeReport};
-use super::go::Learnt;
+use super::go::Twin;
 use super::stderr_report::Cut;
-use super::{ghc, go, jvm, ocaml, recognise, sbcl, wrappers};
+use super::{ghc, go, jvm, ocaml, recognise, sbcl};
 use crate::instrument::Instrument;
 use crate::launch::{Launch, Outcome};
 use crate::program::{FileKind, Program};
@@ -25,6 +25,8 @@ pub struct Runtimes {
     stripped: Option<String>,
     log_collections: bool,
     collect_fully: bool,
+    /// The runtimes of programs in the tree that cannot be asked, because nothing can be loaded into them.
+    unreached: Vec<String>,
     told: Vec<RuntimeReport>,
     logs: Vec<(i32, ghc::log::Log)>,
     pauses: Vec<(u64, u64)>,
@@ -123,14 +125,14 @@ impl Instrument for Runtimes {
             .and_then(|()| place.mark(Mark::FullCollections, self.collect_fully))
             .map_err(|error| format!("the runtimes' folder cannot be written: {error}"))?;
         let program = Program { path: launch.path.clone() }.resolved();
-        let wrapped =
-            wrappers::behind(&launch.argv, &launch.folder, |one| !recognise::recognise(one).is_empty());
-        let wrapped = wrapped.and_then(|at| Program::find(&launch.argv[at], &launch.folder).ok());
+        let wrapped = recognise::executed_by(&launch.argv, &launch.folder);
         self.nothing = recognise::nothing(wrapped.as_ref().unwrap_or(&program));
         self.cut = None;
         self.expects_exit = false;
+        self.unreached = launch.options.seen.unreached.iter().cloned().collect();
         self.stripped = None;
-        launch.options.read_counters = launch.options.runs_go;
+        launch.options.read_counters = launch.options.seen.go;
+        launch.options.twins = go::twins(&launch.options.seen);
         if self.collect_fully {
             let (often, much) = go::COLLECT_OFTEN;
             append(&mut launch.env, often, "", much, |user| !user.is_empty());
@@ -146,19 +148,23 @@ impl Instrument for Runtimes {
         if let Some(behind) = &wrapped
             && Elf::read(&behind.path).is_some_and(|elf| go::is_stripped_go(&elf))
         {
-            launch.options.learnt.extend(Learnt::of(&behind.path).ok());
+            launch.options.twins.extend(go::twin_of(&behind.path).ok());
         }
         if is(Runtime::Go) {
-            let learnt = go::is_stripped_go(&elf).then(|| Learnt::of(&program.path));
-            launch.options.learnt.extend(learnt.iter().flatten().cloned());
-            self.expects_exit = !matches!(learnt, Some(Err(_)));
+            let twin = go::is_stripped_go(&elf).then(|| go::twin_of(&program.path));
+            launch.options.twins.extend(twin.iter().flatten().cloned());
+            self.expects_exit = !matches!(twin, Some(Err(_)));
             launch.options.read_counters = true;
-            if learnt.is_some()
+            // Only the collections can be known of a program whose layout cannot be learnt.
+            let unknown = twin.as_ref().is_some_and(Result::is_err)
+                || launch.options.twins.iter().any(Twin::is_missing);
+            if twin.is_some()
+                && unknown
                 && append(&mut launch.env, "GODEBUG", ",", "gctrace=1", |words| words.contains("gctrace"))
             {
                 self.cut = Cut::into_stderr(Runtime::Go, &mut launch.stdio[2]).ok();
             }
-            self.stripped = learnt.and_then(Result::err);
+            self.stripped = twin.and_then(Result::err);
         } else if !elf.dynamic && is(Runtime::Ghc) && ghc::grants_reports(&elf) {
             if append(&mut launch.env, "GHCRTS", " ", "-t", ghc::asks_for_reports) {
                 self.cut = Cut::into_stderr(Runtime::Ghc, &mut launch.stdio[2]).ok();
@@ -211,9 +217,29 @@ impl Instrument for Runtimes {
             let live = [figures::LIVE, figures::LIVE_AT_MOST];
             readings.extend(live.map(|key| figures::live(key, &self.told, &self.nothing)));
         }
+        let lacking = match (&self.unreached[..], left.not_followed) {
+            ([], 0) => None,
+            ([], _) => Some(NOT_FOLLOWED.to_owned()),
+            (runtimes, _) => Some(format!("{} {UNREACHED}", runtimes.join(", "))),
+        };
+        if let Some(why) = lacking {
+            let unknown =
+                |reading: &Reading| reading.value.as_ref().map_or_else(|why| *why == self.nothing, |_| true);
+            for reading in readings.iter_mut().filter(|reading| unknown(reading)) {
+                reading.value = Err(why.clone());
+            }
+        }
         readings
     }
 }
+
+/// The reason for absence where a program of the tree could not be followed.
+const NOT_FOLLOWED: &str = "a program of the tree was started where the library that asks runtimes cannot be read (in a \
+                            sandbox, below another root, or as another user), so what its runtime did is not known";
+
+/// The reason for absence, after the names of runtimes.
+const UNREACHED: &str = "in a program of the tree that is static or changes its user, so that nothing can be loaded into \
+                         it: its figures are not known";
 
 fn told(record: &Record, left: &Left) -> RuntimeReport {
     let mine = |answer: &&Answer| answer.runtime == record.runtime && answer.pid == record.pid;
@@ -269,7 +295,8 @@ fn of_cut(cut: Cut) -> RuntimeReport {
         _ => ocaml::summary(&text),
     };
     let silent = || format!("the {} program ended without its report: it was killed", runtime.word());
-    RuntimeReport { runtime, pid: 0, figures: figures.ok_or_else(silent), missing: None }
+    let missing = (runtime == Runtime::Ghc).then(|| format!("ghc: {}", ghc::STATIC));
+    RuntimeReport { runtime, pid: 0, figures: figures.ok_or_else(silent), missing }
 }
 
 /// Appends words to a variable after the user's own words. Returns false, and changes nothing, if the user's words

@@ -2,9 +2,8 @@
 //!
 //! One small library, the agent, is loaded into every process of the measured tree. It recognises a runtime there
 //! when the runtime starts: by the symbols that the program has, or because the runtime reads its own variable. So
-//! wrappers make no difference, and a child that executes another program is examined anew. The environment that the
-//! program and its children see is not changed except for `LD_PRELOAD` and `ASAN_OPTIONS`, standard output and error
-//! keep their contents, and runtimes are only asked for what every build grants. Go programs have no C library to
+//! wrappers make no difference, and a child that executes another program is examined anew. The program and its
+//! children see the user's environment, except in `/proc/PID/environ`; standard output and error keep their contents, and runtimes are only asked for what every build grants. Go programs have no C library to
 //! load the agent: if one was seen in the tree, processes are stopped at their exit, and the counters of the Go
 //! programs are read from their memory.
 
@@ -30,13 +29,16 @@ mod recognise;
 mod recognised_only;
 pub mod ruby;
 pub mod sbcl;
+mod seen;
 mod stderr_report;
 mod table;
 mod wrappers;
 
-pub use figures::{COMMON, Figure, LIVE, LIVE_AT_MOST, Merge, RuntimeReport};
+pub use figures::{COMMON, Figure, LIVE, LIVE_AT_MOST, Merge, RuntimeReport, WITHOUT};
 pub use instrument::Runtimes;
-pub use recognise::{Recognised, recognise};
+pub use recognise::{Recognised, executed_by, recognise};
+pub(crate) use seen::ProgramFiles;
+pub use seen::Seen;
 
 use crate::instrument::Instrument;
 

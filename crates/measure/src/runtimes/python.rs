@@ -1,7 +1,7 @@
 //! CPython: its allocators are wrapped before it starts, and a function is added to `gc.callbacks`; no Python code
 //! runs.
 
-use super::agent_records::{Answer, Record};
+use super::agent_records::{Answer, Record, State};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
 use super::table::{Adapter, Recognition};
@@ -45,6 +45,9 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     let value = |at: usize| record.values[at] as f64;
     // The raw domain belongs to the interpreter and differs by one call between runs, so it is kept separate.
     let calls = value(CALLS + 1) + value(CALLS + 2);
+    if calls < 64.0 && record.state == State::Running {
+        return Err(record.silence());
+    }
     if calls < 64.0 {
         // The program only links the library, or its settings replaced our allocators.
         return Err(

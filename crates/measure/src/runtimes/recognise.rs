@@ -4,8 +4,10 @@
 use super::elf::Elf;
 use super::figures::COMMON;
 use super::{ALL, Runtime};
-use super::{ghc, go};
+use super::{ghc, go, wrappers};
 use crate::program::{FileKind, Program};
+use std::ffi::OsString;
+use std::path::Path;
 
 /// A runtime that a program will use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +71,12 @@ pub fn recognise(program: &Program) -> Vec<Recognised> {
         }
     }
     found
+}
+
+/// The program that `env`, `nice` or a similar program executes, if it has a runtime.
+pub fn executed_by(words: &[OsString], folder: &Path) -> Option<Program> {
+    let at = wrappers::behind(words, folder, |one| !recognise(one).is_empty())?;
+    Program::find(&words[at], folder).ok()
 }
 
 /// Why no process reported a runtime: the reason of an absent figure.

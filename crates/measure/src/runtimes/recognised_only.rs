@@ -5,7 +5,7 @@ use super::elf::Elf;
 use super::figures::COMMON;
 use super::table::{Adapter, Recognition};
 
-const NO_COLLECTOR: &str = "it counts references and has no collector";
+pub(super) const NO_COLLECTOR: &str = "it counts references and has no collector";
 const PERL_MEMORY: &str = "it counts references and keeps no figures; malloc.bytes has what it takes from malloc, \
                            without the heads of scalars, which come from arenas";
 const ERLANG: &str = "the virtual machine runs nothing of ours as it halts, and what a sampler saw last is stale; \
@@ -14,8 +14,8 @@ const CHEZ: &str = "no variable and no option makes it report; let the program p
                     end";
 const MONO: &str = "it reports on standard output only; run it with MONO_ENV_OPTIONS=--stats, or with MONO_LOG_LEVEL=debug \
                     MONO_LOG_MASK=gc";
-const DOTNET: &str = "no adapter asks it yet; print GC.GetTotalAllocatedBytes(true) and GC.CollectionCount at the \
-                      program's end, or use dotnet-counters";
+const DOTNET: &str = "it tells its figures to code inside it and to its own diagnostics only; print \
+                      GC.GetTotalAllocatedBytes(true) and GC.CollectionCount at the program's end, or use dotnet-counters";
 
 /// All common metrics, each with this reason.
 const fn all(why: &'static str) -> [(&'static str, &'static str); COMMON.len()] {
@@ -63,10 +63,12 @@ pub(super) const MONO_VM: Adapter = adapter("mono", &all(MONO), |elf| {
     found(elf.exports("mono_jit_init") || elf.needs("libmonosgen").is_some(), BY_SYMBOLS)
 });
 
-/// Recognises the host of .NET, and programs that were published with a host of their own.
+/// Recognises the host of .NET, programs that were published with a host of their own, single files that contain the
+/// runtime, and programs that were compiled ahead of time.
 pub(super) const DOTNET_VM: Adapter = adapter("dotnet", &all(DOTNET), |elf| {
-    let host = elf.holds("hostfxr_main_startupinfo") || elf.exports("coreclr_initialize");
-    found(host, "the name of its host library in the file")
+    let whole = ["coreclr_initialize", "DotNetRuntimeInfo", "DotNetRuntimeDebugHeader"];
+    found(elf.holds("hostfxr_main_startupinfo"), "the name of its host library in the file")
+        .or_else(|| found(whole.iter().any(|symbol| elf.exports(symbol)), BY_SYMBOLS))
 });
 
 const BY_SYMBOLS: &str = "the symbols it exports";

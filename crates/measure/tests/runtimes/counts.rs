@@ -1,6 +1,7 @@
 //! Tests with programs that allocate a known number of bytes: the difference between two sizes is exact, or nearly
 //! so.
 
+use crate::promise::haskell;
 use crate::scales::{Done, Run, Scales, installed, source};
 use crate::words;
 use scruple_core::metric::Quality;
@@ -11,6 +12,7 @@ use std::ffi::OsStr;
 pub const TESTS: &[crate::Test] = &[
     ("ghc_counts_24_bytes_a_cell", ghc),
     ("ghc_stripped_and_threaded_agree", ghc_builds),
+    ("ghc_times_are_not_rounded_to_milliseconds", ghc_times),
     ("ghc_without_options_is_read_from_memory", ghc_without_options),
     ("ghc_logs_every_collection", ghc_log),
     ("runtimes_say_when_they_collect", pauses),
@@ -351,6 +353,17 @@ fn go(scales: &mut Scales) -> Done {
         close(run.value("alloc.objects"), LARGE, 0.001);
         assert!(run.value("gc.count") >= 1.0 && run.value("heap.peak") > 1e6);
     }
+    Ok(())
+}
+
+fn ghc_times(scales: &mut Scales) -> Done {
+    let text = "import qualified Data.Map as M\nmain :: IO ()\nmain = print (M.size (M.fromList [(i, i) | i <- [1 .. \
+                12000 :: Int]]))\n";
+    let program = haskell(scales, "few-collections", text, &["-package", "containers"])?;
+    let run = scales.same(words![program], &[]);
+    let (time, pause) = (run.value("gc.time"), run.value("gc.pause_max"));
+    assert!(time > 0.0 && time % 1e5 != 0.0 && pause > 0.0 && pause <= time, "{pause} of {time}");
+    assert_eq!(run.value("gc.count"), 2.0);
     Ok(())
 }
 

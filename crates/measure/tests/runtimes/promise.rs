@@ -235,13 +235,37 @@ fn workers(scales: &mut Scales) -> Done {
     Ok(())
 }
 
+/// Every program prints the same environment as without the agent, and so do the programs that it starts.
 fn environments(scales: &mut Scales) -> Done {
-    let hide = "grep -v -e ^LD_PRELOAD= -e ^ASAN_OPTIONS= -e ^_=";
-    let script = format!("env | {hide} | sort");
-    scales.same(words!["/bin/sh", "-c", script], &[("GHCRTS", "-A4m"), ("NODE_OPTIONS", "--no-warnings")]);
-    if installed("/usr/bin/python3").is_ok() {
-        let code = "import os; print(sorted((k, v) for k, v in os.environ.items() if k not in ('LD_PRELOAD', 'ASAN_OPTIONS')), os.listdir('/proc/self/fd'))";
-        scales.same(words!["/usr/bin/python3", "-c", code], &[]);
+    let own = [("GHCRTS", "-A4m"), ("NODE_OPTIONS", "--no-warnings"), ("ASAN_OPTIONS", "color=never")];
+    scales.same(words!["env"], &own);
+    for starter in ["env", "env -i A=1 env", "exec env", "env; env -u ASAN_OPTIONS env"] {
+        for shell in ["/bin/sh", "/bin/bash"] {
+            if installed(shell).is_ok() {
+                scales.same(words![shell, "-c", format!("({starter}) | grep -v ^_= | sort")], &own);
+            }
+        }
+    }
+    let shown = [
+        (
+            "/usr/bin/python3",
+            "-c",
+            "import os, subprocess; print(sorted(os.environ.items()), os.listdir('/proc/self/fd'), flush=True); \
+             subprocess.run(['sh', '-c', 'env | sort']); subprocess.run(['env'], env={'A': '1'}); os.system('env | sort')",
+        ),
+        (
+            "node",
+            "-e",
+            "console.log(Object.entries(process.env).sort().join()); require('child_process').execSync('env | sort', {stdio: 'inherit'})",
+        ),
+        ("ruby", "-e", "p ENV.to_a.sort; STDOUT.flush; system 'env | sort'; puts `env | sort`"),
+        ("perl", "-e", "$| = 1; print map { \"$_=$ENV{$_}\\n\" } sort keys %ENV; system 'env | sort'"),
+        ("php", "-r", "$e = getenv(); ksort($e); print_r($e); system('env | sort');"),
+    ];
+    for (program, option, code) in shown {
+        if installed(program).is_ok() {
+            scales.same(words![program, option, code], &own);
+        }
     }
     let lookup = "import System.Environment\nmain :: IO ()\nmain = lookupEnv \"GHCRTS\" >>= print\n";
     let program = haskell(scales, "lookup", lookup, &[])?;

@@ -4,12 +4,15 @@ use crate::promise::haskell;
 use crate::scales::{Done, Scales, installed, source};
 use crate::words;
 use scruple_measure::launch::Ending;
+use std::ffi::OsStr;
+use std::path::Path;
 
 pub const TESTS: &[crate::Test] = &[
     ("pypy_counts_collections", pypy),
     ("luajit_counts_cycles", luajit),
     ("runtimes_that_tell_nothing_are_named_with_the_reason", named),
     ("a_cleared_environment_hides_no_runtime", cleared),
+    ("programs_started_in_any_way_are_reached", started),
     ("a_stripped_program_that_ignores_options_is_named", ignores),
     ("node_tells_its_figures_when_a_signal_ends_it", terminated),
 ];
@@ -42,20 +45,34 @@ fn luajit(scales: &mut Scales) -> Done {
 
 fn named(scales: &mut Scales) -> Done {
     let scheme = scales.write("nothing.ss", "(display (length (iota 1000)))\n");
-    let programs = [("chezscheme", "--script", scheme.to_string_lossy()), ("mono", "--version", "".into())];
-    for (program, option, file) in programs {
-        if installed(program).is_err() {
-            println!("skipped: {program} is not installed");
+    let scheme = scheme.to_string_lossy();
+    // .NET: its host looks for a runtime beside the program; other programs contain theirs.
+    let host = "#include <stdlib.h>\nconst char *volatile name = \"hostfxr_main_startupinfo\";\n\
+                int main(void) { return getenv(\"COREHOST_TRACE\") || !name; }\n";
+    let whole = "int DotNetRuntimeDebugHeader;\nint main(void) { return DotNetRuntimeDebugHeader; }\n";
+    for (name, text) in [("apphost", host), ("ahead-of-time", whole)] {
+        let file = format!("{name}.c");
+        scales.write(&file, text);
+        scales.compile(name, &["cc", "-rdynamic", "-o", name, &file])?;
+    }
+    let [host, whole] = ["apphost", "ahead-of-time"].map(|name| scales.path(name).display().to_string());
+    let programs: [(&str, &[&str]); 5] = [
+        ("chez", &["chezscheme", "--script", &scheme]),
+        ("mono", &["mono", "--version"]),
+        ("erlang", &["erl", "-noshell", "-eval", "halt()."]),
+        ("dotnet", &[&host]),
+        ("dotnet", &[&whole]),
+    ];
+    for (runtime, all) in programs {
+        if installed(all[0]).is_err() {
+            println!("skipped: {} is not installed", all[0]);
             continue;
         }
-        let all = words![program, option, *file];
-        let run = scales.same(if file.is_empty() { &all[..2] } else { all }, &[]);
+        let all: Vec<&OsStr> = all.iter().map(OsStr::new).collect();
+        let run = scales.same(&all, &[]);
         let why = run.absent("gc.count");
-        let word = program.trim_end_matches("scheme");
-        assert!(
-            why.starts_with(&format!("{word}: ")) && why.contains("run it with") | why.contains("print"),
-            "{why}"
-        );
+        let advice = why.contains("run it with") || why.contains("print");
+        assert!(why.starts_with(&format!("{runtime}: ")) && advice, "{why}");
     }
     Ok(())
 }
@@ -70,6 +87,23 @@ fn cleared(scales: &mut Scales) -> Done {
     assert!((cleared / whole - 1.0).abs() < 0.001, "{cleared} of {whole}");
     let set = scales.same(words!["env", "-i", "LD_PRELOAD=", "A=1", program], &[]);
     assert!(set.value("gc.count") >= 1.0);
+    Ok(())
+}
+
+/// The starter checks that its environment is clean. The program that it starts has the figures of a direct start.
+fn started(scales: &mut Scales) -> Done {
+    installed("/usr/bin/python3")?;
+    let starter = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/heap/programs/starter.c");
+    let starter = scales.compile("starter", &["cc", "-o", "starter", &starter.display().to_string()])?;
+    let program = scales.script("started.py", "#!/usr/bin/python3\nx = [object() for i in range(200000)]\n");
+    let whole = scales.same(words![program], &[]).value("alloc.objects");
+    let ways = "execve execv execvp execvpe execl execle execlp fexecve posix_spawn posix_spawnp system popen wordexp \
+                vfork empty none clearenv";
+    for way in ways.split_whitespace() {
+        let reached = scales.same(words![starter, way, program], &[]).value("alloc.objects");
+        // Python copies its environment, which differs.
+        assert!((reached / whole - 1.0).abs() < 0.01, "{way}: {reached} of {whole}");
+    }
     Ok(())
 }
 

@@ -54,8 +54,8 @@ impl Run {
 pub struct Scales {
     launcher: Launcher,
     pub instrument: Runtimes,
-    /// Whether launches assume that a Go program was seen in the tree before.
-    pub runs_go: bool,
+    /// Whether a launch that traces memory precedes each one, as in a run.
+    pub looks_first: bool,
     folder: tempfile::TempDir,
 }
 
@@ -64,7 +64,7 @@ impl Scales {
         Scales {
             launcher: Launcher::start().expect("a launcher"),
             instrument: Runtimes::new(),
-            runs_go: false,
+            looks_first: false,
             folder: tempfile::tempdir().expect("a folder"),
         }
     }
@@ -161,8 +161,13 @@ impl Scales {
             env: full,
             folder: self.folder.path().to_owned(),
             stdio: [File::open("/dev/null").expect("null").into(), file(&out), file(&err)],
-            options: Options { runs_go: self.runs_go, ..Options::default() },
+            options: Options { trace_memory: self.looks_first, ..Options::default() },
         };
+        if weigh && self.looks_first {
+            let outcome = self.launcher.launch(&launch, &AtomicBool::new(false)).expect("it runs");
+            launch.stdio = [File::open("/dev/null").expect("null").into(), file(&out), file(&err)];
+            launch.options = Options { seen: outcome.seen, ..Options::default() };
+        }
         if weigh {
             let resolved = program.resolved();
             self.instrument.available(&resolved).expect("available");

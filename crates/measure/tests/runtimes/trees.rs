@@ -1,19 +1,68 @@
 //! Tests of process trees: programs that are started by others, execute others, or are killed.
 
 use crate::promise::haskell;
-use crate::scales::{Done, Scales, installed};
+use crate::scales::{Done, Scales, Skip, installed};
 use crate::words;
 use scruple_core::metric::Quality;
 use scruple_measure::launch::Ending;
 use scruple_measure::runtimes::ghc::report::{Report, page};
+use std::ffi::OsStr;
+use std::process::Command;
 
 pub const TESTS: &[crate::Test] = &[
     ("haskell_programs_that_are_killed_or_become_another_say_so", haskell_ends),
     ("haskell_forked_processes_are_added_up", haskell_forks),
     ("ocaml_forked_processes_are_not_passed_over", ocaml_forks),
+    ("a_program_in_a_sandbox_makes_the_total_absent", sandboxed),
+    ("a_static_child_that_cannot_be_asked_makes_the_total_absent", static_child),
+    ("runtimes_of_which_one_never_tells_are_named", of_parts),
     ("go_children_of_go_programs_are_read", go_children),
     ("go_programs_are_read_wherever_they_are_in_a_tree", go_in_trees),
 ];
+
+fn sandboxed(scales: &mut Scales) -> Done {
+    installed("bwrap")?;
+    installed("/usr/bin/python3")?;
+    let hidden =
+        words!["bwrap", "--dev-bind", "/", "/", "--tmpfs", "/dev/shm", "/usr/bin/python3", "-c", "1"];
+    if !Command::new(hidden[0]).args(&hidden[1..]).status().is_ok_and(|status| status.success()) {
+        return Err(Skip("bwrap may make no sandbox here".to_owned()));
+    }
+    let same = words!["bwrap", "--dev-bind", "/", "/", "/usr/bin/python3", "-c", "1"];
+    assert!(scales.same(same, &[]).value("alloc.objects") > 0.0);
+    assert!(scales.same(hidden, &[]).absent("alloc.objects").contains("sandbox"));
+    let code = "import subprocess, sys; subprocess.run(sys.argv[1:])";
+    let outer: Vec<&OsStr> = words!["/usr/bin/python3", "-c", code].iter().chain(hidden).copied().collect();
+    let run = scales.same(&outer, &[]);
+    assert!(run.absent("alloc.objects").contains("sandbox"), "a part is not the whole: {run:#?}");
+    let next = scales.same(words!["/usr/bin/python3", "-c", "1"], &[]);
+    assert!(next.value("alloc.objects") > 0.0, "the next launch is not affected");
+    Ok(())
+}
+
+fn static_child(scales: &mut Scales) -> Done {
+    installed("/usr/bin/python3")?;
+    let text = "main :: IO ()\nmain = print (sum [1 .. 1000 :: Int])\n";
+    let program = haskell(scales, "static-child", text, &["-optl-static"])?;
+    scales.looks_first = true;
+    let alone = scales.same(words![program], &[]);
+    let code = "import subprocess, sys; subprocess.run(sys.argv[1:])";
+    let inside = scales.same(words!["/usr/bin/python3", "-c", code, program], &[]);
+    scales.looks_first = false;
+    assert!(alone.value("alloc.bytes") > 0.0);
+    let why = inside.absent("alloc.bytes");
+    assert!(why.starts_with("ghc in a program of the tree that is static"), "{why}");
+    Ok(())
+}
+
+fn of_parts(scales: &mut Scales) -> Done {
+    installed("/usr/bin/python3")?;
+    installed("perl")?;
+    let run = scales.same(words!["perl", "-e", "system '/usr/bin/python3', '-c', 1"], &[]);
+    assert_eq!(run.reading("alloc.bytes").source, "python; without perl");
+    assert_eq!(run.reading("gc.count").source, "python");
+    Ok(())
+}
 
 fn haskell_ends(scales: &mut Scales) -> Done {
     let text = "import System.Environment\nimport System.Posix.Process\nimport System.Posix.Signals\nmain :: IO ()\nmain = do\n  \
@@ -106,7 +155,7 @@ fn go_in_trees(scales: &mut Scales) -> Done {
     let stripped = ["go", "build", "-ldflags=-s -w", "-o", "takes-stripped", "takes.go"];
     let stripped = scales.compile("takes-stripped", &stripped)?;
     let alone = scales.same(words![program], &[]).value("alloc.bytes");
-    scales.runs_go = true;
+    scales.looks_first = true;
     assert!(alone > 65e6, "{alone}");
     let script = scales.script("goes", "#!/bin/sh\nexec ./takes\n");
     for words in [
@@ -125,9 +174,17 @@ fn go_in_trees(scales: &mut Scales) -> Done {
     assert!(three.value("alloc.bytes") > 2.97 * alone);
     let wrapped = scales.same(words!["env", stripped], &[]).value("alloc.bytes");
     assert!((0.99..1.01).contains(&(wrapped / alone)), "{wrapped}");
+    for script in ["./takes-stripped; true", "cp takes-stripped fresh; ./fresh; rm fresh"] {
+        let run = scales.same(words!["/bin/sh", "-c", script], &[]);
+        assert!((0.99..1.01).contains(&(run.value("alloc.bytes") / alone)), "{script}: {run:#?}");
+    }
+    let run = scales.same(words![stripped], &[]);
+    assert_eq!(run.reading("alloc.bytes").source, "go");
+    let options = ["go", "build", "-ldflags=-s -w", "-gcflags=all=-N -l", "-o", "takes-foreign", "takes.go"];
+    scales.compile("takes-foreign", &options)?;
     let why =
-        scales.same(words!["/bin/sh", "-c", "./takes-stripped; true"], &[]).absent("alloc.bytes").to_owned();
-    assert!(why.contains("no symbols"), "{why}");
+        scales.same(words!["/bin/sh", "-c", "./takes-foreign; true"], &[]).absent("alloc.bytes").to_owned();
+    assert!(why.contains("no symbols") && why.contains("not that of another program"), "{why}");
     for next in ["/bin/true", "./takes"] {
         let why = scales.same(words![program, next], &[]).absent("alloc.bytes").to_owned();
         assert!(why.contains("became another program"), "{why}");
@@ -141,6 +198,6 @@ fn go_in_trees(scales: &mut Scales) -> Done {
         let why = scales.same(words!["/usr/bin/python3", "-c", code], &[]).absent("alloc.bytes").to_owned();
         assert!(why.contains("became another program"), "a part is not shown as the whole: {why}");
     }
-    scales.runs_go = false;
+    scales.looks_first = false;
     Ok(())
 }

@@ -13,6 +13,8 @@ use crate::store::{RunWriter, Store};
 use scruple_core::judge;
 use scruple_core::metric::Pass;
 use scruple_core::run::{Run, State};
+use scruple_core::sample::Reading;
+use scruple_core::sorting;
 use scruple_core::stats::power;
 use scruple_core::stats::quantile::{median, median_interval};
 use scruple_core::subject::{Arm, Role};
@@ -21,6 +23,7 @@ use scruple_core::visit_order::VisitOrder;
 use scruple_measure::command::{Job, WeighError, Weigher, Weighing};
 use scruple_measure::launch::Ending;
 use scruple_measure::launcher::LaunchError;
+use scruple_measure::runtimes::WITHOUT;
 use scruple_measure::streams::Captured;
 use std::collections::HashMap;
 use std::process::{Command, ExitStatus, Stdio};
@@ -355,9 +358,31 @@ impl CommandPasses {
 
     /// Keeps the readings of one launch in memory, and writes them to the journal.
     fn keep(&mut self, index: usize, pass: Pass, block: u32, weighing: Weighing) {
+        self.warn_of_parts(index, &weighing.readings);
         self.writer.keep(&mut self.run, index, pass, block, weighing.readings);
         if let Some(captured) = weighing.captured {
             self.outputs.entry(index).or_default().push(captured);
+        }
+    }
+
+    /// Warns of figures that lack the part of some of the program's runtimes.
+    fn warn_of_parts(&mut self, index: usize, readings: &[Reading]) {
+        let of_part = |reading: &&Reading| reading.value.is_ok() && reading.source.contains(WITHOUT);
+        let mut parts: Vec<&Reading> = readings.iter().filter(of_part).collect();
+        sorting::by_key(&mut parts, |reading| reading.source.clone());
+        let told = parts.chunk_by(|one, other| one.source == other.source).map(|alike| {
+            let keys: Vec<&str> = alike.iter().map(|reading| reading.key.as_str()).collect();
+            let (told, silent) = alike[0].source.split_once(WITHOUT).unwrap_or_default();
+            format!("{} of {told} without {silent}", keys.join(", "))
+        });
+        let told: Vec<String> = told.collect();
+        if !told.is_empty() {
+            let name = &self.run.arms[index].name;
+            let text = format!(
+                "‘{name}’ has several language runtimes, and not all tell everything: {}",
+                told.join("; ")
+            );
+            self.run.warn("partial", text);
         }
     }
 

@@ -2,15 +2,7 @@
 #ifndef SCRUPLE_HOOKS_H
 #define SCRUPLE_HOOKS_H
 
-#include "system.h"
-
-/* The result of dladdr. */
-struct place {
-    const char *file;
-    void *base;
-    const char *symbol;
-    void *address;
-};
+#include "../../preload/system.h"
 
 /* Whether two functions are known to be in the same program or library. */
 HIDDEN int same_library(const void *a, const void *b);

@@ -2,7 +2,7 @@
 #ifndef SCRUPLE_LIMITS_H
 #define SCRUPLE_LIMITS_H
 
-#include "system.h"
+#include "../../preload/system.h"
 
 /* The size in bytes below which requests do not fail, because nothing limits the memory of this process; 0 if
  * something does. */

@@ -2,7 +2,7 @@
 #ifndef SCRUPLE_MAPPINGS_H
 #define SCRUPLE_MAPPINGS_H
 
-#include "system.h"
+#include "../../preload/system.h"
 
 /* A reader of /proc/self/maps, line by line. */
 struct text {

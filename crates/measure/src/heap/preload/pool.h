@@ -3,7 +3,7 @@
 #ifndef SCRUPLE_POOL_H
 #define SCRUPLE_POOL_H
 
-#include "system.h"
+#include "../../preload/system.h"
 
 #define POOL_SIZE (64 * 1024)
 

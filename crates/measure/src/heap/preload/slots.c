@@ -1,7 +1,7 @@
 /* Records of processes and slots of threads in the shared data file. Everything here is off the fast path. */
 #include "slots.h"
 
-#include "environment.h"
+#include "../../preload/environment.h"
 #include "sites.h"
 #include "tree.h"
 

@@ -3,7 +3,7 @@
 #define SCRUPLE_SLOTS_H
 
 #include "layout.h"
-#include "system.h"
+#include "../../preload/system.h"
 
 /* The largest page size on this architecture. */
 #if defined(__x86_64__)

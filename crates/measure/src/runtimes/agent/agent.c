@@ -4,7 +4,9 @@
  * linked into. The answer has the user's value and Scruple's options; the variable itself does not change for the
  * program and its children. */
 #include "agent.h"
-#include "follow.h"
+
+#include "../../preload/environment.h"
+#include "../../preload/programs.h"
 
 extern char **environ WEAK;
 extern void *dlsym(void *, const char *) WEAK;
@@ -13,7 +15,7 @@ extern int pthread_atfork(void (*)(void), void (*)(void), void (*)(void)) WEAK;
 /* Symbols that identify runtimes which read no variable of their own. */
 extern char _ZN4node5StartEiPPc[] WEAK, erts_alloc_init[] WEAK, lisp_startup_options[] WEAK, perl_alloc[] WEAK,
     ruby_init[] WEAK, lua_newstate[] WEAK, R_gc[] WEAK, luaJIT_setmode[] WEAK, Sscheme_start[] WEAK,
-    mono_jit_init[] WEAK;
+    mono_jit_init[] WEAK, DotNetRuntimeInfo[] WEAK, DotNetRuntimeDebugHeader[] WEAK;
 
 #define NEXT ((void *)-1L)
 
@@ -22,21 +24,11 @@ static char folder_text[256];
 static struct record *records[RUNTIMES];
 static char names[RUNTIMES][288]; /* the path of each record, without its extension */
 
-static struct {
-    void (*exit)(int);
-    int (*execve)(const char *, char *const[], char *const[]);
-    int (*execvpe)(const char *, char *const[], char *const[]);
-} real;
+static void (*real_exit)(int);
 
 /* ---- helper functions ---- */
 
-uint64_t now(void) {
-    long time[2] = {0, 0};
-    call6(SYS_clock_gettime, 1, (long)time, 0, 0, 0, 0);
-    return (uint64_t)time[0] * 1000000000u + (uint64_t)time[1];
-}
-
-int readable(const char *path) { return call6(SYS_faccessat, AT_FDCWD, (long)path, 4, 0, 0, 0) == 0; }
+uint64_t now(void) { return nanoseconds(CLOCK_MONOTONIC); }
 
 const char *variable(const char *name) {
     size_t n = length(name);
@@ -78,7 +70,7 @@ struct record *claim(enum runtime runtime) {
         /* Space is reserved before the file is mapped, because on a full disk an access would send the program a
          * signal. */
         if (call6(SYS_fallocate, file, 0, 0, sizeof(struct record), 0, 0) == 0)
-            record = system_map(file, sizeof(struct record), PROT_READ | PROT_WRITE, MAP_SHARED);
+            record = map_start(file, sizeof(struct record), PROT_READ | PROT_WRITE, MAP_SHARED);
         system_close(file);
         if (!record) return NULL;
         *stem = 0;
@@ -119,7 +111,7 @@ static int marked(const char *name, int *known) { /* 1 no, 2 yes */
     char mark[300];
     if (*known || !folder) return *known == 2;
     put(put(mark, mark + sizeof mark, folder), mark + sizeof mark, name);
-    *known = 1 + readable(mark);
+    *known = 1 + system_readable(mark);
     return *known == 2;
 }
 
@@ -160,35 +152,48 @@ static void finish(enum state state) {
     }
 }
 
-static int resume(int result) {
+void *before_exec(const char *path) {
+    (void)path;
+    finish(EXECUTED);
+    return NULL;
+}
+
+void exec_failed(void *noted) {
+    (void)noted;
     for (int i = 1; i < RUNTIMES; i++) {
         struct record *record = own(i);
         if (record && record->state == EXECUTED) record->state = RUNNING;
     }
-    return result;
 }
+
+/* The number of programs that the library could not follow, in a file that all processes map. */
+static uint64_t *not_followed;
+
+static void map_not_followed(void) {
+    char name[300];
+    put(put(name, name + sizeof name, folder), name + sizeof name, "/not-followed");
+    int file = system_open(name, O_RDWR);
+    if (file < 0) return;
+    not_followed = map_start(file, sizeof *not_followed, PROT_READ | PROT_WRITE, MAP_SHARED);
+    system_close(file);
+}
+
+void cannot_follow(void) {
+    if (not_followed) __atomic_fetch_add(not_followed, 1, __ATOMIC_RELAXED);
+}
+
+/* A started program makes its own record. */
+uint32_t before_spawn(void) { return 0; }
+void spawned(int child, const char *path, uint32_t since) { (void)child, (void)path, (void)since; }
 
 __attribute__((destructor)) static void on_exit_of_process(void) { finish(EXITED); }
 
 EXPORT __attribute__((noreturn)) void _exit(int code) {
     finish(EXITED);
-    if (real.exit) real.exit(code);
+    if (real_exit) real_exit(code);
     for (;;) call6(SYS_exit_group, code, 0, 0, 0, 0, 0);
 }
 EXPORT __attribute__((noreturn)) void _Exit(int code) { _exit(code); }
-
-EXPORT int execve(const char *path, char *const argv[], char *const env[]) {
-    FOLLOWED(full, env);
-    finish(EXECUTED);
-    return resume(real.execve ? real.execve(path, argv, full) : -1);
-}
-EXPORT int execv(const char *path, char *const argv[]) { return execve(path, argv, environ); }
-EXPORT int execvpe(const char *file, char *const argv[], char *const env[]) {
-    FOLLOWED(full, env);
-    finish(EXECUTED);
-    return resume(real.execvpe ? real.execvpe(file, argv, full) : -1);
-}
-EXPORT int execvp(const char *file, char *const argv[]) { return execvpe(file, argv, environ); }
 
 /* A forked child inherits counts that its parent reports. It begins a record of its own and counts from there;
  * without one it would be missing from the sums of the tree without notice. */
@@ -205,8 +210,7 @@ static void on_fork(void) {
     }
 }
 
-/* Closes the record of the program that this process ran before, which may have called a function that is not
- * hooked, such as `execl`. */
+/* Closes the record of the program that this process ran before, which may have made the system call itself. */
 static void close_earlier(void) {
     char name[288], *end = name + sizeof name;
     for (unsigned attempt = 0; attempt < 1000; attempt++) {
@@ -278,7 +282,7 @@ int asker_holds(const char *text) {
     int file = system_open(path, O_RDONLY), holds = 0;
     if (file < 0) return 0;
     long size = call6(SYS_lseek, file, 0, 2, 0, 0, 0), n = (long)length(text);
-    const char *image = size > n ? system_map(file, (size_t)size, PROT_READ, MAP_PRIVATE) : NULL;
+    const char *image = size > n ? map_start(file, (size_t)size, PROT_READ, MAP_PRIVATE) : NULL;
     system_close(file);
     if (!image) return 0;
     for (const char *at = image, *end = image + size - n; at < end && !holds; at++)
@@ -311,7 +315,7 @@ static const char *joined(enum runtime runtime, const char *before, const char *
 static const char *beside(const char *name) {
     static char path[320];
     put(put(path, path + sizeof path, folder), path + sizeof path, name);
-    return readable(path) ? path : "";
+    return system_readable(path) ? path : "";
 }
 
 static const char *asked(enum runtime runtime, const char *answer) {
@@ -470,7 +474,7 @@ EXPORT char *secure_getenv(const char *name) {
 
 static void find_folder(void) {
     const char *list = variable("LD_PRELOAD");
-    const char *at = list ? find(list, LIBRARY) : NULL;
+    const char *at = list ? find(list, "/libscruple-runtimes.so") : NULL;
     if (!at) return;
     const char *from = at;
     while (from > list && from[-1] != ':' && from[-1] != ' ') from--;
@@ -481,12 +485,10 @@ static void find_folder(void) {
 
 __attribute__((constructor)) static void start(void) {
     find_folder();
-    if (dlsym) {
-        real.exit = dlsym(NEXT, "_exit");
-        real.execve = dlsym(NEXT, "execve");
-        real.execvpe = dlsym(NEXT, "execvpe");
-    }
+    if (dlsym) real_exit = dlsym(NEXT, "_exit");
     if (!folder) return;
+    map_not_followed();
+    hide_variables("");
     close_earlier();
     start_ghc();
     start_python();
@@ -496,4 +498,5 @@ __attribute__((constructor)) static void start(void) {
     if (erts_alloc_init) claim(ERLANG);
     if (Sscheme_start) claim(CHEZ);
     if (mono_jit_init) claim(MONO);
+    if (DotNetRuntimeInfo || DotNetRuntimeDebugHeader) claim(DOTNET); /* in one file with the program */
 }

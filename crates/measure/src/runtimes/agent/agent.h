@@ -5,16 +5,10 @@
 #ifndef SCRUPLE_AGENT_H
 #define SCRUPLE_AGENT_H
 
-#include <fcntl.h>
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 
-#include "../../system_call.h"
+#include "../../preload/system.h"
 
-#define EXPORT __attribute__((visibility("default")))
 #define WEAK __attribute__((weak))
 
 /* The numbers of runtimes in records; runtimes/mod.rs lists them in the same order. */
@@ -49,22 +43,11 @@ struct record {
     char text[8192 - 512];
 };
 
-static inline int system_pid(void) { return (int)call6(SYS_getpid, 0, 0, 0, 0, 0, 0); }
-static inline int system_open(const char *path, int flags) {
-    return (int)call6(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, 0600, 0, 0);
-}
-static inline void system_close(int file) { call6(SYS_close, file, 0, 0, 0, 0, 0); }
-static inline long system_read(int file, void *to, size_t size) {
-    return call6(SYS_read, file, (long)to, (long)size, 0, 0, 0);
-}
-static inline long system_write(int file, const void *from, size_t size) {
-    return call6(SYS_write, file, (long)from, (long)size, 0, 0, 0);
-}
-static inline void *system_map(int file, size_t size, int protection, int flags) {
+/* A mapping of the file's start; NULL if it fails. */
+static inline void *map_start(int file, size_t size, int protection, int flags) {
     long at = call6(SYS_mmap, 0, (long)size, protection, flags, file, 0);
     return at < 0 && at > -4096 ? NULL : (void *)at;
 }
-static inline void system_unmap(void *at, size_t size) { call6(SYS_munmap, (long)at, (long)size, 0, 0, 0, 0); }
 
 static inline size_t length(const char *text) {
     size_t n = 0;
@@ -103,7 +86,6 @@ void append(enum runtime runtime, const char *text, size_t size);
 void note_pause(enum runtime runtime, uint64_t from, uint64_t to); /* moments on the monotonic clock */
 int every_collection(void); /* whether to report each collection */
 int full_collections(void); /* whether to report live data after collections of the whole heap */
-int readable(const char *path);
 const char *variable(const char *name);
 void follow_forks(void);
 int asked_by(const char *part_of_name);

@@ -9,7 +9,10 @@
 extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) WEAK;
 
 enum { NO_OPTIONS = 0, IGNORE = 1, IGNORE_ALL = 2 };
-enum value { GCS, MAJOR_GCS, ALLOCATED, MAX_LIVE, MAX_IN_USE, COPIED, HAVE_STRUCTURE, OPTIONS_PLUS_ONE, SHUT_DOWN, ANEW, FULL };
+enum value { GCS, MAJOR_GCS, ALLOCATED, MAX_LIVE, MAX_IN_USE, COPIED, HAVE_STRUCTURE, OPTIONS_PLUS_ONE, SHUT_DOWN, ANEW, FULL,
+             /* What follows the fields of `struct stats`, among it times in nanoseconds: how many words, and the words.
+              * Their order differs between versions; ghc/times.rs finds the times by the report. */
+             REST_SIZE, REST };
 
 /* The beginning of the runtime's structure, which has not changed since GHC 8.2. */
 struct stats {
@@ -18,12 +21,13 @@ struct stats {
 };
 
 static const volatile struct stats *stats;
+static uint64_t stats_size;
 static const volatile int *users; /* zero once the runtime has shut down, and its counts are complete */
 static struct stats before; /* the values at the start of a forked child */
 static int resets;          /* a child of `forkProcess` counts its collections from zero */
 
 struct search {
-    uint64_t stats, config, users;
+    uint64_t stats, stats_size, config, users;
     int looks;  /* the program itself reads whether statistics are kept */
     int resets; /* its runtime restarts its counts in forked children */
 };
@@ -35,7 +39,7 @@ static void search_symbols(const char *image, size_t size, struct search *found)
     if (size < sizeof *head || head->e_ident[EI_CLASS] != ELFCLASS64) return;
     if (head->e_shoff == 0 || head->e_shoff + (size_t)head->e_shnum * sizeof(Elf64_Shdr) > size) return;
     const Elf64_Shdr *sections = (const void *)(image + head->e_shoff);
-    uint64_t candidates[16], pauses = 0;
+    uint64_t candidates[16], sizes[16], pauses = 0;
     int n = 0;
     for (int i = 0; i < head->e_shnum; i++) {
         const Elf64_Shdr *table = &sections[i];
@@ -53,15 +57,19 @@ static void search_symbols(const char *image, size_t size, struct search *found)
                 found->resets |= same(name, "resetChildProcessStats");
             }
             if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT) continue;
-            if (same(name, "stats") && symbol->st_size >= sizeof(struct stats) && n < 16)
+            if (same(name, "stats") && symbol->st_size >= sizeof(struct stats) && n < 16) {
+                sizes[n] = symbol->st_size;
                 candidates[n++] = symbol->st_value;
-            else if (same(name, "GC_coll_max_pause")) pauses = symbol->st_value;
+            } else if (same(name, "GC_coll_max_pause")) pauses = symbol->st_value;
             else if (same(name, "rtsConfig")) found->config = symbol->st_value;
             else if (same(name, "hs_init_count")) found->users = symbol->st_value;
         }
     }
     for (int i = 0; i < n && pauses; i++)
-        if (candidates[i] < pauses + 512 && pauses < candidates[i] + 1024) found->stats = candidates[i];
+        if (candidates[i] < pauses + 512 && pauses < candidates[i] + 1024) {
+            found->stats = candidates[i];
+            found->stats_size = sizes[i];
+        }
 }
 
 static int first_object(struct dl_phdr_info *info, size_t size, void *base) {
@@ -71,11 +79,11 @@ static int first_object(struct dl_phdr_info *info, size_t size, void *base) {
 }
 
 static struct search look_at_program(void) {
-    struct search found = {0, 0, 0, 0, 0};
+    struct search found = {0};
     int file = system_open("/proc/self/exe", O_RDONLY);
     if (file < 0) return found;
     long size = call6(SYS_lseek, file, 0, 2, 0, 0, 0);
-    char *image = size > 0 ? system_map(file, (size_t)size, PROT_READ, MAP_PRIVATE) : NULL;
+    char *image = size > 0 ? map_start(file, (size_t)size, PROT_READ, MAP_PRIVATE) : NULL;
     system_close(file);
     if (!image) return found;
     search_symbols(image, (size_t)size, &found);
@@ -90,6 +98,7 @@ static struct search look_at_program(void) {
 
 static void remember(const struct search *found) {
     stats = (const volatile struct stats *)found->stats;
+    stats_size = found->stats_size;
     users = (const volatile int *)found->users;
     resets = found->resets;
 }
@@ -228,5 +237,9 @@ void finish_ghc(struct record *record) {
     record->value[MAX_IN_USE] = end.max_in_use;
     record->value[COPIED] = end.copied - before.copied;
     record->value[SHUT_DOWN] = !users || *users <= 0;
+    const volatile uint64_t *rest = (const volatile uint64_t *)(stats + 1);
+    uint64_t n = (stats_size - sizeof *stats) / sizeof *rest, most = sizeof record->value / sizeof *rest - REST;
+    record->value[REST_SIZE] = n < most ? n : most;
+    for (uint64_t i = 0; i < record->value[REST_SIZE]; i++) record->value[REST + i] = rest[i];
     record->flags |= REPORTED;
 }

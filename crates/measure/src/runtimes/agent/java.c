@@ -37,7 +37,7 @@ const char *ask_java(const char *user) {
     static char answer[8192];
     char library[320], *end = library + sizeof library;
     put(put(library, end, folder), end, "/libscruple-runtimes.so");
-    if (!asked_by("/libjvm.so") || !readable(library) || !claim(JVM)) return NULL;
+    if (!asked_by("/libjvm.so") || !system_readable(library) || !claim(JVM)) return NULL;
     if (user && length(user) + length(library) + 20 > sizeof answer) return NULL;
     char *at = answer, *last = answer + sizeof answer;
     if (user && *user) at = put(put(at, last, user), last, " ");

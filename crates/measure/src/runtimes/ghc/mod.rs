@@ -9,6 +9,7 @@ pub mod cost_centres;
 pub mod heap_profile;
 pub mod log;
 pub mod report;
+mod times;
 
 use super::agent_records::{Answer, Record, State};
 use super::elf::{Elf, word_after};
@@ -29,6 +30,9 @@ pub(super) const ADAPTER: Adapter = Adapter {
 pub(super) const FROM_MEMORY: &str = "ghc: read from the runtime's memory, which keeps no times unless it is asked, and \
                                       the program forbids or itself uses its runtime's reports; link it with \
                                       -rtsopts=some for times";
+
+/// The reason why a static program reports only some figures.
+pub(super) const STATIC: &str = "a static program; link it dynamically for the whole report";
 
 /// The reason for absence in a program that ignores `GHCRTS` and lacks the symbols for reading its memory.
 pub(super) const SILENT: &str = "the program was linked with -rtsopts=ignoreAll and stripped, so that its runtime neither \
@@ -51,6 +55,8 @@ mod value {
     pub(super) const ANEW: usize = 9;
     /// 1 if the oldest generation was collected each time it had grown by a tenth.
     pub(super) const FULL: usize = 10;
+    pub(super) const REST_SIZE: usize = 11;
+    pub(super) const REST: usize = 12;
 }
 
 fn find(elf: &Elf) -> Option<Recognition> {
@@ -73,7 +79,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     if !elf.dynamic {
         found.asked = "its one-line report, through GHCRTS, cut out of standard error";
         for key in ["gc.minor", "gc.major", "gc.pause_max"] {
-            found.not.push((key, "a static program; link it dynamically for the whole report".to_owned()));
+            found.not.push((key, STATIC.to_owned()));
         }
     } else if closed {
         found.asked = "the runtime's structure in memory, at the end of the process";
@@ -103,7 +109,14 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     let anew = record.reported() && record.values[value::ANEW] == 1;
     // A forked child's report may contain its parent's counts; the runtime's structure shows whether it does. The
     // bytes include the parent's in any case.
-    if let Some(report) = report.filter(|_| !record.forked() || anew) {
+    if let Some(mut report) = report.filter(|_| !record.forked() || anew) {
+        if let Some(times) =
+            record.reported().then(|| times::find(rest_of_structure(record), &report)).flatten()
+        {
+            (report.mutator, report.collecting) = (times.mutator, times.collecting);
+            // The report rounds pauses to a tenth of a millisecond.
+            report.longest_pause = report.longest_pause.map(|pause| pause.min(times.collecting.1));
+        }
         let mut figures = report.figures();
         if anew {
             figures.retain(|figure| figure.key != "alloc.bytes");
@@ -165,6 +178,13 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         (true, _) if record.state == State::Exited => SILENT.to_owned(),
         _ => record.silence(),
     })
+}
+
+/// What follows the known fields of the runtime's structure.
+fn rest_of_structure(record: &Record) -> &[u64] {
+    let size = usize::try_from(record.values[value::REST_SIZE]).unwrap_or(usize::MAX);
+    let rest = &record.values[value::REST..];
+    &rest[..size.min(rest.len())]
 }
 
 /// The allocated bytes of a forked process. They include what the parent allocated since its last collection.

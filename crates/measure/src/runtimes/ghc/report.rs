@@ -26,6 +26,8 @@ pub struct Report {
     pub mutator: (f64, f64),
     /// Processor and elapsed time of collections.
     pub collecting: (f64, f64),
+    /// Processor and elapsed time from start to end; `None` in the one-line report.
+    pub total: Option<(f64, f64)>,
 }
 
 impl Report {
@@ -105,6 +107,7 @@ pub fn page(text: &str) -> Option<Report> {
         in_use: leading("total memory in use").unwrap_or(0.0) * 1024.0 * 1024.0,
         mutator: times("MUT ")?,
         collecting: times("GC ")?,
+        total: times("Total "),
         ..Report::default()
     };
     for line in text.lines().filter(|line| line.trim_start().starts_with("Gen ")) {

@@ -1,5 +1,7 @@
 //! Where a Go program keeps its counters: addresses come from its symbols, offsets from its debugging information.
 
+use super::stripped;
+use super::twin::Twin;
 use gimli::{AttributeValue, Dwarf, EndianSlice, Reader, RunTimeEndian, UnitOffset};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache};
 use serde::{Deserialize, Serialize};
@@ -140,23 +142,7 @@ impl Layout {
     }
 }
 
-/// Whether program files are Go programs, by device and inode; each file is read once.
-#[derive(Debug, Default)]
-pub(crate) struct GoFiles {
-    known: HashMap<(u64, u64), bool>,
-}
-
-impl GoFiles {
-    /// Whether the process runs a Go program.
-    pub(crate) fn has(&mut self, pid: i32) -> bool {
-        let path = format!("/proc/{pid}/exe");
-        let Ok(data) = fs::metadata(&path) else { return false };
-        *self.known.entry((data.dev(), data.ino())).or_insert_with(|| is_go(Path::new(&path)))
-    }
-}
-
-/// Whether the file is a Go program: the linker has left its build information. Most files are not, so only the
-/// headers are read.
+/// Whether the file is a Go program: the linker has left its build information. Only the headers are read.
 fn is_go(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     let cache = ReadCache::new(file);
@@ -174,31 +160,11 @@ fn name_of<R: Reader<Offset = usize>>(
     }
 }
 
-/// The layout of a program without debugging information, learnt before it was started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Learnt {
-    /// The device and the inode of the file.
-    pub file: (u64, u64),
-    /// Where it keeps its counters.
-    pub layout: Layout,
-}
-
-impl Learnt {
-    /// The layout of a stripped program.
-    ///
-    /// # Errors
-    /// Says why it cannot be known.
-    pub(in crate::runtimes) fn of(path: &Path) -> Result<Learnt, String> {
-        let layout = super::stripped::layout(path)?;
-        let data = fs::metadata(path).map_err(|error| error.to_string())?;
-        Ok(Learnt { file: (data.dev(), data.ino()), layout })
-    }
-}
-
 /// The layouts of program files, by device and inode. A build starts the same compiler many times, so each is read
 /// once.
 #[derive(Debug, Default)]
 pub(crate) struct Layouts {
+    twins: Vec<Twin>,
     known: HashMap<(u64, u64), Known>,
 }
 
@@ -206,10 +172,9 @@ pub(crate) struct Layouts {
 type Known = Result<Option<Rc<Layout>>, String>;
 
 impl Layouts {
-    /// The layouts of which some are known beforehand: those of stripped programs.
-    pub(crate) fn with(learnt: &[Learnt]) -> Layouts {
-        let known = learnt.iter().map(|one| (one.file, Ok(Some(Rc::new(one.layout.clone())))));
-        Layouts { known: known.collect() }
+    /// Layouts that are learnt from these twins where programs are stripped.
+    pub(crate) fn learnt_from(twins: &[Twin]) -> Layouts {
+        Layouts { twins: twins.to_vec(), ..Layouts::default() }
     }
 
     /// Whether the process runs a Go program, even if its layout cannot be read.
@@ -221,7 +186,11 @@ impl Layouts {
     pub(super) fn of(&mut self, pid: i32) -> Known {
         let path = format!("/proc/{pid}/exe");
         let Ok(data) = fs::metadata(&path) else { return Ok(None) };
-        let read = || Layout::read(Path::new(&path)).map(|layout| layout.map(Rc::new));
+        let read = || match Layout::read(Path::new(&path)) {
+            Err(why) if why == STRIPPED => stripped::layout(Path::new(&path), &self.twins).map(Some),
+            read => read,
+        };
+        let read = || read().map(|layout| layout.map(Rc::new));
         self.known.entry((data.dev(), data.ino())).or_insert_with(read).clone()
     }
 }

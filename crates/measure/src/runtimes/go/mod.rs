@@ -1,21 +1,26 @@
 //! Go programs. They have no C library that could load the agent, so they are stopped at their exit, and the counters
 //! of their runtime are read from their memory, at the places that their debugging information gives.
 
+mod build;
 pub mod counters;
 mod layout;
 mod stripped;
 pub(super) mod trace;
+mod twin;
 
 use super::Runtime;
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE, LIVE_AT_MOST, RuntimeReport};
+use super::seen::Seen;
 use super::table::{Adapter, Recognition};
+pub use build::Build;
 pub use counters::{Counters, Exit};
-pub use layout::Learnt;
+pub(crate) use layout::Layouts;
 use layout::STRIPPED;
-pub(crate) use layout::{GoFiles, Layouts};
 use std::path::Path;
+pub(super) use stripped::twin_of;
+pub use twin::Twin;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "go",
@@ -46,7 +51,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
 
 /// Says how a stripped program is queried, and what it lacks if the places of its counters cannot be learnt.
 pub(super) fn explain_stripped(path: &Path, elf: &Elf, found: &mut Recognition) {
-    if let Some(Err(why)) = is_stripped_go(elf).then(|| Learnt::of(path)) {
+    if let Some(Err(why)) = is_stripped_go(elf).then(|| twin_of(path)) {
         found.asked = "the log of its collections, through GODEBUG, cut out of standard error";
         found.not.extend(["alloc.bytes", "alloc.objects", "heap.peak"].map(|key| (key, why.clone())));
     }
@@ -63,6 +68,11 @@ pub(super) const COLLECT_OFTEN: (&str, &str) = ("GOGC", "5");
 /// The setting that makes the collector stop the program while it runs, since allocations during a collection count
 /// as live.
 pub(super) const COLLECT_STOPPED: &str = "gcstoptheworld=1";
+
+/// The twins of stripped programs that an earlier launch has shown.
+pub(super) fn twins(seen: &Seen) -> Vec<Twin> {
+    seen.stripped_go.iter().map(Twin::of).collect()
+}
 
 /// The reason for absence in a process that was killed, so that it could not be stopped at its exit.
 pub(crate) const KILLED: &str = "a Go process was killed before its counters could be read";

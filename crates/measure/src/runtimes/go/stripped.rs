@@ -5,7 +5,9 @@
 //! of the other program, and where an instruction of the other program refers to a variable, the same instruction of
 //! the stripped one has the variable's address.
 
-use super::layout::{Layout, VARIABLES};
+use super::build::Build;
+use super::layout::{Layout, STRIPPED, VARIABLES};
+use super::twin::Twin;
 use crate::calltree::go_functions;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 use object::{Architecture, Object, ObjectSection, ObjectSymbol};
@@ -13,135 +15,59 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::{LazyLock, Mutex};
 
 /// The smallest number of functions that must agree on the address of a variable.
 const LEAST: usize = 3;
 
-/// What was learnt, by device and inode of the program.
-type Known = HashMap<(u64, u64), Result<Layout, String>>;
+/// Finds the twin of a stripped program, and makes sure that the program's layout can be learnt from it. Does that once
+/// for each file.
+///
+/// # Errors
+/// Says why the layout cannot be known.
+pub(in crate::runtimes) fn twin_of(path: &Path) -> Result<Twin, String> {
+    /// What was found, by device and inode.
+    type Known = HashMap<(u64, u64), Result<Twin, String>>;
+    static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+    let file = fs::metadata(path).map_err(|error| format!("the program file cannot be read: {error}"))?;
+    let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let find = || {
+        let data = fs::read(path).map_err(|error| error.to_string())?;
+        let file = object::File::parse(&*data).map_err(|error| error.to_string())?;
+        let build = Build::of(&file).ok_or(OTHER_FORM)?;
+        let twin = Twin::of(&build);
+        learn(&file, &twin).map(|_| twin)
+    };
+    known.entry((file.dev(), file.ino())).or_insert_with(|| find().map_err(explained)).clone()
+}
 
-static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
-
-/// Where a program keeps its counters. Builds a small program with Go for that, once for each file.
+/// The layout of a stripped program, learnt from one of these twins.
 ///
 /// # Errors
 /// Says why it cannot be known.
-pub(crate) fn layout(path: &Path) -> Result<Layout, String> {
-    let file = fs::metadata(path).map_err(|error| format!("the program file cannot be read: {error}"))?;
-    let key = (file.dev(), file.ino());
-    let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    known
-        .entry(key)
-        .or_insert_with(|| learn(path).map_err(|why| format!("{} ({why})", super::STRIPPED)))
-        .clone()
-}
-
-fn learn(path: &Path) -> Result<Layout, String> {
+pub(super) fn layout(path: &Path, twins: &[Twin]) -> Result<Layout, String> {
     let data = fs::read(path).map_err(|error| format!("the program file cannot be read: {error}"))?;
     let file = object::File::parse(&*data).map_err(|error| error.to_string())?;
+    let build = Build::of(&file).ok_or_else(|| explained(OTHER_FORM.to_owned()))?;
+    let twin = twins.iter().find(|twin| twin.build == build).ok_or(STRIPPED)?;
+    learn(&file, twin).map_err(explained)
+}
+
+const OTHER_FORM: &str = "its build information is of another form";
+
+fn explained(why: String) -> String {
+    format!("{STRIPPED} ({why})")
+}
+
+fn learn(file: &object::File<'_>, twin: &Twin) -> Result<Layout, String> {
     if file.architecture() != Architecture::X86_64 {
         return Err("only code for x86-64 can be compared with that of another program".to_owned());
     }
-    let build = Build::of(&file).ok_or("its build information is of another form")?;
-    let folder = scratch_folder()?;
-    let learnt = build.twin(&folder).and_then(|twin| {
-        let data = fs::read(&twin).map_err(|error| error.to_string())?;
-        let other = object::File::parse(&*data).map_err(|error| error.to_string())?;
-        let layout = Layout::read(&twin)?.ok_or("the other program is no Go program")?;
-        relocated(layout, &other, &file)
-    });
-    let _ = fs::remove_dir_all(&folder);
-    learnt
-}
-
-/// How a program was built, by the linker's build information.
-#[derive(Debug, PartialEq, Eq)]
-struct Build {
-    /// The version, such as `go1.26.0`.
-    version: String,
-    settings: BTreeMap<String, String>,
-}
-
-/// The environment variables that decide how the runtime is compiled.
-const DECISIVE: [&str; 3] = ["GOAMD64", "GOEXPERIMENT", "CGO_ENABLED"];
-
-impl Build {
-    fn of(file: &object::File<'_>) -> Option<Build> {
-        Build::parse(file.section_by_name(".go.buildinfo")?.data().ok()?)
-    }
-
-    /// Reads the form of Go 1.18 and later: 32 bytes of head, then two texts, each after its length.
-    fn parse(data: &[u8]) -> Option<Build> {
-        const INLINE: u8 = 2;
-        if !data.starts_with(b"\xff Go buildinf:") || data.get(15)? & INLINE == 0 {
-            return None;
-        }
-        let (version, rest) = text(data.get(32..)?)?;
-        let (lines, _) = text(rest)?;
-        // The text stands between two marks of 16 bytes each.
-        let lines = lines.get(16..lines.len().checked_sub(16)?)?;
-        let settings = String::from_utf8_lossy(lines)
-            .lines()
-            .filter_map(|line| line.strip_prefix("build\t")?.split_once('='))
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .collect();
-        // A version may be followed by experiments, after a blank.
-        let version = String::from_utf8_lossy(version).split_whitespace().next()?.to_owned();
-        Some(Build { version, settings })
-    }
-
-    /// Builds a program of the same version and settings.
-    fn twin(&self, folder: &Path) -> Result<std::path::PathBuf, String> {
-        let go = |words: &[&str]| {
-            let mut command = Command::new("go");
-            command.args(words).current_dir(folder).stdin(Stdio::null());
-            for name in ["GOFLAGS", "GOOS", "GOARCH", "GODEBUG"].iter().chain(&DECISIVE) {
-                command.env_remove(name);
-            }
-            let decisive = DECISIVE.iter().filter_map(|name| Some((name, self.settings.get(*name)?)));
-            command.envs(decisive).env("GO111MODULE", "off").env("GOTOOLCHAIN", "local");
-            command.output()
-        };
-        let version = &self.version;
-        let here = match go(&["env", "GOVERSION"]) {
-            Ok(said) if said.status.success() => String::from_utf8_lossy(&said.stdout).trim().to_owned(),
-            _ => return Err(format!("with {version} on the path they could be found all the same")),
-        };
-        if here.split_whitespace().next() != Some(version) {
-            return Err(format!(
-                "with {version} on the path they could be found all the same; there is {here}"
-            ));
-        }
-        let source = folder.join("twin.go");
-        fs::write(&source, "package main\n\nfunc main() {}\n").map_err(|error| error.to_string())?;
-        let mode = format!("-buildmode={}", self.settings.get("-buildmode").map_or("exe", String::as_str));
-        let mut words = vec!["build", "-o", "twin", &mode];
-        words.extend(self.settings.get("-race").map(|_| "-race"));
-        words.push("twin.go");
-        let done = go(&words).map_err(|error| format!("go cannot be started: {error}"))?;
-        if !done.status.success() {
-            let said = String::from_utf8_lossy(&done.stderr);
-            let last = said.trim().lines().last().unwrap_or("no reason given").to_owned();
-            return Err(format!("{version} could not build a program to learn from: {last}"));
-        }
-        Ok(folder.join("twin"))
-    }
-}
-
-/// Splits a text from what follows it. Its length comes first, seven bits to a byte, the lowest first.
-fn text(data: &[u8]) -> Option<(&[u8], &[u8])> {
-    let size = data.iter().take(5).position(|byte| *byte < 0x80)? + 1;
-    let length = data[..size].iter().rev().fold(0_usize, |sum, byte| sum << 7 | usize::from(byte & 0x7f));
-    data.get(size..)?.split_at_checked(length)
-}
-
-fn scratch_folder() -> Result<std::path::PathBuf, String> {
-    let path = std::env::temp_dir().join(format!("scruple-go-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir(&path).map_err(|error| format!("‘{}’ cannot be made: {error}", path.display()))?;
-    Ok(path)
+    let program = twin.program.as_ref().map_err(Clone::clone)?;
+    let data = fs::read(program).map_err(|error| error.to_string())?;
+    let other = object::File::parse(&*data).map_err(|error| error.to_string())?;
+    let layout = Layout::read(program)?.ok_or("the other program is no Go program")?;
+    relocated(layout, &other, file)
 }
 
 /// The layout of `own`, given that of `other`, a program with the same runtime.
@@ -292,48 +218,6 @@ fn is_immediate(kind: OpKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn info(flags: u8, version: &str, lines: &str) -> Vec<u8> {
-        let mut data = b"\xff Go buildinf:".to_vec();
-        data.extend([8, flags]);
-        data.resize(32, 0);
-        let marked = format!("{0}{lines}{0}", "m".repeat(16));
-        for text in [version, &marked] {
-            assert!(text.len() < 1 << 14);
-            data.extend([text.len() as u8 | 0x80, (text.len() >> 7) as u8]);
-            data.extend(text.bytes());
-        }
-        data
-    }
-
-    #[test]
-    fn build_information_tells_version_and_settings() {
-        let lines = "path\tcmd/gofmt\nbuild\t-buildmode=pie\nbuild\tGOAMD64=v3\n";
-        let build = Build::parse(&info(2, "go1.26.8 X:nodwarf5", lines)).expect("it is of the known form");
-        assert_eq!(build.version, "go1.26.8");
-        assert_eq!(build.settings["GOAMD64"], "v3");
-        assert_eq!(build.settings["-buildmode"], "pie");
-        assert_eq!(Build::parse(&info(0, "go1.17", "")), None);
-    }
-
-    #[test]
-    fn another_version_of_go_teaches_nothing() {
-        let build = Build { version: "go1.2.3".to_owned(), settings: BTreeMap::new() };
-        let folder = tempfile::tempdir().expect("a folder");
-        let why = build.twin(folder.path()).expect_err("no go is that old");
-        assert!(why.contains("with go1.2.3 on the path"), "{why}");
-    }
-
-    #[test]
-    fn damaged_build_information_is_survived() {
-        let whole = info(2, "go1.26.8", "build\tGOAMD64=v1\n");
-        for cut in 0..whole.len() {
-            drop(Build::parse(&whole[..cut]));
-            let mut wrong = whole.clone();
-            wrong[cut] = 0xff;
-            drop(Build::parse(&wrong));
-        }
-    }
 
     #[test]
     fn instructions_differ_by_more_than_addresses_or_not() {

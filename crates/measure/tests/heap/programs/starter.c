@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 static int is_clean(char **all) {
     for (; all && *all; all++)
@@ -30,6 +31,12 @@ int main(int argc, char **argv, char **env) {
     if (!strcmp(way, "popen")) {
         FILE *pipe = popen(program, "r");
         return !pipe || pclose(pipe) || !is_clean(environ);
+    }
+    if (!strcmp(way, "wordexp")) {
+        char text[4200];
+        wordexp_t result;
+        snprintf(text, sizeof text, "$(%s)", program);
+        return wordexp(text, &result, 0) || !is_clean(environ);
     }
     if (!strcmp(way, "execve")) execve(program, words, environ);
     if (!strcmp(way, "execv")) execv(program, words);

@@ -1,5 +1,5 @@
-/* The variables that load this library. They are hidden from the program, and added for the programs that it
- * starts. */
+/* The variables that load the preload library. They are hidden from the program, and added for the programs that it
+ * starts (programs.c). */
 #ifndef SCRUPLE_ENVIRONMENT_H
 #define SCRUPLE_ENVIRONMENT_H
 
@@ -7,7 +7,8 @@
 
 typedef char *const words[];
 
-/* Removes the variables from the program's environment. */
+/* Removes the variables from the program's environment. `data_path` is the value of SCRUPLE_HEAP, or empty if the
+ * library needs none. */
 HIDDEN void hide_variables(const char *data_path);
 
 /* The environment for a program that is started with `envp`. It is built in `area`, which must have room_for(envp)

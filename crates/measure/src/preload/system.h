@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "../../system_call.h"
+#include "system_call.h"
 
 #define HIDDEN __attribute__((visibility("hidden")))
 #define EXPORT __attribute__((visibility("default")))
@@ -18,12 +18,23 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/* The result of dladdr. */
+struct place {
+    const char *file;
+    void *base;
+    const char *symbol;
+    void *address;
+};
+
 static inline int system_open(const char *path, int flags) {
-    return (int)call6(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, 0, 0, 0);
+    return (int)call6(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, 0600, 0, 0);
 }
 static inline void system_close(int file) { call6(SYS_close, file, 0, 0, 0, 0, 0); }
 static inline long system_read(int file, void *to, size_t size) {
     return call6(SYS_read, file, (long)to, (long)size, 0, 0, 0);
+}
+static inline long system_write(int file, const void *from, size_t size) {
+    return call6(SYS_write, file, (long)from, (long)size, 0, 0, 0);
 }
 static inline long system_write_at(int file, const void *from, size_t size, uint64_t offset) {
     return call6(SYS_pwrite64, file, (long)from, (long)size, (long)offset, 0, 0);

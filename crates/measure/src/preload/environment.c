@@ -1,6 +1,6 @@
 #include "environment.h"
 
-#include "hooks.h"
+#include "programs.h"
 
 extern char **environ __attribute__((weak));
 extern int dladdr(const void *, struct place *) __attribute__((weak));
@@ -11,7 +11,8 @@ static const char SANITIZER[] = "verify_asan_link_order=0:";
 static const char DATA[] = "SCRUPLE_HEAP=", PRELOAD[] = "LD_PRELOAD=", OPTIONS[] = "ASAN_OPTIONS=";
 enum { MOST = 1024 };
 
-static char library[MOST], data[MOST]; /* empty: nothing is hidden */
+static char library[MOST]; /* empty: nothing is hidden */
+static char data[MOST];    /* empty: the library needs no file of data */
 static int for_sanitizers;
 
 static size_t length(const char *text) {
@@ -73,7 +74,7 @@ static char *cleaned(char *variable, char **text) {
 
 void hide_variables(const char *data_path) {
     struct place place;
-    if (data[0] || !environ || !*data_path || !dladdr || !dladdr(hide_variables, &place) || !place.file) return;
+    if (library[0] || !environ || !dladdr || !dladdr(hide_variables, &place) || !place.file) return;
     if (length(place.file) >= MOST || length(data_path) >= MOST) return;
     size_t n = count(environ), bytes = (n + 1) * sizeof(char *);
     for (size_t i = 0; i < n; i++)
@@ -106,8 +107,12 @@ size_t room_for(words envp) {
 }
 
 char *const *complete(words envp, char *area) {
+    if (!library[0]) return envp;
     /* After a change of root or user the files may be unreadable, and the loader would print an error. */
-    if (!data[0] || !system_readable(library) || !system_readable(data)) return envp;
+    if (!system_readable(library) || (data[0] && !system_readable(data))) {
+        cannot_follow();
+        return envp;
+    }
     char **all = (char **)area, *text = area + (count(envp) + 4) * sizeof(char *);
     const char *preload = "", *options = "";
     size_t n = 0;
@@ -121,8 +126,10 @@ char *const *complete(words envp, char *area) {
     all[n++] = text;
     text = put(put(text, PRELOAD), library);
     if (*preload) text = put(put(text, ":"), preload);
-    all[n++] = ++text;
-    text = put(put(text, DATA), data);
+    if (data[0]) {
+        all[n++] = ++text;
+        text = put(put(text, DATA), data);
+    }
     if (for_sanitizers) {
         all[n++] = ++text;
         text = put(put(text, OPTIONS), options);
@@ -155,7 +162,7 @@ static int has_room(size_t wanted) {
 }
 
 void show_variables(void) {
-    if (!data[0]) return;
+    if (!library[0]) return;
     lock();
     if (shown++ == 0) {
         before = environ;
@@ -179,7 +186,7 @@ static char *original(char *variable) {
 /* Hides the variables again. If another thread has changed the environment in between, its changes are kept: it
  * made them in a copy of the array, and may have freed the original. */
 void hide_again(void) {
-    if (!data[0]) return;
+    if (!library[0]) return;
     lock();
     if (--shown == 0 && environ == during) {
         environ = before;

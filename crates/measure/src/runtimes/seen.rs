@@ -1,0 +1,85 @@
+//! The programs that ran in a process tree, as a launch shows that stops processes when they execute a program.
+
+use super::elf::Elf;
+use super::go::Build;
+use super::{ALL, Runtime};
+use crate::program::Program;
+use object::{Object, ObjectSection, ReadCache};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashSet};
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What must be known of the programs of a tree before their runtimes are asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Whether a Go program was among them.
+    pub go: bool,
+    /// How the stripped Go programs were built.
+    pub stripped_go: BTreeSet<Build>,
+    /// The runtimes of programs into which no library can be loaded. The command itself is not among them, because some
+    /// runtimes can be asked there.
+    pub unreached: BTreeSet<String>,
+}
+
+impl Seen {
+    /// Adds the programs of another launch.
+    pub(crate) fn add(&mut self, other: Seen) {
+        self.go |= other.go;
+        self.stripped_go.extend(other.stripped_go);
+        self.unreached.extend(other.unreached);
+    }
+}
+
+/// Looks at the files of the programs that a tree executes, once at each.
+#[derive(Debug, Default)]
+pub(crate) struct ProgramFiles {
+    known: HashSet<(u64, u64)>,
+    pub(crate) seen: Seen,
+}
+
+impl ProgramFiles {
+    /// Handles that a process has executed its program. `is_command` if that is the command itself.
+    pub(crate) fn executes(&mut self, pid: i32, is_command: bool) {
+        let path = PathBuf::from(format!("/proc/{pid}/exe"));
+        let Ok(data) = fs::metadata(&path) else { return };
+        if self.known.insert((data.dev(), data.ino())) && !self.is_go(&path) && !is_command {
+            self.look_for_unreached(&path);
+        }
+    }
+
+    /// Whether the file is a Go program, which is then noted. Most files are none, so only the headers are read.
+    fn is_go(&mut self, path: &Path) -> bool {
+        let Ok(file) = File::open(path) else { return false };
+        let cache = ReadCache::new(file);
+        let Ok(file) = object::File::parse(&cache) else { return false };
+        let has = |name| file.section_by_name(name).is_some();
+        if !has(".go.buildinfo") {
+            return false;
+        }
+        self.seen.go = true;
+        if !has(".symtab") || !(has(".debug_info") || has(".zdebug_info")) {
+            self.seen.stripped_go.extend(Build::of(&file));
+        }
+        true
+    }
+
+    fn look_for_unreached(&mut self, path: &Path) {
+        let privileged = Program { path: path.to_owned() }.changes_user();
+        if !privileged && !is_static(path) {
+            return;
+        }
+        let Some(elf) = Elf::read(path) else { return };
+        let found = ALL.into_iter().find(|runtime| (runtime.adapter().find)(&elf).is_some());
+        self.seen.unreached.extend(found.map(|runtime: Runtime| runtime.word().to_owned()));
+    }
+}
+
+fn is_static(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let cache = ReadCache::new(file);
+    let Ok(file) = object::File::parse(&cache) else { return false };
+    let loader = file.section_by_name(".interp");
+    loader.is_none_or(|section| section.size() == 0)
+}
