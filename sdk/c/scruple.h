@@ -43,6 +43,7 @@ typedef struct scruple_batch {
     void *context; /* from scruple_bench_loops */
     int throughput; /* iterations must not wait for each other: see scruple_timing */
     uint64_t wall[2], cpu[2];
+    uint64_t waited[2]; /* how long its thread waited for a core so far, in a team */
     struct scruple_team *team;
 } scruple_batch;
 
@@ -574,6 +575,7 @@ Case<R> bench_input(const char *name, Make make, F f, const char *file = __built
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -1097,6 +1099,18 @@ static void scruple_meet(struct scruple_team *team)
     }
 }
 
+/* How long this thread was ready but waited for a core so far, in ns; UINT64_MAX if the kernel does not tell. */
+static uint64_t scruple_waited_so_far(void)
+{
+    char text[64];
+    uint64_t ran, waited = UINT64_MAX;
+    const int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    const ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0) close(file);
+    text[length > 0 ? length : 0] = 0;
+    return sscanf(text, "%" SCNu64 " %" SCNu64, &ran, &waited) == 2 ? waited : UINT64_MAX;
+}
+
 __attribute__((noinline)) void scruple_start(scruple_batch *b)
 {
     struct scruple_team *team = b->team;
@@ -1105,6 +1119,7 @@ __attribute__((noinline)) void scruple_start(scruple_batch *b)
         __atomic_add_fetch(&team->ready, 1, __ATOMIC_ACQ_REL);
         while (!__atomic_load_n(&team->go, __ATOMIC_ACQUIRE))
             if (++spins > 1000) sched_yield();
+        b->waited[0] = scruple_waited_so_far();
         scruple_meet(team);
     } else if (scruple_heap)
         scruple_heap(scruple_heap_at[0]);
@@ -1116,7 +1131,8 @@ __attribute__((noinline)) void scruple_stop(scruple_batch *b)
 {
     b->wall[1] = scruple_wall();
     b->cpu[1] = scruple_clock(CLOCK_THREAD_CPUTIME_ID);
-    if (!b->team && scruple_heap) scruple_heap(scruple_heap_at[1]);
+    if (b->team) b->waited[1] = scruple_waited_so_far();
+    else if (scruple_heap) scruple_heap(scruple_heap_at[1]);
 }
 
 static void scruple_turn(void *argument)
@@ -1667,6 +1683,10 @@ static void scruple_put_whole(const struct scruple_asked *a, const struct scrupl
                 scruple_put(&scruple_reply, "\"role\":\"%s\",", i < a->c->producers ? "producer" : "consumer");
             scruple_put_times(a->c->queue ? w[i].moved : w[i].batch.iterations, w[i].batch.wall[1] - w[i].batch.wall[0],
                               w[i].batch.cpu[1] - w[i].batch.cpu[0]);
+            /* The threads of a queue also wait for each other. */
+            if (!a->c->queue && w[i].batch.waited[0] != UINT64_MAX && w[i].batch.waited[1] != UINT64_MAX)
+                scruple_put(&scruple_reply, ",\"waited\":%llu",
+                            (unsigned long long)(w[i].batch.waited[1] - w[i].batch.waited[0]));
             scruple_put(&scruple_reply, "}");
         }
         scruple_put(&scruple_reply, "]");

@@ -412,18 +412,24 @@ func (t *batch) run(r reply) {
 		go func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
+			before := waitedSoFar()
 			here.Add(1)
 			meeting.stand()
 			lanes[i+1].run(body, clock)
+			lanes[i+1].waited = since(before)
 			done.Add(1)
 		}()
 	}
 	await(&here, others)
 	runtime.ReadMemStats(&before)
 	if t.threads > 1 {
+		waited := waitedSoFar()
 		meeting.open()
+		lanes[0].run(body, clock)
+		lanes[0].waited = since(waited)
+	} else {
+		lanes[0].run(body, clock)
 	}
-	lanes[0].run(body, clock)
 	await(&done, others)
 	runtime.ReadMemStats(&after)
 	start, end, cpu, threads := lanes[0].start, lanes[0].end, time.Duration(0), make([]reply, t.threads)
@@ -433,6 +439,9 @@ func (t *batch) run(r reply) {
 		}
 		start, end, cpu = min(start, l.start), max(end, l.end), cpu+l.cpu
 		threads[i] = reply{"iterations": t.n, "time.wall": l.end - l.start, "time.cpu": l.cpu}
+		if l.waited >= 0 {
+			threads[i]["waited"] = l.waited
+		}
 	}
 	if t.threads > 1 {
 		r["threads"] = threads
@@ -448,6 +457,7 @@ var before, after runtime.MemStats
 type lane struct {
 	b               B
 	start, end, cpu time.Duration
+	waited          int64 // in ns, or -1 if the kernel does not tell
 	panicked        any
 }
 

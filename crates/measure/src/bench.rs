@@ -225,7 +225,7 @@ impl BenchProgram {
                 return Some(status);
             }
             std::thread::sleep(pause);
-            pause = (2 * pause).min(Duration::from_millis(10));
+            pause = (2 * pause).min(Duration::from_millis(1));
         }
         None
     }

@@ -26,3 +26,4 @@ pub mod runtimes;
 pub mod scheduler_waits;
 pub mod scripted;
 pub mod streams;
+mod xxh64;

@@ -214,10 +214,7 @@ impl<R: 'static, F: Fn() -> R + Sync> Body for Shared<R, F> {
         if threads == 1 {
             return measure(heap, timed);
         }
-        let job = |barrier: &Barrier| {
-            barrier.stand();
-            Span::of(timed)
-        };
+        let job = |barrier: &Barrier| Span::among(|| barrier.stand(), timed);
         let jobs = (0..threads).map(|_| Box::new(job) as team::Job).collect();
         team::run(heap, jobs, None)
     }

@@ -1,5 +1,8 @@
 //! Clocks, in nanoseconds: the monotonic one, and the CPU time of a thread or of the process.
 
+use std::fs::File;
+use std::io::Read;
+
 #[cfg(unix)]
 mod system {
     use std::ffi::{c_int, c_long};
@@ -56,12 +59,22 @@ pub fn process_cpu() -> Option<u64> {
     system::read(2)
 }
 
+/// How long the calling thread was ready but waited for a core so far, if the kernel tells. Allocates nothing, since
+/// allocations are counted meanwhile.
+fn waited_so_far() -> Option<u64> {
+    let mut text = [0; 64];
+    let length = File::open("/proc/thread-self/schedstat").ok()?.read(&mut text).ok()?;
+    std::str::from_utf8(&text[..length]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// One thread's clock readings around one timed part.
 #[derive(Clone, Copy)]
 pub struct Span {
     pub start: u64,
     pub end: u64,
     pub cpu: Option<u64>,
+    /// How long the thread was ready but waited for a core, among others that started with it.
+    pub waited: Option<u64>,
 }
 
 impl Span {
@@ -73,6 +86,14 @@ impl Span {
         timed();
         let end = wall();
         let cpu = thread_cpu().zip(cpu).map(|(after, before)| after - before);
-        Span { start, end, cpu }
+        Span { start, end, cpu, waited: None }
+    }
+
+    /// Meets other threads at a barrier, runs `timed`, and also reads how long this thread waited for a core.
+    pub fn among(meet: impl FnOnce(), timed: impl FnOnce()) -> Span {
+        let before = waited_so_far();
+        meet();
+        let span = Span::of(timed);
+        Span { waited: waited_so_far().zip(before).and_then(|(now, then)| now.checked_sub(then)), ..span }
     }
 }

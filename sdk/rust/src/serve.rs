@@ -316,7 +316,7 @@ impl Server {
         let measured = guarded(id, || body.batch(Task { kind, timing, iterations, threads, heap }))?;
         let mut entry = whole_entry(batch, &measured, iterations * threads as u64);
         if threads > 1 {
-            let each = measured.spans.iter().map(|span| span_object(iterations, span).done());
+            let each = measured.spans.iter().map(|span| thread_object(iterations, span).done());
             entry = entry.list("threads", each);
         }
         Ok((entry, heap::lost(&measured.before, &measured.after)))
@@ -437,6 +437,11 @@ fn times(entry: Object, iterations: u64, wall: u64, cpu: Option<u64>) -> Object 
 
 fn span_object(iterations: u64, span: &Span) -> Object {
     times(Object::default(), iterations, span.end - span.start, span.cpu)
+}
+
+fn thread_object(iterations: u64, span: &Span) -> Object {
+    let object = span_object(iterations, span);
+    if let Some(waited) = span.waited { object.integer("waited", waited) } else { object }
 }
 
 fn whole_entry(batch: &Batch, measured: &Measured, iterations: u64) -> Object {

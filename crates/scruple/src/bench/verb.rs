@@ -107,6 +107,7 @@ fn taken(
         _ => None,
     };
     if let Some(mut farm) = farm {
+        suite.end_introduced();
         let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
         let measured = hand_out(
             &mut farm,
@@ -286,6 +287,7 @@ fn effort(args: &BenchArgs) -> Result<SuiteEffort, Fault> {
         case_limit: values::duration(&args.case_limit)?,
         passes: Passes::asked(args.time_only, args.count_only),
         list_only: args.list,
+        lists_in_first: !args.list,
         counts_decide: args.counts_decide,
     })
 }

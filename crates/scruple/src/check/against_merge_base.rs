@@ -185,6 +185,7 @@ fn suite(
         case_limit: CASE_LIMIT,
         passes: Passes::All,
         list_only: false,
+        lists_in_first: false,
         counts_decide: deciding(&args.gate.gate).counts,
     };
     let mut suite = Suite::open(sides, run, &CaseSelection::default(), effort, interrupted, work.path())?;

@@ -109,6 +109,7 @@ impl Benches {
             case_limit: self.time_limit.unwrap_or(Duration::from_secs(60)),
             passes: Passes::All,
             list_only: false,
+            lists_in_first: false,
             counts_decide: false,
         };
         let run = Run {

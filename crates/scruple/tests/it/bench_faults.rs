@@ -187,6 +187,48 @@ fn a_case_that_never_ends_is_ended_at_its_limit_and_called_busy() {
 }
 
 #[test]
+fn a_queue_whose_threads_all_wait_is_a_deadlock_and_one_whose_threads_spin_a_livelock() {
+    let place = Place::new();
+    let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/c/tests");
+    let header = format!("-I{tests}/..");
+    let source = r#"
+#define SCRUPLE_IMPLEMENTATION
+#include "scruple.h"
+#include "queues.h"
+static void between(const char *name, const scruple_queue *q)
+{
+    scruple_queue_options(scruple_bench_queue(name, q, 2, 2, 64), 0, 500000000);
+}
+int main(int argc, char **argv)
+{
+    between("fifo", &fifo);
+    between("all wait", &stuck_idle);
+    between("spins", &stuck_busy);
+    between("loses", &lossy);
+    return scruple_main(argc, argv);
+}
+"#;
+    place.compile("queues", source, &[&header, &format!("-I{tests}"), "-pthread"]);
+    let answer = place.run(["bench", "--no-store", "--quick", "--", "./queues"]);
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    let told = |case: &str, words: &str| {
+        answer.stdout.lines().any(|line| line.trim().starts_with(case) && line.contains(words))
+    };
+    assert!(
+        told("all wait", "failed: deadlock: no progress for 0.5 s: 64 put, 0 got"),
+        "{}",
+        answer.exchange()
+    );
+    assert!(told("spins", "failed: livelock: no progress for 0.5 s: 64 put, 0 got"), "{}", answer.exchange());
+    assert!(told("loses", "lost, 0 duplicated, 0 invented"), "{}", answer.exchange());
+    // Balance and order are columns of the queues' own table.
+    let heads = answer.stdout.lines().find(|line| line.contains("balance")).unwrap_or_default();
+    assert!(heads.contains("misordered"), "{}", answer.exchange());
+    let row = answer.stdout.lines().rfind(|line| line.trim_start().starts_with("fifo")).unwrap_or_default();
+    assert!(row.contains(" in, ") && row.contains(" out "), "{}", answer.exchange());
+}
+
+#[test]
 fn the_figures_of_the_other_cases_are_those_without_the_bad_one() {
     let figure =
         |answer: Answer, arm: &str| at(&answer.json(), &format!("{arm}/metrics/time.wall/estimate")).clone();

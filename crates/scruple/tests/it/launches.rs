@@ -59,6 +59,19 @@ fn of_one_launch_the_peak_of_a_large_program_is_known_and_the_rest_has_a_reason(
 }
 
 #[test]
+fn too_few_launches_for_all_counters_are_told_with_the_number_that_suffices() {
+    let place = Place::new();
+    let answer = |launches: &str| {
+        let words = ["run", "--no-store", "--count-only", "-r", launches, "--metrics", "alloc", "/bin/true"];
+        place.run(words).stdout
+    };
+    let told = answer("2");
+    assert!(told.contains("there were no launches left for it: give -r 3 or more"), "{told}");
+    let enough = answer("3");
+    assert!(!enough.contains("launches left"), "{enough}");
+}
+
+#[test]
 fn a_count_that_was_read_once_is_not_called_exact() {
     let place = Place::new();
     place.compile("burn", BURN, &[]);

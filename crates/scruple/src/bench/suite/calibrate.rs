@@ -61,6 +61,22 @@ impl<'a> Calibration<'a> {
         Ok(())
     }
 
+    /// Doubles the iterations of a case, or of its tare, whose batch has become much too short while its code was
+    /// compiled. Otherwise a warm-up would consist of requests more than of iterations.
+    pub(super) fn grow(&self, weighed: &mut Weighed, case: &BatchReply, tare: &BatchReply) {
+        if weighed.case.per_iteration_input || weighed.case.concurrency.is_some() {
+            return;
+        }
+        let target = self.target_of(weighed);
+        let most = weighed.case.max_iterations.unwrap_or(u64::MAX).min((target / SHORTEST_ITERATION) as u64);
+        let grown = |iterations: u64, reply: &BatchReply| match length(reply) {
+            Some(time) if time < 0.5 * target => (2 * iterations).min(most).max(iterations),
+            _ => iterations,
+        };
+        weighed.iterations = grown(weighed.iterations, case);
+        weighed.tare_iterations = grown(weighed.tare_iterations, tare);
+    }
+
     /// Determines the iterations of case and tare once both are warm.
     pub(super) fn of_warm(
         &self,

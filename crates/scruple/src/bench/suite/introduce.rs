@@ -9,15 +9,43 @@ use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Asks a program for its description and its cases. `take` receives each case, and returns whether it wants more. If
-/// it does not, the rest of the list is not read, and the result says so. Also returns how long the first answer took.
+/// What a program said of itself.
+pub(super) struct Introduction {
+    pub(super) hello: Hello,
+    /// How long the first answer took.
+    pub(super) starting: Duration,
+    /// The process, which has run no case yet; `None` if the rest of its list was not wanted.
+    pub(super) program: Option<BenchProgram>,
+}
+
+/// The processes that listed their cases, one for each side. They become the first that are timed, since a start may
+/// take longer than all batches in the process. Those that are not needed are asked to end.
+#[derive(Default)]
+pub(super) struct Introduced(pub(super) Vec<Option<BenchProgram>>);
+
+impl Introduced {
+    /// Takes the process of a side, if it still waits.
+    pub(super) fn take(&mut self, side: usize) -> Option<BenchProgram> {
+        self.0.get_mut(side).and_then(Option::take)
+    }
+}
+
+impl Drop for Introduced {
+    fn drop(&mut self) {
+        self.0.drain(..).flatten().for_each(BenchProgram::finish);
+    }
+}
+
+/// Asks a program for its description and its cases, in a process whose environment is padded by this many bytes. `take`
+/// receives each case, and returns whether it wants more. If it does not, the rest of the list is not read.
 pub(super) fn introduce(
     side: &Side,
+    padding: usize,
     interrupted: &AtomicBool,
     mut take: impl FnMut(Case) -> bool,
-) -> Result<(Hello, bool, Duration), BenchError> {
+) -> Result<Introduction, BenchError> {
     let began = Instant::now();
-    let mut program = BenchProgram::start(&side.start(0, None, false))?;
+    let mut program = BenchProgram::start(&side.start(padding, None, false))?;
     let hello = match program.ask(&Request::Hello, FIRST_WORDS, interrupted)? {
         Reply::Hello(hello) if hello.scruple == scruple_core::protocol::VERSION => hello,
         Reply::Hello(hello) => {
@@ -58,11 +86,8 @@ pub(super) fn introduce(
         }
         reply = program.next_reply("cases", FIRST_WORDS, interrupted)?;
     }
-    if whole {
-        program.finish();
-    }
     match twin {
         Some(name) => Err(answers::wrong("cases", format!("two cases are called ‘{name}’"))),
-        None => Ok((hello, whole, starting)),
+        None => Ok(Introduction { hello, starting, program: whole.then_some(program) }),
     }
 }

@@ -37,9 +37,11 @@ use counting::CountingPass;
 use cycle_times::EarlierClock;
 use hurry::Hurry;
 use instructions::InstructionPass;
+use introduce::{Introduced, Introduction};
 use programs::Programs;
 use scruple_core::metric::Metric;
 use scruple_core::run::{Run, State};
+use scruple_core::visit_order::VisitOrder;
 use scruple_measure::bench::BenchError;
 use scruple_measure::instructions::Instructions;
 use std::path::Path;
@@ -67,6 +69,9 @@ pub struct SuiteEffort {
     pub passes: Passes,
     /// Whether cases are only listed.
     pub list_only: bool,
+    /// Whether the process that lists the cases is the first to be timed. Callers that run other programs in between
+    /// have none wait.
+    pub lists_in_first: bool,
     /// Whether counts decide a gate, so that every case is counted, often enough, even beyond the budget.
     pub counts_decide: bool,
 }
@@ -94,6 +99,7 @@ pub struct Suite {
     pub record: Record,
     /// How cases are run in the first program that has them.
     pub alike: Alike,
+    introduced: Introduced,
     /// The instruction counter, if the user requested it.
     instructions: Option<Instructions>,
     clock: EarlierClock,
@@ -133,10 +139,11 @@ impl Suite {
         let mut weighed = Vec::new();
         let mut declared = Declared { complete: true, ..Declared::default() };
         let (opened, mut starting) = (Instant::now(), Duration::ZERO);
+        let (padding, mut introduced) = (VisitOrder::new(1, run.seed).padding(0), Introduced::default());
         for (index, side) in sides.iter_mut().enumerate() {
             let label = side.label.clone();
             let (mut wanted, most) = (Vec::new(), effort.most_cases());
-            let (hello, whole, started) = introduce::introduce(side, &interrupted, |case| {
+            let introduction = introduce::introduce(side, padding, &interrupted, |case| {
                 let threads = selection.threads_of(&case);
                 for threads in &threads {
                     let names = &mut declared.names;
@@ -162,7 +169,9 @@ impl Suite {
                 };
                 Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))
             })?;
-            declared.complete &= whole;
+            let Introduction { hello, starting: started, program } = introduction;
+            declared.complete &= program.is_some();
+            introduced.0.push(program);
             starting += started;
             side.hello = Some(hello.clone());
             for (case, threads) in wanted {
@@ -175,6 +184,9 @@ impl Suite {
                 ));
                 weighed.push(Weighed::lay_out(index, side, &case, threads, &mut run));
             }
+        }
+        if !effort.lists_in_first {
+            introduced = Introduced::default();
         }
         declared.hurry = (declared.beyond > 0).then(|| Hurry::new(opened, effort.budget, starting));
         let alone = weighed.iter_mut().filter(|weighed| weighed.case.fresh);
@@ -194,6 +206,7 @@ impl Suite {
             effort,
             record: Record { run, writer: RunWriter::default() },
             alike: Alike::default(),
+            introduced,
             instructions: None,
             clock: EarlierClock::default(),
             screen: Screen { progress: Progress::hidden(), look: None },
@@ -209,6 +222,11 @@ impl Suite {
     /// Requests that the instructions of each case are counted as well.
     pub fn count_instructions(&mut self) {
         self.instructions = Some(Instructions::new(0, &self.programs.work, &paths::calltree_folder()));
+    }
+
+    /// Ends the processes that listed the cases, since others measure them.
+    pub fn end_introduced(&mut self) {
+        self.introduced = Introduced::default();
     }
 
     /// Shows progress from now on, and the results so far, which `look` writes.
@@ -271,6 +289,7 @@ impl Suite {
             record: &mut self.record,
             effort: &self.effort,
             alike: &mut self.alike,
+            introduced: &mut self.introduced,
             clock: &self.clock,
             screen: &self.screen,
             began: Instant::now(),

@@ -28,7 +28,7 @@ impl<'a> Preparation<'a> {
         first: bool,
     ) -> Preparation<'a> {
         let (warm_up, calibration) =
-            (CaseWarmUp::new(programs, budget, cases), Calibration::new(programs, budget, cases));
+            (CaseWarmUp::new(programs, budget, cases, first), Calibration::new(programs, budget, cases));
         Preparation { programs, record, warm_up, calibration, first }
     }
 

@@ -1,6 +1,7 @@
 //! The timing pass of a suite: several short fresh processes, each with blocks that visit every case.
 
 use super::cycle_times::EarlierClock;
+use super::introduce::Introduced;
 use super::prepare::Preparation;
 use super::programs::Programs;
 use super::{Alike, Cases, Record, Screen, Stop, SuiteEffort, Weighed, readings};
@@ -73,6 +74,7 @@ pub(super) struct TimingPass<'a> {
     pub(super) effort: &'a SuiteEffort,
     /// How cases are run in the first program that has them.
     pub(super) alike: &'a mut Alike,
+    pub(super) introduced: &'a mut Introduced,
     pub(super) clock: &'a EarlierClock,
     pub(super) screen: &'a Screen,
     pub(super) began: Instant,
@@ -122,18 +124,20 @@ impl TimingPass<'_> {
     }
 
     /// Starts the programs of a process: one for each side, and one for each case that runs alone.
-    fn start(&self, padding: usize) -> Result<Vec<BenchProgram>, Stop> {
+    fn start(&mut self, padding: usize) -> Result<Vec<BenchProgram>, Stop> {
         let sides = self.programs.sides.len();
         let alone = self.cases.weighed.iter().filter(|weighed| weighed.place >= sides);
-        let start = |side: usize| match self.programs.start(side, padding, None) {
+        let programs = self.programs;
+        let start = |side: usize| match programs.start(side, padding, None) {
             Ok((program, _)) => Ok(program),
             Err(BenchError::Interrupted) => Err(Stop::Interrupted),
             Err(other) => Err(Stop::Failed(Fault::program(format!(
                 "cannot bench ‘{}’: {other}",
-                self.programs.sides[side].program.path.display()
+                programs.sides[side].program.path.display()
             )))),
         };
-        (0..sides).chain(alone.map(|weighed| weighed.side)).map(start).collect()
+        let waiting = |side: usize| self.introduced.take(side).map_or_else(|| start(side), Ok);
+        (0..sides).map(waiting).chain(alone.map(|weighed| start(weighed.side))).collect()
     }
 
     /// Starts the programs of a process, and gets their cases ready.

@@ -1,6 +1,6 @@
 //! Runs cases in a fresh process before they are timed. Code of a just-in-time compiler becomes faster meanwhile.
 
-use super::calibrate::length;
+use super::calibrate::{Calibration, length};
 use super::programs::Programs;
 use super::{Record, Stop, Weighed, timing};
 use scruple_core::protocol::{Hello, LoopKind};
@@ -34,7 +34,7 @@ const FASTER: f64 = 0.98;
 /// The warm-up of one case so far.
 #[derive(Default)]
 struct Warmth {
-    /// The times of the batches, in nanoseconds.
+    /// The times of an iteration in the batches, in nanoseconds.
     times: Vec<f64>,
     /// How long the case was run, how long the busiest thread ran meanwhile, and how long all threads ran.
     elapsed: Duration,
@@ -48,11 +48,14 @@ pub(super) struct CaseWarmUp<'a> {
     /// The measuring time of the suite, and the number of its cases.
     budget: Duration,
     cases: usize,
+    /// In the first process, how iterations are added while cases become faster.
+    calibration: Option<Calibration<'a>>,
 }
 
 impl<'a> CaseWarmUp<'a> {
-    pub(super) fn new(programs: &'a Programs, budget: Duration, cases: usize) -> CaseWarmUp<'a> {
-        CaseWarmUp { programs, budget, cases }
+    pub(super) fn new(programs: &'a Programs, budget: Duration, cases: usize, first: bool) -> CaseWarmUp<'a> {
+        let calibration = first.then(|| Calibration::new(programs, budget, cases));
+        CaseWarmUp { programs, budget, cases, calibration }
     }
 
     /// Whether the cases of this program are warmed up in turn, since its compiler works on all of them at once. Very
@@ -66,7 +69,7 @@ impl<'a> CaseWarmUp<'a> {
     }
 
     /// Warms up one case.
-    pub(super) fn alone(&self, weighed: &Weighed, program: &mut BenchProgram) -> Result<(), BenchError> {
+    pub(super) fn alone(&self, weighed: &mut Weighed, program: &mut BenchProgram) -> Result<(), BenchError> {
         let mut warmth = Warmth::default();
         while !self.round(weighed, program, &mut warmth)? {}
         Ok(())
@@ -102,7 +105,7 @@ impl<'a> CaseWarmUp<'a> {
     /// Runs batches for a part of the shortest warm-up, and returns whether the case is warm.
     fn round(
         &self,
-        weighed: &Weighed,
+        weighed: &mut Weighed,
         program: &mut BenchProgram,
         warmth: &mut Warmth,
     ) -> Result<bool, BenchError> {
@@ -121,8 +124,11 @@ impl<'a> CaseWarmUp<'a> {
         let (started, before) = (Instant::now(), program.threads().filter(|_| compiled));
         loop {
             let batch = self.programs.batch(weighed, program, LoopKind::Case, weighed.iterations)?;
-            self.programs.batch(weighed, program, LoopKind::Tare, weighed.tare_iterations)?;
-            warmth.times.push(length(&batch).unwrap_or(0.0));
+            let tare = self.programs.batch(weighed, program, LoopKind::Tare, weighed.tare_iterations)?;
+            warmth.times.push(length(&batch).unwrap_or(0.0) / weighed.iterations as f64);
+            if let (Some(calibration), true) = (&self.calibration, compiled) {
+                calibration.grow(weighed, &batch, &tare);
+            }
             if started.elapsed() >= round {
                 break;
             }

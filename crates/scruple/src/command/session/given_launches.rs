@@ -60,7 +60,7 @@ impl CommandPasses {
         let few = COUNTING.min(shares.each());
         self.attach(0..few, |instrument| *instrument < instruments)?;
         if instruments < self.weigher.counting_launches() {
-            let least = 2 + self.weigher.counting_launches();
+            let least = 1 + self.weigher.counting_launches() + u32::from(effort.passes.time());
             let why = format!("there were no launches left for it: give -r {least} or more");
             self.leave_out(Pass::Counting, &why);
         } else {

@@ -2,7 +2,7 @@
 {-# LANGUAGE CPP #-}
 
 -- | A barrier that opens when all threads have a core at the same time, so that none starts late.
-module Scruple.Bench.Barrier (Barrier, newBarrier, meet) where
+module Scruple.Bench.Barrier (Barrier, newBarrier, meet, waiting) where
 
 import Control.Concurrent (yield)
 import Control.Monad
@@ -13,9 +13,12 @@ import Foreign.C.Types (CInt (..))
 import GHC.Clock (getMonotonicTimeNSec)
 #ifdef linux_HOST_OS
 import Data.Bits (clearBit, finiteBitSize)
+import Foreign.C.String (peekCAStringLen, withCString)
 import Foreign.C.Types (CSize (..), CULong (..))
+import Foreign.Marshal.Alloc (allocaBytes)
 import Foreign.Marshal.Array (allocaArray, peekArray, pokeArray)
-import Foreign.Ptr (Ptr)
+import Foreign.Ptr (Ptr, castPtr)
+import System.Posix.Internals (c_close, c_open, c_read)
 #endif
 
 -- | How many threads have come; the call, a number and how many threads have answered it, or 'open'; and the cores on
@@ -28,12 +31,12 @@ newBarrier count = Barrier count <$> newIORef 0 <*> newIORef 0 <*> newIORef []
 open :: Int
 open = -1
 
--- | Waits until all threads have come and have a core; the last one runs an action before. Yielding lets the others run
--- if there are fewer cores.
+-- | Waits until all threads have come and have a core; the last one runs an action right before they start. Yielding lets
+-- the others run if there are fewer cores.
 meet :: Barrier -> IO () -> IO ()
 meet (Barrier count gate calls cores) act = do
   come <- atomicModifyIORef' gate (\k -> (k + 1, k + 1))
-  if come == count then act >> writeIORef gate maxBound else gather
+  if come == count then writeIORef gate maxBound else gather
   rest <- newRest cores
   -- The last thread calls, the others answer.
   if come == count
@@ -44,6 +47,7 @@ meet (Barrier count gate calls cores) act = do
             late <- (>= began + 5000000) <$> getMonotonicTimeNSec
             unless (prompt || late) (rest >> call (number + 1))
       call (1 :: Int)
+      act
       writeIORef calls open
     else answer rest 0
   where
@@ -114,6 +118,34 @@ own cores mine = do
 foreign import ccall unsafe "sched_getcpu" c_core :: IO CInt
 foreign import ccall unsafe "sched_getaffinity" c_allowed :: CInt -> CSize -> Ptr CULong -> IO CInt
 foreign import ccall unsafe "sched_setaffinity" c_allow :: CInt -> CSize -> Ptr CULong -> IO CInt
+
+-- | Runs an action, and tells how many ns the thread of the system was ready but waited for a core meanwhile; 'Nothing' if
+-- the kernel does not tell, or if another thread of the system has continued the action.
+waiting :: IO a -> IO (a, Maybe Int)
+waiting act = do
+  before <- waitedSoFar
+  result <- act
+  after <- waitedSoFar
+  return (result, case (before, after) of
+    (Just (thread, then_), Just (same, now)) | thread == same && now >= then_ -> Just (now - then_)
+    _ -> Nothing)
+
+-- | This thread of the system, and how long it was ready but waited for a core so far, in ns.
+waitedSoFar :: IO (Maybe (CULong, Int))
+waitedSoFar = withCString "/proc/thread-self/schedstat" $ \path -> allocaBytes 64 $ \text -> do
+  file <- c_open path 0 0
+  size <- if file < 0 then return 0 else c_read file (castPtr text) 64
+  when (file >= 0) (void (c_close file))
+  thread <- c_pthread_self
+  told <- peekCAStringLen (text, max 0 (fromIntegral size))
+  return $ case map reads (words told) of
+    [_, [(waited, "")], _] -> Just (thread, waited)
+    _ -> Nothing
+
+foreign import ccall unsafe "pthread_self" c_pthread_self :: IO CULong
 #else
 own _ _ = return (-1)
+
+waiting :: IO a -> IO (a, Maybe Int)
+waiting act = (\result -> (result, Nothing)) <$> act
 #endif

@@ -368,16 +368,18 @@ threadsBatch Body { bodyMake = make, bodyFree = free, bodyLoop = loop, bodyTare 
     boxes <- forM (zip [0 ..] inputs) $ \(k, i) -> do
       box <- newEmptyMVar
       let !run = if tare then empty i else loop i
-      _ <- forkOn k (try (meet barrier (return ()) >> measured run n) >>= putMVar box)
+      _ <- forkOn k (try (waiting (meet barrier (return ()) >> measured run n)) >>= putMVar box)
       return box
     outcomes <- mapM takeMVar boxes
     b <- gauges
-    rs <- mapM (either (throwIO :: SomeException -> IO a) return) outcomes
+    (rs, waits) <- unzip <$> mapM (either (throwIO :: SomeException -> IO a) return) outcomes
     let whole = Reading
           { began = minimum (map began rs), ended = maximum (map ended rs)
           , cpuTime = sum <$> mapM cpuTime rs, allocated = sum (map allocated rs) }
-    return (Batch (entry (n * count) whole ++ gaugeEntries a b ++ [("threads", JArr (map (JObj . entry n) rs))])
+    return (Batch (entry (n * count) whole ++ gaugeEntries a b ++ [("threads", JArr (zipWith thread rs waits))])
       (missed a b))
+  where
+    thread r waited = JObj (entry n r ++ [("waited", JInt ns) | Just ns <- [waited]])
 
 -- | Runs an action with at least this many capabilities. Cases of one thread keep the program's number. Setting
 -- the number waits for all threads, so it is not restored if threads are stuck.
