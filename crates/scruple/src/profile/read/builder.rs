@@ -13,7 +13,9 @@ const MOST: usize = 8_000_000;
 pub struct Builder {
     side: Side,
     functions: HashMap<(String, String), usize>,
-    children: HashMap<(usize, usize), usize>,
+    children: HashMap<(u32, u32), u32>,
+    /// The context of each function of the stack that is being added.
+    on_path: HashMap<usize, usize>,
 }
 
 impl Builder {
@@ -22,7 +24,7 @@ impl Builder {
         let mut side = Side::default();
         side.add_function(calltree::Function::default(), Function::default());
         side.tree.contexts.push(Context { function: 0, calls: 1, ..Context::default() });
-        Builder { side, functions: HashMap::new(), children: HashMap::new() }
+        Builder { side, functions: HashMap::new(), children: HashMap::new(), on_path: HashMap::new() }
     }
 
     /// Returns the index of a function with this name and file. Either may be empty if it is not known.
@@ -56,13 +58,13 @@ impl Builder {
     /// leads back to the context of the first.
     pub fn stack(&mut self, functions: &[usize], cost: Cost) -> Result<(), String> {
         let mut at = 0;
-        let mut on_path: HashMap<usize, usize> = HashMap::new();
+        self.on_path.clear();
         for function in functions {
-            at = match on_path.get(function) {
+            at = match self.on_path.get(function) {
                 Some(above) => *above,
                 None => self.below(at, *function)?,
             };
-            on_path.insert(*function, at);
+            self.on_path.insert(*function, at);
         }
         self.add(at, cost);
         Ok(())
@@ -71,7 +73,8 @@ impl Builder {
     /// Returns the context of a function below another context. Creates it if necessary.
     pub fn below(&mut self, parent: usize, function: usize) -> Result<usize, String> {
         let next = self.side.tree.contexts.len();
-        let place = *self.children.entry((parent, function)).or_insert(next);
+        // Neither there are more contexts than `MOST`, nor more functions than contexts.
+        let place = *self.children.entry((parent as u32, function as u32)).or_insert(next as u32) as usize;
         if place == next {
             if next >= MOST {
                 return Err(format!("it has more than {MOST} calling contexts"));
