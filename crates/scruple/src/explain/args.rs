@@ -7,7 +7,7 @@ use scruple_core::explain::Count;
 use std::path::PathBuf;
 
 const EXPORT: &str = "Write a file. Its extension chooses the format: .md, .html, .json; .svg (a flame graph of what is \
-more and less); or both call trees for other tools: .collapsed (two columns), .callgrind, .pb.gz (pprof, as a \
+more and less); or both call trees, of the first run of each, for other tools: .collapsed (two columns), .callgrind, .pb.gz (pprof, as a \
 difference), .speedscope.json, .firefox.json";
 
 /// Show which code makes two commands or revisions differ.

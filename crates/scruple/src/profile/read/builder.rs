@@ -2,6 +2,7 @@
 
 use scruple_core::explain::{Context, Cost, Edge, Function, PROGRAM, is_library, normal};
 use scruple_core::harmless_text::plain;
+use scruple_core::index_map::IndexMap;
 use scruple_measure::calltree::{self, Side};
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,9 +14,9 @@ const MOST: usize = 8_000_000;
 pub struct Builder {
     side: Side,
     functions: HashMap<(String, String), usize>,
-    children: HashMap<(u32, u32), u32>,
+    children: IndexMap<(u32, u32), u32>,
     /// The context of each function of the stack that is being added.
-    on_path: HashMap<usize, usize>,
+    on_path: IndexMap<usize, usize>,
 }
 
 impl Builder {
@@ -24,7 +25,12 @@ impl Builder {
         let mut side = Side::default();
         side.add_function(calltree::Function::default(), Function::default());
         side.tree.contexts.push(Context { function: 0, calls: 1, ..Context::default() });
-        Builder { side, functions: HashMap::new(), children: HashMap::new(), on_path: HashMap::new() }
+        Builder {
+            side,
+            functions: HashMap::new(),
+            children: IndexMap::default(),
+            on_path: IndexMap::default(),
+        }
     }
 
     /// Returns the index of a function with this name and file. Either may be empty if it is not known.
