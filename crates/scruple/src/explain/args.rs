@@ -57,11 +57,8 @@ pub struct ExplainArgs {
     /// Where runs are stored.
     #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true, hide_short_help = true)]
     pub store: Option<PathBuf>,
-    /// How revisions are built.
-    #[command(flatten)]
-    pub build: BuildArgs,
     /// What is explained. What was in use at the peak and at the end takes one more run of each command.
-    #[arg(short, long, value_name = "METRIC", default_value = "instructions")]
+    #[arg(long, value_name = "METRIC", default_value = "instructions")]
     pub metric: Explained,
     /// The number of runs of each side if counts do not repeat.
     #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=50))]
@@ -75,6 +72,9 @@ pub struct ExplainArgs {
     /// Do not measure time.
     #[arg(long)]
     pub no_time: bool,
+    /// How revisions are built.
+    #[command(flatten)]
+    pub build: BuildArgs,
     /// Where results go.
     #[command(flatten)]
     pub results: ResultArgs,

@@ -10,7 +10,12 @@ use std::path::Path;
 
 /// Reads both profiles, and explains where their difference comes from.
 pub fn explained(paths: [&str; 2], count: Count) -> Result<(Findings, Gathered), Fault> {
-    let [first, second] = [read::read(Path::new(paths[0]))?, read::read(Path::new(paths[1]))?];
+    let [first, second] = std::thread::scope(|scope| {
+        let beside = scope.spawn(|| read::read(Path::new(paths[1])));
+        let first = read::read(Path::new(paths[0]))?;
+        let second = beside.join().unwrap_or_else(|_| Err(Fault::internal("a profile was lost")));
+        Ok::<_, Fault>([first, second?])
+    })?;
     let kind = common(paths, &first, &second)?;
     let has_count = match count {
         Count::Instructions => true,

@@ -15,8 +15,10 @@ pub struct Builder {
     side: Side,
     functions: HashMap<(String, String), usize>,
     children: IndexMap<(u32, u32), u32>,
-    /// The context of each function of the stack that is being added.
-    on_path: IndexMap<usize, usize>,
+    /// For each function, the number of the stack that last had it, and its context there.
+    last: Vec<(u64, u32)>,
+    /// The number of stacks.
+    stacks: u64,
 }
 
 impl Builder {
@@ -29,7 +31,8 @@ impl Builder {
             side,
             functions: HashMap::new(),
             children: IndexMap::default(),
-            on_path: IndexMap::default(),
+            last: Vec::new(),
+            stacks: 0,
         }
     }
 
@@ -64,13 +67,14 @@ impl Builder {
     /// leads back to the context of the first.
     pub fn stack(&mut self, functions: &[usize], cost: Cost) -> Result<(), String> {
         let mut at = 0;
-        self.on_path.clear();
+        self.stacks += 1;
+        self.last.resize(self.side.functions.len(), (0, 0));
         for function in functions {
-            at = match self.on_path.get(function) {
-                Some(above) => *above,
-                None => self.below(at, *function)?,
+            at = match self.last[*function] {
+                (stack, above) if stack == self.stacks => above as usize,
+                _ => self.below(at, *function)?,
             };
-            self.on_path.insert(*function, at);
+            self.last[*function] = (self.stacks, at as u32);
         }
         self.add(at, cost);
         Ok(())
