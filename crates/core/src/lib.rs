@@ -12,6 +12,7 @@ pub mod explain;
 pub mod gate;
 pub mod harmless_text;
 pub mod history;
+pub mod index_map;
 pub mod judge;
 pub mod knee;
 pub mod launch_shares;

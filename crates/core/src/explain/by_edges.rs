@@ -72,19 +72,22 @@ pub fn decompose(
         for (what, delta) in found.into_iter().filter(|(_, delta)| *delta != 0.0) {
             match what {
                 What::Calls(callee) | What::New(callee) | What::Gone(callee) if keys[key].trampoline => {
-                    pieces.push(Piece { owner: callee, site: key, what, delta, same_code: same(callee) });
+                    pieces.push(piece(key, (callee, same(callee)), what, delta));
                 }
                 _ => {
                     let owners = owners.get_or_insert_with(|| callers.owners(key, keys, same));
                     for (owner, part) in owners.iter() {
-                        let (owner, same_code) = owner.unwrap_or((key, Some(true)));
-                        pieces.push(Piece { owner, site: key, what, delta: delta * part, same_code });
+                        pieces.push(piece(key, owner.unwrap_or((key, Some(true))), what, delta * part));
                     }
                 }
             }
         }
     }
     pieces
+}
+
+fn piece(site: usize, (owner, same_code): (usize, Option<bool>), what: What, delta: f64) -> Piece {
+    Piece { owner, site, what, delta, gross: delta.abs(), same_code }
 }
 
 impl Graph {

@@ -217,9 +217,8 @@ pub fn explain(first: &Tree, second: &Tree, matched: &Matched, code: &Code<'_>, 
         |key: usize| *known.entry(key).or_insert_with(|| (code.same)(&keys[key].first, &keys[key].second));
     let pieces = match first.edges.is_empty() || second.edges.is_empty() {
         true => {
-            let old = merged(first, &matched.of_first, count);
-            let new = merged(second, &matched.of_second, count);
-            decompose(&old, &new, keys, &mut same)
+            let nodes = merged([first, second], [&matched.of_first, &matched.of_second], count);
+            decompose(&nodes, keys, count, &mut same)
         }
         false => {
             let keys_of = [matched.of_first.as_slice(), matched.of_second.as_slice()];
@@ -256,7 +255,7 @@ fn sums(first: &Tree, second: &Tree, matched: &Matched, count: Count) -> Vec<Sum
 
 fn row(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> FunctionDifference {
     let mut by_owner: BTreeMap<usize, f64> = BTreeMap::new();
-    pieces.iter().for_each(|piece| *by_owner.entry(piece.owner).or_default() += piece.delta.abs());
+    pieces.iter().for_each(|piece| *by_owner.entry(piece.owner).or_default() += piece.gross);
     let mut owners: Vec<usize> = by_owner.keys().copied().collect();
     sorting::by(&mut owners, |a, b| by_owner[b].total_cmp(&by_owner[a]));
     let main = &keys[owners[0]];
@@ -265,9 +264,9 @@ fn row(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> FunctionDifference {
     let all =
         |of: fn(&Sums) -> (u64, u64)| owners.iter().fold((0, 0), |sum, owner| add(sum, of(&sums[*owner])));
     // Parts with a small share do not decide whether a row counts as changed.
-    let gross: f64 = pieces.iter().map(|piece| piece.delta.abs()).sum();
+    let gross: f64 = pieces.iter().map(|piece| piece.gross).sum();
     let part = |code: Option<bool>| -> f64 {
-        pieces.iter().filter(|piece| piece.same_code == code).map(|piece| piece.delta.abs()).sum()
+        pieces.iter().filter(|piece| piece.same_code == code).map(|piece| piece.gross).sum()
     };
     let same_code = match () {
         () if part(Some(false)) >= SHARE * gross => Some(false),

@@ -9,10 +9,12 @@
 //! and a rest, because its callees cost more per call; the rest is divided in the same way. The sum over all contexts
 //! telescopes to the difference of the roots, since inclusive(a) = own(a) + Σ inclusive(d_a).
 
+use super::Count;
 use super::matching::Key;
-use super::merged::Node;
+use super::merged::{Node, Sums};
+use std::collections::HashMap;
 
-/// A part of the difference of two trees.
+/// A part of the difference of two trees, summed over contexts.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     /// The key of the function that the part is attributed to.
@@ -23,12 +25,14 @@ pub struct Piece {
     pub what: What,
     /// The size of the part; negative where the second tree costs less.
     pub delta: f64,
+    /// The sum of the absolute sizes that the part has in each context.
+    pub gross: f64,
     /// Whether the code of the owner is the same in both programs; absent where that is unknown.
     pub same_code: Option<bool>,
 }
 
 /// The kind of a part of the difference, with the key of the called function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum What {
     /// The function's own code costs more or less per call.
     Own,
@@ -40,56 +44,94 @@ pub enum What {
     Gone(usize),
 }
 
-/// Divides the difference of two trees into parts. `same` says whether the code of a key is the same in both trees;
-/// `None` where that is unknown.
+/// Divides the difference of two merged trees into parts. `same` says whether the code of a key is the same in both
+/// trees; `None` where that is unknown.
 pub fn decompose(
-    first: &[Node],
-    second: &[Node],
+    nodes: &[Node],
     keys: &[Key],
+    count: Count,
     same: &mut dyn FnMut(usize) -> Option<bool>,
 ) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    if first.is_empty() || second.is_empty() {
-        return pieces;
-    }
-    let mut open = vec![(0, 0, Path::default())];
-    while let Some((a, b, above)) = open.pop() {
-        let (old, new) = (&first[a], &second[b]);
-        let key = new.key;
-        let path = if b == 0 { above } else { above.below(key, &keys[key], same(key)) };
-        let ratio = new.calls / old.calls;
-        let mut add = |what: What, delta: f64| {
-            if delta != 0.0 {
-                let (owner, same_code) = match what {
-                    // A trampoline only passes control on between functions that jump to each other, so the callee owns
-                    // the part.
-                    What::Calls(callee) | What::New(callee) | What::Gone(callee) if keys[key].trampoline => {
-                        (callee, same(callee))
-                    }
-                    _ => path.changed.unwrap_or((key, Some(true))),
-                };
-                pieces.push(Piece { owner, site: key, what, delta, same_code });
+    // There may be millions of contexts, but far fewer functions.
+    let mut pieces: HashMap<(usize, usize, What, Option<bool>), (f64, f64)> = HashMap::new();
+    let mut add = |site: usize, (owner, same_code): (usize, Option<bool>), what: What, delta: f64| {
+        if delta != 0.0 {
+            let (sum, gross) = pieces.entry((owner, site, what, same_code)).or_default();
+            *sum += delta;
+            *gross += delta.abs();
+        }
+    };
+    // For each context that both trees have with all its callers: how many times as much it would cost in the second
+    // tree if nothing in it had changed, and what is known about its callers.
+    let mut open: Vec<Option<(f64, Path)>> = Vec::with_capacity(nodes.len());
+    for (at, node) in nodes.iter().enumerate() {
+        let key = node.key;
+        if at == 0 {
+            let root = node.both().map(|(old, new)| (new.calls / old.calls, Path::default()));
+            if let (Some((old, new)), Some((ratio, _))) = (node.both(), root) {
+                add(key, (key, Some(true)), What::Own, new.own - old.own * ratio);
             }
+            open.push(root);
+            continue;
+        }
+        let Some((of_caller, above)) = open[node.parent] else {
+            open.push(None);
+            continue;
         };
-        add(What::Own, new.own - old.own * ratio);
-        for (callee, at) in &new.children {
-            let child = &second[*at];
-            match old.children.get(callee) {
-                None => add(What::New(*callee), child.inclusive),
-                Some(before) => {
-                    let was = &first[*before];
-                    add(What::Calls(*callee), was.inclusive * (child.calls / was.calls - ratio));
-                    open.push((*before, *at, path));
-                }
+        let caller = &nodes[node.parent];
+        // A trampoline only passes control on between functions that jump to each other, so the callee owns the part.
+        let of_call = match keys[caller.key].trampoline {
+            true => (key, same(key)),
+            false => above.owner(caller.key),
+        };
+        open.push(match node.sides {
+            [Some(old), Some(new)] => {
+                let ratio = ratio(caller, of_caller, (&old, &new), count);
+                add(caller.key, of_call, What::Calls(key), old.inclusive * (ratio - of_caller));
+                let path = above.below(key, &keys[key], same(key));
+                add(key, path.owner(key), What::Own, new.own - old.own * ratio);
+                Some((ratio, path))
             }
-        }
-        for (callee, at) in &old.children {
-            if !new.children.contains_key(callee) {
-                add(What::Gone(*callee), -first[*at].inclusive * ratio);
+            [None, Some(new)] => {
+                add(caller.key, of_call, What::New(key), new.inclusive);
+                None
             }
-        }
+            [Some(old), None] => {
+                add(caller.key, of_call, What::Gone(key), -old.inclusive * of_caller);
+                None
+            }
+            [None, None] => None,
+        });
     }
+    let piece = |((owner, site, what, same_code), (delta, gross))| Piece {
+        owner,
+        site,
+        what,
+        delta,
+        gross,
+        same_code,
+    };
+    let mut pieces: Vec<Piece> = pieces.into_iter().map(piece).collect();
+    pieces.sort_unstable_by_key(|piece| (piece.owner, piece.site, piece.what, piece.same_code));
     pieces
+}
+
+/// How many times as much a context would cost in the second tree if nothing in it had changed, `of_caller` times as
+/// much its caller.
+///
+/// What is executed or requested grows with the calls. What is live at one moment need not: a function that is called
+/// twice as often, and frees what it allocates, holds as much as before. So calls explain of a live amount at most as
+/// much as it differs by. The parts add up to the whole for any ratio, since each is used for both the part of the calls
+/// and that of the code.
+fn ratio(caller: &Node, of_caller: f64, (old, new): (&Sums, &Sums), count: Count) -> f64 {
+    let calls = new.calls / old.calls;
+    let Some((old_caller, new_caller)) = caller.both().filter(|_| count.is_live()) else { return calls };
+    if old.inclusive == 0.0 {
+        return of_caller;
+    }
+    let by_calls = of_caller * (calls / (new_caller.calls / old_caller.calls) - 1.0);
+    let whole = new.inclusive / old.inclusive - of_caller;
+    of_caller + by_calls.clamp(whole.min(0.0), whole.max(0.0))
 }
 
 /// What is known about the callers of a context.
@@ -102,6 +144,12 @@ struct Path {
 }
 
 impl Path {
+    /// The function that owns a part that appears in a function on this path, and what `same` says of it: the nearest
+    /// whose code is not known to be the same.
+    fn owner(self, site: usize) -> (usize, Option<bool>) {
+        self.changed.unwrap_or((site, Some(true)))
+    }
+
     /// The path of callers extended by a function.
     fn below(self, key: usize, function: &Key, same: Option<bool>) -> Path {
         let own = if function.library { self.own } else { Some(key) };

@@ -115,10 +115,16 @@ impl Matched {
         paired: &[(usize, usize)],
     ) -> Vec<(usize, usize)> {
         let (old, new) = self.lonely();
+        if old.is_empty() || new.is_empty() {
+            return Vec::new();
+        }
         let taken: BTreeSet<usize> = sorting::set(paired.iter().flat_map(|(old, new)| [*old, *new]));
-        let facts = [Facts::of(first, &self.of_first), Facts::of(second, &self.of_second)];
+        let facts = [
+            Facts::of(first, &self.of_first, self.keys.len(), &old),
+            Facts::of(second, &self.of_second, self.keys.len(), &new),
+        ];
         let worth = |keys: Vec<usize>, facts: &Facts| {
-            let cost = |key: &usize| facts.own.get(key).copied().unwrap_or(0.0);
+            let cost = |key: &usize| facts.own[*key];
             let mut keys: Vec<usize> =
                 keys.into_iter().filter(|key| !taken.contains(key) && cost(key) > 0.0).collect();
             sorting::by(&mut keys, |a, b| cost(b).total_cmp(&cost(a)));
@@ -134,7 +140,7 @@ impl Matched {
                     continue;
                 }
                 let callers = common(facts[0].callers.get(a), facts[1].callers.get(b));
-                let calls = [facts[0].calls.get(a), facts[1].calls.get(b)].map(|n| n.copied().unwrap_or(0.0));
+                let calls = [facts[0].calls[*a], facts[1].calls[*b]];
                 let calls = calls[0].min(calls[1]) / calls[0].max(calls[1]).max(1.0);
                 let name = likeness_of_names(&self.keys[*a].name, &self.keys[*b].name);
                 let score = 0.5 * like + 0.2 * callers + 0.15 * calls + 0.15 * name;
@@ -169,26 +175,32 @@ impl Matched {
     }
 }
 
-/// The own cost, the calls and the callers of each key of one tree.
+/// What one tree says of its keys.
 struct Facts {
-    own: HashMap<usize, f64>,
-    calls: HashMap<usize, f64>,
+    /// The own cost of each key.
+    own: Vec<f64>,
+    /// The calls of each key.
+    calls: Vec<f64>,
+    /// The callers of the keys that are searched for in the other tree.
     callers: HashMap<usize, BTreeSet<usize>>,
 }
 
 impl Facts {
-    fn of(tree: &Tree, keys: &[usize]) -> Facts {
-        let mut facts = Facts { own: HashMap::new(), calls: HashMap::new(), callers: HashMap::new() };
+    fn of(tree: &Tree, key_of: &[usize], keys: usize, searched: &[usize]) -> Facts {
+        let mut facts = Facts { own: vec![0.0; keys], calls: vec![0.0; keys], callers: HashMap::new() };
+        facts.callers.extend(searched.iter().map(|key| (*key, BTreeSet::new())));
+        let mut is_searched = vec![false; keys];
+        searched.iter().for_each(|key| is_searched[*key] = true);
         for context in &tree.contexts {
-            let key = keys[context.function];
-            *facts.own.entry(key).or_default() += context.cost.instructions as f64;
-            *facts.calls.entry(key).or_default() += (context.calls + context.recursive) as f64;
-            if let Some(parent) = context.parent {
-                facts.callers.entry(key).or_default().insert(keys[tree.contexts[parent].function]);
+            let key = key_of[context.function];
+            facts.own[key] += context.cost.instructions as f64;
+            facts.calls[key] += (context.calls + context.recursive) as f64;
+            if let Some(parent) = context.parent.filter(|_| is_searched[key]) {
+                facts.callers.entry(key).or_default().insert(key_of[tree.contexts[parent].function]);
             }
         }
-        for edge in &tree.edges {
-            facts.callers.entry(keys[edge.callee]).or_default().insert(keys[edge.caller]);
+        for edge in tree.edges.iter().filter(|edge| is_searched[key_of[edge.callee]]) {
+            facts.callers.entry(key_of[edge.callee]).or_default().insert(key_of[edge.caller]);
         }
         facts
     }

@@ -1,17 +1,22 @@
-//! Merges the contexts of a call tree that have the same key below the same parent.
+//! Merges the contexts of two call trees that have the same key below the same parent into one tree.
 
 use super::{Count, Tree};
-use std::collections::BTreeMap;
+use crate::index_map::IndexMap;
 
-/// A context of a merged tree.
-#[derive(Clone, Debug, Default)]
+/// A context of either tree, or of both.
+#[derive(Clone, Copy, Debug)]
 pub struct Node {
     /// The key of the function.
     pub key: usize,
-    /// The index of the context of the caller; absent for the root.
-    pub parent: Option<usize>,
-    /// The index of the context of each callee, by key.
-    pub children: BTreeMap<usize, usize>,
+    /// The index of the context of the caller, which is smaller; that of the root is its own.
+    pub parent: usize,
+    /// What the context costs in the first and in the second tree; `None` in a tree that does not have it.
+    pub sides: [Option<Sums>; 2],
+}
+
+/// What a context costs in one tree.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sums {
     /// The number of calls from the parent; at least one, since the context was executed.
     pub calls: f64,
     /// The context's own cost.
@@ -20,65 +25,72 @@ pub struct Node {
     pub inclusive: f64,
 }
 
+impl Node {
+    /// What the context costs in both trees; `None` unless both have it.
+    pub fn both(&self) -> Option<(&Sums, &Sums)> {
+        self.sides[0].as_ref().zip(self.sides[1].as_ref())
+    }
+}
+
 /// The number of levels up the path of callers that are searched for an outer call of a recursive function.
 const FAR: usize = 2000;
 
-/// Merges a tree. A recursive call does not begin a new context: its cost is added to the context of the outer call.
-pub fn merged(tree: &Tree, keys: &[usize], count: Count) -> Vec<Node> {
-    let mut nodes: Vec<Node> = Vec::new();
-    let mut place = Vec::with_capacity(tree.contexts.len());
-    for context in &tree.contexts {
-        let key = keys[context.function];
-        let calls = context.calls as f64;
-        let node = match context.parent.map(|parent| place[parent]) {
-            None if nodes.is_empty() => None,
+/// Merges two trees, whose functions have the given keys. Contexts follow those of their callers. A recursive call does
+/// not begin a new context: its cost is added to the context of the outer call. The result is empty unless both trees
+/// have contexts.
+pub fn merged(trees: [&Tree; 2], keys: [&[usize]; 2], count: Count) -> Vec<Node> {
+    let [Some(root), Some(_)] = trees.map(|tree| tree.contexts.first()) else { return Vec::new() };
+    let mut nodes = vec![Node { key: keys[0][root.function], parent: 0, sides: [None; 2] }];
+    // One map for the whole tree takes far less memory than one for each context.
+    let mut known: IndexMap<(u32, u32), u32> = IndexMap::default();
+    for (side, tree) in trees.into_iter().enumerate() {
+        let mut place: Vec<u32> = Vec::with_capacity(tree.contexts.len());
+        for (index, context) in tree.contexts.iter().enumerate() {
+            let key = keys[side][context.function];
             // A merged tree has a single root, so other contexts without a parent go below it.
-            None => Some(0),
-            Some(parent) => Some(parent),
-        };
-        let at = match node {
-            None => {
-                nodes.push(Node { key, ..Node::default() });
-                0
-            }
-            Some(parent) => match on_path(&nodes, parent, key) {
-                Some(above) => above,
-                None => {
-                    let known = nodes[parent].children.get(&key).copied();
-                    let at = known.unwrap_or(nodes.len());
-                    if known.is_none() {
-                        nodes.push(Node { key, parent: Some(parent), ..Node::default() });
-                        nodes[parent].children.insert(key, at);
-                    }
-                    nodes[at].calls += calls;
-                    at
+            let parent = context.parent.map_or(0, |parent| place[parent] as usize);
+            let above = if index == 0 { Some(0) } else { on_path(&nodes, parent, key) };
+            let at = above.unwrap_or_else(|| {
+                let at = *known.entry((parent as u32, key as u32)).or_insert(nodes.len() as u32) as usize;
+                if at == nodes.len() {
+                    nodes.push(Node { key, parent, sides: [None; 2] });
                 }
-            },
-        };
-        nodes[at].own += context.cost.of(count) as f64;
-        place.push(at);
+                at
+            });
+            let sums = nodes[at].sides[side].get_or_insert_default();
+            if above.is_none() {
+                sums.calls += context.calls as f64;
+            }
+            sums.own += context.cost.of(count) as f64;
+            place.push(at as u32);
+        }
     }
-    for node in &mut nodes {
-        node.calls = node.calls.max(1.0);
-        node.inclusive = node.own;
+    for sums in nodes.iter_mut().flat_map(|node| &mut node.sides).flatten() {
+        sums.calls = sums.calls.max(1.0);
+        sums.inclusive = sums.own;
     }
     for at in (1..nodes.len()).rev() {
-        if let Some(parent) = nodes[at].parent {
-            nodes[parent].inclusive += nodes[at].inclusive;
+        let Node { parent, sides, .. } = nodes[at];
+        for (above, sums) in nodes[parent].sides.iter_mut().zip(sides) {
+            if let (Some(above), Some(sums)) = (above, sums) {
+                above.inclusive += sums.inclusive;
+            }
         }
     }
     nodes
 }
 
 fn on_path(nodes: &[Node], from: usize, key: usize) -> Option<usize> {
-    let mut at = Some(from);
+    let mut at = from;
     for _ in 0..FAR {
-        let node = &nodes[at?];
         // The root does not represent a function.
-        if node.key == key && node.parent.is_some() {
-            return at;
+        if at == 0 {
+            return None;
         }
-        at = node.parent;
+        if nodes[at].key == key {
+            return Some(at);
+        }
+        at = nodes[at].parent;
     }
     None
 }

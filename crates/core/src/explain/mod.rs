@@ -32,6 +32,19 @@ words! {
         Allocations = "allocations",
         /// Bytes of memory that were requested.
         Bytes = "bytes allocated",
+        /// Bytes that were in use when the process had its most bytes in use.
+        AtPeak = "bytes in use at the peak",
+        /// Bytes that were in use when the process ended.
+        AtEnd = "bytes in use at the end",
+        /// Blocks of memory that were freed.
+        Frees = "frees",
+    }
+}
+
+impl Count {
+    /// Whether it counts what is in use at one moment, and not what happens during the run.
+    pub fn is_live(self) -> bool {
+        matches!(self, Count::AtPeak | Count::AtEnd)
     }
 }
 
@@ -78,6 +91,12 @@ pub struct Cost {
     pub allocations: u64,
     /// The number of bytes requested.
     pub bytes: u64,
+    /// The requested bytes of its blocks that were in use at the peak; 0 if live blocks were not counted.
+    pub at_peak: u64,
+    /// The requested bytes of its blocks that were in use at the end; 0 if live blocks were not counted.
+    pub at_end: u64,
+    /// The number of blocks freed.
+    pub frees: u64,
 }
 
 impl Cost {
@@ -87,6 +106,9 @@ impl Cost {
             Count::Instructions => self.instructions,
             Count::Allocations => self.allocations,
             Count::Bytes => self.bytes,
+            Count::AtPeak => self.at_peak,
+            Count::AtEnd => self.at_end,
+            Count::Frees => self.frees,
         }
     }
 }

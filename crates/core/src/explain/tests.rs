@@ -182,3 +182,63 @@ fn rows_within_what_varies_anyway_stand_last() {
     assert!(found.is_within_spread(), "{}", found.spread);
     assert_eq!(found.share_of(&found.rows[0]), None);
 }
+
+/// Makes a tree whose costs are bytes in use at the peak.
+fn live(lines: &[(usize, &str, u64, u64)]) -> Tree {
+    let mut tree = tree(lines);
+    for context in &mut tree.contexts {
+        context.cost = Cost { at_peak: context.cost.instructions, ..Cost::default() };
+    }
+    tree
+}
+
+fn live_explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation {
+    let same = |_: &[usize], new: &[usize]| {
+        Some(new.iter().all(|one| !changed.contains(&second.functions[*one].name.as_str())))
+    };
+    let code = Code { same: &same, likeness: &|_, _| 0.0 };
+    let matched = Matched::of(first, second, &code);
+    let explanation = explain(first, second, &matched, &code, Count::AtPeak);
+    let sum: f64 = explanation.rows.iter().map(|row| row.delta).sum();
+    assert!((sum - explanation.delta()).abs() < 1e-6, "{sum} is not the whole of {explanation:#?}");
+    explanation
+}
+
+const HELD: &[(usize, &str, u64, u64)] =
+    &[(0, "main", 1, 0), (1, "load", 1, 0), (2, "record", 100, 4_800), (1, "scratch", 10, 1_000)];
+
+#[test]
+fn more_calls_that_hold_more_are_put_down_to_the_caller() {
+    let mut lines = HELD.to_vec();
+    (lines[2].2, lines[2].3) = (300, 14_400);
+    let found = live_explained(&live(HELD), &live(&lines), &["load", "record"]);
+    assert_eq!(found.rows.len(), 1, "{found:#?}");
+    let row = &found.rows[0];
+    assert_eq!((row.name.as_str(), row.delta, row.parts[0].kind), ("load", 9_600.0, PartKind::Calls));
+}
+
+#[test]
+fn more_calls_that_hold_no_more_explain_nothing() {
+    let mut lines = HELD.to_vec();
+    // Called three times as often, and freed each time.
+    lines[3].2 = 30;
+    assert_eq!(live_explained(&live(HELD), &live(&lines), &["main", "scratch"]).rows, []);
+    // Called three times as often, and twice as much is held: calls explain the whole of that, and not more.
+    lines[3].3 = 2_000;
+    let found = live_explained(&live(HELD), &live(&lines), &["main", "scratch"]);
+    let rows: Vec<(&str, f64)> = found.rows.iter().map(|row| (row.name.as_str(), row.delta)).collect();
+    assert_eq!(rows, [("main", 1_000.0)]);
+}
+
+#[test]
+fn what_is_held_besides_by_more_calls_belongs_to_the_function() {
+    let mut lines = HELD.to_vec();
+    // Twice as many calls, each of which holds three times as much.
+    (lines[2].2, lines[2].3) = (200, 28_800);
+    let found = live_explained(&live(HELD), &live(&lines), &["load", "record"]);
+    let rows: Vec<(&str, f64)> = found.rows.iter().map(|row| (row.name.as_str(), row.delta)).collect();
+    assert_eq!(rows, [("record", 19_200.0), ("load", 4_800.0)]);
+    // Below a caller that is called more often, a function that is called as often for each of its calls adds nothing.
+    let twice = [(0, "main", 1, 0), (1, "load", 2, 0), (2, "record", 200, 4_800), (1, "scratch", 10, 1_000)];
+    assert_eq!(live_explained(&live(HELD), &live(&twice), &["main", "load", "record"]).rows, []);
+}

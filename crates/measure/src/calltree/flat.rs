@@ -11,7 +11,7 @@ use std::path::Path;
 const UNKNOWN: &str = "a file that was not recorded";
 
 /// The tree of a profile, whose text tells the program's words.
-pub(super) fn of(counted: &callgrind::Profile, text: &str) -> Profile {
+pub(crate) fn of(counted: &callgrind::Profile, text: &str) -> Profile {
     let line = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
     let words: Vec<String> = line("cmd:").unwrap_or_default().split_whitespace().map(str::to_owned).collect();
     let program = words.first().cloned().unwrap_or_default();

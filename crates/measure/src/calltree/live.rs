@@ -1,11 +1,12 @@
 //! Live blocks of a process by calling context, as the tool counts them, and the allocation sites that they give.
 
-use super::profile::{Context, End, Profile, Profiles};
+use super::merged_profiles::Side;
+use super::profile::{Context, End, Function, Profile, Profiles};
 use super::symbols::{Symbols, demangle};
 use crate::heap_sites::{
     Blocks, CourseUnit, HeapAmounts, HeapCourse, HeapSites, SiteCounting, SiteFrame, SiteIndex,
 };
-use scruple_core::explain::is_allocator;
+use scruple_core::explain::{self, is_allocator};
 use std::collections::HashMap;
 
 /// The live blocks of a process.
@@ -41,6 +42,94 @@ impl Profiles {
                 && (profile.end != End::Exec || profile.heap().allocations > 0 || live.end != live.inherited)
         });
         counted.map(|(profile, live)| Builder::of(profile, live, symbols).sites()).collect()
+    }
+}
+
+impl Side {
+    /// Adds what was live at the peak and at the end of each process to the contexts that called the allocator, from
+    /// another launch of the same program in which live blocks were counted. Contexts that this launch did not have are
+    /// added.
+    pub fn add_live(&mut self, profiles: &Profiles) {
+        let functions: HashMap<Function, usize> =
+            self.functions.iter().cloned().enumerate().map(|(at, function)| (function, at)).collect();
+        let child =
+            |(at, context): (usize, &explain::Context)| Some(((context.parent?, context.function), at));
+        let mut below =
+            Below { functions, children: self.tree.contexts.iter().enumerate().filter_map(child).collect() };
+        let mut processes = std::mem::take(&mut self.processes);
+        for profile in &profiles.processes {
+            let Some(live) = profile.live.as_ref().filter(|live| !live.contexts.is_empty()) else { continue };
+            let known = processes.iter().position(|(words, _)| *words == profile.words);
+            // The root stands for a process that only this launch has.
+            let process = known.map_or(0, |known| processes.remove(known).1);
+            let mut place: Vec<usize> = Vec::with_capacity(profile.contexts.len());
+            for (at, context) in profile.contexts.iter().enumerate() {
+                let here = match context.parent {
+                    None => process,
+                    Some(parent) => {
+                        let function = context.function.map(|function| &profile.functions[function]);
+                        below.find(self, process, place[parent], function)
+                    }
+                };
+                place.push(here);
+                if let Some((peak, end)) = live.contexts.get(&at) {
+                    let site = self.site(here);
+                    let cost = &mut self.tree.contexts[site].cost;
+                    cost.at_peak = cost.at_peak.saturating_add(peak.bytes);
+                    cost.at_end = cost.at_end.saturating_add(end.bytes);
+                }
+            }
+        }
+        self.processes = processes;
+    }
+
+    /// The context that called the allocator of this context, whatever passed the request on.
+    fn site(&self, context: usize) -> usize {
+        let above = |context: usize| self.tree.contexts[context].parent.filter(|above| *above > 0);
+        let name = |context: usize| &self.tree.functions[self.tree.contexts[context].function].shown;
+        let mut site = above(context).unwrap_or(context);
+        while is_allocator(name(site))
+            && let Some(caller) = above(site)
+        {
+            site = caller;
+        }
+        site
+    }
+}
+
+/// Finds the contexts of a side by the functions on their paths.
+struct Below {
+    functions: HashMap<Function, usize>,
+    children: HashMap<(usize, usize), usize>,
+}
+
+impl Below {
+    /// The context of a function that is called in the context `parent`; of a function that is on its path already, the
+    /// context there, as the tool counts recursion. `None` is an interruption by a signal.
+    fn find(&mut self, side: &mut Side, process: usize, parent: usize, function: Option<&Function>) -> usize {
+        let function = match function {
+            None => side.signal(),
+            Some(function) => match self.functions.get(function) {
+                Some(known) => *known,
+                None => {
+                    let added = side.add_function(function.clone(), side.named_like(function));
+                    self.functions.insert(function.clone(), added);
+                    added
+                }
+            },
+        };
+        let mut above = parent;
+        while above != process && above != 0 {
+            if side.tree.contexts[above].function == function {
+                return above;
+            }
+            above = side.tree.contexts[above].parent.unwrap_or(0);
+        }
+        *self.children.entry((parent, function)).or_insert_with(|| {
+            let (parent, calls) = (Some(parent), 1);
+            side.tree.contexts.push(explain::Context { parent, function, calls, ..Default::default() });
+            side.tree.contexts.len() - 1
+        })
     }
 }
 

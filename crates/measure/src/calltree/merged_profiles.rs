@@ -38,6 +38,8 @@ pub struct Side {
     pub digests: Option<Vec<u64>>,
     /// The names of functions in files without symbols, by file and start address.
     pub names: Arc<Names>,
+    /// The command line of each process, with the index of the context that stands for it.
+    pub processes: Vec<(Vec<String>, usize)>,
 }
 
 impl Side {
@@ -162,8 +164,9 @@ impl Side {
             ..explain::Function::default()
         };
         let process = self.special(process);
-        let signal = self.special(explain::Function { name: "(signal)".to_owned(), ..Default::default() });
+        let signal = self.signal();
         let begin = self.tree.contexts.len();
+        self.processes.push((profile.words.clone(), begin));
         for run in &profile.runs {
             let mut address = run.offset;
             for length in &run.lengths {
@@ -188,6 +191,8 @@ impl Side {
                 instructions: context.own,
                 allocations: context.heap.allocations,
                 bytes: context.heap.bytes,
+                frees: context.heap.frees,
+                ..Cost::default()
             };
             self.tree.contexts.push(explain::Context {
                 parent: Some(context.parent.map_or(0, |parent| begin + parent)),
@@ -211,6 +216,17 @@ impl Side {
             to.recursive = to.recursive.saturating_add(call.calls);
             self.recursive.push((begin + call.from, begin + call.to, call.calls));
         }
+    }
+
+    /// The index of the function that stands for an interruption by a signal.
+    pub(super) fn signal(&mut self) -> usize {
+        self.special(explain::Function { name: "(signal)".to_owned(), ..Default::default() })
+    }
+
+    /// Names a function of which nothing was executed in this launch like the others of its file.
+    pub(super) fn named_like(&self, function: &Function) -> explain::Function {
+        let of_file = self.functions.iter().position(|known| known.object == function.object);
+        named(function, of_file.is_some_and(|at| self.tree.functions[at].module == PROGRAM))
     }
 
     /// The index of a function without code that stands for a process or a signal interruption; it is added if

@@ -32,6 +32,8 @@ pub use counter::{Counter, ValgrindTool};
 pub use data::Data;
 pub(crate) use debug_file::Reader;
 pub use error::{CalltreeError, Unavailable};
+#[cfg(test)]
+pub(crate) use flat::of as flat;
 pub(crate) use go_names::go_functions;
 pub use haskell::{ClosureTypes, Closures, SourceText, as_built, core_of};
 pub use install::Tool;

@@ -10,7 +10,7 @@ pub(crate) use bench::{END, launch};
 pub use hardware::{Event, Hardware};
 pub use steady::steady;
 
-use crate::calltree::{self, CalltreeSession, Counter, Counts, Settings, ValgrindTool};
+use crate::calltree::{self, CalltreeSession, Counted, Counter, Counts, Settings, ValgrindTool};
 use crate::command::{Commands, Job};
 use crate::instrument::Instrument;
 use crate::launch::{Ending, Launch, Outcome};
@@ -52,7 +52,8 @@ enum Means {
 enum Running {
     Nothing,
     Hardware(Vec<(Hardware, &'static str)>),
-    Tool(CalltreeSession),
+    /// A tool of Valgrind, and the command that it counts.
+    Tool(CalltreeSession, String),
 }
 
 impl Instructions {
@@ -108,7 +109,7 @@ impl Instructions {
                     })
                 })
                 .collect(),
-            Running::Tool(session) => {
+            Running::Tool(session, command) => {
                 let mut readings = match (session.read(), metric(KEY)) {
                     // Only the call tree counts what a process did before it executed another program.
                     (Ok(counted), _)
@@ -118,6 +119,15 @@ impl Instructions {
                         let by = counted.by.name();
                         let why = format!(
                             "{number} processes ran: only the call tree counts all of each, not {by}"
+                        );
+                        self.absent(&[KEY], &why)
+                    }
+                    (Ok(counted), _)
+                        if counted.by != ValgrindTool::Calltree && is_replaced(&counted, &command) =>
+                    {
+                        let by = counted.by.name();
+                        let why = format!(
+                            "the program executed another: only the call tree counts what it did before, not {by}"
                         );
                         self.absent(&[KEY], &why)
                     }
@@ -140,6 +150,22 @@ impl Instructions {
     fn absent(&self, keys: &[&str], why: &str) -> Vec<Reading> {
         keys.iter().filter_map(|key| metric(key)).map(|metric| Reading::absent(metric, why)).collect()
     }
+}
+
+/// A command in one line, as Valgrind's tools write it.
+fn command_of(launch: &Launch) -> String {
+    let words =
+        std::iter::once(launch.path.as_os_str()).chain(launch.argv.iter().skip(1).map(|word| &**word));
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether no process still ran the command when it ended: the first one had executed another program in place of it.
+fn is_replaced(counted: &Counted, command: &str) -> bool {
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    // Callgrind escapes line ends and backslashes; cachegrind does not, and what follows a line end is not read.
+    let escaped = words(&command.replace('\\', "\\\\").replace('\n', "\\n"));
+    let plain = words(command.lines().next().unwrap_or_default());
+    counted.profiles.processes.iter().all(|process| process.words != escaped && process.words != plain)
 }
 
 impl Instrument for Instructions {
@@ -177,8 +203,9 @@ impl Instrument for Instructions {
                 let settings = Settings { counts: Counts::Total, fixed_random: true, control: false };
                 let session = CalltreeSession::start(&counter, settings, &self.folder);
                 let session = session.map_err(|error| error.to_string())?;
+                let command = command_of(launch);
                 session.decorate(launch);
-                Running::Tool(session)
+                Running::Tool(session, command)
             }
         };
         Ok(())
@@ -242,4 +269,47 @@ pub fn measure(
         }
     }
     Ok(Measured { counts, by, definition })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::Options;
+    use std::fs::File;
+    use std::process::Command;
+
+    /// What the instrument says of a command line if callgrind has to count it; `None` without Valgrind.
+    fn counted(words: &[&str]) -> Option<Result<f64, String>> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let counter = Counter::find(folder.path()).ok()?.weaker("it is not wanted")?;
+        let mut instrument = Instructions::new(0, folder.path(), folder.path());
+        instrument.means = Some(Means::Tool { counter, no_hardware: "it is not wanted".to_owned() });
+        let nowhere = || File::options().read(true).write(true).open("/dev/null").expect("it opens").into();
+        let mut launch = Launch {
+            path: words[0].into(),
+            argv: words.iter().map(Into::into).collect(),
+            env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            folder: "/".into(),
+            stdio: [nowhere(), nowhere(), nowhere()],
+            options: Options::default(),
+        };
+        instrument.decorate(&mut launch).expect("a launch");
+        let mut command = Command::new(&launch.path);
+        let env = launch.env.iter().map(|(name, value)| (name, value));
+        command.args(&launch.argv[1..]).env_clear().envs(env).current_dir("/");
+        assert!(command.status().expect("it runs").success());
+        let reading = instrument.readings().into_iter().find(|reading| reading.key == KEY);
+        Some(reading.expect("a reading").value)
+    }
+
+    #[test]
+    fn what_a_process_did_before_it_executed_another_program_is_not_left_out_in_silence() {
+        let Some(alone) = counted(&["/bin/sh", "-c", ": two  words\n"]) else { return };
+        assert!(alone.expect("a count") > 10_000.0);
+        let replaced = counted(&["/bin/sh", "-c", "exec /bin/true"]).expect("valgrind is there");
+        let why = replaced.expect_err("the shell's own instructions are not known");
+        assert!(why.contains("the program executed another: only the call tree counts"), "{why}");
+        let two = counted(&["/bin/sh", "-c", "/bin/true; :"]).expect("valgrind is there");
+        assert!(two.expect_err("two processes").contains("2 processes ran"));
+    }
 }

@@ -77,7 +77,14 @@ pub fn origins(weighed: &[WeighedRun], rules: &Rules, at: &At<'_>) -> Vec<Origin
             subject: template,
             limit: at.limit,
         };
-        let effort = Effort { runs: 3, once: true, strict: true, time: false, lines: false };
+        let effort = Effort {
+            count: Count::Instructions,
+            runs: 3,
+            once: true,
+            strict: true,
+            time: false,
+            lines: false,
+        };
         let Ok((found, _)) = at_revisions(&revisions, &counter, &effort) else { continue };
         for metric in metrics {
             let Some(explanation) = found.explanations.iter().find(|one| explains(one, &metric)) else {
@@ -102,6 +109,9 @@ fn explains(explanation: &Explanation, metric: &str) -> bool {
         Count::Instructions => metric == "instructions",
         Count::Allocations => metric == "malloc.count",
         Count::Bytes => metric == "malloc.bytes",
+        Count::AtPeak => metric == "malloc.requested_peak",
+        Count::AtEnd => metric == "malloc.requested_live",
+        Count::Frees => metric == "malloc.frees",
     }
 }
 

@@ -2,11 +2,12 @@
 
 use crate::cli::ResultArgs;
 use crate::versions::args::BuildArgs;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use scruple_core::explain::Count;
 use std::path::PathBuf;
 
 const EXPORT: &str = "Write a file. Its extension chooses the format: .md, .html, .json; .svg (a flame graph of what is \
-more and less); or both call trees for other tools: .collapsed (two columns), .callgrind, .pb.gz (pprof, as a \
+more and less); or both call trees, of the first run of each, for other tools: .collapsed (two columns), .callgrind, .pb.gz (pprof, as a \
 difference), .speedscope.json, .firefox.json";
 
 /// Show which code makes two commands or revisions differ.
@@ -25,6 +26,7 @@ Examples:
   scruple explain monday tuesday                                        # stored runs, by label or id
   scruple explain --case parse/json ./old-bench ./new-bench
   scruple explain --url :8080/hello './old-server 8080' './new-server 8080'
+  scruple explain --metric malloc.requested_peak ./old ./new            # which code holds more memory
   scruple explain --export difference.html --export difference.pb.gz './old input' './new input'
 ", mut_arg("files", |arg| arg.help(EXPORT).long_help(EXPORT)))]
 pub struct ExplainArgs {
@@ -55,9 +57,9 @@ pub struct ExplainArgs {
     /// Where runs are stored.
     #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true, hide_short_help = true)]
     pub store: Option<PathBuf>,
-    /// How revisions are built.
-    #[command(flatten)]
-    pub build: BuildArgs,
+    /// What is explained. What was in use at the peak and at the end takes one more run of each command.
+    #[arg(long, value_name = "METRIC", default_value = "instructions")]
+    pub metric: Explained,
     /// The number of runs of each side if counts do not repeat.
     #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=50))]
     pub runs: u32,
@@ -70,7 +72,47 @@ pub struct ExplainArgs {
     /// Do not measure time.
     #[arg(long)]
     pub no_time: bool,
+    /// How revisions are built.
+    #[command(flatten)]
+    pub build: BuildArgs,
     /// Where results go.
     #[command(flatten)]
     pub results: ResultArgs,
+}
+
+/// A metric whose difference can be explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Explained {
+    /// Executed instructions; allocations and requested bytes follow where they differ.
+    #[value(name = "instructions")]
+    Instructions,
+    /// Allocations.
+    #[value(name = "malloc.count")]
+    Allocations,
+    /// Requested bytes.
+    #[value(name = "malloc.bytes")]
+    Bytes,
+    /// Freed blocks.
+    #[value(name = "malloc.frees")]
+    Frees,
+    /// The requested bytes that were in use when each process had its most bytes in use.
+    #[value(name = "malloc.requested_peak")]
+    AtPeak,
+    /// The requested bytes that were in use at the end.
+    #[value(name = "malloc.requested_live")]
+    AtEnd,
+}
+
+impl Explained {
+    /// The count that the call tree has of the metric.
+    pub fn count(self) -> Count {
+        match self {
+            Explained::Instructions => Count::Instructions,
+            Explained::Allocations => Count::Allocations,
+            Explained::Bytes => Count::Bytes,
+            Explained::Frees => Count::Frees,
+            Explained::AtPeak => Count::AtPeak,
+            Explained::AtEnd => Count::AtEnd,
+        }
+    }
 }

@@ -12,7 +12,7 @@ use crate::profile::read::{self, Callers};
 use crate::show::output;
 use crate::store::Store;
 use crate::versions::{Recipe, Template};
-use scruple_core::explain::FunctionDifference;
+use scruple_core::explain::{Count, FunctionDifference};
 use scruple_core::history::{History, find_changes};
 use scruple_core::sorting;
 use scruple_core::unit::share;
@@ -138,7 +138,14 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
             subject: template,
             limit: of.limit,
         };
-        let effort = counted_runs::Effort { runs: 5, once: false, strict: true, time: false, lines: false };
+        let effort = counted_runs::Effort {
+            count: Count::Instructions,
+            runs: 5,
+            once: false,
+            strict: true,
+            time: false,
+            lines: false,
+        };
         match at_revisions(&at, &counter, &effort) {
             Ok((found, gathered)) => {
                 out.push_str(&terminal::text(&found, ROWS, output::width()));

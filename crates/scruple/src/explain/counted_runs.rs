@@ -6,9 +6,11 @@ use super::variation::{self, repeats};
 use crate::fault::Fault;
 use crate::inspect::calls::{kind_of, remark_of, remark_of_orphans, tree_of};
 use crate::inspect::launch::{ended, failure};
+use crate::inspect::sites::remark_of_runtime;
 use crate::new_run;
 use crate::profile::read::Kind;
 use crate::progress::Progress;
+use scruple_core::explain::Count;
 use scruple_core::metric::Pass;
 use scruple_core::unit::{Unit, quantity};
 use scruple_measure::calltree::{Counter, Counts, Profiles, Side, SourceText, Trees, name_stripped};
@@ -32,12 +34,16 @@ pub struct Gathered {
     pub counted_by: Option<String>,
     /// The meaning of the counts.
     pub kind: Kind,
+    /// What is explained first.
+    pub count: Count,
     /// The same programs by functions of their own language, where the interpreter could count these.
     pub script: Option<Box<Gathered>>,
 }
 
 /// How much to run.
 pub struct Effort {
+    /// What is explained first. Live blocks take a run of their own.
+    pub count: Count,
     /// The number of runs of each side if counts do not repeat.
     pub runs: u32,
     /// Whether an exit code other than 0 is an error.
@@ -84,7 +90,7 @@ pub fn gather(
     }
     let longest = looks[0].1.max(looks[1].1);
     if longest > LONG {
-        foretell(longest);
+        foretell(if effort.count.is_live() { 2 * longest } else { longest });
     }
     let times = match effort.time {
         true => both.times(if longest > LONG { FEW } else { BLOCKS })?,
@@ -100,9 +106,16 @@ pub fn gather(
                 (counts.total(), counts.left_behind, Side::with_sources(counts, sources[which]))
             });
             match counted {
-                Err(_) if sides[0].is_empty() && both.use_weaker_tool() => {}
+                Err(_)
+                    if sides[0].is_empty()
+                        && effort.count == Count::Instructions
+                        && both.use_weaker_tool() => {}
                 counted => break counted?,
             }
+        };
+        let live = match effort.count.is_live() {
+            true => Some(both.live()?),
+            false => None,
         };
         let totals = counted.each_ref().map(|(total, _, _)| *total);
         for (name, (runs, (_, left_behind, run))) in ["A", "B"].into_iter().zip(sides.iter_mut().zip(counted))
@@ -111,6 +124,9 @@ pub fn gather(
                 remarks.push(format!("{name}: {remark}"));
             }
             runs.push(run);
+        }
+        for (runs, live) in sides.iter_mut().zip(live.iter().flatten()) {
+            runs.iter_mut().rev().take(1).for_each(|run| run.add_live(live));
         }
         let runs = sides[0].len();
         if effort.once && runs == 1 {
@@ -131,18 +147,18 @@ pub fn gather(
         both.run(|_, commands, job, _| script::counted(language, job, commands, work, effort.strict))
     };
     let names = jobs.map(|job| job.name.as_str());
-    let script = match script::gather(names, languages, totals_repeat, most, &mut by_script)? {
-        Some(Ok(script)) => Some(Box::new(script)),
-        Some(Err(why)) => {
-            remarks.push(why);
-            None
-        }
-        None => None,
+    let script = match effort.count {
+        Count::Instructions => script::gather(names, languages, totals_repeat, most, &mut by_script)?,
+        // What the interpreter counts is no memory.
+        _ => None,
     };
+    let script = script.and_then(|script| script.map_err(|why| remarks.push(why)).ok()).map(Box::new);
     let counter = both.trees[0].counter();
     remarks.extend(remark_of(counter));
+    remarks.extend(remarks_of_memory(jobs, effort.count));
     let (kind, counted_by) = (kind_of(counter), Some(counter.describe()));
-    Ok(Gathered { sides, totals_repeat, times, remarks, kind, counted_by, script })
+    let count = effort.count;
+    Ok(Gathered { sides, totals_repeat, times, remarks, kind, count, counted_by, script })
 }
 
 /// Both programs, and what runs them.
@@ -167,6 +183,15 @@ impl Both<'_> {
             let here = one(1, right, jobs[1], second);
             let beside = beside.join().unwrap_or_else(|_| Err(Fault::internal("a run was lost")));
             Ok([beside?, here?])
+        })
+    }
+
+    /// Runs both programs under the call tree, which counts their live blocks.
+    fn live(&mut self) -> Result<[Profiles; 2], Fault> {
+        let strict = self.strict;
+        self.run(|_, commands, job, trees| {
+            trees.count(Counts::Sites);
+            profiles(commands, job, trees, strict)
         })
     }
 
@@ -206,6 +231,14 @@ impl Both<'_> {
         }
         Ok(times)
     }
+}
+
+/// Says what a reader of memory must know: which heap is not malloc's, and what is added up.
+fn remarks_of_memory(jobs: [&Job; 2], count: Count) -> Option<String> {
+    if count == Count::Instructions {
+        return None;
+    }
+    jobs.into_iter().find_map(remark_of_runtime)
 }
 
 /// Says how long it will take to count, if that is long.

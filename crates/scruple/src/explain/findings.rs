@@ -18,7 +18,7 @@ use scruple_measure::calltree::{Binaries, Side, SourceText};
 pub struct Findings {
     /// The names of the two sides.
     pub names: [String; 2],
-    /// The explanation of each count: instructions first, then allocations and bytes if they differ.
+    /// The explanation of each count: first the one that was asked for, then others if they differ.
     pub explanations: Vec<Explanation>,
     /// Whether all counts of both sides repeated.
     pub repeats: bool,
@@ -92,14 +92,15 @@ impl Findings {
             }
             explanation
         };
-        let mut explanations: Vec<Explanation> =
-            kind.word.iter().map(|_| explain(Count::Instructions)).collect();
-        for count in [Count::Allocations, Count::Bytes] {
-            let differs = |(a, b): (&Side, &Side)| a.tree.total(count) != b.tree.total(count);
-            if explanations.is_empty() || first.iter().zip(second).any(differs) {
-                explanations.push(explain(count));
-            }
-        }
+        let main = match gathered.count {
+            Count::Instructions if kind.word.is_none() => Count::Allocations,
+            count => count,
+        };
+        let differs = |count: &Count| {
+            first.iter().zip(second).any(|(a, b)| a.tree.total(*count) != b.tree.total(*count))
+        };
+        let others = beside(main).iter().copied().filter(|count| *count != main && differs(count));
+        let explanations = [main].into_iter().chain(others).map(explain).collect();
         let mut found = Findings {
             names: names.clone(),
             explanations,
@@ -154,7 +155,7 @@ impl Findings {
         }
     }
 
-    /// Returns the explanation of the first count: instructions, if they were counted.
+    /// Returns the explanation of the first count: the one that was asked for.
     pub fn main(&self) -> &Explanation {
         &self.explanations[0]
     }
@@ -175,6 +176,16 @@ impl Findings {
     /// Whether most of the executed code has no name.
     pub fn is_nameless(&self) -> bool {
         self.nameless.iter().any(|share| *share >= NAMELESS)
+    }
+}
+
+/// The counts that are explained beside one.
+fn beside(count: Count) -> &'static [Count] {
+    use Count::{Allocations, AtEnd, AtPeak, Bytes, Frees};
+    match count {
+        Count::Instructions => &[Allocations, Bytes],
+        AtPeak | AtEnd => &[AtPeak, AtEnd, Frees, Allocations, Bytes],
+        Allocations | Bytes | Frees => &[Allocations, Bytes, Frees],
     }
 }
 

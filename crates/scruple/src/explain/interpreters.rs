@@ -51,12 +51,16 @@ pub fn language(side: &Side) -> Option<Language> {
 /// Returns the interpreter that executed most of the instructions, by the beginning of its file's name. Code that it
 /// generated from the script counts for it.
 pub fn of(side: &Side) -> Option<&'static str> {
+    let mut of_functions = vec![0_u64; side.functions.len()];
+    for context in &side.tree.contexts {
+        let sum = &mut of_functions[context.function];
+        *sum = sum.saturating_add(context.cost.instructions);
+    }
     let mut sums: HashMap<&str, u64> = HashMap::new();
     let mut all = 0_u64;
-    for context in &side.tree.contexts {
-        let own = context.cost.instructions;
+    for (function, own) in side.functions.iter().zip(of_functions) {
         all = all.saturating_add(own);
-        let object = side.functions[context.function].object.as_deref().unwrap_or_default();
+        let object = function.object.as_deref().unwrap_or_default();
         let sum = sums.entry(object.rsplit('/').next().unwrap_or_default()).or_default();
         *sum = sum.saturating_add(own);
     }

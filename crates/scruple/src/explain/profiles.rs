@@ -4,13 +4,33 @@ use super::counted_runs::Gathered;
 use super::findings::Findings;
 use crate::fault::Fault;
 use crate::profile::read::{self, Imported, Kind};
+use scruple_core::explain::Count;
 use scruple_measure::calltree::{as_built, name_stripped};
 use std::path::Path;
 
 /// Reads both profiles, and explains where their difference comes from.
-pub fn explained(paths: [&str; 2]) -> Result<(Findings, Gathered), Fault> {
-    let [first, second] = [read::read(Path::new(paths[0]))?, read::read(Path::new(paths[1]))?];
+pub fn explained(paths: [&str; 2], count: Count) -> Result<(Findings, Gathered), Fault> {
+    let [first, second] = std::thread::scope(|scope| {
+        let beside = scope.spawn(|| read::read(Path::new(paths[1])));
+        let first = read::read(Path::new(paths[0]))?;
+        let second = beside.join().unwrap_or_else(|_| Err(Fault::internal("a profile was lost")));
+        Ok::<_, Fault>([first, second?])
+    })?;
     let kind = common(paths, &first, &second)?;
+    let has_count = match count {
+        Count::Instructions => true,
+        Count::Allocations | Count::Bytes => kind.has_heap,
+        Count::AtPeak | Count::AtEnd | Count::Frees => false,
+    };
+    if !has_count {
+        return Err(Fault::usage(format!(
+            "cannot explain {} of ‘{}’ and ‘{}’: such profiles ({}) do not hold it; name two commands",
+            count.word(),
+            paths[0],
+            paths[1],
+            kind.format
+        )));
+    }
     let mut sides = [vec![first.side], vec![second.side]];
     name_stripped(&mut sides);
     let gathered = Gathered {
@@ -20,6 +40,7 @@ pub fn explained(paths: [&str; 2]) -> Result<(Findings, Gathered), Fault> {
         remarks: Vec::new(),
         counted_by: None,
         kind,
+        count,
         script: None,
     };
     let name = |title: Option<String>, path: &str| match title {

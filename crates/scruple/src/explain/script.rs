@@ -5,6 +5,7 @@ use super::variation;
 use crate::fault::Fault;
 use crate::inspect::launch::{ended, failure};
 use crate::profile::read::Kind;
+use scruple_core::explain::Count;
 use scruple_core::metric::Pass;
 use scruple_measure::calltree::{Language, ScriptCounts, ScriptSession};
 use scruple_measure::command::{Commands, Job, Weigher};
@@ -75,6 +76,7 @@ pub fn gather(
         remarks,
         counted_by: None,
         kind,
+        count: Count::Instructions,
         script: None,
     })))
 }

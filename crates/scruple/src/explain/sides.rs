@@ -91,6 +91,13 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, G
         let gathered = counted_runs::gather(jobs, launchers, counter, means.work, &means.effort, sources)?;
         return Ok((Findings::of(names, &gathered, sources), gathered));
     }
+    let count = means.effort.count;
+    if count.is_live() {
+        return Err(Fault::usage(
+            "what was in use at the peak and at the end is explained of two commands, revisions or stored runs of commands \
+             whose call trees are not kept, and not of servers, cases or kept call trees",
+        ));
+    }
     let mut remarks: Vec<String> = means.counter.and_then(remark_of).into_iter().collect();
     let mut iterations = None;
     let both_servers = match &sources {
@@ -120,6 +127,7 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, G
         remarks,
         counted_by: means.counter.map(Counter::describe),
         kind: means.counter.map_or_else(|| Kind::counted(OWN), kind_of),
+        count,
         script,
     };
     Ok((Findings::of(names, &gathered, [&as_built, &as_built]), gathered))

@@ -13,11 +13,13 @@ struct Counts {
     instructions: u64,
     calls: u64,
     bytes: u64,
+    at_peak: u64,
+    at_end: u64,
 }
 
 /// Whether all runs gave the same counts for every function.
 pub fn repeats(runs: &[Side]) -> bool {
-    let Some((first, rest)) = runs.split_first() else { return true };
+    let Some((first, rest)) = runs.split_first().filter(|(_, rest)| !rest.is_empty()) else { return true };
     let first = by_function(first);
     rest.iter().all(|run| by_function(run) == first)
 }
@@ -32,23 +34,44 @@ pub fn are_enough(sides: &[Vec<Side>; 2], most: usize) -> bool {
     }
     let counts = sides.each_ref().map(|runs| runs.iter().map(by_function).collect::<Vec<_>>());
     let instructions = Variation::of(&counts, |counts| counts.instructions);
-    let bytes = Variation::of(&counts, |counts| counts.bytes);
+    let of_bytes: [fn(&Counts) -> u64; 3] =
+        [|counts| counts.bytes, |counts| counts.at_peak, |counts| counts.at_end];
     instructions.range.saturating_mul(FAR) <= instructions.difference
-        && bytes.range.saturating_mul(FAR) <= bytes.difference.max(bytes.whole / FAR)
+        && of_bytes.into_iter().all(|of| {
+            let bytes = Variation::of(&counts, of);
+            bytes.range.saturating_mul(FAR) <= bytes.difference.max(bytes.whole / FAR)
+        })
 }
 
 type Run = BTreeMap<(String, String), Counts>;
 
 fn by_function(side: &Side) -> Run {
-    let mut sums = Run::new();
+    let mut of_functions = vec![Counts::default(); side.tree.functions.len()];
     for context in &side.tree.contexts {
-        let function = &side.tree.functions[context.function];
-        let sum = sums.entry((function.module.clone(), function.name.clone())).or_default();
-        sum.instructions += context.cost.instructions;
-        sum.calls += context.calls + context.recursive;
-        sum.bytes += context.cost.bytes;
+        of_functions[context.function].add(&Counts {
+            instructions: context.cost.instructions,
+            calls: context.calls + context.recursive,
+            bytes: context.cost.bytes,
+            at_peak: context.cost.at_peak,
+            at_end: context.cost.at_end,
+        });
+    }
+    let mut sums = Run::new();
+    let named = side.tree.functions.iter().zip(&of_functions);
+    for (function, counts) in named.filter(|(_, counts)| **counts != Counts::default()) {
+        sums.entry((function.module.clone(), function.name.clone())).or_default().add(counts);
     }
     sums
+}
+
+impl Counts {
+    fn add(&mut self, more: &Counts) {
+        self.instructions += more.instructions;
+        self.calls += more.calls;
+        self.bytes += more.bytes;
+        self.at_peak += more.at_peak;
+        self.at_end += more.at_end;
+    }
 }
 
 /// How one count varies.

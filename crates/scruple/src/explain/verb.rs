@@ -23,6 +23,7 @@ use crate::store::Store;
 use crate::versions::args::recipe;
 use crate::versions::two_revisions::{self, Revisions};
 use crate::versions::{self, Recipe, Starter, Template};
+use scruple_core::explain::Count;
 use scruple_measure::calltree::{Counter, Symbols};
 use std::path::Path;
 use std::time::Duration;
@@ -44,7 +45,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Code, Fault> {
         )),
         (Some(second), true) if args.case.is_none() && args.url.is_none() => {
             if [first, second].into_iter().any(read::is_profile) {
-                let (mut found, gathered) = profiles::explained([first, second])?;
+                let (mut found, gathered) = profiles::explained([first, second], args.metric.count())?;
                 closer(args, &mut found, &gathered);
                 return show(args, &found, &gathered);
             }
@@ -71,7 +72,9 @@ fn compared(args: &ExplainArgs, sources: [Source; 2]) -> Result<Code, Fault> {
     let kept = |source: &Source| matches!(source, Source::Kept { .. });
     let counter = match sources.iter().all(kept) {
         true => None,
-        false if sources.iter().all(Source::needs_no_tree) => Some(calls::any_counter(AIM)?),
+        false if sources.iter().all(Source::needs_no_tree) && is_of_instructions(args) => {
+            Some(calls::any_counter(AIM)?)
+        }
         false => Some(calls::counter(AIM)?),
     };
     let work = WorkFolder::make()?;
@@ -102,13 +105,19 @@ fn keep(args: &ExplainArgs, run: &str) -> Result<Code, Fault> {
     Ok(Code::Fine)
 }
 
+/// Whether instructions are explained, which callgrind counts as well where the call tree cannot be used.
+fn is_of_instructions(args: &ExplainArgs) -> bool {
+    args.metric.count() == Count::Instructions
+}
+
 fn effort(args: &ExplainArgs) -> Effort {
-    let (strict, time) = (!args.ignore_failure, !args.no_time);
-    Effort { runs: args.runs, once: true, strict, time, lines: args.lines }
+    let count = args.metric.count();
+    let (strict, time) = (!args.ignore_failure, !args.no_time && count == Count::Instructions);
+    Effort { count, runs: args.runs, once: true, strict, time, lines: args.lines }
 }
 
 fn revisions(args: &ExplainArgs, first: &str) -> Result<Code, Fault> {
-    let counter = calls::any_counter(AIM)?;
+    let counter = if is_of_instructions(args) { calls::any_counter(AIM)? } else { calls::counter(AIM)? };
     let config = Config::find()?;
     let place = versions::place_of(args.build.repo.as_deref())?;
     let at = At {

@@ -183,8 +183,8 @@ pub struct LeakArgs {
     /// End a run that takes longer.
     #[arg(long, value_name = "TIME")]
     pub time_limit: Option<String>,
-    /// Where malloc.live grows, run two of the sizes under valgrind and show which code keeps the memory: auto does if
-    /// that takes at most about a minute.
+    /// Where malloc.live grows, run two of the sizes once more and show which code keeps the memory: auto does if that
+    /// takes at most about a minute. Without valgrind, or if it would take longer, every allocation is recorded instead.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = LeakSitesWhen::Auto)]
     pub sites: LeakSitesWhen,
     /// Where the readings are kept, for a page.

@@ -2,27 +2,43 @@
 
 use super::args::LeakSitesWhen;
 use super::site_rows::{self, SiteRow};
-use super::sites::{Found, counter, exact};
+use super::sites::{Found, counter, exact, sampled};
 use crate::fault::{Code, Fault};
 use crate::progress::Progress;
 use scruple_core::stats::leak::{Doubt, Retained};
 use scruple_core::unit::{Unit, quantity};
 use scruple_measure::calltree::Counter;
 use scruple_measure::command::{Commands, Job};
+use scruple_measure::heap::SiteSampling;
 use scruple_measure::heap_sites::{Blocks, SiteFrame};
 use std::collections::HashMap;
 use std::time::Duration;
 
 /// The longest time that the runs may be expected to take if nobody asked for them.
 const AFFORDABLE: Duration = Duration::from_secs(60);
-/// The assumed cost of a run: so many times the time of a plain one, and a constant.
+/// The assumed cost of a run under valgrind and of one whose allocations are all recorded: so many times the time of a
+/// plain one, and a constant (`bench/heap/sites.py` and `bench/heap/sampled_sites.py`).
 const SLOWER: u32 = 30;
+const SLOWER_RECORDED: u32 = 12;
 const START: Duration = Duration::from_secs(2);
 /// The smallest ratio of two sizes between which growth shows.
 const LEAST_RANGE: f64 = 2.0;
 
+/// What counts the blocks of every site.
+#[derive(Clone, Debug)]
+pub enum By {
+    /// Scruple's call tree, under valgrind.
+    Tree(Counter),
+    /// The counter that is loaded into the program, which records every allocation.
+    Recorder,
+}
+
 /// The growth between two sizes.
 pub struct LeakSites {
+    /// What counted.
+    pub by: By,
+    /// What a reader must know of the counts, each as a sentence.
+    pub remarks: Vec<String>,
     /// The sizes of the work, and all blocks that were left at the end.
     pub sizes: [(f64, Blocks); 2],
     /// The sites whose blocks grow or shrink, the most growth first.
@@ -93,24 +109,37 @@ pub fn find(
             _ => format!("sites are of malloc.live, and the figure is {metric}"),
         }));
     }
-    let (small, large, cost) = match chosen(sizes, when) {
+    let (by, small, large, cost) = match by(sizes, when) {
         Ok(chosen) => chosen,
         Err(why) => return Ok(Sites::Unknown(why)),
     };
-    let counter = match counter() {
-        Ok(counter) => counter,
-        Err(fault) if when == LeakSitesWhen::Auto => return Ok(Sites::Unknown(fault.message)),
-        Err(fault) => return Err(fault),
-    };
     let progress = Progress::new();
-    progress.note(&format!("finding the sites: two more runs, under valgrind, up to about {}", told(cost)));
-    let found = [small, large].map(|sized| Ok((sized.size, left(commands, &sized.job, &counter)?)));
+    let how = match by {
+        By::Tree(_) => "under valgrind",
+        By::Recorder => "with every allocation recorded",
+    };
+    progress.note(&format!("finding the sites: two more runs, {how}, up to about {}", told(cost)));
+    let found = [small, large].map(|sized| Ok((sized.size, left(commands, &sized.job, &by)?)));
     progress.clear();
     let [small, large] = found;
     match (small, large) {
-        (Ok(small), Ok(large)) => Ok(Sites::Found(growth(small, large))),
+        (Ok(small), Ok(large)) => Ok(Sites::Found(growth(by, small, large))),
         (Err(fault), _) | (_, Err(fault)) => failed(fault, when),
     }
+}
+
+/// Returns what counts, and the sizes as [`chosen`]: the call tree, or the recorder where that cannot be used or would take
+/// too long.
+fn by(sizes: Vec<Sized>, when: LeakSitesWhen) -> Result<(By, Sized, Sized, Duration), String> {
+    let tree = counter().map_err(|fault| fault.message);
+    let tree = tree.and_then(|counter| Ok((By::Tree(counter), chosen(&sizes, when, SLOWER)?)));
+    let (by, (small, large, cost)) = match tree {
+        Ok(found) => found,
+        Err(_) => (By::Recorder, chosen(&sizes, when, SLOWER_RECORDED)?),
+    };
+    let mut pair: Vec<Option<Sized>> = sizes.into_iter().map(Some).collect();
+    let mut take = |at: usize| pair[at].take().ok_or_else(|| "there is one size only".to_owned());
+    Ok((by, take(small)?, take(large)?, cost))
 }
 
 /// What a failure of these runs means: the verdict stands without sites, unless the user asked for them.
@@ -122,34 +151,36 @@ fn failed(fault: Fault, when: LeakSitesWhen) -> Result<Sites, Fault> {
     }
 }
 
-fn left(commands: &mut Commands, job: &Job, counter: &Counter) -> Result<Found, Fault> {
-    exact(commands, job, counter, false)
-}
-
-fn expected(wall: Duration) -> Duration {
-    wall * SLOWER + START
+fn left(commands: &mut Commands, job: &Job, by: &By) -> Result<Found, Fault> {
+    match by {
+        By::Tree(counter) => exact(commands, job, counter, false),
+        By::Recorder => sampled(commands, job, SiteSampling { mean: 1, seed: 1 }, false),
+    }
 }
 
 fn told(time: Duration) -> String {
     quantity(time.as_nanos() as f64, &Unit::Nanoseconds)
 }
 
-/// Returns the smallest size, the largest affordable one, and the expected time of both.
-fn chosen(mut sizes: Vec<Sized>, when: LeakSitesWhen) -> Result<(Sized, Sized, Duration), String> {
-    sizes.sort_by(|a, b| a.size.total_cmp(&b.size));
-    let mut sizes = sizes.into_iter();
-    let Some(small) = sizes.next() else { return Err("there are no sizes".to_owned()) };
+/// Returns the indices of the smallest size and of the largest affordable one, and the expected time of both, if runs take
+/// so many times as long as plain ones.
+fn chosen(sizes: &[Sized], when: LeakSitesWhen, slower: u32) -> Result<(usize, usize, Duration), String> {
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by(|a, b| sizes[*a].size.total_cmp(&sizes[*b].size));
+    let Some((small, larger)) = order.split_first() else { return Err("there are no sizes".to_owned()) };
+    let expected = |at: usize| sizes[at].wall * slower + START;
     let mut dear = None;
-    for large in sizes.rev().filter(|large| large.size >= LEAST_RANGE * small.size) {
-        let cost = expected(small.wall) + expected(large.wall);
+    let is_larger = |at: &&usize| sizes[**at].size >= LEAST_RANGE * sizes[*small].size;
+    for large in larger.iter().rev().filter(is_larger) {
+        let cost = expected(*small) + expected(*large);
         if when == LeakSitesWhen::Always || cost <= AFFORDABLE {
-            return Ok((small, large, cost));
+            return Ok((*small, *large, cost));
         }
         dear = Some(cost);
     }
     Err(match dear {
         Some(cost) => format!(
-            "two runs under valgrind may take {}; --sites=always takes the smallest and the largest size regardless",
+            "two runs that count them may take {}; --sites=always takes the smallest and the largest size regardless",
             told(cost)
         ),
         None => "no size is at least twice the smallest".to_owned(),
@@ -157,10 +188,10 @@ fn chosen(mut sizes: Vec<Sized>, when: LeakSitesWhen) -> Result<(Sized, Sized, D
 }
 
 /// Compares what sites leave at the end of two runs, in all their processes.
-fn growth((small, at_small): (f64, Found), (large, at_large): (f64, Found)) -> LeakSites {
+fn growth(by: By, (small, at_small): (f64, Found), (large, at_large): (f64, Found)) -> LeakSites {
     let mut sites: HashMap<SiteFrame, GrowingSite> = HashMap::new();
     let mut totals = [Blocks::default(); 2];
-    for (at, found) in [at_small, at_large].iter().enumerate() {
+    for (at, found) in [&at_small, &at_large].into_iter().enumerate() {
         for process in &found.processes {
             totals[at] += process.total.at_end;
             for row in site_rows::rows(process, |amounts| amounts.at_end.bytes) {
@@ -178,5 +209,8 @@ fn growth((small, at_small): (f64, Found), (large, at_large): (f64, Found)) -> L
         sites.into_values().filter(|site| site.left[0] != site.left[1]).collect();
     let growth = |site: &GrowingSite| site.left[1].bytes as i128 - site.left[0].bytes as i128;
     rows.sort_by_cached_key(|site| (std::cmp::Reverse(growth(site)), site_rows::place(&site.row.frame)));
-    LeakSites { sizes: [(small, totals[0]), (large, totals[1])], rows }
+    let mut remarks = at_large.remarks;
+    remarks
+        .extend(at_small.remarks.into_iter().filter(|remark| !remarks.contains(remark)).collect::<Vec<_>>());
+    LeakSites { by, remarks, sizes: [(small, totals[0]), (large, totals[1])], rows }
 }

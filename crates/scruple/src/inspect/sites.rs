@@ -152,7 +152,7 @@ fn runtime(job: &Job) -> Option<Runtime> {
 }
 
 /// Says that a runtime has a heap of its own, which malloc does not see.
-fn remark_of_runtime(job: &Job) -> Option<String> {
+pub fn remark_of_runtime(job: &Job) -> Option<String> {
     let runtime = runtime(job)?;
     Some(format!(
         "Only malloc is counted: most objects of a program of the runtime ‘{}’ are in that runtime’s own heap; `scruple \

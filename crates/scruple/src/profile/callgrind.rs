@@ -30,6 +30,9 @@ pub(super) fn text(sides: &[CallProfile]) -> String {
                 Count::Instructions => word.replace(char::is_whitespace, "_"),
                 Count::Allocations => "Allocations".to_owned(),
                 Count::Bytes => "Bytes".to_owned(),
+                Count::AtPeak => "BytesAtPeak".to_owned(),
+                Count::AtEnd => "BytesAtEnd".to_owned(),
+                Count::Frees => "Frees".to_owned(),
             };
             if sides.len() == 1 { event } else { format!("{event}_{}", ["A", "B"][*side]) }
         })

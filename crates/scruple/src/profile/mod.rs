@@ -130,7 +130,8 @@ impl CallProfile {
             parent: context.parent.and_then(|parent| parent.checked_sub(1)),
             frame: context.function,
             calls: context.calls,
-            own: Cost { instructions: context.cost.instructions, ..Cost::default() },
+            // What was live is at the caller of the allocator already.
+            own: Cost { allocations: 0, bytes: 0, frees: 0, ..context.cost },
             inclusive: Cost::default(),
         });
         let recursive = side.recursive.iter().filter(|(from, to, _)| *from > 0 && *to > 0);
@@ -149,7 +150,8 @@ impl CallProfile {
             {
                 caller = above;
             }
-            add(&mut profile.nodes[caller].own, Cost { instructions: 0, ..context.cost });
+            let Cost { allocations, bytes, frees, .. } = context.cost;
+            add(&mut profile.nodes[caller].own, Cost { allocations, bytes, frees, ..Cost::default() });
         }
         profile.nodes.iter_mut().for_each(|node| node.inclusive = node.own);
         for place in (0..profile.nodes.len()).rev() {
@@ -186,6 +188,9 @@ fn add(sum: &mut Cost, more: Cost) {
     sum.instructions = sum.instructions.saturating_add(more.instructions);
     sum.allocations = sum.allocations.saturating_add(more.allocations);
     sum.bytes = sum.bytes.saturating_add(more.bytes);
+    sum.at_peak = sum.at_peak.saturating_add(more.at_peak);
+    sum.at_end = sum.at_end.saturating_add(more.at_end);
+    sum.frees = sum.frees.saturating_add(more.frees);
 }
 
 #[cfg(test)]
@@ -204,8 +209,8 @@ pub(crate) mod tests {
             parent,
             frame,
             calls,
-            own: Cost { instructions, allocations, bytes },
-            inclusive: Cost { instructions, allocations, bytes },
+            own: Cost { instructions, allocations, bytes, ..Cost::default() },
+            inclusive: Cost { instructions, allocations, bytes, ..Cost::default() },
         };
         let mut profile = CallProfile {
             title: "./app".to_owned(),
@@ -236,7 +241,10 @@ pub(crate) mod tests {
     fn what_a_function_cost_with_its_callees_is_the_sum_below_it() {
         let profile = small();
         let sums = profile.functions();
-        assert_eq!(profile.total(), Cost { instructions: 1160, allocations: 2, bytes: 48 });
+        assert_eq!(
+            profile.total(),
+            Cost { instructions: 1160, allocations: 2, bytes: 48, ..Cost::default() }
+        );
         assert_eq!(sums[0].inclusive, profile.total());
         assert_eq!(
             (sums[2].own.instructions, sums[2].inclusive.instructions, sums[3].calls),

@@ -41,8 +41,12 @@ impl Stacks<'_> {
 /// Returns the counts that at least one of the programs has, in the order in which formats write them, with their names
 /// and units.
 pub fn counted(sides: &[CallProfile]) -> Vec<(Count, &str, &'static str)> {
-    const HEAP: [(Count, &str, &str); 2] =
-        [(Count::Allocations, "allocations", "count"), (Count::Bytes, "bytes", "bytes")];
+    const HEAP: [(Count, &str, &str); 4] = [
+        (Count::Allocations, "allocations", "count"),
+        (Count::Bytes, "bytes", "bytes"),
+        (Count::AtPeak, "at_peak", "bytes"),
+        (Count::AtEnd, "at_end", "bytes"),
+    ];
     let word = sides.iter().map(|side| side.word.as_str()).find(|word| !word.is_empty()).unwrap_or_default();
     let totals: Vec<Cost> = sides.iter().map(CallProfile::total).collect();
     let all = [(Count::Instructions, word, "count")].into_iter().chain(HEAP);

@@ -18,6 +18,7 @@ mod documents;
 mod explain;
 mod explain_fallback;
 mod explain_haskell;
+mod explain_memory;
 mod explain_script_servers;
 mod explain_scripts;
 mod explain_sources;

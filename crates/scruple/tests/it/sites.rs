@@ -128,6 +128,11 @@ fn other_tools_read_the_bytes_of_each_context() {
     assert!(place.read("x.svg").contains("scratch (app.c:10): 50.0 kB"), "{}", place.read("x.svg"));
     assert!(place.read("x.md").contains("| scratch (app.c:10) | 50.0 kB | 98 % |"), "{}", place.read("x.md"));
     all_is_well(&[place.file("x.html")]);
+    let page = place.read("x.html");
+    for title in ["What was in use at the peak", "In use over the course of the program"] {
+        let headings = page.matches(&format!(">{title}</h")).count();
+        assert_eq!(headings, 1, "the title ‘{title}’ stands once");
+    }
     // The reader of profiles finds what was written, too.
     let again = place.run(["inspect", "calls", "--json", "--from", "x.pb.gz"]).json();
     assert_eq!(at(&again, "/total/bytes"), 501_064, "{again:#}");
@@ -202,15 +207,16 @@ fn where_sites_cannot_be_found_the_reason_is_said() {
     let none = none.expect("it runs");
     assert_eq!(none.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&none.stderr).contains("install the package ‘valgrind’"));
-    // A leak is found without valgrind, and says why it has no sites.
+    // A leak has its sites without valgrind, too, where all allocations are recorded.
     let words = ["inspect", "leak", "--sizes", "20,40,80,160,320", "--no-store", "--", "./app", "{size}"];
     let answer = place.finish(place.command(words).env("PATH", place.path()));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    assert!(
-        answer.stdout.contains("Its sites are not known: cannot count allocation sites here"),
-        "{}",
-        answer.exchange()
-    );
+    let told = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("every allocation was counted without valgrind"), "{}", answer.exchange());
+    let lines: Vec<&str> =
+        answer.stdout.lines().skip_while(|line| !line.ends_with("  site")).skip(1).collect();
+    assert!(lines[0].contains("100 B       1  record (app.c:6)"), "{}", answer.exchange());
+    assert!(lines[1].contains("100 B       1  all"), "{}", answer.exchange());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::callgrind::Function;
 use super::sheet::{self, LEVEL};
 use super::start::ServerCommand;
 use super::tree::Tree;
-use crate::calltree::{CalltreeSession, Counter, End, Profile, Profiles, Settings, ValgrindTool};
+use crate::calltree::{CalltreeSession, Counted, Counter, End, Profile, Profiles, Settings, ValgrindTool};
 use crate::load::{LoadResult, Target};
 use scruple_core::per_request::{self, Bounds};
 use scruple_core::sorting;
@@ -223,15 +223,7 @@ impl Life<'_> {
         self.serve(&session, &mut |_| load(requests).map(drop))?;
         let counted = session.read().map_err(|error| error.to_string())?;
         drop(folder);
-        let mut stretch = Stretch::default();
-        let mut names = FunctionNames::default();
-        match &counted.callgrind {
-            Some(profile) => stretch.add_callgrind(profile),
-            None => {
-                let processes = counted.profiles.processes.iter();
-                processes.for_each(|profile| stretch.add_calltree(profile, &mut names));
-            }
-        }
+        let stretch = whole(&counted);
         match stretch.total {
             0 => Err("nothing was counted: the server did not end when asked to".to_owned()),
             _ => Ok(stretch),
@@ -272,6 +264,20 @@ impl Life<'_> {
             None => served,
         }
     }
+}
+
+/// All that was counted in one launch. Callgrind's counts are in its profile as well as in the trees made of it.
+fn whole(counted: &Counted) -> Stretch {
+    let mut stretch = Stretch::default();
+    let mut names = FunctionNames::default();
+    match &counted.callgrind {
+        Some(profile) => stretch.add_callgrind(profile),
+        None => {
+            let processes = counted.profiles.processes.iter();
+            processes.for_each(|profile| stretch.add_calltree(profile, &mut names));
+        }
+    }
+    stretch
 }
 
 /// The counts of each batch, by its number.
@@ -331,6 +337,7 @@ impl Drop for Folder {
 #[cfg(test)]
 mod tests {
     use super::super::by_function::Sums;
+    use super::super::callgrind;
     use super::*;
 
     #[test]
@@ -351,6 +358,27 @@ mod tests {
             functions.insert(function("collect"), sums(collection, 1));
         }
         Stretch { total: own + once + collection, functions }
+    }
+
+    #[test]
+    fn what_callgrind_counted_is_counted_once() {
+        let text = "# callgrind format\nversion: 1\ncmd: ./server\npositions: line\nevents: Ir\n\nfn=main\n1 30\n\
+                    fn=serve\n1 70\n\nsummary: 100\n";
+        let profile = callgrind::parse(text).expect("a profile");
+        let processes = vec![crate::calltree::flat(&profile, text)];
+        let mut counted = Counted {
+            by: ValgrindTool::Callgrind,
+            total: 100,
+            profiles: Profiles { processes, ..Profiles::default() },
+            callgrind: Some(profile),
+        };
+        let own = |stretch: &Stretch| stretch.functions.values().map(|sums| sums.own).sum::<u64>();
+        let stretch = whole(&counted);
+        assert_eq!((stretch.total, own(&stretch)), (100, 100));
+        // The trees alone say the same.
+        counted.callgrind = None;
+        let stretch = whole(&counted);
+        assert_eq!((stretch.total, own(&stretch)), (100, 100));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Starts and ends a server for a measurement.
 
+use crate::descendants::descendants;
 use crate::load::{Address, Target, socket};
 use crate::own_environment::withhold;
 use std::ffi::OsString;
@@ -53,6 +54,14 @@ pub enum ServerError {
         /// The address at which a connection was expected.
         address: String,
     },
+    /// The first process ended with success, as that of a server that goes into the background, but left none there.
+    #[error(
+        "the command ended without an error and left no process running, and nothing accepts connections at {address}"
+    )]
+    NothingLeft {
+        /// The address at which a connection was expected.
+        address: String,
+    },
     /// The server runs, but accepts no connection.
     #[error("the server runs, but after {seconds} s accepts no connection at {address}")]
     Deaf {
@@ -65,6 +74,10 @@ pub enum ServerError {
     #[error("interrupted while the server was starting")]
     Interrupted,
 }
+
+/// How long something else than a process of the server may take to accept connections after its command has ended, as a
+/// service manager that was asked to start it.
+const ELSEWHERE: Duration = Duration::from_secs(1);
 
 /// How long a server may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
@@ -105,6 +118,11 @@ impl ServerCommand {
         if target.addresses.iter().any(accepts) {
             return Err(ServerError::Occupied(address));
         }
+        // Processes that a server leaves in the background become children of this process then, and are known.
+        // SAFETY: plain system call.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+        let own = std::process::id() as i32;
+        let others = descendants(own);
         let mut command = Command::new(program);
         withhold(&mut command);
         command.args(arguments).envs(self.env.iter().cloned()).stdin(Stdio::null()).stdout(Stdio::null());
@@ -124,15 +142,20 @@ impl ServerCommand {
             .map_err(|error| ServerError::Start { program: program.to_string_lossy().into_owned(), error })?;
         let mut server = Server { child, ended: None };
         let began = Instant::now();
+        let mut alone_since = None;
         while began.elapsed() < patience {
             if target.addresses.iter().any(accepts) {
                 return Ok(server);
             }
             // The first process of a server that goes into the background ends with success.
-            if let Some(status) = server.status()
-                && !status.success()
-            {
-                return Err(ServerError::Ended { how: how(status), address });
+            if let Some(status) = server.status() {
+                if !status.success() {
+                    return Err(ServerError::Ended { how: how(status), address });
+                }
+                let is_left = descendants(own).iter().any(|pid| !others.contains(pid) && is_alive(*pid));
+                if !is_left && alone_since.get_or_insert_with(Instant::now).elapsed() >= ELSEWHERE {
+                    return Err(ServerError::NothingLeft { address });
+                }
             }
             if interrupted.load(Ordering::Relaxed) {
                 return Err(ServerError::Interrupted);
@@ -224,6 +247,13 @@ impl Drop for Server {
     }
 }
 
+/// Whether a process runs. One that has ended counts as gone, although nobody has reaped it.
+fn is_alive(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split_whitespace().next());
+    !matches!(state, None | Some("Z" | "X"))
+}
+
 fn accepts(address: &Address) -> bool {
     socket::accepts(address, Duration::from_secs(1)).is_ok()
 }
@@ -257,6 +287,24 @@ mod tests {
         assert!(start(&["/no/such/program"]).contains("cannot start"));
         assert!(start(&["sh", "-c", "exit 3"]).contains("exit code 3"));
         assert!(start(&["sleep", "10"]).contains("accepts no connection"));
+    }
+
+    #[test]
+    fn a_command_that_leaves_nothing_running_is_not_waited_for() {
+        let (target, _) = Target::parse("http://127.0.0.1:9/").expect("a target");
+        // Far longer than any test may take.
+        let patience = Duration::from_secs(100_000);
+        let start = |command: &str| {
+            let command = ServerCommand::of(words(&["sh", "-c", command]));
+            command.start(&target, patience, &AtomicBool::new(false)).expect_err("no server")
+        };
+        let error = start("exit 0");
+        assert!(matches!(error, ServerError::NothingLeft { .. }), "{error}");
+        // What was left in a session of its own ends later, and is waited for until then.
+        let began = Instant::now();
+        let error = start("setsid sleep 2 & exit 0");
+        assert!(matches!(error, ServerError::NothingLeft { .. }), "{error}");
+        assert!(began.elapsed() >= Duration::from_secs(2));
     }
 
     #[test]

@@ -31,5 +31,6 @@ pub fn trees(found: &Findings, gathered: &Gathered, write: Writer) -> Vec<u8> {
         CallProfile::of(&title, &gathered.sides[place][0], &gathered.kind)
     };
     let sides = [(0, "A"), (1, "B")].map(side);
-    write(&sides, sides[0].main())
+    let count = if gathered.kind.word.is_none() { sides[0].main() } else { gathered.count };
+    write(&sides, count)
 }

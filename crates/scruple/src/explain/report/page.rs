@@ -215,9 +215,11 @@ fn flame(found: &Findings, contexts: &[Difference]) -> Option<Chart> {
     (!layout.boxes.is_empty()).then(|| Chart {
         name: "contexts".to_owned(),
         title: format!("Differences of {} by calling context", name(found.word(found.main().count))),
-        note: "A box is as wide as the differences in it and above it, increases (red) and decreases (green) added up; \
-               the number is the increase less the decrease. Callers are below."
-            .to_owned(),
+        note: format!(
+            "A box is as wide as the differences in it and above it, increases (red) and decreases (green) added up; \
+             the number is the increase less the decrease. Callers are below.{}",
+            if found.repeats { "" } else { " It shows the first run of each; the tables show the means of all." }
+        ),
         label,
         drawn: Drawn::Flame(Flame { boxes }),
     })

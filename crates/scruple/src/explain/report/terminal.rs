@@ -42,9 +42,7 @@ pub fn text(found: &Findings, rows: usize, width: usize) -> String {
     }
     for explanation in &found.explanations[1..] {
         let _ = writeln!(out, "\n{}", wrap(&words::whole(found, explanation), width));
-        if let Some(cause) =
-            words::cause(found, explanation).filter(|_| explanation.count == Count::Allocations)
-        {
+        if let Some(cause) = words::cause(found, explanation).filter(|_| explanation.count != Count::Bytes) {
             let _ = writeln!(out, "{}", wrap(&cause, width));
         }
         table(found, explanation, FEW.min(rows), width, &mut out);

@@ -159,20 +159,49 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         () => &spread_over(found, explanation),
     };
     let told = first(row).map_or(String::new(), |clause| format!(": {clause}"));
-    let code = match (row.only_in, row.same_code) {
-        (Some(Which::First), _) => "B does not call it any more",
-        (Some(Which::Second), _) => "A does not call it",
-        (None, Some(false)) => "its code changed",
-        (None, Some(true)) => "its code is the same",
-        (None, None) => "whether its code changed can’t be told",
-    };
+    let code = about_code(row);
     let hunk = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
     let hunk = hunk.map_or(String::new(), |(_, hunk)| format!("; the change at {} touches it", hunk.place()));
     let besides = match row.same_code == Some(true) {
         true => besides(&found.other_causes),
         false => String::new(),
     };
+    if let Some(less) = frees_less(found, explanation) {
+        return Some(format!(
+            "{less}; what is not freed shows first in {}{told} ({how_much}); {code}{hunk}.",
+            function(row)
+        ));
+    }
     Some(format!("{surely} {}{told} ({how_much}); {code}{besides}{hunk}.", function(row)))
+}
+
+/// Writes whether the code of a row changed.
+fn about_code(row: &FunctionDifference) -> &'static str {
+    match (row.only_in, row.same_code) {
+        (Some(Which::First), _) => "B does not call it any more",
+        (Some(Which::Second), _) => "A does not call it",
+        (None, Some(false)) => "its code changed",
+        (None, Some(true)) => "its code is the same",
+        (None, None) => "whether its code changed can’t be told",
+    }
+}
+
+/// Writes which code frees fewer blocks, if the difference of a live amount is not explained by what was requested: then
+/// the code that allocates need not be the cause.
+fn frees_less(found: &Findings, explanation: &Explanation) -> Option<String> {
+    let delta = explanation.delta();
+    let of = |count: Count| found.explanations.iter().find(|one| one.count == count);
+    if !explanation.count.is_live() || delta <= 0.0 {
+        return None;
+    }
+    let requested = of(Count::Bytes).map_or(0.0, Explanation::delta);
+    let frees = of(Count::Frees).filter(|frees| frees.delta() < 0.0 && requested < CAUSE * delta)?;
+    let place = found.telling(frees).find(|row| row.delta < 0.0);
+    let place = place.map_or(String::new(), |row| {
+        let (less, name) = (signed(row.delta), function(row));
+        format!(" ({less} in {name}; {})", about_code(row))
+    });
+    Some(format!("B requests about as much, and frees {} fewer blocks{place}", count(-frees.delta())))
 }
 
 /// Begins the sentence about a difference that no single function explains: over how many functions it is spread.
@@ -335,7 +364,9 @@ pub fn remarks(found: &Findings) -> Vec<String> {
             share(part)
         ));
     }
-    lines.extend(time(found));
+    if found.main().count == Count::Instructions {
+        lines.extend(time(found));
+    }
     lines
 }
 

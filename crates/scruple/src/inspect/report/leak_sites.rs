@@ -2,7 +2,7 @@
 
 use super::sites::{chain, others_of};
 use super::sites_json::PlaceEntry;
-use crate::inspect::leak_sites::{GrowingSite, LeakSites, Sites};
+use crate::inspect::leak_sites::{By, GrowingSite, LeakSites, Sites};
 use crate::inspect::site_rows::place;
 use crate::show::align::{fit, on_points, right, wrap};
 use crate::show::page::{Cell, Head, Part, Section, Table, name, sentence};
@@ -46,10 +46,14 @@ fn lines(sites: &LeakSites) -> Vec<Line> {
 fn about(sites: &LeakSites) -> String {
     let [(small, _), (large, _)] = sites.sizes;
     format!(
-        "Where it grows, for each unit of work, from size {} to {}; every allocation was counted, with its size as \
+        "Where it grows, for each unit of work, from size {} to {}; every allocation was counted {}, with its size as \
          requested (malloc.live has what malloc makes of it).",
         grouped(small),
-        grouped(large)
+        grouped(large),
+        match sites.by {
+            By::Tree(_) => "under valgrind",
+            By::Recorder => "without valgrind",
+        }
     )
 }
 
@@ -82,6 +86,9 @@ pub fn text(sites: &Sites, width: usize) -> String {
             false => _ = writeln!(out, "{}", text.trim_end()),
         }
     }
+    for remark in &sites.remarks {
+        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(remark, width));
+    }
     out
 }
 
@@ -105,7 +112,8 @@ pub fn section(sites: &Sites) -> Option<Section> {
                 stacks: true,
                 ..Table::default()
             };
-            vec![Part::Words(about(sites)), Part::Table(table)]
+            let remarks = sites.remarks.iter().map(|remark| Part::Note(sentence(remark)));
+            [Part::Words(about(sites)), Part::Table(table)].into_iter().chain(remarks).collect()
         }
     };
     Some(Section { title: "Sites".to_owned(), folded: None, parts })
@@ -125,6 +133,8 @@ pub struct LeakSitesEntry<'a> {
     blocks_per_unit: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sites: Vec<GrowingEntry<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    remarks: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -155,6 +165,7 @@ pub fn entry(sites: &Sites) -> Option<LeakSitesEntry<'_>> {
         bytes_per_unit: None,
         blocks_per_unit: None,
         sites: Vec::new(),
+        remarks: &[],
     };
     match sites {
         Sites::NotWanted => None,
@@ -168,6 +179,7 @@ pub fn entry(sites: &Sites) -> Option<LeakSitesEntry<'_>> {
                 bytes_per_unit: Some(bytes),
                 blocks_per_unit: Some(blocks),
                 sites: found.rows.iter().map(site).collect(),
+                remarks: &found.remarks,
                 ..none
             })
         }

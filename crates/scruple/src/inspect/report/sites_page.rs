@@ -30,11 +30,9 @@ pub fn page(found: &Found, most: usize) -> Page {
         verdict = sites::sentence(found, sites, &by_peak);
         let table = table(sites, &by_peak, most);
         sections.push(Section { title: "Sites".to_owned(), folded: None, parts: vec![Part::Table(table)] });
-        let charts = [flame_chart(sites), course(sites)];
-        sections.extend(charts.into_iter().flatten().map(|chart| Section {
-            title: chart.title.clone(),
-            folded: None,
-            parts: vec![Part::Chart(chart)],
+        let charts = [("By caller", flame_chart(sites)), ("Over time", course(sites))];
+        sections.extend(charts.into_iter().filter_map(|(title, chart)| {
+            Some(Section { title: title.to_owned(), folded: None, parts: vec![Part::Chart(chart?)] })
         }));
     }
     Page {

@@ -2,6 +2,7 @@
 
 use scruple_core::explain::{Context, Cost, Edge, Function, PROGRAM, is_library, normal};
 use scruple_core::harmless_text::plain;
+use scruple_core::index_map::IndexMap;
 use scruple_measure::calltree::{self, Side};
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,7 +14,11 @@ const MOST: usize = 8_000_000;
 pub struct Builder {
     side: Side,
     functions: HashMap<(String, String), usize>,
-    children: HashMap<(usize, usize), usize>,
+    children: IndexMap<(u32, u32), u32>,
+    /// For each function, the number of the stack that last had it, and its context there.
+    last: Vec<(u64, u32)>,
+    /// The number of stacks.
+    stacks: u64,
 }
 
 impl Builder {
@@ -22,7 +27,13 @@ impl Builder {
         let mut side = Side::default();
         side.add_function(calltree::Function::default(), Function::default());
         side.tree.contexts.push(Context { function: 0, calls: 1, ..Context::default() });
-        Builder { side, functions: HashMap::new(), children: HashMap::new() }
+        Builder {
+            side,
+            functions: HashMap::new(),
+            children: IndexMap::default(),
+            last: Vec::new(),
+            stacks: 0,
+        }
     }
 
     /// Returns the index of a function with this name and file. Either may be empty if it is not known.
@@ -56,13 +67,14 @@ impl Builder {
     /// leads back to the context of the first.
     pub fn stack(&mut self, functions: &[usize], cost: Cost) -> Result<(), String> {
         let mut at = 0;
-        let mut on_path: HashMap<usize, usize> = HashMap::new();
+        self.stacks += 1;
+        self.last.resize(self.side.functions.len(), (0, 0));
         for function in functions {
-            at = match on_path.get(function) {
-                Some(above) => *above,
-                None => self.below(at, *function)?,
+            at = match self.last[*function] {
+                (stack, above) if stack == self.stacks => above as usize,
+                _ => self.below(at, *function)?,
             };
-            on_path.insert(*function, at);
+            self.last[*function] = (self.stacks, at as u32);
         }
         self.add(at, cost);
         Ok(())
@@ -71,7 +83,8 @@ impl Builder {
     /// Returns the context of a function below another context. Creates it if necessary.
     pub fn below(&mut self, parent: usize, function: usize) -> Result<usize, String> {
         let next = self.side.tree.contexts.len();
-        let place = *self.children.entry((parent, function)).or_insert(next);
+        // Neither there are more contexts than `MOST`, nor more functions than contexts.
+        let place = *self.children.entry((parent as u32, function as u32)).or_insert(next as u32) as usize;
         if place == next {
             if next >= MOST {
                 return Err(format!("it has more than {MOST} calling contexts"));

@@ -25,7 +25,8 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
         let context = builder.below(0, place)?;
         // One call counts as coming from the program; edges tell the callers.
         builder.calls(context, 1, costs.calls.saturating_sub(1));
-        let cost = Cost { instructions: costs.own, allocations: costs.allocations, bytes: costs.bytes };
+        let (allocations, bytes) = (costs.allocations, costs.bytes);
+        let cost = Cost { instructions: costs.own, allocations, bytes, ..Cost::default() };
         builder.add(context, cost);
     }
     for ((caller, callee), calls) in &profile.edges {

@@ -3,10 +3,13 @@
 
 use super::{Builder, Imported, Kind};
 use scruple_core::explain::Cost;
+use std::collections::HashMap;
 
 pub(super) fn parse(text: &str) -> Result<Imported, String> {
     let mut builder = Builder::new();
     let (mut stacks, mut of_two) = (0, 0);
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    let mut functions: Vec<usize> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let wrong = |why: &str| format!("line {}: {why}", number + 1);
         if line.trim().is_empty() || line.starts_with('#') {
@@ -17,7 +20,10 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
         let instructions: u64 =
             count.parse().map_err(|_| wrong(&format!("‘{}’ is no whole number", excerpt(count))))?;
         let names = stack.split(';').map(str::trim).filter(|name| !name.is_empty());
-        let functions: Vec<usize> = names.map(|name| builder.function(name, "", false)).collect();
+        functions.clear();
+        functions.extend(
+            names.map(|name| *known.entry(name).or_insert_with(|| builder.function(name, "", false))),
+        );
         builder.stack(&functions, Cost { instructions, ..Cost::default() }).map_err(|why| wrong(&why))?;
         stacks += 1;
         of_two += usize::from(stack.rsplit_once(' ').is_some_and(|(_, last)| last.parse::<u64>().is_ok()));

@@ -128,9 +128,9 @@ impl Reader {
             }
             functions.reverse();
             let cost = Cost {
-                instructions: 0,
                 allocations: *count,
                 bytes: size.checked_mul(*count).ok_or("too many bytes")?,
+                ..Cost::default()
             };
             builder.stack(&functions, cost)?;
         }

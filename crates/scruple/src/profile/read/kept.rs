@@ -47,7 +47,7 @@ pub fn bytes(title: &str, has_heap: bool, side: &Side) -> Vec<u8> {
     }
     counts.values_mut().for_each(|places| places.sort_unstable());
     let row = |context: &Context| {
-        let Cost { instructions, allocations, bytes } = context.cost;
+        let Cost { instructions, allocations, bytes, .. } = context.cost;
         let parent = context.parent.map_or(0, |parent| parent as u64 + 1);
         (parent, context.function as u64, context.calls, context.recursive, instructions, allocations, bytes)
     };
@@ -106,7 +106,7 @@ fn side(document: &Document) -> Option<Side> {
             return None;
         }
         sum = sum.checked_add(instructions)?;
-        let cost = Cost { instructions, allocations, bytes };
+        let cost = Cost { instructions, allocations, bytes, ..Cost::default() };
         contexts.push(Context { parent, function, calls, recursive, cost });
     }
     let known = |(from, to, _): &(usize, usize, u64)| *from < contexts.len() && *to < contexts.len();

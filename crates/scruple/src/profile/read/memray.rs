@@ -24,7 +24,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
             let text = record.get(place).unwrap_or_default();
             text.parse::<u64>().map_err(|_| wrong(format!("‘{}’ is no whole number", text.escape_debug())))
         };
-        let cost = Cost { instructions: 0, allocations: amount(count)?, bytes: amount(size)? };
+        let cost = Cost { allocations: amount(count)?, bytes: amount(size)?, ..Cost::default() };
         let frames = record.get(stack).unwrap_or_default().split('|').filter(|frame| !frame.is_empty());
         let mut functions: Vec<usize> = frames
             .map(|frame| {

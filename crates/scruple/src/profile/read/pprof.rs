@@ -227,6 +227,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Imported, String> {
             instructions: value(columns.main)?,
             allocations: value(columns.allocations)?,
             bytes: value(columns.bytes)?,
+            ..Cost::default()
         };
         let mut functions = Vec::new();
         for location in stack.iter().rev() {
