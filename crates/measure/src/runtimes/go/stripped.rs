@@ -107,12 +107,10 @@ impl Build {
         let version = &self.version;
         let here = match go(&["env", "GOVERSION"]) {
             Ok(said) if said.status.success() => String::from_utf8_lossy(&said.stdout).trim().to_owned(),
-            _ => return Err(format!("with {version} on the path they could be found all the same")),
+            _ => return Err(format!("with {version} on the path they could be found")),
         };
         if here.split_whitespace().next() != Some(version) {
-            return Err(format!(
-                "with {version} on the path they could be found all the same; there is {here}"
-            ));
+            return Err(format!("with {version} on the path they could be found; there is {here}"));
         }
         let source = folder.join("twin.go");
         fs::write(&source, "package main\n\nfunc main() {}\n").map_err(|error| error.to_string())?;
@@ -124,7 +122,7 @@ impl Build {
         if !done.status.success() {
             let said = String::from_utf8_lossy(&done.stderr);
             let last = said.trim().lines().last().unwrap_or("no reason given").to_owned();
-            return Err(format!("{version} could not build a program to learn from: {last}"));
+            return Err(format!("{version} could not build a program to compare with: {last}"));
         }
         Ok(folder.join("twin"))
     }
