@@ -146,8 +146,8 @@ impl Environments {
         let clouded = titles(|standing| *standing == Standing::Clouded);
         if !lost.is_empty() {
             let why = match self.has(Aspect::Architecture) {
-                true => "programs of two architectures do other work",
-                false => "a time on one machine says nothing of a time on another",
+                true => "programs of different architectures do different work",
+                false => "times of different machines cannot be compared",
             };
             said.push(format!("Not compared: {}, since {why}.", lost.join(", ")));
             if !kept.is_empty() {
@@ -159,11 +159,11 @@ impl Environments {
             }
         }
         if !clouded.is_empty() {
-            said.push(format!("A difference in {} may be that of the environments.", clouded.join(", ")));
+            said.push(format!("A difference in {} may come from the environments.", clouded.join(", ")));
         }
         if self.same_programs && self.commands.is_empty() {
             said.push(
-                "Both runs weighed the same program files, byte for byte: a difference is not the program’s."
+                "Both runs weighed the same program files, byte for byte: a difference does not come from the program."
                     .to_owned(),
             );
         }
@@ -183,7 +183,7 @@ impl Environments {
     fn what_differs(&self) -> String {
         let apart = apart(self.apart);
         if self.differences.is_empty() {
-            return format!("The runs were taken {apart}, in environments of which nothing noted differs.");
+            return format!("The runs were taken {apart}, in environments without recorded differences.");
         }
         let shown = |value: &Option<String>| {
             value.as_ref().map_or_else(|| "nothing noted".to_owned(), |text| format!("‘{text}’"))
@@ -406,7 +406,7 @@ mod tests {
         let plain = of("sort words.txt", 0);
         let again = said(&plain, &of("sort words.txt", 1));
         assert!(
-            again.contains("a difference is not the program’s") && !again.contains("commands"),
+            again.contains("a difference does not come from the program") && !again.contains("commands"),
             "{again}"
         );
         let unique = said(&plain, &of("sort -u words.txt", 1));
@@ -431,7 +431,7 @@ mod tests {
             said,
             [
                 "The runs were taken 2 days apart, in environments that differ: the variable MALLOC_ARENA_MAX (nothing noted, then ‘1’), the load (‘0.0’, then ‘12.0’).",
-                "A difference in wall may be that of the environments."
+                "A difference in wall may come from the environments."
             ]
         );
     }

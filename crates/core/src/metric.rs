@@ -112,7 +112,7 @@ pub static METRICS: &[Metric] = &[
         Noisy,
         Timing,
         "invol. switches",
-        "times the program was made to give up its core",
+        "times the kernel took the core away from the program",
     ),
     Metric::built_in("io.read", Unit::Bytes, Noisy, Timing, "disk read", "bytes read from block devices"),
     Metric::built_in(
@@ -145,7 +145,7 @@ pub static METRICS: &[Metric] = &[
         Sampled,
         Memory,
         "private dirty",
-        "what the largest process alone costs near the tree's largest: private pages that it changed (--memory-map)",
+        "private pages that the largest process changed, when the tree was near its largest size (--memory-map)",
     ),
     Metric::built_in(
         "memory.pss",
@@ -153,7 +153,7 @@ pub static METRICS: &[Metric] = &[
         Sampled,
         Memory,
         "proportional",
-        "the most of the process tree in memory with shared pages divided among those who share (--memory-map)",
+        "the largest memory of the process tree, with shared pages divided among the processes that share them (--memory-map)",
     ),
     Metric::built_in(
         "memory.uss",
@@ -218,7 +218,7 @@ pub static METRICS: &[Metric] = &[
         Exact,
         Counting,
         "fixed instructions",
-        "instructions of a bench program that do not grow with the iterations: its start, and being asked",
+        "instructions of a bench program that do not grow with the iterations: its start and its communication with Scruple",
     ),
     Metric::built_in(
         "cycles",
@@ -318,7 +318,7 @@ pub static METRICS: &[Metric] = &[
         Noisy,
         Build,
         "build",
-        "elapsed time of the build steps of a version, on top of what earlier builds left unless they began clean",
+        "elapsed time of the build steps of a version; a build uses what earlier builds left, unless it is clean",
     ),
     Metric::built_in(
         "build.bytes",
@@ -376,7 +376,7 @@ pub static METRICS: &[Metric] = &[
         "load.rate",
         RATE,
         "rate",
-        "good answers per second, whatever time their backlog took included",
+        "good answers per second, with the time of their backlog included",
     )
     .more_is_better(),
     Metric::load("load.errors", Unit::Ratio, "errors", "the share of requests that failed, from 0 to 1"),
@@ -426,7 +426,7 @@ pub static METRICS: &[Metric] = &[
         "request.switches.involuntary",
         Unit::Count,
         "invol. switches / request",
-        "times per request that it was made to give up its core",
+        "times per request that the kernel took the core away from it",
     ),
     Metric::load(
         "request.io.read",

@@ -263,7 +263,7 @@ pub(crate) fn seen(course: &MemoryCourse) -> Vec<Reading> {
         Some(value) => Reading::of(declared(key), value as f64, "smaps, from outside"),
         None => Reading::absent(declared(key), lacking),
     };
-    let short = "the program ended before its memory could be looked at";
+    let short = "the program ended before its memory could be read";
     let divided = course.divided_peaks();
     let dirty = course.largest.is_some().then(|| course.total().private_dirty);
     vec![
@@ -294,7 +294,7 @@ fn shield_lost(outcome: &Outcome) -> Option<String> {
     match &outcome.shield_refused {
         Some(why) => Some(format!("the system refused real-time scheduling: {why}")),
         None if outcome.unshielded => {
-            Some("a run outlasted the shield's cap and went on unshielded".to_owned())
+            Some("a run exceeded the time limit of the shield and continued without it".to_owned())
         }
         None => None,
     }

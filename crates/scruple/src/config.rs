@@ -91,7 +91,7 @@ impl Config {
     /// Searches for the file in the working folder and its parents, and reads it.
     pub fn find() -> Result<Config, Fault> {
         let here = std::env::current_dir()
-            .map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
+            .map_err(|error| Fault::usage(format!("cannot determine the working folder: {error}")))?;
         match here.ancestors().map(|folder| folder.join("scruple.toml")).find(|path| path.is_file()) {
             Some(path) => Config::read(&path),
             None => Ok(Config::default()),

@@ -166,7 +166,7 @@ fn tools() -> String {
     let mut text = String::from("What some options need\n");
     let mut tool = |what: &str, found: Result<(), String>, gives: &str| match found {
         Ok(()) => line(&mut text, what, &format!("yes: {gives}")),
-        Err(why) => line(&mut text, what, &format!("no: {why}; this takes it: {gives}")),
+        Err(why) => line(&mut text, what, &format!("no: {why}; needed for: {gives}")),
     };
     tool("counters", Hardware::available(), "the processor’s own count of instructions and cycles");
     tool("perf", sampled::available(), "`load --with samples`");

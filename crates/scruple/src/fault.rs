@@ -33,10 +33,10 @@ impl Fault {
     pub fn unwritable(path: &Path, error: std::io::Error) -> Fault {
         let advice = match error.kind() {
             std::io::ErrorKind::StorageFull => {
-                "free some space, or set XDG_CACHE_HOME to a folder that has more; the same command then goes on"
+                "free some space, or set XDG_CACHE_HOME to a folder that has more; the same command then continues"
             }
             _ => {
-                "make its folder writable, or set XDG_CACHE_HOME to one that is; the same command then goes on"
+                "make its folder writable, or set XDG_CACHE_HOME to one that is; the same command then continues"
             }
         };
         Fault::usage(format!("cannot write ‘{}’: {error}; {advice}", path.display()))
@@ -44,7 +44,7 @@ impl Fault {
 
     /// Creates the error for an interruption by the user.
     pub fn interrupted() -> Fault {
-        let message = "interrupted; what had been read is kept, and the same command goes on".to_owned();
+        let message = "interrupted; what had been read is kept, and the same command continues".to_owned();
         Fault { code: Code::Interrupted, message }
     }
 

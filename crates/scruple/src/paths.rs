@@ -19,7 +19,7 @@ pub fn store_address(named: Option<&Path>) -> Result<Address, Fault> {
         return Ok(Address::parse(url, false).map_err(Fault::usage)?.below(config.folder()));
     }
     let here = std::env::current_dir()
-        .map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
+        .map_err(|error| Fault::usage(format!("cannot determine the working folder: {error}")))?;
     Ok(Address::File(match project_folder(&here) {
         Some(project) => project.join(".scruple/store.db"),
         None => data_file("store.db")?,
@@ -51,7 +51,7 @@ pub fn check_label(label: Option<&str>) -> Result<(), Fault> {
     let why = match label {
         "" => "is empty",
         _ if label == "last" || label.starts_with("last~") => "means the newest run",
-        _ if label.chars().any(steers) => "has a line end or another character that steers a terminal",
+        _ if label.chars().any(steers) => "has a line end or another character that controls a terminal",
         _ => return Ok(()),
     };
     Err(Fault::usage(format!("the label ‘{}’ {why}: give another --label", plain(label))))

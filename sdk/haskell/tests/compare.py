@@ -4,7 +4,7 @@
                                                     reason, or where collections differ by more than one
     compare.py CONFORMANCE_FOLDER names  REAL OURS   the names of the cases
     compare.py CONFORMANCE_FOLDER tares  OURS        fails where an iteration of a tare allocates anything
-    compare.py CONFORMANCE_FOLDER queue  PLAIN OURS  fails where a message through a Chan allocates something else than
+    compare.py CONFORMANCE_FOLDER queue  PLAIN OURS  fails where a message through a Chan allocates something other than
                                                     in a program without a harness
     compare.py CONFORMANCE_FOLDER limits OURS        fails where a limit on allocations also fails the check
 """

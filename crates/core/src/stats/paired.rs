@@ -110,7 +110,7 @@ impl fmt::Display for Why {
                     "{have} {nodes} taken both sides, which {do_not} not show how much nodes differ; at least {need} are needed"
                 )
             }
-            Why::NoSpread => f.write_str("the readings are all alike, so it is not known how much they vary"),
+            Why::NoSpread => f.write_str("all readings are equal, so their variation is not known"),
             Why::Unpaired { reference, arm } => {
                 write!(f, "the reference has {reference} readings and the arm {arm}, so they are not paired")
             }
@@ -126,7 +126,7 @@ impl fmt::Display for Why {
             Why::NotPositive => f.write_str("a reading is zero or negative, so there is no ratio"),
             Why::NotFinite => f.write_str("a reading, or its distance from the others, is not a finite number"),
             Why::OtherMachine => {
-                f.write_str("the readings are of two machines, and say nothing of the program’s part in it")
+                f.write_str("the readings are of two machines, so a difference need not come from the program")
             }
             Why::OtherArchitecture => f.write_str("the readings are of two architectures"),
             Why::Unbounded => f.write_str("there are too few requests beyond it to say how large it may be"),

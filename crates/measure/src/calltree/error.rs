@@ -13,7 +13,7 @@ pub enum Unavailable {
     #[error("valgrind is not installed: install the package ‘valgrind’")]
     NoValgrind,
     /// Valgrind is installed, but does not print its version.
-    #[error("{path} does not tell its version ({why}): install valgrind anew")]
+    #[error("{path} does not tell its version ({why}): reinstall valgrind")]
     NoVersion {
         /// The program whose version was asked for.
         path: PathBuf,

@@ -62,7 +62,7 @@ pub(super) fn parse(text: &str) -> Result<Profile, String> {
         Some(line) if line.starts_with("scruple-calltree ") => {
             return Err(format!("it is of another version (‘{}’)", line.escape_debug()));
         }
-        _ => return Err("it does not begin as a profile does".to_owned()),
+        _ => return Err("it does not begin like a profile".to_owned()),
     }
     let mut reader = Reader::default();
     for (number, line) in lines.enumerate() {

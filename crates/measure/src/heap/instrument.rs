@@ -111,7 +111,7 @@ fn readings(totals: &Totals, source: &str) -> Vec<Reading> {
 }
 
 /// The reason why there is no peak of the process tree.
-const CROWDED: &str = "more processes were there at once than the counter has room for";
+const CROWDED: &str = "more processes ran at once than the counter has room for";
 
 fn absent(keys: &[&str], why: &str) -> Vec<Reading> {
     keys.iter().filter_map(|key| metric(key)).map(|metric| Reading::absent(metric, why)).collect()

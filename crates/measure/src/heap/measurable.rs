@@ -28,7 +28,7 @@ pub enum Unmeasurable {
     #[error("{0} is a program for another kind of machine than this one")]
     OtherMachine(PathBuf),
     /// The program is linked statically, so that a preloaded library cannot replace its `malloc`.
-    #[error("{0} is linked statically, so that nothing can stand before its malloc")]
+    #[error("{0} is linked statically, so that its malloc cannot be wrapped")]
     Static(PathBuf),
     /// The program is a Go program, whose runtime takes memory directly from the system.
     #[error("{0} is a Go program, which does not allocate through malloc: take the figures of its runtime")]
@@ -55,7 +55,7 @@ pub enum Unmeasurable {
         symbol: String,
     },
     /// The program calls an allocator's functions by names other than `malloc`.
-    #[error("{path} calls {symbol} of its allocator directly, past malloc")]
+    #[error("{path} calls {symbol} of its allocator directly, not malloc")]
     PastMalloc {
         /// The program.
         path: PathBuf,

@@ -4,7 +4,9 @@
 //! it.
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-compile_error!("the launcher makes its system calls itself, and knows how on x86-64 and aarch64 only");
+compile_error!(
+    "the launcher makes system calls without a library, which is written for x86-64 and aarch64 only"
+);
 
 /// Makes a system call and returns the kernel's result; a negative value is a negated error number.
 ///

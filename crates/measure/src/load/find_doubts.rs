@@ -63,7 +63,7 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
         (0, 0) => return None,
         (0, _) => format!("{}: the server keeps every connection busy", never()),
         (behind, _) => format!(
-            "the server fell behind: it answered {}/s, and what was due in {} kept it busy for {} more{}",
+            "the server fell behind: it answered {}/s, and what was due in {} took it {} longer{}",
             grouped(result.rate()),
             quantity(result.span as f64, &Unit::Nanoseconds),
             quantity(behind as f64, &Unit::Nanoseconds),
@@ -78,7 +78,7 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
         None => format!("{} requests/s are", grouped(rate)),
         Some(_) => "as many sessions are".to_owned(),
     };
-    let text = format!("{seen}. {asked} more than it can do with {connections}");
+    let text = format!("{seen}. {asked} more than it can answer over {connections}");
     Some(Doubt::new("rate-not-met", false, text))
 }
 
@@ -156,7 +156,7 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
         Ended::Aborted => return None,
         Ended::Planned => ("no-answers", "not one request was answered well".to_owned()),
         Ended::Interrupted => {
-            ("interrupted", "the run was interrupted; the figures are of its part".to_owned())
+            ("interrupted", "the run was interrupted; the figures are those until then".to_owned())
         }
         Ended::ServerGone => (
             "server-gone",

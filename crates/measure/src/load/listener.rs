@@ -64,7 +64,7 @@ fn owner(sockets: &[u64], place: &str) -> Result<i32, String> {
         holders.iter().copied().find(|pid| parent(*pid).is_none_or(|parent| !holders.contains(&parent)));
     top.ok_or_else(|| {
         format!(
-            "somebody listens on {place}, but it may not be seen who: run as that user, or name the process"
+            "a process listens on {place}, but Scruple may not see which: run as its user, or name the process"
         )
     })
 }

@@ -211,10 +211,10 @@ impl Plan {
             ));
         }
         if self.duration.is_zero() || self.duration > Duration::from_secs(86_400) {
-            return Err("the duration must be more than nothing and at most a day".to_owned());
+            return Err("the duration must be more than 0 and at most a day".to_owned());
         }
         if self.timeout.is_zero() || self.timeout > Duration::from_secs(3600) {
-            return Err("the time-out must be more than nothing and at most an hour".to_owned());
+            return Err("the time-out must be more than 0 and at most an hour".to_owned());
         }
         if self.parts == 0 || self.parts > 10_000 {
             return Err("the duration can be divided into 1 to 10,000 parts".to_owned());

@@ -76,13 +76,18 @@ impl Record {
     pub(super) fn silence(&self) -> String {
         match self.state {
             State::Running => format!(
-                "a {} process ended without telling its figures: it was killed, or left without its runtime's end",
+                "a {} process ended without reporting its figures: it was killed, or exited without ending its runtime",
                 self.runtime.word()
             ),
             State::Executed => {
-                format!("a {} process became another program before it told its figures", self.runtime.word())
+                format!(
+                    "a {} process executed another program before it reported its figures",
+                    self.runtime.word()
+                )
             }
-            State::Exited => format!("a {} process exited without telling its figures", self.runtime.word()),
+            State::Exited => {
+                format!("a {} process exited without reporting its figures", self.runtime.word())
+            }
         }
     }
 }

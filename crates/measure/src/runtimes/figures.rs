@@ -177,7 +177,7 @@ fn total(told: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
         // The clock of some runtimes ticks in milliseconds, but a collection always takes time: 0 means unknown.
         Some((0.0, _)) if TIMES.contains(&key) && !never_collected(told) => {
             let word = told.first().map_or("the runtime", |process| process.runtime.word());
-            Err(Some(format!("{word}: the collections took less than its clock can tell")))
+            Err(Some(format!("{word}: the collections took less than its clock can measure")))
         }
         Some((value, quality)) => {
             let mut source = source(&sources);
@@ -191,7 +191,7 @@ fn total(told: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
         None => Err(told.first().map(|process| match &process.missing {
             Some(why) if process.runtime.counts(key) => why.clone(),
             _ if key == "heap.live_max" && process.runtime.counts(key) && never_collected(told) => {
-                format!("{}: no collection looked at what is alive", process.runtime.word())
+                format!("{}: no collection determined what is alive", process.runtime.word())
             }
             _ => process.runtime.lacks(key),
         })),
@@ -232,13 +232,13 @@ fn partial(told: &[RuntimeReport], key: &str) -> Option<String> {
     let why = match (&first.figures, &first.missing) {
         (Err(why), _) => why.clone(),
         (Ok(_), Some(why)) => why.to_owned(),
-        (Ok(_), None) => format!("{word} did not tell it there"),
+        (Ok(_), None) => format!("{word} did not report it there"),
     };
     let all = told.iter().filter(|process| process.runtime == first.runtime).count();
     Some(match (all, &first.figures) {
         (1, _) => why,
-        (_, Err(_)) => format!("{} of {all} {word} processes told nothing: {why}", silent.len()),
-        (_, Ok(_)) => format!("{} of {all} {word} processes did not tell it: {why}", silent.len()),
+        (_, Err(_)) => format!("{} of {all} {word} processes reported nothing: {why}", silent.len()),
+        (_, Ok(_)) => format!("{} of {all} {word} processes did not report it: {why}", silent.len()),
     })
 }
 
@@ -289,7 +289,7 @@ mod tests {
         let pause = |one: &RuntimeReport| value(&readings(std::slice::from_ref(one), "none"), "gc.pause_max");
         assert_eq!(pause(&one), Ok(0.0), "without a collection nothing paused");
         one.figures.as_mut().expect("figures").push(Figure::exact("gc.count", 3.0));
-        let why = "racket: the collections took less than its clock can tell";
+        let why = "racket: the collections took less than its clock can measure";
         assert_eq!(pause(&one), Err(why.to_owned()));
     }
 
@@ -298,7 +298,7 @@ mod tests {
         let all = readings(&[process(Runtime::Ghc, Some(10.0)), process(Runtime::Ghc, None)], "none");
         assert_eq!(
             value(&all, "alloc.bytes"),
-            Err("1 of 2 ghc processes told nothing: it was killed".to_owned())
+            Err("1 of 2 ghc processes reported nothing: it was killed".to_owned())
         );
     }
 
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(value(&all, "alloc.bytes"), Ok(14.0));
         assert_eq!(
             value(&all, "gc.pause_max"),
-            Err("1 of 2 ghc processes did not tell it: ghc did not tell it there".to_owned())
+            Err("1 of 2 ghc processes did not report it: ghc did not report it there".to_owned())
         );
         assert_eq!(
             value(&all, "heap.live_max"),

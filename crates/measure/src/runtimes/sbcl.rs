@@ -32,7 +32,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
 
 fn tell(_record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     let Some(answer) = answers.first() else {
-        return Err("sbcl told nothing: only `sbcl --script FILE`, `sbcl --load …` and `sbcl --eval …` can be asked, by \
+        return Err("sbcl reported nothing: only `sbcl --script FILE`, `sbcl --load …` and `sbcl --eval …` can be asked, by \
                     themselves or behind env, nice and the like; not a script that names it, not a saved image and \
                     not a child"
             .to_owned());

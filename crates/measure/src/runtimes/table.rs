@@ -94,7 +94,7 @@ impl Runtime {
     pub(super) fn lacks(self, key: &str) -> String {
         match self.why_not(key) {
             Some(why) => format!("{}: {why}", self.word()),
-            None => format!("{} did not tell it this time", self.word()),
+            None => format!("{} did not report it this time", self.word()),
         }
     }
 }

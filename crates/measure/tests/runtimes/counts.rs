@@ -386,7 +386,7 @@ fn go_stripped(scales: &mut Scales) -> Done {
         }
         assert!(run.value("heap.peak") > 0.0);
     }
-    // Without inlining, the runtime is other code than that of a program to learn from.
+    // Without inlining, the runtime is other code than that of the program to compare with.
     let foreign = build_go(scales, "go-stripped-foreign", &["-ldflags=-s -w", "-gcflags=all=-N -l"])?;
     let run = scales.same(words![foreign, "1000000"], &one);
     let why = run.absent("alloc.bytes");

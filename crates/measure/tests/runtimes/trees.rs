@@ -74,7 +74,11 @@ fn haskell_ends(scales: &mut Scales) -> Done {
         assert_eq!(killed.ending, Ending::Signaled(9));
         assert!(killed.absent("alloc.bytes").contains("it was killed"), "{}", killed.absent("alloc.bytes"));
         let became = scales.same(words![program, "/bin/true"], &[]);
-        assert!(became.absent("alloc.bytes").contains("became another"), "{}", became.absent("alloc.bytes"));
+        assert!(
+            became.absent("alloc.bytes").contains("executed another"),
+            "{}",
+            became.absent("alloc.bytes")
+        );
         let twice = scales.same(words![program, program], &[]);
         assert!(twice.absent("alloc.bytes").starts_with("1 of 2 ghc processes"), "a part is not the whole");
         let script = format!("{0}; {0}", program.display());
@@ -187,7 +191,7 @@ fn go_in_trees(scales: &mut Scales) -> Done {
     assert!(why.contains("no symbols") && why.contains("not that of another program"), "{why}");
     for next in ["/bin/true", "./takes"] {
         let why = scales.same(words![program, next], &[]).absent("alloc.bytes").to_owned();
-        assert!(why.contains("became another program"), "{why}");
+        assert!(why.contains("executed another program"), "{why}");
     }
     if installed("/usr/bin/python3").is_ok() {
         let code = "import subprocess; subprocess.run(['./takes'])";
@@ -196,7 +200,7 @@ fn go_in_trees(scales: &mut Scales) -> Done {
         assert!(run.value("alloc.bytes") > alone);
         let code = "import subprocess; subprocess.run(['./takes', '/bin/true'])";
         let why = scales.same(words!["/usr/bin/python3", "-c", code], &[]).absent("alloc.bytes").to_owned();
-        assert!(why.contains("became another program"), "a part is not shown as the whole: {why}");
+        assert!(why.contains("executed another program"), "a part is not shown as the whole: {why}");
     }
     scales.looks_first = false;
     Ok(())

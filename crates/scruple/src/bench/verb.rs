@@ -224,7 +224,7 @@ fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], budget
 /// Returns the programs to weigh: those of the command line, or those of the configuration.
 fn sides(args: &BenchArgs, config: &Config) -> Result<Vec<Side>, Fault> {
     let folder = std::env::current_dir()
-        .map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
+        .map_err(|error| Fault::usage(format!("cannot determine the working folder: {error}")))?;
     let mut words = args.program.clone();
     if words.is_empty() {
         words = config.bench_program()?;

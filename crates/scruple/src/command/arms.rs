@@ -66,7 +66,7 @@ struct Template {
 /// which they run.
 pub fn prepare(args: &RunArgs, config: &Config) -> Result<(Vec<Prepared>, Shell), Fault> {
     let folder = std::env::current_dir().map_err(|error| {
-        Fault::usage(format!("cannot tell the working folder: {error}; change to one that exists"))
+        Fault::usage(format!("cannot determine the working folder: {error}; change to one that exists"))
     })?;
     let base = base_job(&args.launch, &folder)?;
     let templates = templates(args, config)?;

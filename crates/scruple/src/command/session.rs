@@ -317,7 +317,7 @@ impl CommandPasses {
         if weighing.left_behind > 0 {
             let name = &self.run.arms[index].name;
             let text = format!(
-                "‘{name}’ left processes behind, which Scruple ended: what they would have cost is not in the figures"
+                "‘{name}’ left processes behind, which Scruple ended: their further cost is not in the figures"
             );
             self.run.warn("left-behind", text);
         }

@@ -76,7 +76,7 @@ impl CodeView {
             (0..2).map(|side| lines_of(sides[side], functions[side])).collect();
         if costs.iter().all(BTreeMap::is_empty) {
             view.lacking
-                .push("no lines: the code has no debugging information or no symbols, or the program is not there any more".into());
+                .push("no lines: the code has no debugging information or no symbols, or the program no longer exists".into());
         }
         view.lines = aligned(&costs[0], &costs[1], sources);
         let binaries = Binaries::new();
@@ -87,7 +87,7 @@ impl CodeView {
         match (listing(0), listing(1)) {
             (Some(first), Some(second)) => view.instructions = differing(&first, &second),
             _ => view.lacking.push(
-                "no machine code: the program is not there any more, or is for another processor than x86-64"
+                "no machine code: the program no longer exists, or is for another processor than x86-64"
                     .into(),
             ),
         }

@@ -217,7 +217,7 @@ fn remarks(first: &Side, second: &Side, script: bool, has_heap: bool) -> Vec<Str
     }
     if first.cut + second.cut > 0 {
         all.push(
-            "there are more calling contexts than are told apart: what is called in those left out counts for its callers"
+            "there are too many calling contexts: the cost of those left out counts for their callers"
                 .to_owned(),
         );
     }

@@ -31,8 +31,7 @@ pub fn remark(side: &Side, counted: bool) -> Option<String> {
             language(side).map_or("units of the script", Language::word)
         ),
         false => format!(
-            "{word} runs programs in its own language: functions here are the interpreter’s own, counted exactly; which \
-             functions of the script they ran for, they do not tell, but {tool} does"
+            "{word} runs programs in its own language: functions here are the interpreter’s own, counted exactly; they do not show for which functions of the script they ran, but {tool} does"
         ),
     })
 }

@@ -66,7 +66,7 @@ pub fn common(names: [&str; 2], first: &Imported, second: &Imported) -> Result<K
     }
     if one.callers != other.callers {
         return Err(Fault::usage(format!(
-            "cannot compare ‘{}’ with ‘{}’: they do not say the same about callers (contexts, calls between functions, or nothing); take both the same way",
+            "cannot compare ‘{}’ with ‘{}’: they tell different things about callers (contexts, calls between functions, or nothing); take both the same way",
             names[0], names[1]
         )));
     }

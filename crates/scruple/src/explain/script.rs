@@ -60,8 +60,8 @@ pub fn gather(
     }
     if !language.has_all_callers() {
         remarks.insert(format!(
-            "of functions in {} the callers are known only if calls by name make all calls: a difference of others stands at \
-             the function that shows it, which need not be the one that causes it",
+            "of functions in {} the callers are known only if calls by name make all calls: a difference of others is \
+            listed at the function that shows it, which may not be the one that causes it",
             language.name()
         ));
     }

@@ -30,7 +30,7 @@ pub fn check_classes(units: &[OfNode], before: Option<(&str, &str)>) -> Result<(
     }
     Err(Fault::usage(format!(
         "‘{}’ is a machine of the class ‘{}’, and ‘{first}’ of the class ‘{class}’: name nodes of one class with constraint in \
-         [farm], or let readings of several classes stand together with mixed = true. The same command measures again what \
+         [farm], or allow several classes with mixed = true. The same command measures again what \
          other classes have measured; these results were removed: {}",
         one.node,
         one.class,

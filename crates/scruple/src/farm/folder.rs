@@ -158,7 +158,7 @@ impl Folder {
     pub fn done(&self) -> Result<BTreeSet<String>, Fault> {
         let folder = self.path.join("results");
         let entries = fs::read_dir(&folder).map_err(|error| {
-            Fault::usage(format!("cannot read ‘{}’: {error}; the same command goes on", folder.display()))
+            Fault::usage(format!("cannot read ‘{}’: {error}; the same command continues", folder.display()))
         })?;
         Ok(sorting::set(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned())))
     }

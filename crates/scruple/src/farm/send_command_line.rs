@@ -161,7 +161,7 @@ pub fn hand_out(
         (0, 1) => "1 node measures everything".to_owned(),
         (0, _) => format!("{places} nodes measure, each everything"),
     };
-    progress.say(&format!("{measure}; the same command line goes on where this one ends early"));
+    progress.say(&format!("{measure}; the same command line continues where this one ends early"));
     farm.run(&Order {
         folder: &folder,
         stages: &stages,

@@ -44,7 +44,7 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
         .map_err(|error| Fault::usage(format!("cannot read the unit ‘{}’: {error}", args.file.display())))?;
     if digest(&content) != name {
         return Err(Fault::usage(format!(
-            "‘{}’ is not what its name says: it was changed",
+            "‘{}’ does not match its name: it was changed",
             args.file.display()
         )));
     }

@@ -23,7 +23,7 @@ pub fn sentences(history: &History, error: f64) -> Vec<String> {
     let more = told.len().saturating_sub(MOST);
     told.truncate(MOST);
     if more > 0 {
-        told.push(format!("{more} more changes are not told by node"));
+        told.push(format!("{more} more changes are not shown by node"));
     }
     told
 }

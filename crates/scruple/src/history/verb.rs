@@ -47,7 +47,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     let (request, terms) = resolve::request(args, aim)?;
     let effort = &args.effort;
     let Some(store) = paths::open_store(&args.store)? else {
-        return Err(Fault::usage("a history goes on from what is stored: leave out --no-store"));
+        return Err(Fault::usage("a history continues from what is stored: leave out --no-store"));
     };
     let farm = match &source {
         Source::Machine(_) => Farm::of(&Config::find()?)?,

@@ -24,7 +24,7 @@ pub fn commands(launcher: Launcher, instruments: Vec<Box<dyn Instrument>>) -> Re
 /// Creates the job of running these words in the working folder, with empty input and discarded output.
 pub fn job(words: &[String], time_limit: Option<&str>) -> Result<Job, Fault> {
     let folder = std::env::current_dir().map_err(|error| {
-        Fault::usage(format!("cannot tell the working folder: {error}; change to one that exists"))
+        Fault::usage(format!("cannot determine the working folder: {error}; change to one that exists"))
     })?;
     let time_limit = time_limit.map(values::duration).transpose()?;
     Ok(Job { time_limit, ..job_in(words, &folder)? })

@@ -152,7 +152,7 @@ fn sizes(args: &LeakArgs) -> Result<Vec<(f64, String)>, Fault> {
         ));
     }
     if args.runs == 0 {
-        return Err(Fault::usage("no runs at all show nothing: give --runs at least 1"));
+        return Err(Fault::usage("zero runs show nothing: give --runs at least 1"));
     }
     let mut sizes = Vec::new();
     for text in &args.sizes {
@@ -169,7 +169,7 @@ fn sizes(args: &LeakArgs) -> Result<Vec<(f64, String)>, Fault> {
     sizes.dedup_by(|a, b| a.0 == b.0);
     if sizes.len() < LEAST_SIZES || sizes[sizes.len() - 1].0 < LEAST_RANGE * sizes[0].0 {
         return Err(Fault::usage(
-            "growth shows over four sizes at least, the largest four times the smallest or more, such as \
+            "at least four sizes are needed, the largest at least four times the smallest, such as \
              --sizes 1000,2000,4000,8000,16000",
         ));
     }
@@ -181,7 +181,7 @@ fn candidates(asked: Option<&str>) -> Result<Vec<(&'static str, Pass, u32)>, Fau
     match FIGURES.iter().chain(&BY_NAME).find(|(key, _, _)| *key == asked) {
         Some(figure) => Ok(vec![*figure]),
         None => Err(Fault::usage(format!(
-            "‘{asked}’ does not tell a leak: take heap.live, malloc.live, memory.peak, malloc.peak or heap.live_max"
+            "‘{asked}’ does not show a leak: use heap.live, malloc.live, memory.peak, malloc.peak or heap.live_max"
         ))),
     }
 }

@@ -103,7 +103,7 @@ pub fn find(
         return Ok(Sites::Unknown(match metric {
             "heap.live" | "heap.live_max" => {
                 "the objects are in the heap of a language runtime, where the sites of malloc \
-                                              say nothing; the runtime’s own heap profiler tells them"
+                                              say nothing; the runtime’s own heap profiler shows them"
                     .to_owned()
             }
             _ => format!("sites are of malloc.live, and the figure is {metric}"),

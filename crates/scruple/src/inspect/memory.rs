@@ -28,7 +28,7 @@ pub fn memory(args: &MemoryArgs) -> Result<Code, Fault> {
     match args.pid {
         Some(pid) => map(args, pid),
         None if args.command.is_empty() => Err(Fault::usage(
-            "whose memory? Give a command, as in `scruple inspect memory -- ./app`, or a process with --pid",
+            "name what to look at: give a command, as in `scruple inspect memory -- ./app`, or a process with --pid",
         )),
         None => sites::sites(args),
     }

@@ -54,7 +54,7 @@ fn agreement(report: &Report<'_>, judged: &Judged) -> Option<String> {
     let joined = found.joined.as_ref().ok()?;
     let few = match joined.of_class {
         true => String::new(),
-        false => format!("; there is no verdict for their class, which takes {CLASS}"),
+        false => format!("; a verdict for their class needs {CLASS} nodes"),
     };
     Some(format!(" The nodes differ {}{few}.", nodes::differ(joined, &found.names)))
 }
@@ -211,7 +211,7 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
             let blocks = if more == 1 { block.to_owned() } else { format!("{block}s") };
             let option = match (report.of_cases(), report.side_by_side) {
                 (true, _) => "--processes asks for more".to_owned(),
-                (_, true) if of_load => "a longer load, -d, tells more".to_owned(),
+                (_, true) if of_load => "a longer load, with -d".to_owned(),
                 (_, true) if few => "a larger -r or --budget".to_owned(),
                 (_, true) => format!("-m {}", comparison.evidence.readings() + more),
                 (_, false) => "in each of two new runs, or better in one of both".to_owned(),
@@ -240,11 +240,11 @@ fn carried_by(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
         Verdict::CantTell if waited.is_empty() => "; wall time cannot tell here".to_owned(),
         Verdict::CantTell => format!("; wall time cannot tell{waited}"),
         Verdict::Different if shown && wall.direction == cpu.direction => match waited.is_empty() {
-            true => "; wall time agrees, but is known less well".to_owned(),
+            true => "; wall time agrees, but is less precise".to_owned(),
             false => format!("; wall time agrees, but is blurred{waited}"),
         },
         _ if shown && !waited.is_empty() => format!("; wall time says less{waited}"),
-        _ if shown && wall.half_width() > cpu.half_width() => "; wall time is known less well".to_owned(),
+        _ if shown && wall.half_width() > cpu.half_width() => "; wall time is less precise".to_owned(),
         _ => String::new(),
     }
 }
@@ -341,7 +341,7 @@ pub(crate) fn growth_line(fit: &judge::Fit) -> String {
     let others: Vec<String> = growth.also_possible.iter().map(ToString::to_string).collect();
     let rough = growth.slope_interval.is_some_and(|slope| slope.low <= 0.0);
     let doubt = match others.is_empty() {
-        true if rough => "; so few sizes show no more than that it grows".to_owned(),
+        true if rough => "; so few sizes show only that it grows".to_owned(),
         true => String::new(),
         false => format!("; the readings do not exclude growth as {}", others.join(" or ")),
     };

@@ -37,14 +37,14 @@ pub fn terminal(chosen: &Chosen, trends: &[Trend], width: usize) -> String {
     for (class, count) in &chosen.left_out {
         let plural = if *count == 1 { "" } else { "s" };
         let text = format!(
-            "{count} run{plural} of the class ‘{class}’ left out, whose times are others: --machine {} shows {}",
+            "{count} run{plural} of the class ‘{class}’ left out, whose times cannot be compared: --machine {} shows {}",
             shell_words::quote(class),
             if *count == 1 { "it" } else { "them" }
         );
         let _ = writeln!(out, "\n{DIM}{}{DIM:#}", wrap(&text, width));
     }
     if chosen.machine.is_none() {
-        let text = "The runs are of machines of several classes, whose times are others: only counts of this series can be compared.";
+        let text = "The runs are of machines of several classes, whose times cannot be compared: only the counts of this series can.";
         let _ = writeln!(out, "\n{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)));
     }
     out
@@ -138,9 +138,9 @@ fn remark(trend: &Trend, found: &SeriesChanges) -> Option<String> {
     let noise = if ratios { share(series.noise) } else { quantity(series.noise, unit) };
     let slow = match series.background.as_ref().map(|background| background.range) {
         Some(Step::Ratio(ratio)) => {
-            format!("; a slow movement of {} besides, which no run brought", share(ratio - 1.0))
+            format!("; also a slow drift of {}, which no single run caused", share(ratio - 1.0))
         }
-        Some(Step::Difference(_)) => "; a slow movement besides, which no run brought".to_owned(),
+        Some(Step::Difference(_)) => "; also a slow drift, which no single run caused".to_owned(),
         None => String::new(),
     };
     let changes = if found.changes.is_empty() { "No change; runs" } else { "Runs" };

@@ -40,7 +40,7 @@ pub struct BuildArgs {
     /// End a step or a check that takes longer; usually said in scruple.toml.
     #[arg(long, value_name = "TIME", default_value = BUILD_LIMIT, hide = true)]
     pub build_limit: String,
-    /// Reject a version whose command prints something else than that of the first version.
+    /// Reject a version whose command prints something other than that of the first version.
     #[arg(long, hide_short_help = true)]
     pub same_output: bool,
     /// End a launch of a command that takes longer.

@@ -84,7 +84,8 @@ pub fn yardstick(words: &str, subjects: &[Template], config: &Config) -> Result<
 /// Returns the folder that `{here}` stands for.
 fn here(config: &Config) -> Result<String, Fault> {
     let folder = std::path::absolute(config.folder()).or_else(|_| std::env::current_dir());
-    let folder = folder.map_err(|error| Fault::usage(format!("cannot tell the working folder: {error}")))?;
+    let folder =
+        folder.map_err(|error| Fault::usage(format!("cannot determine the working folder: {error}")))?;
     Ok(folder.display().to_string())
 }
 
@@ -101,7 +102,7 @@ pub fn put_here(recipe: &mut Recipe, config: &Config) -> Result<(), Fault> {
     for command in commands.filter(|command| in_shell(command, "") != **command) {
         if shell_words::quote(&folder) != folder {
             return Err(Fault::usage(format!(
-                "‘{folder}’ cannot stand for {HERE} in ‘{command}’, since a shell would take it apart: move it to a folder \
+                "‘{folder}’ cannot stand for {HERE} in ‘{command}’, since a shell would split it: move it to a folder \
                  whose name has no spaces or quotes, or write what is meant instead"
             )));
         }

@@ -179,7 +179,7 @@ pub fn prepare(
         remarks.push((
             "other-work",
             format!(
-                "‘{}’ and ‘{}’ have other parameters, so that their figures are not of the same work",
+                "‘{}’ and ‘{}’ have different parameters, so their figures are not for the same work",
                 old.arm.name, new.arm.name
             ),
         ));

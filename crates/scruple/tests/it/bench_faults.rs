@@ -255,7 +255,7 @@ fn a_program_that_is_no_bench_program_is_refused() {
     assert_snapshot!(answer.exchange(), @r"
     exit 4
     --- stderr
-    error: cannot bench ‘/usr/bin/true’: the program ended (exit code 0); a bench program declares its cases through one of the SDKs, and answers when it is asked
+    error: cannot bench ‘/usr/bin/true’: the program ended (exit code 0); a bench program declares its cases through one of the SDKs, and answers requests
     ");
     let answer = place.run(["bench", "--no-store", "--", "./nothing-of-that-name"]);
     assert_eq!(answer.code, 2, "{}", answer.exchange());
@@ -302,8 +302,8 @@ fn ten_thousand_cases_are_listed_and_as_many_as_are_wanted_weighed() {
 #[test]
 fn readings_that_the_hosts_own_clock_refutes_are_refused() {
     for (does, why) in [
-        ("swift", "which cannot be: it came after"),
-        ("endless-cpu", "of processor time, which cannot be"),
+        ("swift", "which is impossible: the answer came after"),
+        ("endless-cpu", "of processor time, which is impossible"),
         ("still", "its clock stands still"),
     ] {
         let answer = beside(does, &["--no-check"]);

@@ -230,7 +230,7 @@ fn where_only_data_of_the_program_differ_they_are_named_and_the_input_is_not_bla
     assert_eq!(text.code, 0, "{}", text.exchange());
     let told = text.unwrapped();
     assert!(told.contains("Can’t tell where it comes from; it shows first in work"), "{}", text.exchange());
-    assert!(told.contains("data that the program starts with are others (rounds)"), "{}", text.exchange());
+    assert!(told.contains("data that the program starts with differ (rounds)"), "{}", text.exchange());
     assert!(!told.contains("No function’s code"), "{}", text.exchange());
 }
 

@@ -134,7 +134,7 @@ fn what_a_unit_cannot_do_is_said_with_the_machine_and_the_reason() {
     assert!(answer.stderr.contains("failed on here: "), "{}", answer.exchange());
     std::fs::remove_file(place.file("scratch")).expect("a file");
     let answer = place.run(words("2"));
-    assert_eq!(answer.code, 0, "the same command goes on: {}", answer.exchange());
+    assert_eq!(answer.code, 0, "the same command continues: {}", answer.exchange());
     let changed = place.write("changed", "{}");
     let answer = place.run(["unit", &changed.display().to_string()]);
     assert!(answer.code == 2 && answer.stderr.contains("is not a unit of a farm"), "{}", answer.exchange());

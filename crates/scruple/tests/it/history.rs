@@ -253,7 +253,7 @@ fn a_check_and_another_output_set_versions_apart() {
     let recorded = place.recorded();
     assert_eq!(recorded.states(), ["built", "check-failed", "check-failed"]);
     let why = |title: &str| recorded.version(title)["why"].as_str().unwrap_or("").to_owned();
-    assert!(why("wrong").starts_with("‘./app’ prints something else than at "), "{}", why("wrong"));
+    assert!(why("wrong").starts_with("‘./app’ does not print the same as at "), "{}", why("wrong"));
     assert_eq!(why("unchecked"), "the check ‘! grep -q BAD app.c’ ended with exit code 1");
     // Without `--same-output`, a version whose output differs keeps its state, and a remark reports the difference.
     assert_eq!(place.history(&["--rounds", "1"]).code, 0);

@@ -259,7 +259,7 @@ fn an_interruption_keeps_what_was_done_and_two_do_not_build_at_once() {
     send(&child, "INT");
     let answer = Answer::of(child.wait_with_output().expect("an answer"), place.path());
     assert_eq!(answer.code, 130, "{}", answer.exchange());
-    assert!(answer.stderr.contains("the same command goes on"), "{}", answer.exchange());
+    assert!(answer.stderr.contains("the same command continues"), "{}", answer.exchange());
     assert_eq!(place.recorded().states(), ["built", "built", "queued"]);
     assert_eq!(place.recorded().ended(), "interrupted");
     place.assert_no_processes();
@@ -302,7 +302,7 @@ fn a_full_disk_is_an_error_and_no_fault_of_a_version() {
     let answer = place.finish(&mut command);
     assert_eq!(answer.code, 2, "{}", answer.exchange());
     assert!(answer.stderr.contains("free some space"), "{}", answer.exchange());
-    assert!(answer.stderr.contains("the same command then goes on"), "{}", answer.exchange());
+    assert!(answer.stderr.contains("the same command then continues"), "{}", answer.exchange());
     assert!(place.recorded().states().iter().all(|state| ["queued", "built"].contains(state)));
 }
 

@@ -437,7 +437,7 @@ fn stored_loads_are_compared_like_any_runs() {
     --- stdout
     1 server · 10 windows of each run · seed 2
 
-    The runs were taken 0 seconds apart, in environments of which nothing noted differs.
+    The runs were taken 0 seconds apart, in environments without recorded differences.
 
     response p50
       new @before         210.0 µs  [204.0, 216.1]  █▆                                    reference
@@ -491,7 +491,7 @@ fn what_cannot_be_loaded_is_said_beforehand() {
     error: cannot read ‘missing.toml’: No such file or directory (os error 2)
     exit 2
     --- stderr
-    error: two servers are called ‘a’: name them apart, as in --against old=URL --name new
+    error: two servers are called ‘a’: give them different names, as in --against old=URL --name new
     exit 2
     --- stderr
     error: ‘p99’ is not a limit: write for instance p99<20ms, mean<5ms, max<1s or errors<0.1%

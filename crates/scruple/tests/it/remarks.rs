@@ -25,7 +25,7 @@ fn ordinary_runs_have_none() {
 fn outputs_that_differ_between_arms() {
     assert_eq!(
         remarks(saying(arm(1.0, 1), "four"), saying(arm(1.0, 2), "five")),
-        ["outputs-differ: ‘new’ prints something else than ‘old’: are they doing the same work?"]
+        ["outputs-differ: ‘new’ prints something other than ‘old’: are they doing the same work?"]
     );
 }
 
@@ -80,8 +80,7 @@ fn processes_that_were_left_behind() {
     assert_eq!(
         remarks(arm(1.0, 1), leaving),
         [
-            "left-behind: ‘new’ left processes behind, which Scruple ended: what they would have cost is not in \
-             the figures"
+            "left-behind: ‘new’ left processes behind, which Scruple ended: their further cost is not in the figures"
         ]
     );
 }

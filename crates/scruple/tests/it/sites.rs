@@ -197,7 +197,7 @@ fn where_sites_cannot_be_found_the_reason_is_said() {
         answer.stderr
     };
     assert!(said(&place, &["--", "./app"], 3).contains("linked statically and has no symbols"));
-    assert!(said(&place, &[], 2).contains("Give a command"));
+    assert!(said(&place, &[], 2).contains("give a command"));
     assert!(said(&place, &["--", "./nothing"], 2).contains("there is no file"));
     let place = compiled(&[]);
     let failed = said(&place, &["--", "./app", "1", "fails"], 4);

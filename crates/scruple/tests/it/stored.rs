@@ -127,7 +127,7 @@ fn two_runs_are_compared_arm_by_arm() {
     --- stdout
     2 commands · 20 blocks of each run · seed 2
 
-    The runs were taken 0 seconds apart, in environments of which nothing noted differs.
+    The runs were taken 0 seconds apart, in environments without recorded differences.
 
     wall
       old @before      5.130 ms  [5.077, 5.196]  ▇█▇▆                                    reference
@@ -273,7 +273,7 @@ fn runs_of_two_machines_share_their_counts_and_not_their_times() {
 
     The runs were taken 3 days apart, in environments that differ: the machine (‘scripted’, then
     ‘xeon/8/x86_64’), the kernel (nothing noted, then ‘6.9.1’).
-    Not compared: wall, since a time on one machine says nothing of a time on another.
+    Not compared: wall, since times of different machines cannot be compared.
     Compared: malloc bytes, which are counted, and do not depend on the machine while architecture and
     toolchain are the same.
 
@@ -289,9 +289,9 @@ fn runs_of_two_machines_share_their_counts_and_not_their_times() {
       new @elsewhere   4,096 B                                ±0        same
 
     Can’t tell whether ‘old @elsewhere’ takes more or less wall time than ‘old @before’: the readings
-    are of two machines, and say nothing of the program’s part in it.
+    are of two machines, so a difference need not come from the program.
     Can’t tell whether ‘new @elsewhere’ takes more or less wall time than ‘new @before’: the readings
-    are of two machines, and say nothing of the program’s part in it.
+    are of two machines, so a difference need not come from the program.
     ! the two runs were not taken side by side: whatever else changed on the machine in between is part
       of the difference
     "#);

@@ -42,8 +42,8 @@ fn a_trend_names_the_run_that_changed_and_stays_on_one_class_of_machines() {
             1
       1  1970-01-01 00:00 scripted-7  4,096 B → 5,000 B (+22.1 %)
 
-    1 run of the class ‘xeon/8/x86_64’ left out, whose times are others: --machine xeon/8/x86_64 shows
-    it
+    1 run of the class ‘xeon/8/x86_64’ left out, whose times cannot be compared: --machine xeon/8/x86_64
+    shows it
     "#);
     let found = place.run([&words[..], &["--json"]].concat()).json();
     assert_eq!(at(&found, "/trend/runs").as_array().map(Vec::len), Some(9));

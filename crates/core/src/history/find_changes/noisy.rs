@@ -135,14 +135,14 @@ fn one_after_another(gathered: &Gathered) -> String {
         (Pass::Build, false) => "the versions were built one after another",
         _ => "the versions were weighed one after another",
     };
-    format!("{read}, so that what the machine did meanwhile looks like a change")
+    format!("{read}, so that a change of the machine looks like a change of a version")
 }
 
 fn too_few(most: usize, gathered: &Gathered) -> String {
     let (readings, are) = if most == 1 { ("reading", "is") } else { ("readings", "are") };
     let option = if gathered.metric.pass == Pass::Build { "--builds" } else { "--rounds" };
     format!(
-        "{most} {readings} of a version beside others {are} too few: at least {READINGS} are needed, which {option} {READINGS} takes"
+        "{most} {readings} of a version beside others {are} too few: at least {READINGS} are needed, use {option} {READINGS}"
     )
 }
 

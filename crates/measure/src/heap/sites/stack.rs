@@ -57,7 +57,7 @@ impl Stack<'_> {
                     let (before, after) = (registers.stack_pointer(), caller.stack_pointer());
                     // A signal handler may have a stack of its own.
                     if after <= before && !(signal || depth == 0) {
-                        return callers.without("unwinding entries that lead in a circle");
+                        return callers.without("unwinding entries that form a cycle");
                     }
                     interrupted = signal;
                     *caller

@@ -158,7 +158,7 @@ fn grew(few: &[Reading], many: &[Reading], key: &str) -> bool {
 /// The reason that the runtime's absent figures have in common.
 fn why(readings: &[Reading]) -> String {
     let reason = readings.iter().find_map(|reading| reading.value.clone().err());
-    reason.unwrap_or_else(|| "no language runtime told anything".to_owned())
+    reason.unwrap_or_else(|| "no language runtime reported anything".to_owned())
 }
 
 /// One run of the server.

@@ -383,7 +383,7 @@ fn at_least_nothing(row: &mut CostRow) {
     let Ok(cost) = &mut row.cost else { return };
     match cost.each.interval {
         Some(interval) if interval.high < 0.0 => {
-            row.cost = Err("the server did more while nothing was asked of it than under load".to_owned());
+            row.cost = Err("the server did more without requests than under load".to_owned());
         }
         _ => cost.each = cost.each.at_least(0.0),
     }
@@ -442,7 +442,7 @@ mod tests {
         let interval = each.interval.expect("four windows");
         assert!(each.value == 0.0 && interval.low == 0.0 && interval.high > 0.0, "{each:?}");
         let sheet = Sheet::of(&known, windows([9000.0, 7000.1, 8000.0, 6000.0]), &[], maps());
-        assert!(sheet.rows[0].cost.as_ref().is_err_and(|why| why.contains("nothing was asked")), "{sheet:?}");
+        assert!(sheet.rows[0].cost.as_ref().is_err_and(|why| why.contains("without requests")), "{sheet:?}");
     }
 
     #[test]

@@ -69,13 +69,13 @@ const OWN: [&str; 8] = [
 pub fn har(text: &str) -> Result<Read, String> {
     // Some tools begin their files with a byte-order mark.
     let archive: Archive = serde_json::from_str(text.trim_start_matches('\u{feff}'))
-        .map_err(|error| format!("it is no HTTP Archive: {error}"))?;
+        .map_err(|error| format!("it is not an HTTP Archive: {error}"))?;
     let mut own: Option<String> = None;
     let (mut all, mut others) = (Vec::new(), 0);
     for (number, entry) in archive.log.entries.into_iter().enumerate() {
         let wrong = |why: String| format!("entry {}: {why}", number + 1);
         let at: Timestamp = entry.started_date_time.parse().map_err(|_| {
-            wrong(format!("‘{}’ is no time such as 2024-05-01T12:00:00.000Z", entry.started_date_time))
+            wrong(format!("‘{}’ is not a time such as 2024-05-01T12:00:00.000Z", entry.started_date_time))
         })?;
         let Some((host, path)) = place(&entry.request.url) else {
             others += 1;
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_is_no_recording_is_refused() {
-        assert!(har("{}").expect_err("refused").contains("no HTTP Archive"));
+        assert!(har("{}").expect_err("refused").contains("not an HTTP Archive"));
         let entry = entry("yesterday", "http://h/", "");
         let wrong = har(&format!("{{\"log\":{{\"entries\":[{entry}]}}}}")).expect_err("refused");
         assert!(wrong.starts_with("entry 1: ‘yesterday’"), "{wrong}");

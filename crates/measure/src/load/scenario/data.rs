@@ -82,7 +82,7 @@ fn csv(text: &[u8]) -> Result<(Vec<String>, Vec<Row>), String> {
     let head = reader.headers().map_err(|error| error.to_string())?;
     let columns: Vec<String> = head.iter().map(|name| name.trim().to_owned()).collect();
     if let Some(twice) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
-        return Err(format!("two columns are called ‘{}’: name them apart", twice.1));
+        return Err(format!("two columns are called ‘{}’: give them different names", twice.1));
     }
     let row = |record: csv::Result<csv::ByteRecord>| {
         let record = record.map_err(|error| error.to_string())?;

@@ -125,7 +125,9 @@ impl Reading<'_> {
     fn read_data(&mut self, entry: &Spanned<DataEntry>) -> Result<(), String> {
         let data = entry.get_ref();
         if self.data.iter().any(|rows| rows.name == data.name) {
-            return Err(self.at(entry, format!("two data are called ‘{}’: name them apart", data.name)));
+            return Err(
+                self.at(entry, format!("two data are called ‘{}’: give them different names", data.name))
+            );
         }
         let columns: usize = self.data.iter().map(|rows| rows.columns.len()).sum();
         let slot = self.slots.len() + columns;
@@ -263,7 +265,7 @@ impl Reading<'_> {
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => Err(format!(
-                "‘{}’ is the name of two requests, sessions or groups: name them apart, since each has a row of its own",
+                "‘{}’ is the name of two requests, sessions or groups: give them different names, since each has a row of its own",
                 pair[0]
             )),
             None => Ok(()),
@@ -290,7 +292,7 @@ impl Reading<'_> {
             }
         };
         if duration.is_zero() {
-            return Err(self.at(entry, "a stage lasts longer than nothing"));
+            return Err(self.at(entry, "a stage must last longer than 0"));
         }
         if [from, to].iter().any(|level| !(0.0..=1e7).contains(level)) {
             return Err(self.at(entry, "a stage goes from 0 to at most ten million"));
@@ -321,9 +323,7 @@ impl Reading<'_> {
             over: own.over.as_deref().map_or(Ok(Duration::from_secs(5)), duration).map_err(at)?,
         };
         match abort.errors.is_none() && abort.p99.is_none() {
-            true => Err(at(
-                "[abort] has nothing to abort on: give it ‘errors = \"10%\"’ or ‘p99 = \"2s\"’".into()
-            )),
+            true => Err(at("[abort] has no limit: give it ‘errors = \"10%\"’ or ‘p99 = \"2s\"’".into())),
             false => Ok(abort),
         }
     }
@@ -353,11 +353,11 @@ fn source(entry: &CaptureEntry) -> Result<Source, String> {
             Ok(Source::Json(pointer.clone()))
         }
         (Some(pointer), None, None) => {
-            Err(format!("‘{pointer}’ is no JSON pointer: it begins with ‘/’, as in ‘/user/id’"))
+            Err(format!("‘{pointer}’ is not a JSON pointer: it begins with ‘/’, as in ‘/user/id’"))
         }
-        (None, Some(regex), None) => {
-            Regex::new(regex).map(Source::Regex).map_err(|error| format!("‘{regex}’ is no regex: {error}"))
-        }
+        (None, Some(regex), None) => Regex::new(regex)
+            .map(Source::Regex)
+            .map_err(|error| format!("‘{regex}’ is not a regular expression: {error}")),
         (None, None, Some(header)) => Ok(Source::Header(header.to_ascii_lowercase())),
         _ => Err("give one of json = \"/pointer\", regex = 'expression' and header = \"name\"".to_owned()),
     }
@@ -369,7 +369,7 @@ fn think_time(think: &Think) -> Result<(Duration, Duration), String> {
         Think::Between([least, most]) => {
             let (least, most) = (duration(least)?, duration(most)?);
             let order = if least <= most { Ok((least, most)) } else { Err(()) };
-            order.map_err(|()| "the shorter think time stands first: think = [\"1s\", \"3s\"]".to_owned())
+            order.map_err(|()| "give the shorter think time first: think = [\"1s\", \"3s\"]".to_owned())
         }
     }
 }

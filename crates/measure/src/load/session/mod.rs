@@ -58,7 +58,7 @@ pub enum LoadError {
         limit: u64,
     },
     /// Answers timed out more often than the plan allows.
-    #[error("{requests} of its requests had no answer within {patience}, so that it was given up")]
+    #[error("{requests} of its requests had no answer within {patience}, so it was abandoned")]
     Silent {
         /// The number of requests that timed out.
         requests: u64,

@@ -161,8 +161,8 @@ fn unreachable(
     let detail = match (tls_trouble, starved) {
         (Some(why), _) => format!(": {why}"),
         (None, Some(waited)) => format!(
-            "; the generator itself waited {:.1} s for a core, so this need not be the server's fault: run it where it has \
-             a core (--threads 1@CORE), or with --priority",
+            "; the generator itself waited {:.1} s for a core, so the cause may not be the server: give the generator \
+            a core (--threads 1@CORE), or with --priority",
             waited as f64 / 1e9
         ),
         (None, None) if class == Failure::Tls => {

@@ -141,12 +141,12 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         let complete = record.values[value::SHUT_DOWN] == 1;
         if !complete && record.values[value::GCS] == 0 {
             if record.state == State::Executed {
-                return Err("the program became another one before any collection, which is when its runtime adds up \
+                return Err("the program executed another one before any collection, which is when its runtime adds up \
                             what it has allocated"
                     .to_owned());
             }
             return Err(
-                "the program left without the runtime's end (exitImmediately), before any collection"
+                "the program exited without ending its runtime (exitImmediately), before any collection"
                     .to_owned(),
             );
         }

@@ -77,7 +77,7 @@ pub(super) fn twins(seen: &Seen) -> Vec<Twin> {
 /// The reason for absence in a process that was killed, so that it could not be stopped at its exit.
 pub(crate) const KILLED: &str = "a Go process was killed before its counters could be read";
 /// The reason for absence in a process that executed another program.
-pub(crate) const EXECUTED: &str = "a Go process became another program, and its counters went with it";
+pub(crate) const EXECUTED: &str = "a Go process executed another program, and its counters were lost with it";
 /// The reason for absence in a process that traces others, and therefore cannot be traced.
 pub(crate) const TRACES: &str = "a Go program that traces others itself cannot be stopped at its exit";
 

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex};
 
-/// The program to learn from for all programs of one build.
+/// The program to compare with, for all programs of one build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Twin {
     /// What both have in common.
@@ -90,10 +90,10 @@ fn build_in(build: &Build, folder: &Path) -> Result<PathBuf, String> {
     let version = &build.version;
     let here = match go(&["env", "GOVERSION"]) {
         Ok(said) if said.status.success() => String::from_utf8_lossy(&said.stdout).trim().to_owned(),
-        _ => return Err(format!("with {version} on the path they could be found all the same")),
+        _ => return Err(format!("with {version} on the path they could be found")),
     };
     if here.split_whitespace().next() != Some(version) {
-        return Err(format!("with {version} on the path they could be found all the same; there is {here}"));
+        return Err(format!("with {version} on the path they could be found; there is {here}"));
     }
     let source = folder.join("twin.go");
     fs::write(&source, "package main\n\nfunc main() {}\n").map_err(|error| error.to_string())?;
@@ -105,7 +105,7 @@ fn build_in(build: &Build, folder: &Path) -> Result<PathBuf, String> {
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
         let last = said.trim().lines().last().unwrap_or("no reason given").to_owned();
-        return Err(format!("{version} could not build a program to learn from: {last}"));
+        return Err(format!("{version} could not build a program to compare with: {last}"));
     }
     Ok(folder.join("twin"))
 }

@@ -86,8 +86,10 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     figures.extend(beans.without(value(value::OWN_STOPS)).figures(counters.as_ref()));
     figures.extend(counters.iter().flat_map(of_counters));
     if figures.is_empty() {
-        return Err("this virtual machine told nothing: it has no JVMTI, or not the module java.management"
-            .to_owned());
+        return Err(
+            "this virtual machine reported nothing: it has no JVMTI, or not the module java.management"
+                .to_owned(),
+        );
     }
     Ok(figures)
 }

@@ -40,7 +40,10 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     let used: usize = columns.iter().map(|column| column + 2).sum();
     let name =
         cases.iter().map(|case| case.width()).max().unwrap_or(0).min(width.saturating_sub(used + 2).max(12));
-    let mut out = format!("Time relative to ‘{}’; what cannot be told from 1 is marked ?\n", programs[0]);
+    let mut out = format!(
+        "Time relative to ‘{}’; values that cannot be distinguished from 1 are marked ?\n",
+        programs[0]
+    );
     let _ = write!(out, "{DIM}  {}", " ".repeat(name));
     for (program, width) in programs.iter().zip(&columns) {
         let _ = write!(out, "  {}", right(program, *width));

@@ -53,7 +53,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
         }
     }
     let name = widest.min(width.saturating_sub(used - widest).max(16));
-    let mut out = "Queues, whose every element came out exactly once:\n".to_owned();
+    let mut out = "Queues; every element came out exactly once:\n".to_owned();
     let _ = write!(out, "{DIM}{}", " ".repeat(name + 2));
     for (head, cells) in &columns {
         let _ = write!(out, "  {}", right(head, cells[0].width()));

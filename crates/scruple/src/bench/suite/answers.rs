@@ -16,13 +16,13 @@ pub(crate) fn wrong(request: &str, why: impl Into<String>) -> BenchError {
 pub(crate) fn unexpected(request: &str, reply: &Reply) -> BenchError {
     let of = match reply {
         Reply::Error(_) => "an error",
-        Reply::Hello(_) => "what ‘hello’ is answered with",
+        Reply::Hello(_) => "the answer to ‘hello’",
         Reply::Case { .. } => "a case",
         Reply::End { .. } => "an end",
-        Reply::Block { .. } => "what ‘block’ is answered with",
-        Reply::Once(_) => "what ‘once’ is answered with",
-        Reply::Reset { .. } => "what ‘reset’ is answered with",
-        Reply::Bye { .. } => "what ‘bye’ is answered with",
+        Reply::Block { .. } => "the answer to ‘block’",
+        Reply::Once(_) => "the answer to ‘once’",
+        Reply::Reset { .. } => "the answer to ‘reset’",
+        Reply::Bye { .. } => "the answer to ‘bye’",
     };
     wrong(request, format!("it is {of}"))
 }
@@ -86,13 +86,13 @@ fn impossible(reply: &BatchReply, elapsed: Duration) -> Option<String> {
     let (wall, cpu) = (reply.reading("time.wall")?, reply.reading("time.cpu"));
     if wall > most {
         return Some(format!(
-            "it says that a batch took {wall:e} ns, which cannot be: it came after {elapsed:.1?}"
+            "it says that a batch took {wall:e} ns, which is impossible: the answer came after {elapsed:.1?}"
         ));
     }
     if cpu.is_some_and(|cpu| cpu > processors * most + ticks) {
         let cpu = cpu.unwrap_or_default();
         return Some(format!(
-            "it says that a batch used {cpu:e} ns of processor time, which cannot be: it came after {elapsed:.1?}"
+            "it says that a batch used {cpu:e} ns of processor time, which is impossible: the answer came after {elapsed:.1?}"
         ));
     }
     let count = reply.iterations;

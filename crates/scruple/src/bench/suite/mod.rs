@@ -164,7 +164,9 @@ impl Suite {
                     BenchError::Interrupted => {
                         return Fault { code: Code::Interrupted, message: "interrupted".to_owned() };
                     }
-                    BenchError::Ended { .. } => "; a bench program declares its cases through one of the SDKs, and answers when it is asked",
+                    BenchError::Ended { .. } => {
+                        "; a bench program declares its cases through one of the SDKs, and answers requests"
+                    }
                     _ => "",
                 };
                 Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))

@@ -45,7 +45,7 @@ impl CommandPasses {
             false => ("at the other version".to_owned(), "is it still the same work?"),
         };
         let verb = if names.len() == 1 { "prints" } else { "print" };
-        Some(format!("{} {verb} something else than {other}: {work}", names.join(", ")))
+        Some(format!("{} {verb} something other than {other}: {work}", names.join(", ")))
     }
 
     pub(crate) fn remark_on_waiting(&mut self) {

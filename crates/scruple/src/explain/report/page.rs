@@ -70,7 +70,7 @@ fn of(found: &Findings, rows: usize, contexts: &[Difference], contexts_of_script
         folded: None,
         parts: vec![Part::Chart(chart)],
     };
-    let title = "What is more and what is less";
+    let title = "Increases and decreases";
     let own = flame(found, contexts).map(|chart| flames(title, chart));
     let chart = found.script.as_ref().and_then(|script| flame(script, contexts_of_script));
     let of_script = chart.map(|chart| flames(&format!("{title} in the script"), chart));

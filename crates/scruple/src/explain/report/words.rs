@@ -153,7 +153,7 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         () if explanation.is_within_spread() => {
             "One function differs by more than it varies from run to run:"
         }
-        () if delta.round() == 0.0 => "What one function has more another has less; the largest is",
+        () if delta.round() == 0.0 => "Increases and decreases of functions cancel out; the largest is",
         () if part >= CAUSE => "It comes from",
         () if part >= PART => "A part of it comes from",
         () => &spread_over(found, explanation),
@@ -178,7 +178,7 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
 /// Writes whether the code of a row changed.
 fn about_code(row: &FunctionDifference) -> &'static str {
     match (row.only_in, row.same_code) {
-        (Some(Which::First), _) => "B does not call it any more",
+        (Some(Which::First), _) => "B no longer calls it",
         (Some(Which::Second), _) => "A does not call it",
         (None, Some(false)) => "its code changed",
         (None, Some(true)) => "its code is the same",
@@ -235,15 +235,16 @@ fn besides(causes: &OtherCauses) -> String {
     let data = match causes.same_data {
         Some(true) => None,
         Some(false) if causes.variables.is_empty() => {
-            Some("the data that the program starts with are others".to_owned())
+            Some("the data that the program starts with differ".to_owned())
         }
         Some(false) => {
-            Some(format!("data that the program starts with are others ({})", some(&causes.variables)))
+            Some(format!("data that the program starts with differ ({})", some(&causes.variables)))
         }
         None => Some("the data that the program starts with are not known".to_owned()),
     };
     let functions = &causes.functions;
-    let changed = (!functions.is_empty()).then(|| format!("the code of others is not ({})", some(functions)));
+    let changed =
+        (!functions.is_empty()).then(|| format!("the code of others is not the same ({})", some(functions)));
     let files = &causes.incomparable;
     let unknown = (!files.is_empty()).then(|| format!("other code cannot be compared (of {})", some(files)));
     let callers = causes.unknown_callers.then(|| "not all callers are known".to_owned());
@@ -267,7 +268,7 @@ fn nothing(found: &Findings) -> String {
         ),
         () if !found.repeats => "No function differs by more than it varies from run to run.".to_owned(),
         () => {
-            "No code of it is another: so little differs where paths or environments are of another length."
+            "All of its code is the same: paths or environments of different lengths cause so small a difference."
                 .to_owned()
         }
     }
@@ -338,8 +339,8 @@ pub fn remarks(found: &Findings) -> Vec<String> {
             found.kind.format
         )),
         Callers::Unknown => Some(format!(
-            "profiles of {} hold no callers, so that a difference stands at the function that shows it, which need not be \
-             the one that causes it",
+            "profiles of {} hold no callers, so a difference is listed at the function that shows it, which may not \
+            be the one that causes it",
             found.kind.format
         )),
     });
@@ -360,7 +361,7 @@ pub fn remarks(found: &Findings) -> Vec<String> {
     if !found.is_nameless() && found.nameless.iter().any(|part| *part >= NAMELESS) {
         let part = found.nameless.iter().copied().fold(0.0, f64::max);
         lines.push(format!(
-            "{} of the instructions are of code without a name, where nothing can be told",
+            "{} of the instructions are of code without a name, and cannot be attributed",
             share(part)
         ));
     }
@@ -396,10 +397,10 @@ fn time(found: &Findings) -> Option<String> {
     let between = change_between(effect.ratio, low, high);
     Some(match (known, against) {
         (_, true) => format!(
-            "processor time says something else than instructions: {medians} ({between}); instructions do not show caches, \
+            "processor time says something other than instructions: {medians} ({between}); instructions do not show caches, \
              the kernel, or waiting"
         ),
-        (true, false) => format!("processor time differs likewise: {medians} ({between})"),
+        (true, false) => format!("processor time agrees: {medians} ({between})"),
         (false, false) => format!("processor time does not tell them apart: {medians} ({between})"),
     })
 }

@@ -16,7 +16,7 @@ impl NodeScript {
     pub fn new(program: Option<PathBuf>, scratch: PathBuf) -> Result<NodeScript, Fault> {
         let own = || {
             std::env::current_exe()
-                .map_err(|error| Fault::internal(format!("cannot tell where this program is: {error}")))
+                .map_err(|error| Fault::internal(format!("cannot determine where this program is: {error}")))
         };
         Ok(NodeScript { program: program.map_or_else(own, Ok)?, scratch })
     }

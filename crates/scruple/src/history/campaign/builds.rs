@@ -65,8 +65,7 @@ impl Builds {
         match self.failures >= FAILURES && !self.keep_going {
             true => Err(Fault::program(format!(
                 "{FAILURES} builds failed one after the other, the last at {name}; see {log}. If the build steps are \
-                 right, the same command goes on with other versions, and --keep-going does not stop again; else \
-                 mend them, or build these again with --retry"
+                 right, the same command continues with other versions, and --keep-going does not stop again; otherwise fix them, or build these again with --retry"
             ))),
             false => Ok(()),
         }

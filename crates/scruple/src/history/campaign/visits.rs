@@ -260,7 +260,7 @@ impl Visits<'_> {
         let reference = others.find(|entry| entry.outputs.contains_key(&name) && params(entry) == own);
         Ok(match reference {
             Some(reference) if self.scope.same_output && reference.outputs.get(&name) != Some(&output) => {
-                let why = format!("‘{name}’ prints something else than at {}", reference.version.short());
+                let why = format!("‘{name}’ does not print the same as at {}", reference.version.short());
                 Some((State::CheckFailed, why))
             }
             _ => None,

@@ -58,7 +58,7 @@ pub(crate) fn of(page: &Page<'_>) -> model::Page {
 /// Writes a sentence with the number of changes, and the most important one with the commit that caused it.
 fn verdict(page: &Page<'_>) -> Vec<Span> {
     if page.shown.is_empty() {
-        return vec![Span::plain("No version was weighed, so nothing can be said of costs.")];
+        return vec![Span::plain("No version was weighed, so nothing is known about costs.")];
     }
     let told = page.told();
     let Some(first) = told.first() else { return vec![Span::plain(minor_changes::no_change(page))] };
@@ -349,7 +349,7 @@ fn versions(page: &Page<'_>) -> Section {
     head.extend([Head::text("Author"), Head::number("Date")]);
     let rows: Vec<Vec<Cell>> = (0..page.history.versions.len()).map(|index| version(page, index)).collect();
     let folded = (rows.len() > OPEN_ROWS).then(|| format!("All {}", words::number(rows.len(), "version")));
-    let label = "Versions and what became of them".to_owned();
+    let label = "Versions and their states".to_owned();
     let table = Table { label, head, rows, stacks: true, ..Table::default() };
     Section { title: "Versions".to_owned(), folded, parts: vec![Part::Table(table)] }
 }

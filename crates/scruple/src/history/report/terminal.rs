@@ -28,7 +28,7 @@ pub(crate) fn text(page: &Page<'_>, width: usize) -> String {
     }
     if page.shown.is_empty() {
         let _ =
-            writeln!(out, "\n{}", wrap("No version was weighed, so nothing can be said of costs.", width));
+            writeln!(out, "\n{}", wrap("No version was weighed, so nothing is known about costs.", width));
     }
     courses(page, width, &mut out);
     changes(page, width, &mut out);

@@ -239,7 +239,7 @@ pub(crate) fn pays_off(one: &BreakEven, from: &str, to: &str) -> String {
         }
         Some(runs) => format!(": it pays off up to {} for each build", number(runs.floor() as usize, "run")),
         None if one.build_surely && one.run_surely => {
-            (if one.run > 0.0 { ": a loss in both" } else { ": a win in both" }).to_owned()
+            (if one.run > 0.0 { ": worse in both" } else { ": better in both" }).to_owned()
         }
         None => ": whether it pays off can't be told".to_owned(),
     };
@@ -368,8 +368,8 @@ mod tests {
             "a build takes 3.00 s more; a run of it takes 120 ms less: it pays off after 25 runs for each build."
         );
         assert!(told(-3e9, 0.12e9, Some(25.4)).ends_with("it pays off up to 25 runs for each build."));
-        assert!(told(-3e9, -1.0, None).ends_with(": a win in both."));
-        assert!(told(3e9, 1.0, None).ends_with(": a loss in both."));
+        assert!(told(-3e9, -1.0, None).ends_with(": better in both."));
+        assert!(told(3e9, 1.0, None).ends_with(": worse in both."));
         let unsure = |build_surely: bool, run_surely: bool| {
             let (build, run, subject) = (3e9, -0.12e9, "parse".to_owned());
             break_even(

@@ -80,7 +80,7 @@ fn meaning(metric: &str) -> &'static str {
         "heap.live_max" => "the most live data seen at a collection",
         "malloc.live" => "the bytes of malloc that are left as the program ends",
         "malloc.peak" => "the most bytes allocated by malloc at one time",
-        _ => "the largest resident size: it hides small growth and forgets nothing that was given back",
+        _ => "the largest resident size: it hides small growth, and includes memory that was freed later",
     }
 }
 
@@ -155,7 +155,7 @@ pub fn said(verdict: &Retained) -> (Tone, &'static str, String) {
     const NEARLY_ONE: f64 = 1.1;
     match verdict {
         Retained::Grows { per_unit, interval, power } => {
-            let faster = if power.low > NEARLY_ONE { ", and the more the larger the work" } else { "" };
+            let faster = if power.low > NEARLY_ONE { ", and more for larger work" } else { "" };
             let (low, high) = (amount(interval.low), amount(interval.high));
             let ends = if low == high { String::new() } else { format!(", {low} to {high} at 95 %") };
             let said = format!(
@@ -188,13 +188,12 @@ fn said_of(doubt: &Doubt) -> String {
     match doubt {
         Doubt::TooFewSizes => "the figures are of too few sizes; take more.".to_owned(),
         Doubt::Noise { at_most } => format!(
-            "up to {} could be kept for each unit of work and not be seen. Larger sizes tell, or more --runs; or say \
-             with --smallest what would not matter.",
+            "up to {} could be kept for each unit of work and not be seen. Use larger sizes or more --runs, or set \
+            --smallest to the growth that does not matter.",
             amount(*at_most)
         ),
         Doubt::Form { power } => format!(
-            "it grows as {}, which may be a leak or not (a root is 0.5, in proportion 1). More sizes tell, and larger \
-             ones.",
+            "it grows as {}, which may be a leak or not (a root is 0.5, in proportion 1). Use more and larger sizes.",
             between(power)
         ),
     }

@@ -25,12 +25,12 @@ pub fn text(name: &str, course: &MemoryCourse, width: usize) -> String {
             table(course, width, &mut out);
         }
         (None, Some(_)) => {
-            let why = "The kernel does not show its mappings: it belongs to somebody else, or does not let itself be \
-                       looked at. Its owner and root see more.";
+            let why = "The kernel does not show its mappings: it belongs to another user, or forbids access. Its \
+            owner and root can see more.";
             let _ = writeln!(out, "{}", wrap(why, width));
         }
         (_, None) => {
-            let _ = writeln!(out, "It ended before its memory could be looked at.");
+            let _ = writeln!(out, "It ended before its memory could be read.");
         }
     }
     over_time(course, &mut out);

@@ -139,7 +139,7 @@ pub(super) fn pooled(parts: &[&Part], timely: &[&Part], level: f64) -> Vec<(Stri
 pub(super) fn of_empty_accounts<'a>(each: impl Iterator<Item = &'a Vec<(String, f64)>>) -> Option<Reading> {
     let mut each = each.peekable();
     let are_empty = each.peek().is_some() && each.all(Vec::is_empty);
-    let why = "no request was answered between two readings of the server’s accounts: a longer load tells";
+    let why = "no request was answered between two readings of the server’s accounts: use a longer load";
     metric("request.cpu").filter(|_| are_empty).map(|metric| Reading::absent(metric, why))
 }
 

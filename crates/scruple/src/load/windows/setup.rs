@@ -99,7 +99,7 @@ pub fn sides(args: &LoadArgs) -> Result<Vec<Side>, Fault> {
     for (index, side) in sides.iter().enumerate() {
         if sides[..index].iter().any(|other| other.name == side.name) {
             return Err(Fault::usage(format!(
-                "two servers are called ‘{}’: name them apart, as in --against old=URL --name new",
+                "two servers are called ‘{}’: give them different names, as in --against old=URL --name new",
                 side.name
             )));
         }
@@ -233,7 +233,7 @@ fn request(args: &LoadArgs, path: &str) -> Result<Request, Fault> {
     let (texts, statuses): (Vec<&String>, Vec<&String>) =
         own.expect.iter().partition(|what| what.starts_with(TEXT));
     if texts.len() > 1 {
-        return Err(Fault::usage("answers can be held against one text: give --expect text:TEXT once"));
+        return Err(Fault::usage("answers can be checked for one text only: give --expect text:TEXT once"));
     }
     let status = statuses.iter().flat_map(|what| what.split(',')).map(|one| one.trim().to_owned()).collect();
     let contains = texts.first().and_then(|what| what.strip_prefix(TEXT)).map(str::to_owned);

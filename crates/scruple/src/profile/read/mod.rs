@@ -155,8 +155,8 @@ fn whole(text: &str) -> Result<&str, String> {
     if text.ends_with('\n') { Ok(text) } else { Err("its last line has no end: it is cut off".to_owned()) }
 }
 
-const OF_MEMRAY: &str = "it is memray’s own form; `memray transform csv FILE` writes one that can be read";
-const OF_PERF: &str = "it is perf’s own form; `perf script`, and `stackcollapse-perf.pl` or `inferno-collapse-perf` behind \
+const OF_MEMRAY: &str = "it is memray’s own format; `memray transform csv FILE` writes one that can be read";
+const OF_PERF: &str = "it is perf’s own format; `perf script`, and `stackcollapse-perf.pl` or `inferno-collapse-perf` behind \
                        it, write collapsed stacks, which can be read";
 
 /// The first bytes of other tools' files, and what to do with them.
@@ -194,8 +194,10 @@ fn parse_plain(bytes: &[u8]) -> Result<Imported, String> {
     if !is_text || bytes.first() == Some(&0x0a) && std::str::from_utf8(bytes).is_err() {
         return match bytes.first() {
             Some(0x0a) => pprof::parse(bytes).map_err(named("pprof")),
-            _ => Err("it is no text, and it does not begin like pprof’s, the only binary form that is read"
-                .to_owned()),
+            _ => {
+                Err("it is no text, and it does not begin like pprof’s, the only binary format that is read"
+                    .to_owned())
+            }
         };
     }
     let text = String::from_utf8_lossy(bytes);

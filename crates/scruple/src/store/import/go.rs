@@ -153,7 +153,7 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine
     for name in named {
         let (plain, _) = split_processors(name.strip_prefix("Benchmark").unwrap_or(name));
         if !found.iter().any(|line| line.name == plain) {
-            let message = format!("‘{}’ is left out: no line of results is to be found for it", clean(name));
+            let message = format!("‘{}’ is left out: it has no line of results", clean(name));
             imported.remark("go-left-out", message);
         }
     }

@@ -87,8 +87,8 @@ fn remarks(entry: &Entry, imported: &mut Imported) {
         imported.remark(
             "below-resolution",
             format!(
-                "‘{name}’ has {zeros} readings of exactly 0: hyperfine takes off the time of its shell, and writes 0 \
-                 where that leaves less than nothing"
+                "‘{name}’ has {zeros} readings of exactly 0: hyperfine subtracts the time of its shell, and writes 0 \
+                if the result is negative"
             ),
         );
     }

@@ -137,7 +137,7 @@ impl Imported {
     /// Completes an import: makes the names unique, and sets the machine class.
     fn finished(mut self) -> Result<Imported, ImportError> {
         if self.arms.is_empty() {
-            return Err(ImportError::at("the whole text", "there is not one benchmark in it"));
+            return Err(ImportError::at("the whole text", "it has no benchmarks"));
         }
         for arm in &mut self.arms {
             arm.name = clean(&arm.name);

@@ -171,7 +171,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     };
     let arms = document.arms.into_iter().map(arm).collect::<Result<Vec<Arm>, ImportError>>()?;
     if arms.is_empty() && document.history.is_none() {
-        return Err(ImportError::at("arms", "there is not one arm in it"));
+        return Err(ImportError::at("arms", "it has no arms"));
     }
     if let Some(range) = &document.history {
         check_versions(&range.versions, &arms)?;

@@ -468,7 +468,7 @@ fn errors_say_where_and_what() {
         read(Format::Hyperfine, "{\"results\":[{\"command\":\"x\",\"times\":[-1]}]}").expect_err("negative");
     assert_eq!(negative.to_string(), "‘x’: -1000000000 is not a possible reading of time.wall");
     let empty = read(Format::Hyperfine, "{\"results\":[]}").expect_err("empty");
-    assert_eq!(empty.to_string(), "the whole text: there is not one benchmark in it");
+    assert_eq!(empty.to_string(), "the whole text: it has no benchmarks");
     let unit = read(
         Format::GoogleBenchmark,
         "{\"benchmarks\":[{\"name\":\"b\",\"real_time\":1,\"cpu_time\":1,\"time_unit\":\"weeks\"}]}",

@@ -114,9 +114,9 @@ fn mistakes_are_named_with_their_line() {
     assert!(twice.contains("‘login’ is the name of two"), "{twice}");
     let limit = wrong(&SHOP.replace("shop = [", "shoop = ["));
     assert!(limit.contains("‘shoop’") && limit.contains("‘shop’") && limit.starts_with("line "), "{limit}");
-    assert!(wrong(&SHOP.replace("errors = \"20%\"\n", "")).contains("nothing to abort on"));
+    assert!(wrong(&SHOP.replace("errors = \"20%\"\n", "")).contains("has no limit"));
     assert!(wrong(&SHOP.replace("\"/token\"", "\"token\"")).contains("begins with ‘/’"));
-    assert!(wrong(&SHOP.replace("(/[^\"]+)", "(/[^")).contains("no regex"));
+    assert!(wrong(&SHOP.replace("(/[^\"]+)", "(/[^")).contains("not a regular expression"));
     assert!(wrong(&SHOP.replace("\"1m\"", "\"1 fortnight\"")).contains("not a time"));
     assert!(wrong(&SHOP.replace("users = [0, 50]", "users = 'many'")).contains("two for a ramp"));
 }

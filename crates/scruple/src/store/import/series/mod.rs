@@ -119,7 +119,7 @@ pub fn history(
 ) -> Result<StoredHistory, ImportError> {
     let Values { values, left_out } = values;
     if values.is_empty() {
-        return Err(ImportError::at("the whole text", "there is not one value in it"));
+        return Err(ImportError::at("the whole text", "it has no values"));
     }
     let mut versions: Vec<(String, Option<i64>)> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
@@ -140,7 +140,7 @@ pub fn history(
     run.arms = arms(&values)?;
     run.warn(
         "own-series",
-        "these values were taken one after another, outside of Scruple: what the machine did meanwhile is in them as well",
+        "these values were taken one after another, outside of Scruple: they include what changed on the machine",
     );
     left_out.into_iter().for_each(|text| run.warn("left-out", text));
     if versions.iter().all(|(_, time)| time.is_some()) {
