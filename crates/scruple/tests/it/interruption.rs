@@ -1,6 +1,5 @@
 //! Interruptions: Scruple prints and keeps what it measured, and leaves no process and no folder behind.
 
-use crate::fake::fake;
 use crate::load_servers::{HELLO, request, serve};
 use crate::programs::{eventually, send};
 use crate::support::{Answer, Place};
