@@ -110,7 +110,7 @@ fn cachegrind_counts_functions_where_callgrind_is_missing_too() {
         return;
     };
     if !tools.is_dir() {
-        eprintln!("skipped: valgrind’s tools are not in {}", tools.display());
+        skip(&format!("valgrind’s tools are not in {}", tools.display()));
         return;
     }
     let place = Place::new();
