@@ -28,8 +28,6 @@ static void (*real_exit)(int);
 
 /* ---- helper functions ---- */
 
-uint64_t now(void) { return nanoseconds(CLOCK_MONOTONIC); }
-
 const char *variable(const char *name) {
     size_t n = length(name);
     char **all = &environ ? environ : NULL;

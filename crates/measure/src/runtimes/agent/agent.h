@@ -76,7 +76,7 @@ static inline char *put(char *at, char *end, const char *text) {
     return at;
 }
 char *put_number(char *at, char *end, uint64_t number);
-uint64_t now(void);
+static inline uint64_t now(void) { return nanoseconds(CLOCK_MONOTONIC); }
 
 /* ---- agent.c ---- */
 extern const char *folder; /* the folder of the records; null while there is nothing to do */
