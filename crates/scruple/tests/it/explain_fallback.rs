@@ -2,7 +2,7 @@
 //! counts, and the report says so.
 
 use crate::explain::{adds_up, build, pair, source};
-use crate::programs::has_valgrind;
+use crate::programs::{has_valgrind, skip};
 use crate::support::{Answer, Place, at};
 use std::fs;
 use std::os::unix::fs::symlink;
