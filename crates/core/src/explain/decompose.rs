@@ -44,6 +44,9 @@ pub enum What {
     Gone(usize),
 }
 
+/// What distinguishes a part: its owner, its site, its kind, and whether the owner's code is the same.
+type Id = (usize, usize, What, Option<bool>);
+
 /// Divides the difference of two merged trees into parts. `same` says whether the code of a key is the same in both
 /// trees; `None` where that is unknown.
 pub fn decompose(
@@ -53,7 +56,7 @@ pub fn decompose(
     same: &mut dyn FnMut(usize) -> Option<bool>,
 ) -> Vec<Piece> {
     // There may be millions of contexts, but far fewer functions.
-    let mut pieces: HashMap<(usize, usize, What, Option<bool>), (f64, f64)> = HashMap::new();
+    let mut pieces: HashMap<Id, (f64, f64)> = HashMap::new();
     let mut add = |site: usize, (owner, same_code): (usize, Option<bool>), what: What, delta: f64| {
         if delta != 0.0 {
             let (sum, gross) = pieces.entry((owner, site, what, same_code)).or_default();

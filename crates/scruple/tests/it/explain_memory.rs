@@ -171,7 +171,7 @@ fn what_a_program_in_rust_holds_is_put_down_to_its_own_function() {
     };
     let place = Place::new();
     for (name, factor) in [("old", 1), ("new", 3)] {
-        place.write("program.rs", &source(factor));
+        place.write("program.rs", source(factor));
         let compiler = Command::new("rustc")
             .args(["-O", "-g", "-o", name, "program.rs"])
             .current_dir(place.path())
