@@ -13,9 +13,9 @@ use scruple_measure::heap_sites::{Blocks, SiteFrame};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The longest time that the runs may be expected to take if nobody asked for them.
+/// The longest time that the runs may be expected to take if they were not requested.
 const AFFORDABLE: Duration = Duration::from_secs(60);
-/// The assumed cost of a run: so many times the time of a plain one, and a constant.
+/// The assumed cost of a run: a multiple of the time of a plain run, plus a constant.
 const SLOWER: u32 = 30;
 const START: Duration = Duration::from_secs(2);
 /// The smallest ratio of two sizes between which growth shows.
@@ -103,7 +103,8 @@ pub fn find(
         Err(fault) => return Err(fault),
     };
     let progress = Progress::new();
-    progress.note(&format!("finding the sites: two more runs, under valgrind, up to about {}", told(cost)));
+    progress
+        .note(&format!("finding the sites: two more runs, under valgrind, up to about {}", in_words(cost)));
     let found = [small, large].map(|sized| Ok((sized.size, left(commands, &sized.job, &counter)?)));
     progress.clear();
     let [small, large] = found;
@@ -130,7 +131,7 @@ fn expected(wall: Duration) -> Duration {
     wall * SLOWER + START
 }
 
-fn told(time: Duration) -> String {
+fn in_words(time: Duration) -> String {
     quantity(time.as_nanos() as f64, &Unit::Nanoseconds)
 }
 
@@ -150,7 +151,7 @@ fn chosen(mut sizes: Vec<Sized>, when: LeakSitesWhen) -> Result<(Sized, Sized, D
     Err(match dear {
         Some(cost) => format!(
             "two runs under valgrind may take {}; --sites=always takes the smallest and the largest size regardless",
-            told(cost)
+            in_words(cost)
         ),
         None => "no size is at least twice the smallest".to_owned(),
     })

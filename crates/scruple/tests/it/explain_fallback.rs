@@ -2,7 +2,7 @@
 //! counts, and the report says so.
 
 use crate::explain::{adds_up, build, pair, source};
-use crate::programs::has_valgrind;
+use crate::programs::{has_valgrind, skip};
 use crate::support::{Answer, Place, at};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -110,7 +110,7 @@ fn cachegrind_counts_functions_where_callgrind_is_missing_too() {
         return;
     };
     if !tools.is_dir() {
-        eprintln!("skipped: valgrind’s tools are not in {}", tools.display());
+        skip(&format!("valgrind’s tools are not in {}", tools.display()));
         return;
     }
     let place = Place::new();
