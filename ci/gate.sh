@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# One gate in a job of continuous integration. Everything is told by variables, so that no text of a pull request becomes
-# part of a script:
+# One gate in a job of continuous integration. All input is passed in variables, so that no text of a pull request
+# becomes part of a script:
 #
-#   GATE_COMMAND GATE_BASE GATE_BUILD GATE_ARTIFACT GATE_METRICS GATE_LIMITS GATE_MARGIN GATE_NAME   what `scruple check` is told
+#   GATE_COMMAND GATE_BASE GATE_BUILD GATE_ARTIFACT GATE_METRICS GATE_LIMITS GATE_MARGIN GATE_NAME   options of `scruple check`
 #   GATE_FAIL_ON   exceeded (default), unknown, never
 #   GATE_FOLDER    where the results go
 #   GATE_SCRUPLE   the program; or GATE_ACTION, a clone of Scruple that is built into GATE_BUILT

@@ -43,7 +43,7 @@ Written by `docs/make.py` from `scruple --help`; do not edit. [how-to.md](how-to
 
 
 class Place:
-    """A folder to run commands in, with `scruple` on the search path and nothing of the user's own habits around."""
+    """A folder to run commands in, with `scruple` on the search path and none of the user's settings."""
 
     def __init__(self, scruple, folder):
         self.home = Path(folder)

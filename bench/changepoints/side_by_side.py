@@ -6,8 +6,8 @@ logarithms, 6 ln n): one table in Markdown.
 
 The first rows are planted series (series.py), then real ones (real.py), which are cloned, or read from the clones
 `treeherder` and `TCPD` in DIR; where they cannot be had, their rows are left out, with the reason. One draw of slow series
-differs from the next by more than detectors do, so whether Scruple meets the aims for them is told by a second table, of
-eight draws and Scruple alone. Scruple names steps of 1 % and more in real series, half the margin of
+differs from the next by more than detectors do, so a second table, of eight draws and
+Scruple alone, shows whether Scruple meets the targets for them. Scruple names steps of 1 % and more in real series, half the margin of
 commands, and all that it sees in planted ones. The exit code is 1 where Scruple misses an aim.
 """
 

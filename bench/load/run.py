@@ -56,7 +56,7 @@ def ours(program):
 
 
 def told(text):
-    # A void run says so after its figures. What the generator itself cost is valid all the same.
+    # A void run says so after its figures. The cost of the generator itself is valid nevertheless.
     return json.JSONDecoder().raw_decode(text, text.index("{"))[0]["load"]["servers"][0]
 
 

@@ -17,7 +17,7 @@ answer was sent; from these and the schedule follow the responses that the serve
 against what was planted, and against what the server's log says. Other generators are held against what was planted, because
 most of them have no schedule that the log could be held against. A run of Scruple that calls itself void, or whose own
 bounds of a figure are more than 5 % apart, because the generator was late, does not say what the figure is; it is repeated up
-to twice, and how many were is told.
+to twice, and the number of repeated runs is printed.
 
 `--others` runs wrk, wrk2, ab, h2load, oha, vegeta and k6 as well, where they are on the PATH. With the right to do so
 (root), generators and servers get a real-time priority, because a machine that is busy with other work has stalls of its

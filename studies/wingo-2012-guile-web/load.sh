@@ -1,5 +1,5 @@
-# load.sh PATH OPTION…: loads one of the pages of server.scm, on a port that nobody listens on. The generator asks for a
-# real-time priority, so that it is not late where other work goes on.
+# load.sh PATH OPTION…: loads one of the pages of server.scm, on a port on which no process listens. The generator asks for a
+# real-time priority, so that it is not late on a busy machine.
 set -eu
 page=$1
 shift

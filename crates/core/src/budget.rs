@@ -210,7 +210,7 @@ fn check_absolute(limit: &Limit, metric: &Metric, amount: Amount) -> (Kept, Stri
     let (value, least) = (text(amount.value), text(low));
     let same = low == high || metric.quality == Quality::Noisy && least == text(high);
     let found = match same {
-        // A noisy figure that is known exactly, such as the longest response, has digits that say nothing.
+        // A noisy figure that is known exactly, such as the longest response, has digits without meaning.
         true if metric.quality == Quality::Noisy => value,
         true => unit::exact(amount.value, &metric.unit),
         false if high == f64::INFINITY => format!("{value}, and at least {least}: {}", Why::Unbounded),

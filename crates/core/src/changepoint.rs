@@ -57,8 +57,7 @@ pub fn exact(values: &[f64]) -> Vec<ChangePoint> {
 ///
 /// Steps are ratios where every value is positive, else differences. Fails when a value or its distance from the others
 /// is not finite, when there are errors but not one for each value, or when there are fewer than six values, too few
-/// for any statement. A stretch of fewer than three values is never a level, so the two latest versions are never
-/// blamed.
+/// for any result. A stretch of fewer than three values is never a level, so the two latest versions are never blamed.
 pub fn noisy(values: &[f64], options: &Options<'_>) -> Result<Series, Why> {
     if values.len() < 2 * SHORTEST {
         return Err(Why::TooFew { have: values.len(), need: 2 * SHORTEST });

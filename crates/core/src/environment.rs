@@ -134,7 +134,7 @@ impl Environments {
 
     /// Sentences that a reader needs before any figure: which differences there are, and what they mean for these
     /// metrics, by their titles.
-    pub fn said(&self, metrics: &[Metric]) -> Vec<String> {
+    pub fn sentences(&self, metrics: &[Metric]) -> Vec<String> {
         let mut said = vec![self.what_differs()];
         said.extend(self.other_commands());
         let titles = |wanted: fn(&Standing) -> bool| -> Vec<&str> {
@@ -402,7 +402,7 @@ mod tests {
                 warnings: Vec::new(),
             }
         };
-        let said = |left: &Run, right: &Run| Environments::of(left, right).said(&[]).join(" ");
+        let said = |left: &Run, right: &Run| Environments::of(left, right).sentences(&[]).join(" ");
         let plain = of("sort words.txt", 0);
         let again = said(&plain, &of("sort words.txt", 1));
         assert!(
@@ -426,7 +426,7 @@ mod tests {
         let apart = between(provenance("epyc/2/x86_64", "6.1"), busy);
         let names: Vec<&str> = apart.differences.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names, ["the variable MALLOC_ARENA_MAX", "the load"]);
-        let said = apart.said(&[metric("time.wall").expect("a metric").clone()]);
+        let said = apart.sentences(&[metric("time.wall").expect("a metric").clone()]);
         assert_eq!(
             said,
             [

@@ -44,7 +44,7 @@ impl Range {
     }
 }
 
-/// What one number of a sample stands for. An interval for the next number depends on it.
+/// What one number of a sample represents. An interval for the next number depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replicate {
     /// A launch or a batch, one of many.
@@ -97,7 +97,7 @@ pub enum Evidence {
     Interval {
         /// The ratio, its interval, and the method.
         effect: Effect,
-        /// What each number that the interval is computed from stands for.
+        /// What each number represents from which the interval is computed.
         of: Replicate,
         /// How much two identical programs may differ in this metric for reasons that more readings do not average out,
         /// as a ratio less 1.
@@ -167,8 +167,8 @@ impl Evidence {
         Evidence::of(effect, Replicate::Turn, reference, arm)
     }
 
-    /// The evidence of replicates from nodes of a farm: one ratio for each node, which show the effect on their class, or
-    /// pairs of readings of fewer nodes, which show the effect on these nodes.
+    /// The evidence of replicates from nodes of a farm: one ratio for each node, which show the effect on their class,
+    /// or pairs of readings of fewer nodes, which show the effect on these nodes.
     pub fn of_nodes(
         reference: &[f64],
         arm: &[f64],

@@ -209,8 +209,8 @@ pub fn of_limit(run: &Run, checked: &Checked, budgets: &[Budget], rules: &Rules)
     (if reason.is_some() { Kept::Yes } else { checked.kept }, reason)
 }
 
-/// The outcome of all findings and limits together. A regression outweighs doubt; where nothing decides, the outcome is
-/// can't tell.
+/// The outcome of all findings and limits together. A regression takes precedence over can't tell; where nothing
+/// decides, the outcome is can't tell.
 pub fn whole(findings: &[Finding], limits: &[Kept]) -> Kept {
     let deciding = || findings.iter().filter(|one| one.gates).map(|one| one.outcome);
     if limits.contains(&Kept::No) || deciding().any(|outcome| outcome == Outcome::Regression) {

@@ -231,7 +231,7 @@ impl Knee {
 
     fn is_smooth(&self, limit: usize) -> bool {
         let most = (self.target(limit) * 25.0).min(0.5);
-        let partly = self.told().filter(|m| {
+        let partly = self.not_void().filter(|m| {
             let sum = sum(&m.counts[limit]);
             sum.beyond > 0.0 && (self.allowed[limit] == Some(1.0) || sum.beyond < sum.requests * most)
         });
@@ -246,7 +246,7 @@ impl Knee {
         }
         let (of_good, of_bad) = (self.measured(good), self.measured(bad));
         let clear = |rate: f64| self.tallies.iter().any(|t| t.rate == rate && (t.good == 0 || t.bad == 0));
-        let by_the_server = self.told().filter(|m| m.rate == bad).all(|m| self.is_bad_without_delays(m));
+        let by_the_server = self.not_void().filter(|m| m.rate == bad).all(|m| self.is_bad_without_delays(m));
         if of_good.min(of_bad) >= self.search.repeats && clear(good) && clear(bad) && by_the_server {
             let settled = KneeInterval { low: Some(good), high: Some(bad), settled: true, ..self.so_far() };
             return Next::Found(settled);
@@ -297,7 +297,7 @@ impl Knee {
         self.tallies.iter().find(|tally| tally.rate == rate).map_or(0, |tally| tally.good + tally.bad)
     }
 
-    fn told(&self) -> impl Iterator<Item = &Measurement> {
+    fn not_void(&self) -> impl Iterator<Item = &Measurement> {
         self.measurements.iter().filter(|measurement| measurement.outcome != Outcome::Void)
     }
 
@@ -305,7 +305,7 @@ impl Knee {
     fn target(&self, limit: usize) -> f64 {
         self.allowed[limit].unwrap_or_else(|| {
             let requests = |m: &Measurement| m.counts[limit].iter().map(|count| count.requests).sum::<f64>();
-            let all: Vec<f64> = self.told().map(requests).collect();
+            let all: Vec<f64> = self.not_void().map(requests).collect();
             all.len() as f64 / all.iter().sum::<f64>().max(1.0)
         })
     }
@@ -324,7 +324,7 @@ impl Knee {
     fn crossing(&self, guess: f64) -> Option<fit::Crossing> {
         let found = self.crossing_of(guess, |count| count.beyond)?;
         let late =
-            self.told().flat_map(|m| m.counts.iter().flatten()).any(|count| count.least < count.beyond);
+            self.not_void().flat_map(|m| m.counts.iter().flatten()).any(|count| count.least < count.beyond);
         if !late {
             return Some(found);
         }
@@ -344,13 +344,13 @@ impl Knee {
         });
         let lowest = found.min_by(|a, b| a.rate.total_cmp(&b.rate))?;
         // Where the server falls behind before it reaches the limit, the limit does not determine the rate.
-        let near = self.told().any(|m| (m.rate / lowest.rate).ln().abs() < CLOSE.ln());
+        let near = self.not_void().any(|m| (m.rate / lowest.rate).ln().abs() < CLOSE.ln());
         (near && !self.falls_behind(lowest.rate)).then_some(lowest)
     }
 
     /// Whether the server mostly fell behind in the measurements at a rate and just below it.
     fn falls_behind(&self, rate: f64) -> bool {
-        let below = self.told().filter(|m| m.rate <= rate && m.rate > rate / NEAR);
+        let below = self.not_void().filter(|m| m.rate <= rate && m.rate > rate / NEAR);
         let (behind, up): (Vec<_>, Vec<_>) = below.partition(|m| !m.kept_up);
         behind.len() > 1 && behind.len() > 2 * up.len()
     }
@@ -370,7 +370,7 @@ impl Knee {
         let is_good = |rate: f64| {
             let near = |r: f64| r >= rate && r < rate * NEAR;
             let (up, behind): (Vec<_>, Vec<_>) =
-                self.told().filter(|m| near(m.rate)).partition(|m| m.kept_up);
+                self.not_void().filter(|m| near(m.rate)).partition(|m| m.kept_up);
             !self.falls_behind(rate)
                 && up.len() > behind.len()
                 && (0..self.allowed.len()).all(|limit| {
@@ -398,7 +398,7 @@ impl Knee {
     ) -> Option<(f64, f64)> {
         let of = |count: &Count| Count::of(count.requests, beyond(count));
         let counts: Vec<Count> =
-            self.told().filter(|m| rates(m.rate)).flat_map(|m| m.counts[limit].iter().map(of)).collect();
+            self.not_void().filter(|m| rates(m.rate)).flat_map(|m| m.counts[limit].iter().map(of)).collect();
         let all = sum(&counts);
         if all.requests <= 0.0 {
             return None;
@@ -435,12 +435,12 @@ impl Knee {
             true => m.rate >= rate && m.rate < rate * NEAR,
             false => m.rate <= rate && m.rate > rate / NEAR,
         };
-        let several = self.told().filter(|m| near(m)).count() > 1;
-        if !several || self.told().any(|m| near(m) && !m.kept_up) {
+        let several = self.not_void().filter(|m| near(m)).count() > 1;
+        if !several || self.not_void().any(|m| near(m) && !m.kept_up) {
             return bad;
         }
         let broken = (0..self.allowed.len()).map(|limit| {
-            let counts = self.told().filter(|m| near(m)).map(|m| sum(&m.counts[limit]));
+            let counts = self.not_void().filter(|m| near(m)).map(|m| sum(&m.counts[limit]));
             let all = sum(&counts.collect::<Vec<_>>());
             Some(all.beyond > all.requests * self.allowed[limit]?)
         });

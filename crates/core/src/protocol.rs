@@ -339,7 +339,7 @@ pub struct Complaint {
 
 impl Complaint {
     /// The message for people, preceded by the kind for a livelock or a deadlock.
-    pub fn told(&self) -> String {
+    pub fn message(&self) -> String {
         match self.kind.as_str() {
             "livelock" | "deadlock" => format!("{}: {}", self.kind, self.error),
             _ => self.error.clone(),

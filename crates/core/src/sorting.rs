@@ -2,7 +2,7 @@
 //!
 //! The standard library compiles 5 KB of machine code for each type and each comparison that is sorted stably, and for
 //! each type that is collected into a sorted map or set. In this program that was a tenth of the machine code. Vectors
-//! whose equal elements cannot be told apart are sorted by `sort_unstable`.
+//! whose equal elements cannot be distinguished are sorted by `sort_unstable`.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

@@ -120,7 +120,7 @@ pub struct LoadCourse {
 }
 
 impl LoadCourse {
-    /// The courses of loads that several nodes generated, each against a server of its own, one after the other. The
+    /// The courses of loads that several nodes generated, one after the other, each against a separate server. The
     /// rate is the mean rate of a server.
     pub fn together(courses: Vec<LoadCourse>) -> LoadCourse {
         let rates: Vec<f64> = courses.iter().map(|course| course.rate).collect();

@@ -10,7 +10,7 @@ mod many;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use many::hold_together;
-pub use many::{Entry, compare_many};
+pub use many::{NoisyRow, compare_many};
 
 use crate::evidence::{Evidence, Range, Replicate};
 use crate::stats::Interval;

@@ -72,7 +72,7 @@ pub enum BenchError {
         line: String,
     },
     /// The program reported an error.
-    #[error("{}", .0.told())]
+    #[error("{}", .0.message())]
     Complained(Complaint),
     /// The user interrupted.
     #[error("interrupted")]
@@ -333,13 +333,13 @@ impl BenchProgram {
         while is_reading() && began.elapsed() < Duration::from_secs(3) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let said = self.said();
+        let said = self.last_lines();
         let said = if said.is_empty() { String::new() } else { format!("; it said:\n{said}") };
         BenchError::Ended { how, said }
     }
 
     /// The last lines of the program's standard error.
-    pub fn said(&self) -> String {
+    pub fn last_lines(&self) -> String {
         let kept = self.stderr.lock().map(|kept| kept.clone()).unwrap_or_default();
         let text = String::from_utf8_lossy(&kept);
         let lines: Vec<&str> = text.trim().lines().collect();

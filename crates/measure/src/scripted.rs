@@ -17,13 +17,13 @@ use std::time::Duration;
 #[serde(deny_unknown_fields)]
 pub struct Script {
     /// The launches in order, by the name of the arm and the name of the pass.
-    pub arms: BTreeMap<String, BTreeMap<String, Vec<Entry>>>,
+    pub arms: BTreeMap<String, BTreeMap<String, Vec<ScriptedLaunch>>>,
 }
 
 /// One scripted launch.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct ScriptedLaunch {
     /// The readings, by the key of the metric.
     #[serde(default)]
     pub readings: BTreeMap<String, f64>,
@@ -99,7 +99,7 @@ impl Scripted {
 }
 
 impl Scripted {
-    fn next(&mut self, job: &Job, word: &'static str) -> Result<&Entry, WeighError> {
+    fn next(&mut self, job: &Job, word: &'static str) -> Result<&ScriptedLaunch, WeighError> {
         let missing = || WeighError::Script(format!("the script has no {word} launches of ‘{}’", job.name));
         let entries =
             self.script.arms.get(&job.name).and_then(|passes| passes.get(word)).ok_or_else(missing)?;

@@ -162,13 +162,13 @@ impl Repository {
         }
         match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned()),
-            false => Err(Refused::Said(said(&String::from_utf8_lossy(&output.stderr)))),
+            false => Err(Refused::Said(first_informative_line(&String::from_utf8_lossy(&output.stderr)))),
         }
     }
 }
 
 /// Returns the first informative line of git's error output, without git's own prefixes.
-fn said(text: &str) -> String {
+fn first_informative_line(text: &str) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("git gave no reason");
     let line = line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")).unwrap_or(line);
     line.trim().to_owned()

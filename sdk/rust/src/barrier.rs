@@ -34,7 +34,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// A barrier for so many threads.
+    /// A barrier for this many threads.
     pub fn new(size: usize) -> Barrier {
         Barrier {
             size,
@@ -156,8 +156,8 @@ mod cores {
     pub struct Cores([AtomicU64; WORDS]);
 
     impl Cores {
-        /// Makes this thread leave its core if another thread of the team is there: the kernel chooses one of the others.
-        /// Returns the core that is now this thread's; `mine` is the result of the previous call.
+        /// Makes this thread leave its core if another thread of the team is there: the kernel chooses one of the
+        /// others. Returns the core that is now this thread's; `mine` is the result of the previous call.
         pub fn own(&self, mine: Option<usize>) -> Option<usize> {
             let core = current()?;
             if Some(core) == mine {

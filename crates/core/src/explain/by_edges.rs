@@ -7,10 +7,10 @@
 //!  - own_b(v) − k · own_a(v): its own code costs more;
 //!  - e(w) · (n_b(v, w) − k · n_a(v, w)): it calls w more often, for each w.
 //!
-//! The prices are those of the first program; a function that only the second one has is priced there. Then the sum over
-//! all functions telescopes to the difference of the programs, as in the formula for trees. The counts of calls are exact;
-//! that each call of a function costs the same, whoever makes it, is the assumption of gprof (Graham, Kessler, McKusick
-//! 1982).
+//! The prices are those of the first program; a function that only the second one has is priced there. Then the sum
+//! over all functions telescopes to the difference of the programs, as in the formula for trees. The counts of calls
+//! are exact; that each call of a function costs the same, whoever makes it, is the assumption of gprof (Graham,
+//! Kessler, McKusick 1982).
 
 use super::decompose::{Piece, What};
 use super::matching::Key;
@@ -20,7 +20,8 @@ use std::collections::BTreeMap;
 /// What is said about the code of a key: whether it is the same in both programs.
 type Same<'a> = dyn FnMut(usize) -> Option<bool> + 'a;
 
-/// A function that is held responsible, and whether its code is the same; absent where no caller's code may differ.
+/// A function to which a part is attributed, and whether its code is the same; absent where no caller's code may
+/// differ.
 type Owner = Option<(usize, Option<bool>)>;
 
 /// Callers whose part is smaller are not followed further.
@@ -105,7 +106,7 @@ impl Graph {
             *graph.below[caller].entry(callee).or_default() += edge.calls as f64;
         }
         let Some(root) = tree.contexts.first().map(|context| key_of[context.function]) else { return graph };
-        // The program itself calls what nothing else calls.
+        // A function without callers counts as called by the program itself.
         let is_member: Vec<bool> = (0..keys).map(|key| is_there[key] && key != root).collect();
         let cycles = graph.cycles(&is_member);
         let mut cycle_of = vec![usize::MAX; keys];
@@ -244,8 +245,8 @@ impl Callers {
         Callers(callers)
     }
 
-    /// The nearest functions, at or above a key, whose code is not known to be the same, each with its part of the calls.
-    /// Library code that differs counts as code of its nearest caller outside of the library.
+    /// The nearest functions, at or above a key, whose code is not known to be the same, each with its part of the
+    /// calls. Library code that differs counts as code of its nearest caller outside of the library.
     fn owners(&self, key: usize, keys: &[Key], same: &mut Same<'_>) -> Vec<(Owner, f64)> {
         let mut owners: BTreeMap<Owner, f64> = BTreeMap::new();
         let mut open: BTreeMap<(usize, Owner), f64> = BTreeMap::from([((key, None), 1.0)]);

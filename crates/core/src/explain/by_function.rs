@@ -99,7 +99,7 @@ pub enum PartKind {
     /// The function no longer calls another.
     Gone,
     /// The function calls another instead of a third, or own code took the place of calls, or calls that of own code.
-    /// Only [`FunctionDifference::told`] contains such parts.
+    /// Only [`FunctionDifference::reported`] contains such parts.
     Replaced,
 }
 
@@ -146,13 +146,13 @@ impl Explanation {
     }
 }
 
-/// Two parts are told as a replacement if their sum is at most this share of the smaller one.
+/// Two parts are reported as a replacement if their sum is at most this share of the smaller one.
 const REPLACED: f64 = 0.5;
 
 impl FunctionDifference {
-    /// Returns the parts as they are told, the largest first: what is called no more and what took its place are one
+    /// Returns the parts as they are reported, the largest first. A removed call and the call that replaced it are one
     /// part, whose size is the sum of both.
-    pub fn told(&self) -> Vec<Part> {
+    pub fn reported(&self) -> Vec<Part> {
         let mut rest = self.parts.clone();
         let mut told = Vec::new();
         while !rest.is_empty() {

@@ -164,8 +164,8 @@ pub fn is_library(name: &str) -> bool {
     ];
     let is_one = |name: &str| BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
     let grouped = group(&name.trim_start_matches(['<', '&', '*']).replace("::<", "<"));
-    // Of `<alloc::vec::Vec<T> as app::Sum>::sum` the type decides; of `<T as alloc::string::ToString>::to_string`, whose
-    // type is a parameter, the trait.
+    // Of `<alloc::vec::Vec<T> as app::Sum>::sum` the type decides; of `<T as alloc::string::ToString>::to_string`,
+    // whose type is a parameter, the trait.
     if name.starts_with('<')
         && let Some((of, interface)) = grouped.split_once(" as ")
     {
@@ -180,8 +180,8 @@ pub fn is_library(name: &str) -> bool {
     is_one(head.rsplit(' ').next().unwrap_or(head))
 }
 
-/// Whether a function only passes requests on to the allocator of the C library, by its demangled name. Its callers are
-/// those who allocate.
+/// Whether a function only passes requests on to the allocator of the C library, by its demangled name. Its callers
+/// allocate.
 pub fn is_allocator(name: &str) -> bool {
     const RUST: [&str; 8] = [
         "__rust_alloc",

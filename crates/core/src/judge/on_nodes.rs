@@ -34,7 +34,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// The replicates of the reference and of the arm, side by side, and what each of them stands for.
+/// The replicates of the reference and of the arm, side by side, and what each of them represents.
 pub(super) type Replicates = (Vec<f64>, Vec<f64>, Replicate);
 
 /// Replicates of the effect on a timed metric from several nodes. `taken` gives the replicates of one node. `None`
@@ -45,8 +45,8 @@ pub(super) type Replicates = (Vec<f64>, Vec<f64>, Replicate);
 /// their mean is subtracted.
 ///
 /// # Errors
-/// There are too few nodes for the class and too few pairs on each of them, a reading is not positive, or all replicates
-/// are equal.
+/// There are too few nodes for the class and too few pairs on each of them, a reading is not positive, or all
+/// replicates are equal.
 pub(super) fn replicates(
     pair: &Pair<'_>,
     (reference, arm): (&Sample, &Sample),

@@ -188,7 +188,7 @@ fn compared<'a>(
     }
 }
 
-/// The replicates of the effect on a noisy metric, of each arm, and what each of them stands for.
+/// The replicates of the effect on a noisy metric, of each arm, and what each of them represents.
 pub(super) fn replicates_of(pair: &Pair<'_>, reference: &Sample, arm: &Sample) -> on_nodes::Replicates {
     let timed = matches!(arm.pass, Pass::Timing | Pass::Build);
     let (left, right) = match pair.paired {

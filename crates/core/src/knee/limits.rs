@@ -100,7 +100,7 @@ impl Slo {
             Measure::Max => (seen.quantile)(1.0),
             Measure::Errors => Some(seen.errors),
         };
-        // A limit of no errors at all can only be met exactly, so a share of 0 keeps it.
+        // A limit of no errors can only be met exactly, so a share of 0 keeps it.
         let kept = |limit: &Limit, value: f64| value < limit.below || (limit.below == 0.0 && value == 0.0);
         self.limits.iter().filter(|limit| !value(limit).is_some_and(|value| kept(limit, value))).collect()
     }
@@ -116,9 +116,9 @@ impl Slo {
         }
     }
 
-    /// How late the generator may be in a part of a measurement that counts, in nanoseconds. Smaller delays are told apart
-    /// request by request. A larger one changes so many responses that the part says little of the server. The limit does
-    /// not depend on responses, so that no part is left out because of its result.
+    /// How late the generator may be in a part of a measurement that counts, in nanoseconds. Smaller delays are
+    /// distinguished request by request. A larger one changes so many responses that the part says little about the
+    /// server. The limit does not depend on responses, so that no part is left out because of its result.
     pub fn most_lateness(&self) -> f64 {
         self.shortest().map_or(f64::INFINITY, |limit| limit * LATE)
     }

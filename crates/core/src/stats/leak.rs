@@ -1,5 +1,5 @@
-//! Judges how much memory a program retains per unit of its work: whether that grows with the work, ever less, or not
-//! at all.
+//! Judges how much memory a program retains per unit of its work: whether it grows with the work, grows less and less,
+//! or is constant.
 //!
 //! The readings at each size are averaged. Whether there is growth, and the bytes per unit, come from the straight line
 //! by least squares, with Student's interval of its slope. The form comes from the family a + b·(n^p − 1)/p, which

@@ -55,8 +55,8 @@ pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> 
     let groups = processes.iter().map(|(raw, tare)| differences(raw, tare)).collect::<Result<Vec<_>, _>>()?;
     let n = groups.iter().map(Vec::len).sum();
     let tares: Vec<f64> = processes.iter().flat_map(|(_, tare)| tare.iter().copied()).collect();
-    // A cost that each process shows is positive, even where processes disagree about its size. Less than copies of one
-    // loop differ by is no cost.
+    // A cost that each process shows is positive, even where processes disagree about its size. A net within the spread
+    // of copies of one loop is no cost.
     let least = RESOLUTION * median(&tares);
     let certain = groups.iter().all(|group| median_interval(group, level).is_some_and(|own| own.low > least));
     let found = match certain {

@@ -6,7 +6,7 @@ use crate::stats::holm::holm;
 
 /// One row of a table of comparisons of noisy metrics.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct NoisyRow {
     /// What was read of both arms.
     pub readings: Readings,
     /// Whether less of the metric is better.
@@ -16,7 +16,7 @@ pub struct Entry {
 }
 
 /// Compares all entries, in the order given, so that all verdicts together hold at `level`.
-pub fn compare_many(entries: &[Entry], level: f64) -> Vec<Comparison> {
+pub fn compare_many(entries: &[NoisyRow], level: f64) -> Vec<Comparison> {
     hold_together(entries.len(), level, |i, level| {
         let entry = &entries[i];
         Comparison::of(entry.readings.evidence(level), entry.lower_is_better, entry.margin)

@@ -13,7 +13,7 @@ pub struct Server {
     pub exponential: bool,
     /// The length of a pause in service and the time between the beginnings of pauses, in seconds.
     pub pause: Option<(f64, f64)>,
-    /// The generator has no core for so many seconds on average, so many times in a second.
+    /// The generator has no core for this many seconds on average, this many times in a second.
     pub absence: Option<(f64, f64)>,
 }
 

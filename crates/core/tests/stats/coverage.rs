@@ -13,7 +13,7 @@ use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::summary::mean;
 use scruple_core::stats::{bootstrap, growth, ols, paired, power, quantile, tare};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
-use scruple_core::verdict::{Direction, Entry, Verdict, compare_many, compare_noisy};
+use scruple_core::verdict::{Direction, NoisyRow, Verdict, compare_many, compare_noisy};
 
 use crate::noise::{NOISES, Noise, blocks, normal, processes};
 
@@ -170,7 +170,7 @@ fn tables(tries: u64) {
     for margin in [0.0, 0.005] {
         let wrong = share(tries, 80, |pcg| {
             let arms: Vec<_> = (0..10).map(|_| blocks(pcg, Noise::Quiet, 20, 1.0)).collect();
-            let table: Vec<Entry> = arms.iter().map(|(r, a)| entry(r, a, margin)).collect();
+            let table: Vec<NoisyRow> = arms.iter().map(|(r, a)| entry(r, a, margin)).collect();
             compare_many(&table, 0.95).iter().any(|said| said.verdict == Verdict::Different)
         });
         println!(

@@ -1,4 +1,4 @@
-//! Memory that a program retains: each planted form of growth is found or left open, and never taken for another.
+//! Memory that a program retains: each planted form of growth is found or left open, and never mistaken for another.
 
 use scruple_core::stats::Pcg;
 use scruple_core::stats::leak::{Doubt, Retained, judge_bounded_growth, judge_growth};

@@ -1,5 +1,4 @@
-//! Values that were taken one after another: build times, from which nothing is concluded, and series of the user's
-//! own.
+//! Values that were taken one after another: build times, which are not judged, and the user's own series.
 
 use scruple_core::history::Form;
 use scruple_core::stats::rng::Pcg;

@@ -1,5 +1,5 @@
 //! What callgrind or cachegrind counted, in the form of a call tree: each function directly below the program, because
-//! they have no calling contexts. Callgrind tells the calls between functions, too.
+//! they have no calling contexts. Callgrind also records the calls between functions.
 
 use super::binary::Binaries;
 use super::profile::{Calls, Context, Function, Heap, Profile, RecursiveCalls, Run};
@@ -10,7 +10,7 @@ use std::path::Path;
 /// The file of functions whose file is not in the profile, as cachegrind's are.
 const UNKNOWN: &str = "a file that was not recorded";
 
-/// The tree of a profile, whose text tells the program's words.
+/// The tree of a profile, whose text contains the program's command line.
 pub(crate) fn of(counted: &callgrind::Profile, text: &str) -> Profile {
     let line = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
     let words: Vec<String> = line("cmd:").unwrap_or_default().split_whitespace().map(str::to_owned).collect();

@@ -58,7 +58,7 @@ pub(crate) fn go_functions(file: &object::File<'_>) -> Option<HashMap<u64, Strin
 struct Table<'a>(&'a [u8]);
 
 impl Table<'_> {
-    /// A little-endian number of so many bytes.
+    /// A little-endian number of this many bytes.
     fn number(&self, at: u64, size: usize) -> Option<u64> {
         let at = usize::try_from(at).ok()?;
         let bytes = self.0.get(at..at.checked_add(size)?)?;

@@ -10,7 +10,7 @@ mod procedures;
 mod source;
 
 use super::profile::{Context, Function, Heap, Profile, RecursiveCalls, Run};
-use heap::{Place, Type};
+use heap::{Location, Type};
 use procedures::Procedures;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -103,10 +103,10 @@ impl Haskell {
     }
 
     /// The type of closures whose info table is at a place in a file, or is named in it.
-    fn closure_type(&self, place: &Place, file: &Procedures) -> Option<Type> {
+    fn closure_type(&self, place: &Location, file: &Procedures) -> Option<Type> {
         match place {
-            Place::Address(address) => heap::type_at(*address, file),
-            Place::Symbol(symbol) => {
+            Location::Address(address) => heap::type_at(*address, file),
+            Location::Symbol(symbol) => {
                 let known = |other: &Procedures| heap::type_at(other.address_of(symbol)?, other);
                 self.files.values().find_map(known).or_else(|| heap::type_of(symbol))
             }

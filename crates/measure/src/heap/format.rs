@@ -76,7 +76,7 @@ pub(super) fn parse(file: &[u8], mode: Peak, unit: u32) -> Result<Totals, HeapEr
         let owner = if first == HEAD { index } else { word(bytes, 4) };
         let process = gathered.entry(owner).or_default();
         if first == HEAD {
-            process.head = Some(Head::read(bytes));
+            process.head = Some(ProcessHeader::read(bytes));
             order.push(index);
         }
         for offset in (first..bytes.len()).step_by(SLOT) {
@@ -140,12 +140,12 @@ fn mode_word(mode: Peak) -> u32 {
 /// The head of a process and the sum of its threads' slots, which may be in several units.
 #[derive(Default)]
 struct Gathered {
-    head: Option<Head>,
+    head: Option<ProcessHeader>,
     sum: Slot,
     slots: u64,
 }
 
-struct Head {
+struct ProcessHeader {
     pid: i32,
     parent: i32,
     origin: Origin,
@@ -208,9 +208,9 @@ impl Gathered {
     }
 }
 
-impl Head {
-    fn read(unit: &[u8]) -> Head {
-        Head {
+impl ProcessHeader {
+    fn read(unit: &[u8]) -> ProcessHeader {
+        ProcessHeader {
             pid: word(unit, 8) as i32,
             parent: word(unit, 12) as i32,
             origin: if word(unit, 16) == ORIGIN_FORK { Origin::Fork } else { Origin::Exec },

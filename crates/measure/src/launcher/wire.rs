@@ -18,7 +18,7 @@ pub(super) struct LaunchRequest {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct LaunchHeader {
     options: Options,
     arguments: usize,
     strings: usize,
@@ -53,7 +53,11 @@ fn strings_of(launch: &Launch) -> io::Result<Vec<u8>> {
 
 pub(super) fn send_launch(socket: BorrowedFd<'_>, launch: &Launch) -> io::Result<()> {
     let strings = strings_of(launch)?;
-    let head = Head { options: launch.options.clone(), arguments: launch.argv.len(), strings: strings.len() };
+    let head = LaunchHeader {
+        options: launch.options.clone(),
+        arguments: launch.argv.len(),
+        strings: strings.len(),
+    };
     let head = serde_json::to_vec(&head)?;
     send_descriptors(socket, &launch.stdio, head.len())?;
     send_all(socket, &head)?;
@@ -63,7 +67,7 @@ pub(super) fn send_launch(socket: BorrowedFd<'_>, launch: &Launch) -> io::Result
 /// Waits for a request; `None` if the other end has closed the socket.
 pub(super) fn receive_request(socket: BorrowedFd<'_>) -> io::Result<Option<LaunchRequest>> {
     let Some((stdio, head_length)) = receive_descriptors(socket)? else { return Ok(None) };
-    let head: Head = serde_json::from_slice(&receive_exactly(socket, head_length)?)?;
+    let head: LaunchHeader = serde_json::from_slice(&receive_exactly(socket, head_length)?)?;
     let strings = receive_exactly(socket, head.strings)?;
     Ok(Some(LaunchRequest { options: head.options, strings, arguments: head.arguments, stdio }))
 }

@@ -2,7 +2,7 @@
 
 use super::latencies::{Latencies, Sparse};
 
-/// Shorter delays are not told apart, in nanoseconds: the kernel's time to wake a thread.
+/// Shorter delays are not distinguished, in nanoseconds: the kernel's time to wake a thread.
 pub(crate) const PUNCTUAL: u64 = 50_000;
 
 /// The responses of one thread that contain a delay of the generator.

@@ -82,8 +82,8 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
     Some(Doubt::new("rate-not-met", false, text))
 }
 
-/// The doubt about a generator that was later than the plan allows. The figures are then known between bounds, unless it
-/// was late with most requests: the load was then another one than was asked for, and the figures are void.
+/// The doubt about a generator that was later than the plan allows. The figures are then known between bounds, unless
+/// it was late with most requests: the load was then not the requested one, and the figures are void.
 fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     let limit = plan.lateness.as_nanos() as u64;
     let [middle, most] = [0.5, 0.99].map(|q| result.times.lateness.quantile(q).unwrap_or(0));
@@ -110,8 +110,8 @@ fn delayed(result: &LoadResult) -> Option<Doubt> {
     })
 }
 
-/// Says how many responses contain a delay of the generator, and the bounds of the figures that contain a noticeable one;
-/// `None` if there are none.
+/// Says how many responses contain a delay of the generator, and the bounds of the figures that contain a noticeable
+/// one; `None` if there are none.
 pub fn between(times: &Times) -> Option<String> {
     if times.delayed.count() == 0 {
         return None;
@@ -169,8 +169,8 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
     Some(Doubt::new(code, result.ended != Ended::Interrupted, text))
 }
 
-/// The doubt about a median of 40 ms and up to 10 ms of work: 40 ms are the kernel's delay of acknowledgements, which occurs
-/// if two small writes on one connection wait for each other.
+/// The doubt about a median of 40 ms and up to 10 ms of work: 40 ms are the kernel's delay of acknowledgements, which
+/// occurs if two small writes on one connection wait for each other.
 fn delayed_acknowledgements(result: &LoadResult) -> Option<Doubt> {
     let p50 = result.times.service.quantile(0.5)?;
     (39_000_000..=50_000_000).contains(&p50).then(|| {

@@ -60,7 +60,8 @@ impl Hasher for Mixed {
 pub struct Latencies(Vec<(u64, u64)>);
 
 impl Latencies {
-    /// The distribution with these buckets, which must be in increasing order: the highest value of each, and its count.
+    /// The distribution with these buckets, which must be in increasing order: the highest value of each, and its
+    /// count.
     pub(super) fn of_buckets(buckets: Vec<(u64, u64)>) -> Latencies {
         Latencies(buckets)
     }
@@ -176,7 +177,7 @@ impl Latencies {
         counts
     }
 
-    /// All but those of another distribution, which are some of them.
+    /// The latencies without those of another distribution, which must be a subset.
     pub fn without(&self, some: &Latencies) -> Latencies {
         let mut gone = some.0.iter().peekable();
         let left = self.0.iter().filter_map(|(value, count)| {

@@ -54,7 +54,7 @@ pub(super) fn occupied<C: Copy + Default + Into<u64> + PartialEq>(counts: &[C]) 
     Latencies::of_buckets(buckets)
 }
 
-/// The number of binary digits of a value that its bucket does not tell.
+/// The number of binary digits of a value that its bucket drops.
 #[inline]
 fn dropped(value: u64) -> u32 {
     (u64::BITS - value.leading_zeros()).saturating_sub(DIGITS)

@@ -19,7 +19,7 @@ const NAME: &str = "libscruple-runtimes.so";
 
 /// A folder with the agent in it. The folder is removed when dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct AgentFolder {
     folder: PathBuf,
     /// A lock that is held while the folder is in use. The kernel releases it when the process ends in any way.
     _lock: File,
@@ -49,9 +49,9 @@ pub(super) const NOT_FOLLOWED: &str = "not-followed";
 const PREFIX: &str = "scruple-runtimes-";
 const LOCK: &str = "in-use";
 
-impl Place {
+impl AgentFolder {
     /// Creates the folder in the first place where code may be loaded from and whose name the loader can parse.
-    pub(super) fn make() -> Result<Place, String> {
+    pub(super) fn make() -> Result<AgentFolder, String> {
         if LIBRARY.is_empty() {
             return Err("the runtimes' agent exists for Linux on x86-64 and aarch64 only".to_owned());
         }
@@ -60,7 +60,7 @@ impl Place {
         let cache = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
         let candidates = [Some("/dev/shm".into()), runtime_folder, Some(std::env::temp_dir()), cache];
         for parent in candidates.into_iter().flatten() {
-            match Place::make_in(&parent) {
+            match AgentFolder::make_in(&parent) {
                 Ok(place) => return Ok(place),
                 Err(error) => {
                     last = format!("the runtimes' agent cannot be placed in {}: {error}", parent.display());
@@ -70,7 +70,7 @@ impl Place {
         Err(format!("{last}; set TMPDIR to a folder from which programs may be run"))
     }
 
-    fn make_in(parent: &Path) -> io::Result<Place> {
+    fn make_in(parent: &Path) -> io::Result<AgentFolder> {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         remove_abandoned(parent);
         let unreadable =
@@ -83,7 +83,7 @@ impl Place {
         fs::DirBuilder::new().mode(0o755).create(&folder)?;
         let lock = File::create(folder.join(LOCK))?;
         lock.try_lock()?;
-        let place = Place { folder, _lock: lock };
+        let place = AgentFolder { folder, _lock: lock };
         fs::write(place.library(), LIBRARY)?;
         fs::write(place.folder.join(NOT_FOLLOWED), [0; 8])?;
         for (name, text) in ALL.into_iter().filter_map(|runtime| runtime.adapter().hook) {
@@ -130,7 +130,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for AgentFolder {
     fn drop(&mut self) {
         // It is no error if the folder is already gone or cannot be removed.
         let _ = fs::remove_dir_all(&self.folder);
@@ -172,11 +172,11 @@ mod tests {
     #[test]
     fn abandoned_folders_go_and_those_in_use_stay() {
         let parent = tempfile::tempdir().expect("a folder");
-        let used = Place::make_in(parent.path()).expect("a place");
+        let used = AgentFolder::make_in(parent.path()).expect("a place");
         let abandoned = parent.path().join(format!("{PREFIX}1-0"));
         fs::create_dir(&abandoned).expect("made");
         File::create(abandoned.join(LOCK)).expect("made");
-        let other = Place::make_in(parent.path()).expect("another place");
+        let other = AgentFolder::make_in(parent.path()).expect("another place");
         assert!(!abandoned.exists() && used.folder().exists() && other.folder().exists());
         drop(used);
         drop(other);
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn the_users_own_preloads_come_after() {
         let parent = tempfile::tempdir().expect("a folder");
-        let place = Place::make_in(parent.path()).expect("a place");
+        let place = AgentFolder::make_in(parent.path()).expect("a place");
         let mut env = vec![("LD_PRELOAD".into(), "/a.so".into()), ("ASAN_OPTIONS".into(), "x=1".into())];
         place.preload(&mut env);
         let shown: Vec<String> = env.iter().map(|(name, value)| format!("{name:?}={value:?}")).collect();

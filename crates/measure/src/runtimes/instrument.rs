@@ -1,7 +1,7 @@
 //! The instrument that adds the agent to a launch and reads the records of the runtimes.
 
 use super::Runtime;
-use super::agent_folder::{Mark, Place};
+use super::agent_folder::{AgentFolder, Mark};
 use super::agent_records::{self, Answer, Left, Record};
 use super::elf::Elf;
 use super::figures::{self, COMMON, RuntimeReport};
@@ -17,7 +17,7 @@ use std::ffi::OsString;
 /// Queries the language runtimes in the processes of a launch.
 #[derive(Debug, Default)]
 pub struct Runtimes {
-    place: Option<Place>,
+    place: Option<AgentFolder>,
     cut: Option<Cut>,
     nothing: String,
     expects_exit: bool,
@@ -53,7 +53,7 @@ impl Runtimes {
     }
 
     /// The reports of the processes of the last launch.
-    pub fn told(&self) -> &[RuntimeReport] {
+    pub fn reports(&self) -> &[RuntimeReport] {
         &self.told
     }
 
@@ -115,7 +115,7 @@ impl Instrument for Runtimes {
     fn decorate(&mut self, launch: &mut Launch) -> Result<(), String> {
         let place = match self.place.take() {
             Some(place) => place,
-            None => Place::make()?,
+            None => AgentFolder::make()?,
         };
         let place = self.place.insert(place);
         // An interrupted launch may have left files behind.
@@ -186,8 +186,12 @@ impl Instrument for Runtimes {
 
     fn read(&mut self, outcome: &Outcome) -> Vec<Reading> {
         let left = self.place.as_ref().map(|place| agent_records::take(place.folder())).unwrap_or_default();
-        self.told =
-            left.records.iter().filter(|record| !record.only_executed()).map(|it| told(it, &left)).collect();
+        self.told = left
+            .records
+            .iter()
+            .filter(|record| !record.only_executed())
+            .map(|it| report_of(it, &left))
+            .collect();
         self.told.extend(of_forks(&left));
         self.logs = left
             .records
@@ -198,15 +202,15 @@ impl Instrument for Runtimes {
         let of_node = left.answers.iter().filter(|answer| answer.runtime == Runtime::Node);
         self.pauses = of_node.flat_map(super::node::pauses).collect();
         self.pauses.extend(left.records.iter().flat_map(|record| record.pauses.iter().copied()));
-        // The log of a stripped Go program also contains the collections of other Go programs in the tree. It counts only
-        // if the counters of one of them are not known, because both together would count collections twice.
+        // The log of a stripped Go program also contains the collections of other Go programs in the tree. It counts
+        // only if the counters of one of them are not known, because both together would count collections twice.
         let unknown = self.stripped.take().or_else(|| go::unknown_place(&outcome.exits));
         let log = self.cut.take().map(of_cut).and_then(|log| match log.runtime {
             Runtime::Go => unknown.map(|why| RuntimeReport { missing: Some(why), ..log }),
             _ => Some(log),
         });
         if !log.as_ref().is_some_and(|log| log.runtime == Runtime::Go) {
-            self.told.extend(outcome.exits.iter().map(|exit| go::told(exit, self.collect_fully)));
+            self.told.extend(outcome.exits.iter().map(|exit| go::report_of(exit, self.collect_fully)));
             if self.expects_exit && outcome.exits.is_empty() {
                 self.told.push(go::not_stopped());
             }
@@ -241,7 +245,7 @@ const NOT_FOLLOWED: &str = "a program of the tree was started where the library 
 const UNREACHED: &str = "in a program of the tree that is static or changes its user, so that nothing can be loaded into \
                          it: its figures are not known";
 
-fn told(record: &Record, left: &Left) -> RuntimeReport {
+fn report_of(record: &Record, left: &Left) -> RuntimeReport {
     let mine = |answer: &&Answer| answer.runtime == record.runtime && answer.pid == record.pid;
     let answers: Vec<&Answer> = left.answers.iter().filter(mine).collect();
     let figures = match record.forked() && record.runtime.adapter().counts_from_its_parent {

@@ -215,8 +215,8 @@ fn a_forked_process_begins_with_its_parents_blocks() {
         })
         .collect();
     processes.sort_unstable();
-    // The parent; the child, which frees the parent's block after it has allocated its own; and the program that another
-    // child executes. That child has nothing of its own.
+    // The parent; the child, which frees the parent's block after it has allocated its own; and the program that
+    // another child executes. That child has nothing of its own.
     assert_eq!(processes, [(0, 33, 33, 33), (0, 1020, 1000, 20), (1000, 57, 1050, 57)]);
 }
 
@@ -227,7 +227,7 @@ fn allocations_of_a_static_program_have_sites() {
     let places = by_place(&sites(&workshop, &program, &[]));
     assert_eq!(places["sites.c:41"].at_end, Blocks { blocks: 1, bytes: 5000 });
     assert_eq!(places["sites.c:9"].at_peak, Blocks { blocks: 12, bytes: 102_000 });
-    // Without symbols nobody knows which of its functions is malloc.
+    // Without symbols it is unknown which of its functions is malloc.
     let stripped = workshop.compile("sites.c", &["-static", "-s", "-pthread"]);
     assert_eq!(all_sites(&workshop, &stripped, &[]), []);
 }

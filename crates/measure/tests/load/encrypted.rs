@@ -31,7 +31,7 @@ fn server_as(authority: IsCa) -> Encrypted {
     })
 }
 
-/// Starts a server with a certificate of its own that offers these protocols.
+/// Starts a server with its own certificate that offers these protocols.
 pub fn encrypted(
     protocols: &[&[u8]],
     talk: impl Fn(StreamOwned<ServerConnection, TcpStream>) + Send + Sync + 'static,

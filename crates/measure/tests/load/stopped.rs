@@ -1,4 +1,4 @@
-//! A generator that the machine keeps from its core: what it could not see in time is not put down to the server.
+//! A generator that does not get a core: what it could not see in time is not attributed to the server.
 //!
 //! The generator is this test program once more, started for one ignored test, so that it can be stopped as a whole.
 
@@ -102,7 +102,7 @@ fn answers_that_are_read_late_count_from_their_arrival() {
     });
     let witness = server.witness(said.start, RATE);
     assert_eq!((said.answers.len(), witness.entries.len()), (600, 600));
-    // Answers that the server sent while the generator stood, long before it went on.
+    // Answers that the server sent while the generator was stopped, long before it continued.
     let while_it_stood = |sent| said.stops.iter().any(|[from, to]| (*from..to - 8_000_000).contains(&sent));
     let mut late: Vec<u64> = said
         .answers
@@ -114,7 +114,7 @@ fn answers_that_are_read_late_count_from_their_arrival() {
     late.sort_unstable();
     assert!(late.len() >= 20, "{} answers were sent while the generator stood", late.len());
     assert!(late[late.len() / 2] < 2_000_000, "answers count {late:?} after they were sent");
-    // Most of the sendings were late, which is said, and is no stall of the server.
+    // Most requests were sent late, which is reported and is not a stall of the server.
     assert!(said.codes.contains("generator-late"), "{}", said.codes);
     witness.confirms_stalls(&said.stalls, 0, "a stopped generator");
 }

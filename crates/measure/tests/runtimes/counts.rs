@@ -184,7 +184,7 @@ fn pauses(scales: &mut Scales) -> Done {
         let before = now();
         let run = scales.weigh(&command, &[]);
         let after = now();
-        let (runtime, pauses) = (scales.instrument.told()[0].runtime, scales.instrument.pauses());
+        let (runtime, pauses) = (scales.instrument.reports()[0].runtime, scales.instrument.pauses());
         let pauses = pauses.expect("pauses").to_vec();
         scales.instrument = scruple_measure::runtimes::Runtimes::new();
         assert!(
@@ -290,7 +290,8 @@ fn java_collections(scales: &mut Scales) -> Done {
     for collector in ["UseSerialGC", "UseParallelGC", "UseG1GC", "UseZGC", "UseShenandoahGC"] {
         let log = scales.path(&format!("{collector}.log"));
         let (wanted, logged) = (format!("-XX:+{collector}"), format!("-Xlog:gc:file={}", log.display()));
-        // ZGC of Java 17 hangs where a thread of the JVM still waits for memory at the end, so its heap is never filled.
+        // ZGC of Java 17 hangs where a thread of the JVM still waits for memory at the end, so its heap is never
+        // filled.
         let megabytes = if collector == "UseZGC" { 600 } else { 256 };
         let heap = format!("-Xmx{megabytes}m");
         let command = |steps| -> Vec<std::ffi::OsString> {

@@ -55,9 +55,9 @@ pub struct SamplingArgs {
     pub warmup: u32,
     /// Launch each command this many times, in all passes together.
     ///
-    /// One launch is for time, the second for memory, the next ones for counts. From 9 on at least six are for time, and
-    /// from 15 on at least three for each other pass. --time-only takes all for time. `-m N -M N` times exactly N blocks,
-    /// with the other passes besides. Warm-up runs and the run of --memory-map are not included.
+    /// One launch is for time, the second for memory, the next ones for counts. From 9 on at least six are for time,
+    /// and from 15 on at least three for each other pass. --time-only takes all for time. `-m N -M N` times exactly N
+    /// blocks, with the other passes besides. Warm-up runs and the run of --memory-map are not included.
     #[arg(short, long, value_name = "N", conflicts_with_all = ["min_runs", "max_runs"])]
     pub runs: Option<u32>,
     /// Measure at least this many blocks, even if the budget ends earlier.
@@ -178,7 +178,7 @@ pub struct LaunchArgs {
     /// Accepted for the habit: units are chosen by the size of what is shown.
     #[arg(short = 'u', long, hide = true, value_name = "UNIT")]
     pub time_unit: Option<String>,
-    /// Accepted for the habit: rows stand in the order of the commands.
+    /// Accepted for compatibility: rows are in the order of the commands.
     #[arg(long, hide = true, value_name = "ORDER")]
     pub sort: Option<String>,
     /// Where standard input comes from: ‘null’, ‘inherit’, ‘pipe:FILE’, or a file.

@@ -218,7 +218,7 @@ impl Both<'_> {
         weaker.is_some()
     }
 
-    /// The processor times of both programs, which run one after the other in so many blocks.
+    /// The processor times of both programs, which run one after the other in this many blocks.
     fn times(&mut self, blocks: u32) -> Result<[Vec<f64>; 2], Fault> {
         let mut times = [Vec::new(), Vec::new()];
         for block in 0..blocks {

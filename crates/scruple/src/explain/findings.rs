@@ -69,7 +69,7 @@ const OF_NAMES: f64 = 1e-5;
 /// The share of code without names from which nothing can be concluded.
 const NAMELESS: f64 = 0.5;
 
-/// The share of code without names from which the user is told how code gets names.
+/// The share of code without names from which the report says how code gets names.
 const UNNAMED: f64 = 0.05;
 
 /// The level of the interval of time.
@@ -134,8 +134,8 @@ impl Findings {
         self.code = row.map(|row| CodeView::of(row, [&first[0], &second[0]], sources));
     }
 
-    /// Returns the conclusions that say where the difference originates: those about the functions of the script, unless
-    /// these do not differ, or code of the interpreter or its libraries changed.
+    /// Returns the conclusions that say where the difference originates: those about the functions of the script,
+    /// unless these do not differ, or code of the interpreter or its libraries changed.
     pub fn origin(&self) -> &Findings {
         let differs = |found: &Findings| found.telling(found.main()).next().is_some();
         let changed = self.telling(self.main()).next().is_some_and(|row| row.same_code == Some(false));

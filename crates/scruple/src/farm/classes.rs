@@ -13,9 +13,9 @@ pub struct OfNode {
     pub result: PathBuf,
 }
 
-/// Returns an error if a unit was done on a machine of another class than that of earlier readings, `before`, which is
-/// given with a node of it. Without earlier readings, the class of most units is the right one. The results of the
-/// others are removed, so that the same command has these units done again.
+/// Returns an error if a unit ran on a machine of another class than earlier readings; `before` is that class, with one
+/// of its nodes. Without earlier readings, the class of most units is the right one. The results of the others are
+/// removed, so that the same command has these units done again.
 pub fn check_classes(units: &[OfNode], before: Option<(&str, &str)>) -> Result<(), Fault> {
     let alike = |class: &str| units.iter().filter(|unit| unit.class == class).count();
     // Of classes with equally many units, the class of the first unit is the right one.

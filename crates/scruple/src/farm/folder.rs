@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 /// The names of the subfolders.
 const PARTS: [&str; 9] = ["units", "results", "failed", "lists", "pids", "begun", "ended", "logs", "tmp"];
 
-/// How long a shared file system may take to show one node what another one has written. NFS trusts what it knows of a
+/// How long a shared file system may take to show one node what another one has written. NFS caches the content of a
 /// folder for up to a minute.
 const PATIENCE: Duration = Duration::from_secs(60);
 

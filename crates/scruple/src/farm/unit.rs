@@ -2,7 +2,7 @@
 
 use crate::fault::Fault;
 use crate::show::page::Section;
-use crate::store::Entry;
+use crate::store::StoredVersion;
 use crate::versions::Template;
 use crate::versions::artefacts::Artefacts;
 use crate::versions::build::Origin;
@@ -142,7 +142,7 @@ pub struct Measure {
     /// The environment of counting launches.
     pub environment: BTreeMap<String, String>,
     /// The versions, oldest first, in their known states.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<StoredVersion>,
     /// The names of the units that build some of the versions, by commit.
     pub builds: BTreeMap<String, String>,
     /// The subjects that are weighed at each version.
@@ -204,7 +204,7 @@ pub enum UnitOutcome {
     /// The versions were weighed.
     Measured {
         /// The versions with their states.
-        entries: Vec<Entry>,
+        entries: Vec<StoredVersion>,
         /// The arms with their readings.
         arms: Vec<Arm>,
         /// The remarks on the run.

@@ -64,8 +64,8 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
     }
 }
 
-/// Checks that earlier units have results. A missing result means that the order of stages was lost. This is no failure
-/// of the unit, which may be done later.
+/// Checks that earlier units have results. A missing result means that the order of stages was lost. This is not a
+/// failure of the unit, which may run later.
 fn check_earlier<'a>(
     folder: &Folder,
     interrupted: &AtomicBool,

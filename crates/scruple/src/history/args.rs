@@ -66,7 +66,7 @@ pub enum HistoryVerb {
 }
 
 /// What to weigh.
-// A history goes on from what is stored, so that it has no use for --no-store.
+// A history continues from what is stored, so it has no --no-store.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("no_store", |arg| arg.hide(true)))]
 pub struct TakeArgs {
@@ -240,7 +240,7 @@ pub struct CleanArgs {
     pub dry_run: bool,
 }
 
-/// A stored history, of which the states are told.
+/// A stored history, whose states are shown.
 #[derive(Args, Debug)]
 pub struct StatusArgs {
     /// Which history.

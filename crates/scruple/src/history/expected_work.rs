@@ -21,7 +21,7 @@ pub struct Assumed {
     pub subjects: usize,
     /// The number of nodes of a farm; `None` without a farm.
     pub nodes: Option<usize>,
-    /// Among how many of so many nodes a number of rounds is divided.
+    /// The number of nodes, of those available, among which a number of rounds is divided.
     pub divided: fn(u32, u32) -> u32,
     /// The measuring time so far.
     pub spent: Duration,
@@ -155,7 +155,7 @@ mod tests {
         let fill = HistoryEffort { adaptive: true, fill: true, budget: None, ..EFFORT };
         let few = expected(40, &fill, &ASSUMED, 0);
         assert_eq!((few.builds, few.launches), (40, 40 * (8 + 20)));
-        // With a budget, nothing is known to end while nothing is known to take time.
+        // With a budget, the end is unknown until the duration of a launch is known.
         let free = Assumed { build: Duration::ZERO, launch: Duration::ZERO, ..ASSUMED };
         let bounded = HistoryEffort { budget: Some(Duration::from_secs(300)), ..fill.clone() };
         assert_eq!(expected(5_000, &bounded, &free, 7).builds, 5_000);

@@ -21,7 +21,7 @@ use crate::digest::digest;
 use crate::farm::Farm;
 use crate::fault::Fault;
 use crate::progress::Progress;
-use crate::store::{Entry, Store, StoredHistory};
+use crate::store::{Store, StoredHistory, StoredVersion};
 use crate::versions::build::Builder;
 use crate::versions::selection::Selected;
 use crate::versions::source::Source;
@@ -138,7 +138,7 @@ pub fn take(
     let recipe = request.of.recipe.clone().resolve(&source)?;
     let known = stored.is_some();
     let before = stored.clone();
-    let mut entries: HashMap<String, Entry> = HashMap::new();
+    let mut entries: HashMap<String, StoredVersion> = HashMap::new();
     if let Some(stored) = stored {
         run = stored.run;
         let all = stored.entries.into_iter().chain(stored.unlisted);
@@ -147,7 +147,7 @@ pub fn take(
     let builder = Builder::new(cache, hands, recipe, source.origin());
     let list = |selected: &[Selected]| {
         let listed = |one: &Selected| listed(&one.version, &entries, request.retry);
-        let mut entries: Vec<Entry> = selected.iter().map(listed).collect();
+        let mut entries: Vec<StoredVersion> = selected.iter().map(listed).collect();
         representatives::elect(&mut entries, &builder);
         entries
     };
@@ -206,7 +206,7 @@ fn beside(
     source: &Source,
     selection: &VersionSelection,
     commits: &[String],
-    entries: &[Entry],
+    entries: &[StoredVersion],
 ) -> Result<Vec<Selected>, Fault> {
     let known =
         entries.iter().map(|entry| &entry.version.commit).filter(|commit| source.commit(commit).is_ok());
@@ -284,10 +284,10 @@ fn view(history: StoredHistory) -> History {
 
 /// Returns the stored entry of a version, or a new one. Tags and acceptances are updated, since they may change while
 /// the commit does not.
-fn listed(version: &Version, known: &HashMap<String, Entry>, retry: bool) -> Entry {
+fn listed(version: &Version, known: &HashMap<String, StoredVersion>, retry: bool) -> StoredVersion {
     let Some(mut entry) = known.get(&version.commit).cloned() else {
         let version = version.clone();
-        return Entry { version, artefacts: None, counted: 0, outputs: BTreeMap::new() };
+        return StoredVersion { version, artefacts: None, counted: 0, outputs: BTreeMap::new() };
     };
     (entry.version.tags, entry.version.accepted) = (version.tags.clone(), version.accepted.clone());
     (entry.version.follows, entry.version.left_out) = (version.follows.clone(), version.left_out);

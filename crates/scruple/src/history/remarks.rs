@@ -2,7 +2,7 @@
 
 use super::campaign::ERROR;
 use super::{across_nodes, view};
-use crate::store::{Entry, StoredHistory};
+use crate::store::{StoredHistory, StoredVersion};
 use crate::versions::source::Source;
 use scruple_core::history::{Graph, SLOPE, State, Version, comparable};
 use scruple_core::metric::{Quality, metric};
@@ -32,9 +32,10 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
         history.run.warn(code, text.clone());
     }
     let Some(before) = before.filter(|before| before.range == history.range) else { return };
-    let gone =
-        |entry: &&Entry| history.entries.iter().all(|other| other.version.commit != entry.version.commit);
-    let gone: Vec<&Entry> = before.entries.iter().filter(gone).collect();
+    let gone = |entry: &&StoredVersion| {
+        history.entries.iter().all(|other| other.version.commit != entry.version.commit)
+    };
+    let gone: Vec<&StoredVersion> = before.entries.iter().filter(gone).collect();
     let (Some(newest_gone), Some(newest)) = (gone.last(), history.entries.last()) else { return };
     // If the newest missing version is still an ancestor of the newest one, it was only left out of the selection this
     // time.
@@ -71,11 +72,11 @@ pub fn end(history: &mut StoredHistory) {
             ),
         );
     }
-    let params = |entry: &Entry, name: &String| {
+    let params = |entry: &StoredVersion, name: &String| {
         let is = |arm: &&Arm| arm.name == *name && arm.version.as_ref() == Some(&entry.version.commit);
         history.run.arms.iter().find(is).map(|arm| &arm.params)
     };
-    let differ = |one: &Entry, other: &Entry| {
+    let differ = |one: &StoredVersion, other: &StoredVersion| {
         // Output may differ between different parameters, because the work differs.
         one.outputs.iter().any(|(name, output)| {
             other.outputs.get(name).is_some_and(|other| other != output)
@@ -83,7 +84,7 @@ pub fn end(history: &mut StoredHistory) {
         })
     };
     // A version that failed the check of its output is shown as such.
-    let known = |entry: &Entry| !entry.version.state.failed() && !entry.outputs.is_empty();
+    let known = |entry: &StoredVersion| !entry.version.state.failed() && !entry.outputs.is_empty();
     let changed: Vec<&str> = followed(&history.entries, known)
         .into_iter()
         .filter(|one| one.before.iter().all(|before| differ(one.weighed, before)))
@@ -110,8 +111,8 @@ fn came_and_went(history: &StoredHistory) -> Vec<String> {
             cases.entry(version).or_default().insert(&arm.name);
         }
     }
-    let known = |entry: &Entry| cases.contains_key(entry.version.commit.as_str());
-    let of = |entry: &Entry| &cases[entry.version.commit.as_str()];
+    let known = |entry: &StoredVersion| cases.contains_key(entry.version.commit.as_str());
+    let of = |entry: &StoredVersion| &cases[entry.version.commit.as_str()];
     let mut told = Vec::new();
     for one in followed(&history.entries, known) {
         let now = of(one.weighed);
@@ -134,13 +135,13 @@ fn came_and_went(history: &StoredHistory) -> Vec<String> {
 /// A version, the entry that was weighed for it, and those that were weighed for the versions that it follows.
 struct Followed<'a> {
     version: &'a Version,
-    weighed: &'a Entry,
-    before: Vec<&'a Entry>,
+    weighed: &'a StoredVersion,
+    before: Vec<&'a StoredVersion>,
 }
 
-/// The versions of which something is known, each with the nearest ones before it in descent of which it is known as well.
-/// The first ones are left out. What is known of a version is also known of those with the same artefacts.
-fn followed<'a>(entries: &'a [Entry], known: impl Fn(&Entry) -> bool) -> Vec<Followed<'a>> {
+/// The versions of which something is known, each with the nearest ones before it in descent of which it is known as
+/// well. The first ones are left out. What is known of a version is also known of those with the same artefacts.
+fn followed<'a>(entries: &'a [StoredVersion], known: impl Fn(&StoredVersion) -> bool) -> Vec<Followed<'a>> {
     let versions: Vec<Version> = entries.iter().map(|entry| entry.version.clone()).collect();
     let graph = Graph::of(&versions);
     let weighed = |place: usize| {

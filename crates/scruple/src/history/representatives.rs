@@ -1,13 +1,13 @@
 //! Decides which of several versions with the same artefacts is weighed to represent them all.
 
-use crate::store::Entry;
+use crate::store::StoredVersion;
 use crate::versions::build::Builder;
 use scruple_core::history::State;
 use std::collections::HashMap;
 
 /// Makes sure that exactly one of the listed versions with the same artefacts is weighed, and that the others refer to
 /// it. An earlier selection may have left out their representative, which a later one includes again.
-pub fn elect(entries: &mut [Entry], builder: &Builder) {
+pub fn elect(entries: &mut [StoredVersion], builder: &Builder) {
     let groups = groups(entries, builder);
     for group in groups {
         let built = |index: &&usize| entries[**index].version.state == State::Built;
@@ -27,7 +27,7 @@ pub fn elect(entries: &mut [Entry], builder: &Builder) {
 }
 
 /// Returns groups of indices of versions that are weighed as one.
-fn groups(entries: &[Entry], builder: &Builder) -> Vec<Vec<usize>> {
+fn groups(entries: &[StoredVersion], builder: &Builder) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let (mut by_commit, mut by_build) = (HashMap::new(), HashMap::new());
     // A repeated build may differ byte for byte, so versions also belong together if one refers to the other.

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use scruple_measure::heap::SiteSampling;
 use std::path::PathBuf;
 
-/// Growth for each unit of work that does not matter, where nobody says otherwise.
+/// The default of `--smallest`: growth for each unit of work that does not matter.
 pub const SMALLEST: &str = "1B";
 
 /// What there is to look at.
@@ -233,8 +233,8 @@ pub enum GhcPart {
 
 /// Run a program and show how long its garbage collections stopped it.
 ///
-/// The runtime logs every collection (-S), which every default build grants; the program need not be changed, and what
-/// it writes stays as it is. The log counts in thousandths of a second.
+/// The runtime logs every collection (-S), which every default build allows; the program and its output stay unchanged.
+/// The log counts in thousandths of a second.
 #[derive(Args, Debug)]
 pub struct PausesArgs {
     /// Read an existing log, written by +RTS -S, instead of running a program.

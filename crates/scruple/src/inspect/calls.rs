@@ -43,8 +43,8 @@ fn lacking(aim: &str, why: String) -> Fault {
     ))
 }
 
-/// Returns the call tree, or what counts where that cannot be taken: callgrind (functions, and the calls between them) or
-/// cachegrind (functions).
+/// Returns the call tree, or what counts where that cannot be taken: callgrind (functions, and the calls between them)
+/// or cachegrind (functions).
 pub fn any_counter(aim: &str) -> Result<Counter, Fault> {
     let counter = Counter::find(&paths::calltree_folder());
     counter.map_err(|why| lacking(aim, why.to_string()))
@@ -219,6 +219,6 @@ pub fn tree_of(
     Err(Fault { code: Code::Unknown, message: format!("cannot tell {aim}: {why}") })
 }
 
-/// What is said of a process that executed another program, of which there are no counts.
+/// The message about a process that executed another program, for which there are no counts.
 const LOST_BY_EXEC: &str = "one of its processes executed a program under which valgrind did not start: some versions of valgrind \
      cannot execute /proc/self/exe, and a process that has changed its user must be allowed to read valgrind and its tool";

@@ -60,7 +60,7 @@ fn logged(args: &PausesArgs) -> Result<(Pauses, Option<Fault>), Fault> {
         (true, None) => Err(Fault::usage(format!(
             "the collections of ‘{}’ could not be logged: {}",
             job.name,
-            why_not(&job, asked.told())
+            why_not(&job, asked.reports())
         ))),
         (false, fault) => Ok((Pauses::of(&job.name, &logs), fault)),
     }

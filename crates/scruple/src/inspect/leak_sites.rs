@@ -14,7 +14,7 @@ use scruple_measure::heap_sites::{Blocks, SiteFrame};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The longest time that the runs may be expected to take if nobody asked for them.
+/// The longest time that the runs may be expected to take if they were not requested.
 const AFFORDABLE: Duration = Duration::from_secs(60);
 /// The assumed cost of a run under valgrind and of one whose allocations are all recorded: so many times the time of a
 /// plain one, and a constant (`bench/heap/sites.py` and `bench/heap/sampled_sites.py`).
@@ -118,7 +118,7 @@ pub fn find(
         By::Tree(_) => "under valgrind",
         By::Recorder => "with every allocation recorded",
     };
-    progress.note(&format!("finding the sites: two more runs, {how}, up to about {}", told(cost)));
+    progress.note(&format!("finding the sites: two more runs, {how}, up to about {}", in_words(cost)));
     let found = [small, large].map(|sized| Ok((sized.size, left(commands, &sized.job, &by)?)));
     progress.clear();
     let [small, large] = found;
@@ -158,7 +158,7 @@ fn left(commands: &mut Commands, job: &Job, by: &By) -> Result<Found, Fault> {
     }
 }
 
-fn told(time: Duration) -> String {
+fn in_words(time: Duration) -> String {
     quantity(time.as_nanos() as f64, &Unit::Nanoseconds)
 }
 
@@ -181,7 +181,7 @@ fn chosen(sizes: &[Sized], when: LeakSitesWhen, slower: u32) -> Result<(usize, u
     Err(match dear {
         Some(cost) => format!(
             "two runs that count them may take {}; --sites=always takes the smallest and the largest size regardless",
-            told(cost)
+            in_words(cost)
         ),
         None => "no size is at least twice the smallest".to_owned(),
     })

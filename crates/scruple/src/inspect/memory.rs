@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct MemoryMapJson<'a> {
     pid: i32,
     memory_map: memory::MemoryReport<'a>,
 }
@@ -48,7 +48,7 @@ fn map(args: &MemoryArgs, pid: i32) -> Result<Code, Fault> {
         )));
     }
     let text = match args.json {
-        true => json::document(&Document { pid, memory_map: memory::report(&course) }),
+        true => json::document(&MemoryMapJson { pid, memory_map: memory::report(&course) }),
         false => {
             let name = course.largest.as_ref().map(|largest| largest.name.clone());
             memory::text(&name.unwrap_or_else(|| pid.to_string()), &course, output::width())

@@ -48,7 +48,7 @@ pub fn rows(sites: &HeapSites, by: By) -> Vec<SiteRow> {
         if callers.is_empty() {
             callers.extend(path.first());
         }
-        // C's main only calls that of another language.
+        // C's main only calls the main of another language.
         if let [.., inner, outer] = callers[..]
             && sites.frames[outer].name == "main"
             && sites.frames[inner].name.ends_with("::main")
@@ -111,7 +111,7 @@ impl Level {
     }
 }
 
-/// Whether a frame is of the program's own code or of a library that is no part of its language.
+/// Whether a frame belongs to the program's own code, or to a library that is not part of its language.
 fn is_own(frame: &SiteFrame) -> bool {
     const RUNTIME: [&str; 9] =
         ["libc.", "libc-", "ld-", "ld64", "libstdc++", "libc++", "libgcc_s", "libpthread", "libm."];

@@ -1,4 +1,5 @@
-//! `scruple load` on the nodes of a farm. Each of them starts the servers and loads them, and their readings are one run.
+//! `scruple load` on the nodes of a farm. Each of them starts the servers and loads them, and their readings are one
+//! run.
 
 use super::args::LoadArgs;
 use super::limits::with_limits_of;
@@ -59,7 +60,7 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
     }
 }
 
-/// Checks that nothing is asked for that only this machine could tell.
+/// Checks that nothing is requested that only this machine can measure.
 fn check(args: &LoadArgs) -> Result<(), Fault> {
     let refused = |what: &str, why: &str| {
         Err(Fault::usage(format!(
@@ -81,8 +82,8 @@ fn check(args: &LoadArgs) -> Result<(), Fault> {
     })
 }
 
-/// Several nodes would load a server that already runs all at once. Only servers that listen on a port can be on another
-/// node than their clients.
+/// Several nodes would load a server that already runs all at once. Only servers that listen on a port can be on
+/// another node than their clients.
 fn by(args: &LoadArgs, sides: &[Side]) -> By {
     let port = |side: &Side| side.target.addresses.iter().all(|address| matches!(address, Address::Tcp(_)));
     match sides.iter().all(|side| side.command.is_some()) {

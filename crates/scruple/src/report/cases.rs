@@ -6,7 +6,8 @@ use super::panel;
 use super::what;
 use crate::show::page::chart::slug;
 use crate::show::page::{
-    Axis, Cell, Chart, ChartRow, Drawn, Fold, Head, Part, Rows, Section, Shade, Span, Table, Tone, name, tone,
+    Axis, Cell, Chart, ChartRow, ColumnHeading, Drawn, Fold, Part, Rows, Section, Shade, Span, Table, Tone,
+    name, tone,
 };
 use crate::show::{Report, tare_of};
 use scruple_core::judge::{self, Judged, cases};
@@ -131,14 +132,14 @@ fn arm_of(judged: &Judged) -> usize {
 
 /// Makes the table of every arm with every shown metric.
 pub fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
-    let mut head = vec![Head::text(if report.of_cases() { "Case" } else { "Command" })];
+    let mut head = vec![ColumnHeading::text(if report.of_cases() { "Case" } else { "Command" })];
     // How often a case ran within one reading says nothing about its cost.
     let keys: Vec<&String> = report.shown.iter().filter(|key| !key.starts_with("batch.")).collect();
     let net_of = |arm: &Arm| cases::net(arm, tare_of(report.run, arm)?, "time.wall", report.run.terms.level);
     let nets: Vec<Option<Net>> = arms.iter().map(|arm| net_of(arm)).collect();
     let with_net = nets.iter().any(Option::is_some);
-    head.extend(with_net.then(|| Head::number("net wall time")));
-    head.extend(keys.iter().map(|key| Head::number(what(key))));
+    head.extend(with_net.then(|| ColumnHeading::number("net wall time")));
+    head.extend(keys.iter().map(|key| ColumnHeading::number(what(key))));
     let row = |(arm, net): (&&Arm, &Option<Net>)| {
         let mut cells = vec![Cell::text(name(&arm.name))];
         cells.extend(with_net.then(|| net_cell(net.as_ref())));
@@ -210,7 +211,8 @@ fn fold(report: &Report<'_>, arm: &Arm, judged: Option<&Judged>) -> Option<Part>
     for part in &mut parts {
         prefix(part, &name(&arm.name));
     }
-    let said = judged.map(|judged| format!(": {}", matrix::said(judged).text)).unwrap_or_default();
+    let said =
+        judged.map(|judged| format!(": {}", matrix::verdict_in_words(judged).text)).unwrap_or_default();
     Some(Part::Fold(Fold { summary: format!("{}, {}{said}", name(&arm.name), what(key)), parts }))
 }
 

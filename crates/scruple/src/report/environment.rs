@@ -1,7 +1,7 @@
 //! Describes the environment of a run, how it differs from that of another run, and the command that repeats the run.
 
 use crate::show::Report;
-use crate::show::page::{Cell, Head, Part, Section, Table, sentence};
+use crate::show::page::{Cell, ColumnHeading, Part, Section, Table, sentence};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use scruple_core::unit::{Unit, quantity};
@@ -19,7 +19,7 @@ pub fn section(run: &Run) -> Section {
         .map(|(what, text)| vec![Cell::text(what), Cell::text(sentence(&text))]);
     let table = Table {
         label: "Where it was measured".to_owned(),
-        head: vec![Head::text(""), Head::text("")],
+        head: vec![ColumnHeading::text(""), ColumnHeading::text("")],
         rows: rows.collect(),
         ..Table::default()
     };
@@ -47,7 +47,7 @@ pub fn differences(report: &Report<'_>) -> Option<Section> {
     let mut parts: Vec<Part> = report.preface().iter().map(|line| Part::Words(sentence(line))).collect();
     let label = "What differs in the environment".to_owned();
     if !rows.is_empty() {
-        let head = ["What", "Reference", "The other run"].map(Head::text).into();
+        let head = ["What", "Reference", "The other run"].map(ColumnHeading::text).into();
         parts.push(Part::Table(Table { label: label.clone(), head, rows, stacks: true, ..Table::default() }));
     }
     (!parts.is_empty()).then_some(Section { title: label, folded: None, parts })

@@ -3,7 +3,7 @@
 use super::{page_with, sentence};
 use crate::inspect::args::SMALLEST;
 use crate::inspect::leak::{SIZE, figures};
-use crate::inspect::report::leak::said;
+use crate::inspect::report::leak::describe;
 use crate::show::Report;
 use crate::show::page::{Page, Section, Span};
 use scruple_core::run::Run;
@@ -16,7 +16,8 @@ pub fn is_one(run: &Run) -> bool {
     run.argv.get(1..3).is_some_and(|words| words == ["inspect", "leak"])
 }
 
-/// Makes the page with the sections that were stored with the run. Nothing is compared, because the costs of different sizes are meant to differ.
+/// Makes the page with the sections that were stored with the run. Nothing is compared, because the costs of different
+/// sizes are meant to differ.
 pub fn of(run: &Run, metrics: &[String], others: Vec<Section>) -> Page {
     let arms: Vec<&Arm> = run.arms_of(Role::Subject).collect();
     let taken = figures().find(|key| arms.iter().any(|arm| arm.sample(key).is_some()));
@@ -44,7 +45,7 @@ fn verdict(run: &Run, arms: &[&Arm], key: &str) -> Vec<Span> {
         .flat_map(|(size, sample)| sample.readings.iter().map(move |bytes| (size, *bytes)))
         .collect();
     let smallest = parse_quantity(&smallest(run), &Unit::Bytes).unwrap_or(1.0);
-    let (tone, word, why) = said(&judge_growth(&readings, smallest));
+    let (tone, word, why) = describe(&judge_growth(&readings, smallest));
     let what = super::what(key);
     vec![
         Span::plain(format!("{} ", super::capital(&what))),

@@ -5,8 +5,8 @@ use super::COLOURS;
 use crate::show::Report;
 use crate::show::page::chart::slug;
 use crate::show::page::{
-    Axis, Cell, Chart, Drawn, Field, Head, Heat, Layer, Part, Plot, Point, Scale, Section, Shade, Shape,
-    Span, Table, Tone, name,
+    Axis, Cell, Chart, ColumnHeading, Drawn, Field, Heat, Layer, Part, Plot, Point, Scale, Section, Shade,
+    Shape, Span, Table, Tone, name,
 };
 use scruple_core::judge::Judged;
 use scruple_core::sorting;
@@ -124,9 +124,9 @@ pub fn section(report: &Report<'_>) -> Section {
 }
 
 fn table(servers: &[(usize, &Arm, &LoadCourse)]) -> Table {
-    let mut head = vec![Head::text("Server")];
-    head.extend(QUANTILES.map(|(title, _)| Head::number(title)));
-    head.extend(["answered/s", "answered", "failed", "void windows"].map(Head::number));
+    let mut head = vec![ColumnHeading::text("Server")];
+    head.extend(QUANTILES.map(|(title, _)| ColumnHeading::number(title)));
+    head.extend(["answered/s", "answered", "failed", "void windows"].map(ColumnHeading::number));
     let row = |(_, arm, course): &(usize, &Arm, &LoadCourse)| {
         let mut cells = vec![Cell::text(name(&arm.name))];
         cells.extend(QUANTILES.map(|(_, share)| {

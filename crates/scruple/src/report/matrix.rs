@@ -1,7 +1,7 @@
 //! The table of all metrics of all arms.
 
 use super::what;
-use crate::show::page::{Cell, Head, Part, Section, Span, Table, Tone, name, sign, tone};
+use crate::show::page::{Cell, ColumnHeading, Part, Section, Span, Table, Tone, name, sign, tone};
 use crate::show::sentence::multiple;
 use crate::show::{Report, effect_text, verdict_words};
 use scruple_core::evidence::Evidence;
@@ -15,8 +15,8 @@ pub const MOST_ARMS: usize = 8;
 
 /// Makes the section with the table.
 pub fn section(report: &Report<'_>, arms: &[&Arm]) -> Section {
-    let mut head = vec![Head::text("Metric")];
-    head.extend(arms.iter().enumerate().map(|(place, arm)| Head {
+    let mut head = vec![ColumnHeading::text("Metric")];
+    head.extend(arms.iter().enumerate().map(|(place, arm)| ColumnHeading {
         text: name(&arm.name),
         arm: Some(place),
         number: true,
@@ -49,7 +49,7 @@ pub fn cell(report: &Report<'_>, key: &str, arm: &Arm, brief: bool) -> Cell {
         if counted { exact(estimate.value, &sample.unit) } else { quantity(estimate.value, &sample.unit) };
     let tail = match report.judged_of(&arm.name, key) {
         Some(judged) if brief => Some(said_with(judged, ratio_alone(judged))),
-        Some(judged) => Some(said(judged)),
+        Some(judged) => Some(verdict_in_words(judged)),
         None if report.judged.iter().any(|judged| judged.metric == key && judged.reference == arm.name) => {
             Some(Span::new("reference", Tone::Same))
         }
@@ -75,7 +75,7 @@ fn ratio_alone(judged: &Judged) -> String {
 }
 
 /// Returns the sign, the effect and the words of a verdict.
-pub fn said(judged: &Judged) -> Span {
+pub fn verdict_in_words(judged: &Judged) -> Span {
     said_with(judged, effect_alone(judged))
 }
 

@@ -4,7 +4,7 @@ use super::capital;
 use crate::inspect::report::memory::{COLUMNS, TableLine, lines, when};
 use crate::show::page::chart::slug;
 use crate::show::page::{
-    Axis, Cell, Chart, Drawn, Head, Layer, Part, Plot, Point, Section, Shape, Table, name, sentence,
+    Axis, Cell, Chart, ColumnHeading, Drawn, Layer, Part, Plot, Point, Section, Shape, Table, name, sentence,
 };
 use scruple_core::memory_map::{Divided, MemoryCourse, Moment};
 use scruple_core::run::Run;
@@ -19,7 +19,7 @@ pub fn section(run: &Run) -> Option<Section> {
     }
     let mut parts = Vec::new();
     for (arm, course) in &watched {
-        parts.push(Part::Words(format!("‘{arm}’: {}", sentence(&said(course)))));
+        parts.push(Part::Words(format!("‘{arm}’: {}", sentence(&describe(course)))));
         parts.extend(table(arm, course).map(Part::Table));
     }
     let charts: Vec<Chart> = watched.iter().filter_map(|(arm, course)| over_time(arm, course)).collect();
@@ -29,7 +29,7 @@ pub fn section(run: &Run) -> Option<Section> {
     Some(Section { title: "Memory map".to_owned(), folded: None, parts })
 }
 
-fn said(course: &MemoryCourse) -> String {
+fn describe(course: &MemoryCourse) -> String {
     match (&course.largest, course.peak()) {
         (Some(largest), Some(peak)) => {
             let text = when(largest, peak, course.moments.len());
@@ -46,12 +46,16 @@ fn table(arm: &str, course: &MemoryCourse) -> Option<Table> {
     let lines = lines(course);
     let swapped = lines.iter().any(|line| line.amount.swapped > 0);
     let shown = if swapped { &COLUMNS[..] } else { &COLUMNS[..COLUMNS.len() - 1] };
-    let mut head = vec![Head::text("Mappings"), Head::text("permissions"), Head::number("count")];
+    let mut head = vec![
+        ColumnHeading::text("Mappings"),
+        ColumnHeading::text("permissions"),
+        ColumnHeading::number("count"),
+    ];
     let mut group = "";
     head.extend(shown.iter().map(|(of, title, _)| {
         group = if of.is_empty() { group } else { of };
         let whole = matches!(*title, "resident" | "swapped");
-        Head::number(if whole { (*title).to_owned() } else { format!("{group} {title}") })
+        ColumnHeading::number(if whole { (*title).to_owned() } else { format!("{group} {title}") })
     }));
     let row = |line: &TableLine| {
         let title = if line.sum { capital(line.head.trim()) } else { line.head.trim().to_owned() };

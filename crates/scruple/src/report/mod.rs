@@ -17,7 +17,7 @@ pub mod verb;
 use crate::load::report::page as figures;
 use crate::show::Report;
 use crate::show::json::timestamp;
-use crate::show::page::{Cell, Fold, Head, Page, Part, Section, Table, Tone, name, sentence};
+use crate::show::page::{Cell, ColumnHeading, Fold, Page, Part, Section, Table, Tone, name, sentence};
 use crate::show::sentence as words;
 use crate::show::sentence::measure;
 use scruple_core::budget::Kept;
@@ -69,7 +69,7 @@ pub fn page_with(report: &Report<'_>, others: Vec<Section>) -> Page {
     page.sections.extend(scaling::section(report));
     page.sections.extend(growth::section(report));
     page.sections.extend(memory::section(run));
-    page.sections.extend(said(report));
+    page.sections.extend(sentences(report));
     page.sections.extend(others);
     page.sections.push(environment::section(run));
     page.sections.extend(environment::again(run));
@@ -227,14 +227,14 @@ fn limits(report: &Report<'_>) -> Vec<Part> {
     });
     vec![Part::Table(Table {
         label: "Limits and whether they were kept".to_owned(),
-        head: ["Limit", "Arm", "Result", "Found"].map(Head::text).into(),
+        head: ["Limit", "Arm", "Result", "Found"].map(ColumnHeading::text).into(),
         rows: rows.collect(),
         ..Table::default()
     })]
 }
 
 /// Makes the section with the ranking, the tare and the other sentences of the report.
-fn said(report: &Report<'_>) -> Option<Section> {
+fn sentences(report: &Report<'_>) -> Option<Section> {
     let mut lines: Vec<String> = crate::show::few_readings::lines(report);
     lines.extend(crate::show::ranking::line(report));
     lines.extend(words::growth_lines(report));

@@ -2,12 +2,12 @@
 //! and the differences by block.
 
 use super::COLOURS;
-use super::matrix::said;
+use super::matrix::verdict_in_words;
 use super::what;
 use crate::show::page::chart::slug;
 use crate::show::page::{
-    Axis, Cell, Chart, ChartRow, Dot, Drawn, Fold, Head, Layer, Part, Plot, Point, Rows, Shade, Shape, Span,
-    Table, Tone, name, tone,
+    Axis, Cell, Chart, ChartRow, ColumnHeading, Dot, Drawn, Fold, Layer, Part, Plot, Point, Rows, Shade,
+    Shape, Span, Table, Tone, name, tone,
 };
 use crate::show::{Report, effect_text, tare_of, verdict_words};
 use scruple_core::evidence::Evidence;
@@ -158,7 +158,7 @@ fn strips(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
                 figure: estimate.as_ref().map_or(String::new(), |estimate| value(estimate.value)),
                 interval_text: interval
                     .map_or(String::new(), |i| format!("[{}, {}]", value(i.low), value(i.high))),
-                tail: report.judged_of(&side.arm.name, key).map_or(Span::default(), said),
+                tail: report.judged_of(&side.arm.name, key).map_or(Span::default(), verdict_in_words),
                 dots,
                 middle: estimate.map(|estimate| estimate.value),
                 interval: interval.map(|interval| (interval.low, interval.high)),
@@ -362,8 +362,12 @@ fn readings(key: &str, sides: &[Side<'_>]) -> Fold {
     let mut blocks: BTreeSet<u32> = BTreeSet::new();
     sides.iter().for_each(|side| blocks.extend(&side.sample.blocks));
     let all = blocks.len();
-    let mut head = vec![Head::number("Block")];
-    head.extend(sides.iter().map(|side| Head { text: side.name(), arm: Some(side.place), number: true }));
+    let mut head = vec![ColumnHeading::number("Block")];
+    head.extend(sides.iter().map(|side| ColumnHeading {
+        text: side.name(),
+        arm: Some(side.place),
+        number: true,
+    }));
     let cell = |side: &Side<'_>, block: u32| match side.sample.blocks.binary_search(&block) {
         Ok(at) => Cell::toned(
             format!(

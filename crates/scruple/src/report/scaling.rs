@@ -3,8 +3,8 @@
 use crate::show::Report;
 use crate::show::page::chart::slug;
 use crate::show::page::{
-    Axis, Cell, Chart, Drawn, Head, Layer, Part, Place, Plot, Point, Scale, Section, Shape, Span, Table,
-    Tone, name,
+    Axis, AxisLabel, Cell, Chart, ColumnHeading, Drawn, Layer, Part, Plot, Point, Scale, Section, Shape,
+    Span, Table, Tone, name,
 };
 use crate::show::scaling::{self, Scaling, Step};
 use scruple_core::unit::{Unit, quantity, share, times};
@@ -82,7 +82,7 @@ fn chart(versions: &[&Scaling], small: bool) -> Option<Chart> {
         places: first
             .steps
             .iter()
-            .map(|step| Place {
+            .map(|step| AxisLabel {
                 at: step.threads,
                 name: quantity(step.threads, &Unit::Count),
                 about: if step.threads == 1.0 { "thread" } else { "threads" }.to_owned(),
@@ -120,10 +120,10 @@ fn table(found: &[Scaling], named: bool) -> Table {
     let versions = found.iter().any(|one| one.version.is_some());
     let fair = found.iter().flat_map(|one| &one.steps).any(|step| step.fairness.is_some());
     let mut head = Vec::new();
-    head.extend(named.then(|| Head::text("Subject")));
-    head.extend(versions.then(|| Head::text("Version")));
-    head.extend(["Threads", "Throughput", "Speed-up", "Efficiency"].map(Head::number));
-    head.extend(fair.then(|| Head::number("Fairness")));
+    head.extend(named.then(|| ColumnHeading::text("Subject")));
+    head.extend(versions.then(|| ColumnHeading::text("Version")));
+    head.extend(["Threads", "Throughput", "Speed-up", "Efficiency"].map(ColumnHeading::number));
+    head.extend(fair.then(|| ColumnHeading::number("Fairness")));
     let row = |one: &Scaling, step: &Step| {
         let interval = step
             .interval

@@ -11,13 +11,13 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 #[derive(Serialize)]
-struct Document<'a> {
-    results: Vec<Entry<'a>>,
+struct HyperfineFile<'a> {
+    results: Vec<HyperfineResult<'a>>,
 }
 
 /// The keys of a result, in the order in which hyperfine writes them.
 #[derive(Serialize)]
-struct Entry<'a> {
+struct HyperfineResult<'a> {
     command: &'a str,
     mean: f64,
     stddev: Option<f64>,
@@ -41,10 +41,10 @@ pub fn text(report: &Report<'_>) -> String {
     // Any other exit code ends the run or causes a remark.
     let succeeded = !run.warnings.iter().any(|one| matches!(one.code.as_str(), "exit-code" | "signal"));
     let results = run.arms_of(Role::Subject).filter_map(|arm| entry(arm, succeeded)).collect();
-    inert(&(serde_json::to_string_pretty(&Document { results }).unwrap_or_default() + "\n"))
+    inert(&(serde_json::to_string_pretty(&HyperfineFile { results }).unwrap_or_default() + "\n"))
 }
 
-fn entry(arm: &Arm, succeeded: bool) -> Option<Entry<'_>> {
+fn entry(arm: &Arm, succeeded: bool) -> Option<HyperfineResult<'_>> {
     let seconds = |key: &str| -> Option<Vec<f64>> {
         Some(arm.sample(key)?.readings.iter().map(|reading| reading / 1e9).collect())
     };
@@ -53,7 +53,7 @@ fn entry(arm: &Arm, succeeded: bool) -> Option<Entry<'_>> {
     let centre = mean(&times);
     let squares: f64 = times.iter().map(|time| (time - centre).powi(2)).sum();
     let memory = arm.sample("memory.peak").map_or(&[][..], |sample| &sample.readings);
-    Some(Entry {
+    Some(HyperfineResult {
         command: &arm.name,
         mean: centre,
         stddev: (times.len() > 1).then(|| (squares / (times.len() - 1) as f64).sqrt()),

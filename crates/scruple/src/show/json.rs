@@ -23,7 +23,7 @@ use std::fmt::Write as _;
 pub(crate) const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct RunJson<'a> {
     scruple: Version,
     run: RunHead<'a>,
     provenance: &'a Provenance,
@@ -37,7 +37,7 @@ struct Document<'a> {
     limits: &'a [Checked],
     warnings: &'a [Warning],
     #[serde(skip_serializing_if = "Option::is_none")]
-    load: Option<json::Document<'a>>,
+    load: Option<json::LoadJson<'a>>,
 }
 
 #[derive(Serialize)]
@@ -174,7 +174,7 @@ impl<'a> NodesResult<'a> {
 pub fn text(report: &Report<'_>) -> String {
     let run = report.run;
     let quoted = headlines(&report.judged, &report.shown);
-    let document = Document {
+    let document = RunJson {
         scruple: Version { version: env!("CARGO_PKG_VERSION"), schema: SCHEMA },
         run: run_head(run),
         provenance: &run.provenance,

@@ -221,7 +221,7 @@ impl<'a> Report<'a> {
     pub fn preface(&self) -> Vec<String> {
         let Some(environments) = &self.environments else { return Vec::new() };
         let shown: Vec<Metric> = self.shown.iter().map(|key| metric_of(self.run, key)).collect();
-        environments.said(&shown)
+        environments.sentences(&shown)
     }
 
     /// Returns the arms that have rows in tables: subjects, yardsticks, the shell and the twin. The tare has a line of

@@ -26,7 +26,7 @@ pub fn show(args: &ShowArgs) -> Result<Code, Fault> {
     let mut run = store.find(&args.run)?;
     run.name_versions();
     let report = Report::of(&run, &args.metrics, &run.terms.limits);
-    // Showing a run is no gate: an exceeded limit decides the exit code of the run, not of a later look at it.
+    // `show` is not a gate: an exceeded limit decides the exit code of the run, not of showing it later.
     output::write(&report, &args.results, None)?;
     if args.chart && !args.results.json {
         let charts = terminal::charts(&crate::report::page(&report), output::width());

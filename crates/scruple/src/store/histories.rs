@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashSet};
 
 /// A version, with data that only the measuring code needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct StoredVersion {
     /// The version in the form that reports use.
     pub version: Version,
     /// The digest of the version's artefacts, once they are built.
@@ -67,9 +67,9 @@ pub struct StoredHistory {
     /// The range of the last request.
     pub range: String,
     /// The versions of that range, oldest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<StoredVersion>,
     /// The versions of earlier ranges that the last range does not have.
-    pub unlisted: Vec<Entry>,
+    pub unlisted: Vec<StoredVersion>,
     /// The definition of the history, in a form that [`crate::history`] reads; `None` if it was imported or an earlier
     /// Scruple wrote it.
     pub request: Option<String>,
@@ -244,7 +244,7 @@ impl Store {
         &self,
         run: &str,
         position: usize,
-        entry: &Entry,
+        entry: &StoredVersion,
         arms: &[(usize, &Arm)],
     ) -> Result<(), StoreError> {
         let work = || {
@@ -254,7 +254,12 @@ impl Store {
         self.database.transaction(work).map_err(|failure| self.error(failure))
     }
 
-    pub(super) fn upsert(&self, run: &str, position: Option<usize>, entry: &Entry) -> Result<(), Failure> {
+    pub(super) fn upsert(
+        &self,
+        run: &str,
+        position: Option<usize>,
+        entry: &StoredVersion,
+    ) -> Result<(), Failure> {
         let version = &entry.version;
         let facts = Facts {
             parents: version.parents.clone(),
@@ -314,7 +319,7 @@ const UNKNOWN: [&str; 1] = [""];
 
 /// Determines which versions a version follows if the store does not say so: its listed parents, or if it has none, the
 /// version listed before it.
-fn link(entries: &mut [Entry]) {
+fn link(entries: &mut [StoredVersion]) {
     let ids: Vec<String> = entries.iter().map(|entry| entry.version.commit.clone()).collect();
     let listed: HashSet<&String> = ids.iter().collect();
     for (place, entry) in entries.iter_mut().enumerate().filter(|(_, entry)| entry.version.follows == UNKNOWN)
@@ -327,7 +332,7 @@ fn link(entries: &mut [Entry]) {
     }
 }
 
-fn entry(row: &StoredRow) -> Result<Entry, Failure> {
+fn entry(row: &StoredRow) -> Result<StoredVersion, Failure> {
     let facts: Facts = parse(row.text(9)?, "a version")?;
     let version = Version {
         commit: row.text(0)?.to_owned(),
@@ -344,7 +349,7 @@ fn entry(row: &StoredRow) -> Result<Entry, Failure> {
         accepted: facts.accepted,
         left_out: facts.left_out,
     };
-    Ok(Entry {
+    Ok(StoredVersion {
         version,
         artefacts: row.optional_text(6)?.map(str::to_owned),
         counted: row.count(7)?,

@@ -27,7 +27,7 @@ pub mod run_writer;
 pub mod verb;
 
 pub use error::StoreError;
-pub use histories::{Entry, StoredHistory};
+pub use histories::{StoredHistory, StoredVersion};
 pub use points::Point;
 pub use run_writer::RunWriter;
 

@@ -1,4 +1,4 @@
-//! Bench programs that misbehave: the answer names each one, the exit code tells, and the other cases keep their
+//! Bench programs that misbehave: the answer names each one, the exit code is an error, and the other cases keep their
 //! results.
 
 use crate::fake::{bench, bench_freely};

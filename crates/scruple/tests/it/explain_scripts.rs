@@ -1,11 +1,12 @@
-//! `scruple explain` of programs in Python, JavaScript, Ruby and Guile: by the functions of the script, which the interpreter counts.
+//! `scruple explain` of programs in Python, JavaScript, Ruby and Guile: by the functions of the script, which the
+//! interpreter counts.
 
 use crate::explain::explain;
 use crate::programs::{has_valgrind, skip};
 use crate::support::{Place, at};
 use std::path::Path;
 
-/// A script that calls `function` so many times for each word, and in it goes so many rounds.
+/// A script that calls `function` this many times for each word, with this many rounds in it.
 fn script(place: &Place, name: &str, function: &str, rounds: u32, times: u32) {
     let text = format!(
         "def {function}(word):\n    for _ in range({rounds}): word = (word * 31 + 7) % 16777619\n    return word\n\

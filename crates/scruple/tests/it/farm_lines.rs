@@ -356,7 +356,7 @@ fn slurm_weighs_cases_on_its_nodes_and_two_such_runs_are_compared_on_the_nodes_o
         named.sort();
         let mut common: Vec<&String> = first.iter().filter(|node| second.contains(node)).collect();
         common.sort();
-        // One node says nothing of others.
+        // One node says nothing about others.
         assert_eq!(named, if common.len() > 1 { common } else { Vec::new() }, "{one}");
     }
 }

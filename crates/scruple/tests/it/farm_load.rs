@@ -21,7 +21,7 @@ pub fn words(place: &Place) -> Vec<String> {
     words.iter().chain(&behind).map(|word| (*word).to_owned()).collect()
 }
 
-/// What Slurm and `here` told of one load, in which each request was counted.
+/// What Slurm and `here` reported about one load, in which each request was counted.
 pub fn check(told: &Value, nodes: &[&str]) {
     let named = at(told, "/provenance/nodes").as_array().expect("nodes");
     let named: Vec<&str> = named.iter().filter_map(|node| node["name"].as_str()).collect();

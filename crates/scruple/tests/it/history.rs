@@ -34,7 +34,7 @@ fn every_version_is_built_and_weighed_or_says_why_not() {
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let recorded = place.recorded();
     let bytes = |title: &str| recorded.readings(title, "malloc.bytes");
-    // Every one of these versions stands beside a change, so that Scruple counts it a second time.
+    // Each of these versions is next to a change, so that Scruple counts it a second time.
     assert_eq!((bytes("first"), bytes("step")), (vec![1000.0; 4], vec![2000.0; 4]));
     assert_eq!(bytes("spike"), [9000.0; 4]);
     for title in ["first", "step", "spike"] {

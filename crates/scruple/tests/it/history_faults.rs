@@ -349,7 +349,7 @@ fn what_a_build_does_to_the_git_of_the_tree_is_no_fault_of_the_commits_after_it(
         "mkdir shut; touch shut/file; chmod 500 shut",
     ] {
         let place = Place::new();
-        // A repository in a parent folder, which Scruple must never take for that of the tree.
+        // A repository in a parent folder, which Scruple must never mistake for that of the tree.
         let above = Repository::new(&place, ".");
         above.write("precious", "committed");
         above.git(&["add", "precious"]);

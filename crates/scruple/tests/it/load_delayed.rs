@@ -29,7 +29,7 @@ fn a_limit_that_only_a_delay_of_the_generator_exceeds_cannot_be_told() {
     let delayed = at(&json, "/load/servers/0/delayed");
     assert_eq!((at(delayed, "/count"), at(delayed, "/least/count")), (&json!(10), &json!(10_000)));
     assert!(at(delayed, "/least/max").as_u64().is_some_and(|max| max < 10_100_000), "{delayed}");
-    // Without such delays nothing is said of them.
+    // Without such delays they are not mentioned.
     let clean = json!({ "span": 1000, "response": [[1000, 900], [100_000, 1]] });
     script(&place, &[("new", vec![clean; 10])]);
     let answer = place.run(load(&["--limit", "load.max<50ms", "--json"]));

@@ -31,7 +31,7 @@ fn two_revisions_are_weighed_side_by_side_with_what_they_cost_to_build() {
     assert_eq!(run["arms"][1]["metrics"]["time.wall"]["n"], 8);
     assert_eq!(run["arms"][1]["metrics"]["build.time"]["n"], 1);
     assert!(estimate(&answer, 1, "build.bytes") > 1000.0);
-    // One build of each version cannot tell build times apart.
+    // With one build of each version, build times cannot be distinguished.
     let comparisons = run["comparisons"].as_array().expect("comparisons");
     let build = comparisons.iter().find(|one| one["metric"] == "build.time").expect("a comparison");
     assert_eq!(build["verdict"], "can't tell");

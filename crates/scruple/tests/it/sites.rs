@@ -164,7 +164,7 @@ fn the_site_that_leaks_is_named_with_its_bytes_for_each_unit_of_work() {
             {"n": 320.0, "blocks": 321, "bytes": 32_064},
         ])
     );
-    // The table, which does not grow, is no site of the leak.
+    // The table, which does not grow, is not a site of the leak.
     assert_eq!(at(sites, "/sites").as_array().map(Vec::len), Some(1), "{sites:#}");
     let first = at(sites, "/sites/0");
     assert_eq!(

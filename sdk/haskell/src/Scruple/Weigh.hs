@@ -6,7 +6,7 @@
 -- As in weigh, every case gets its own process, and its first iteration there is counted: that is the figure that
 -- weigh prints. Settings of columns and formats are accepted and have no effect. Limits made by 'maxAllocs' become
 -- budgets, which Scruple compares with its own readings. @once@ runs every validator on the weights of one run,
--- except for allocations, which the budget checks: an exceeded limit is no failure of the case.
+-- except for allocations, which the budget checks: an exceeded limit is not a failure of the case.
 module Scruple.Weigh
   ( mainWith
   , setColumns, Column (..), setFormat, Format (..), setConfig, Config (..), defaultConfig

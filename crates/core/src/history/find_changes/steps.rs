@@ -119,7 +119,7 @@ pub(super) fn steps(known: &Known<'_>, forest: Forest) -> Steps {
             Some(i) => {
                 search.cuts.remove(i);
             }
-            None => return search.told(&fit, &tests),
+            None => return search.conclude(&fit, &tests),
         }
     }
 }
@@ -240,7 +240,7 @@ impl Search<'_> {
         !fit.short(from, to) || (self.known.confirm)(&of(from), &of(to))
     }
 
-    fn told(self, fit: &Fit, tests: &[Test]) -> Steps {
+    fn conclude(self, fit: &Fit, tests: &[Test]) -> Steps {
         let power = self.power(fit);
         let detectable = power.detectable(self.known.error);
         let power = Some(power);

@@ -1,5 +1,5 @@
 //! Allocations of Haskell code. GHC's code allocates by adding to the register Hp, and then writes the address of each
-//! closure's info table relative to it. So executed instructions tell exactly what was allocated: the bytes by the
+//! closure's info table relative to it. So executed instructions show exactly what was allocated: the bytes by the
 //! additions, and the closures by type from the addresses written. If the heap has no room left, the code notes the
 //! number of bytes, calls the runtime and begins anew; what is noted is subtracted.
 
@@ -14,7 +14,8 @@ use std::collections::{BTreeMap, HashMap};
 const HP: Register = Register::R12;
 const BASE: Register = Register::R13;
 
-/// The field of the runtime's variables that takes the number of bytes is at most this far behind the limit of the heap.
+/// The field of the runtime's variables that takes the number of bytes is at most this far behind the limit of the
+/// heap.
 const NEAR: u64 = 0x80;
 
 /// Closures of one type.
@@ -39,12 +40,12 @@ pub(super) struct Allocated {
     /// Bytes; less than 0 where the run gives some back.
     pub bytes: i64,
     /// Where the info tables are whose closures it allocates.
-    pub tables: Vec<Place>,
+    pub tables: Vec<Location>,
 }
 
 /// Where something is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// At an address of the same file.
     Address(u64),
     /// At a symbol, which may be of another file.
@@ -61,7 +62,7 @@ pub(super) struct Type {
 
 /// Decodes a run of a file.
 pub(super) fn allocated(run: &Run, procedures: &Procedures) -> Allocated {
-    let mut known: HashMap<u32, Place> = HashMap::new();
+    let mut known: HashMap<u32, Location> = HashMap::new();
     let mut all = Allocated::default();
     let length = run.lengths.iter().map(|length| usize::from(*length)).sum();
     let Some(bytes) = procedures.code(run.offset, length) else { return all };
@@ -78,7 +79,7 @@ pub(super) fn allocated(run: &Run, procedures: &Procedures) -> Allocated {
             }
             (Mnemonic::Mov, _) if is_at(&one, HP) => {
                 let written = match immediate {
-                    Some(value) => Some(Place::Address(value)),
+                    Some(value) => Some(Location::Address(value)),
                     None => number(one.op1_register()).and_then(|number| known.get(&number)).cloned(),
                 };
                 all.tables.extend(written);
@@ -87,12 +88,12 @@ pub(super) fn allocated(run: &Run, procedures: &Procedures) -> Allocated {
                 let Some(number) = number(to) else { continue };
                 known.remove(&number);
                 let place = match (one.mnemonic(), immediate) {
-                    (Mnemonic::Mov, Some(value)) => Some(Place::Address(value)),
+                    (Mnemonic::Mov, Some(value)) => Some(Location::Address(value)),
                     (Mnemonic::Lea, _) if one.is_ip_rel_memory_operand() => {
-                        Some(Place::Address(one.ip_rel_memory_address()))
+                        Some(Location::Address(one.ip_rel_memory_address()))
                     }
                     (Mnemonic::Mov, _) if one.is_ip_rel_memory_operand() => {
-                        procedures.slot(one.ip_rel_memory_address()).map(Place::Symbol)
+                        procedures.slot(one.ip_rel_memory_address()).map(Location::Symbol)
                     }
                     _ => None,
                 };

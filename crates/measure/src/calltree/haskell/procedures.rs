@@ -135,7 +135,7 @@ impl Procedures {
         self.slots.get(&address).cloned()
     }
 
-    /// The code at an address; `None` if so many bytes are not there, or another machine than x86-64 executes them.
+    /// The code at an address; `None` if there are fewer bytes, or the code is not for x86-64.
     pub fn code(&self, address: u64, length: usize) -> Option<&[u8]> {
         let holds =
             |(begin, bytes): &&(u64, Vec<u8>)| address >= *begin && address - begin < bytes.len() as u64;

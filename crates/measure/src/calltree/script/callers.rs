@@ -17,7 +17,7 @@ pub(super) struct Called {
 
 /// A function below one of its callers.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CallNode {
     /// The index of the function.
     pub function: usize,
     /// The index of the caller's place, which precedes this one; `None` if the callers are not known.
@@ -30,14 +30,14 @@ pub(super) struct Place {
     pub cost: u64,
 }
 
-/// The largest number of places of a function. If it had more, its callers are not told.
+/// The largest number of places of a function. If it had more, its callers are not reported.
 const MOST: usize = 100;
 
 /// Returns the places of all functions, callers first.
-pub(super) fn places(functions: &[Called]) -> Vec<Place> {
+pub(super) fn places(functions: &[Called]) -> Vec<CallNode> {
     let callers = callers(functions);
     let mut known: Vec<bool> = callers.iter().map(|callers| !callers.is_empty()).collect();
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<CallNode> = Vec::new();
     let mut of: Vec<Option<Vec<usize>>> = vec![None; functions.len()];
     let mut left: Vec<usize> = (0..functions.len()).collect();
     while !left.is_empty() {
@@ -67,7 +67,7 @@ fn place(
     one: &Called,
     callers: &[(usize, u64)],
     of: &[Option<Vec<usize>>],
-    places: &mut Vec<Place>,
+    places: &mut Vec<CallNode>,
 ) {
     let recursive: u64 =
         callers.iter().filter(|(caller, _)| *caller == function).map(|(_, calls)| calls).sum();
@@ -79,14 +79,14 @@ fn place(
     }
     above.retain(|(_, calls)| *calls > 0);
     if above.is_empty() || above.len() > MOST {
-        places.push(Place { function, parent: None, calls: one.calls, recursive: 0, cost: one.cost });
+        places.push(CallNode { function, parent: None, calls: one.calls, recursive: 0, cost: one.cost });
         return;
     }
     let weights: Vec<u64> = above.iter().map(|(_, calls)| *calls).collect();
     let costs = divided(one.cost, &weights);
     let repeats = divided(recursive, &weights);
     for (((parent, calls), cost), recursive) in above.into_iter().zip(costs).zip(repeats) {
-        places.push(Place { function, parent: Some(parent), calls, recursive, cost });
+        places.push(CallNode { function, parent: Some(parent), calls, recursive, cost });
     }
 }
 

@@ -164,7 +164,7 @@ impl Builder {
     }
 
     /// Adds the counts of a function below a context, and returns the index of its context.
-    fn count(&mut self, parent: usize, function: usize, place: &callers::Place) -> usize {
+    fn count(&mut self, parent: usize, function: usize, place: &callers::CallNode) -> usize {
         self.side.named.0 = self.side.named.0.saturating_add(place.cost);
         let contexts = &mut self.side.tree.contexts;
         let at = *self.contexts.entry((parent, function)).or_insert(contexts.len());

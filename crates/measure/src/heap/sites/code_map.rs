@@ -24,7 +24,7 @@ pub(super) struct CodeMap(Vec<Region>);
 
 /// A place in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct FileAddress {
     pub(super) file: FileIndex,
     /// The address as the file numbers addresses.
     pub(super) address: u64,
@@ -93,7 +93,7 @@ impl Files {
         &mut self,
         map: &CodeMap,
         address: u64,
-    ) -> Result<(Place, &mut Content), &'static str> {
+    ) -> Result<(FileAddress, &mut Content), &'static str> {
         let region = map.region(address).ok_or("code of no file")?;
         let offset = address - region.begin + region.offset;
         let (library, file) = (self.library, &mut self.files[region.file]);
@@ -104,7 +104,7 @@ impl Files {
         });
         let content = content.as_mut().map_err(|why| *why)?;
         let address = content.address(offset).ok_or("a part of a file that is not code")?;
-        Ok((Place { file: region.file, address }, content))
+        Ok((FileAddress { file: region.file, address }, content))
     }
 }
 
@@ -143,8 +143,8 @@ impl Content {
         Ok(Content { segments, entry: file.entry(), rules: FrameRules::of(&file) })
     }
 
-    /// Whether the address is in the first instructions of the file, which nobody called. Those of glibc's loader have no
-    /// unwinding entry.
+    /// Whether the address is in the first instructions of the file, which have no caller. Those of glibc's loader have
+    /// no unwinding entry.
     pub(super) fn is_entry(&self, address: u64) -> bool {
         self.entry != 0 && (self.entry..self.entry.saturating_add(256)).contains(&address)
     }

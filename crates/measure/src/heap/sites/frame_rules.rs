@@ -21,13 +21,13 @@ pub(super) struct FrameRules {
     main: EhFrame<Reader>,
     debug: DebugFrame<Reader>,
     /// The entries of functions, sorted.
-    entries: Vec<Entry>,
+    entries: Vec<UnwindEntry>,
     context: UnwindContext<usize>,
     known: HashMap<u64, Option<Rules>>,
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct UnwindEntry {
     begin: u64,
     end: u64,
     offset: usize,
@@ -117,7 +117,7 @@ impl FrameRules {
     fn find(&mut self, address: u64) -> Option<Rules> {
         let after = self.entries.partition_point(|entry| entry.begin <= address);
         // A later entry may lie within an earlier one, but not many do.
-        let within = |entry: &&Entry| address < entry.end;
+        let within = |entry: &&UnwindEntry| address < entry.end;
         let entry = *self.entries[..after].iter().rev().take(8).find(within)?;
         match entry.debug {
             false => rules(&self.main, &self.bases, &mut self.context, entry, address),
@@ -126,7 +126,12 @@ impl FrameRules {
     }
 }
 
-fn list<S: UnwindSection<Reader>>(section: &S, bases: &BaseAddresses, debug: bool, entries: &mut Vec<Entry>) {
+fn list<S: UnwindSection<Reader>>(
+    section: &S,
+    bases: &BaseAddresses,
+    debug: bool,
+    entries: &mut Vec<UnwindEntry>,
+) {
     let mut all = section.entries(bases);
     while let Ok(Some(entry)) = all.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
@@ -136,7 +141,7 @@ fn list<S: UnwindSection<Reader>>(section: &S, bases: &BaseAddresses, debug: boo
         let (begin, offset) = (entry.initial_address(), entry.offset());
         // Linkers leave entries of functions that they removed at address 0.
         if begin != 0 && entry.len() != 0 {
-            entries.push(Entry { begin, end: begin.saturating_add(entry.len()), offset, debug });
+            entries.push(UnwindEntry { begin, end: begin.saturating_add(entry.len()), offset, debug });
         }
     }
 }
@@ -145,7 +150,7 @@ fn rules<S: UnwindSection<Reader>>(
     section: &S,
     bases: &BaseAddresses,
     context: &mut UnwindContext<usize>,
-    entry: Entry,
+    entry: UnwindEntry,
     address: u64,
 ) -> Option<Rules>
 where

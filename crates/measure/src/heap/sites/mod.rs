@@ -11,7 +11,7 @@ use super::format::{long, word};
 use super::{HeapError, Process, Totals};
 use crate::calltree::Symbols;
 use crate::heap_sites::{Blocks, HeapAmounts, HeapSites, SiteCounting, SiteFrame, SiteIndex};
-use code_map::{CodeMap, Files, Place};
+use code_map::{CodeMap, FileAddress, Files};
 use records::{Piece, Record, Sample};
 use registers::Registers;
 use replay::{Event, What};
@@ -130,7 +130,7 @@ struct Reading {
     files: Files,
     symbols: Symbols,
     /// The functions at a place, innermost first.
-    names: HashMap<Place, Vec<SiteFrame>>,
+    names: HashMap<FileAddress, Vec<SiteFrame>>,
     processes: BTreeMap<u32, InProcess>,
     damaged: u64,
 }
@@ -220,7 +220,7 @@ impl Reading {
         context
     }
 
-    fn frames(&mut self, place: Place) -> &[SiteFrame] {
+    fn frames(&mut self, place: FileAddress) -> &[SiteFrame] {
         let (files, symbols) = (&self.files, &mut self.symbols);
         self.names.entry(place).or_insert_with(|| {
             let path = &files.file(place.file).path;

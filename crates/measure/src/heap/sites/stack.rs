@@ -1,6 +1,6 @@
 //! Finds the callers in a recorded stack.
 
-use super::code_map::{CodeMap, Files, Place};
+use super::code_map::{CodeMap, FileAddress, Files};
 use super::frame_rules::Step;
 use super::registers::{ADDRESS, Registers};
 
@@ -19,7 +19,7 @@ pub(super) struct Stack<'a> {
 /// The functions that were active, innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Callers {
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<FileAddress>,
     /// Why the outer functions are missing; `None` if the outermost one is there.
     pub(super) missing: Option<&'static str>,
 }

@@ -124,8 +124,8 @@ pub fn weigh(
     if requests.0 >= requests.1 {
         return Err("the second count of requests must be the larger one".to_owned().into());
     }
-    let mut told = |count: u64| told(server, target, count, patience, interrupted, load);
-    let (few, many) = (told(requests.0)?.readings, told(requests.1)?);
+    let mut counted = |count: u64| count_over(server, target, count, patience, interrupted, load);
+    let (few, many) = (counted(requests.0)?.readings, counted(requests.1)?);
     let (load, pauses, many) = (many.load, many.pauses, many.readings);
     let divisor = (requests.1 - requests.0) as f64;
     let each: Vec<Reading> = KEYS
@@ -170,7 +170,7 @@ struct Life {
     pauses: Result<Vec<(u64, u64)>, String>,
 }
 
-fn told(
+fn count_over(
     server: &ServerCommand,
     target: &Target,
     requests: u64,
@@ -226,13 +226,13 @@ fn told(
         Ok(pauses)
     });
     // A helper in another language that only waits does not answer requests.
-    let told = runtimes.told();
+    let told = runtimes.reports();
     if !told.is_empty() && told.iter().all(|process| idle.contains(&process.pid)) {
         return Err(Untold::NoRuntime("no process with a language runtime ran under load".to_owned()));
     }
     match readings.iter().any(|reading| reading.value.is_ok()) {
         true => Ok(Life { load, readings, pauses }),
-        false if runtimes.told().is_empty() => Err(Untold::NoRuntime(why(&readings))),
+        false if runtimes.reports().is_empty() => Err(Untold::NoRuntime(why(&readings))),
         false => Err(why(&readings).into()),
     }
 }

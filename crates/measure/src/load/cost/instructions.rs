@@ -87,18 +87,18 @@ pub fn weigh(
     if counter.kind == ValgrindTool::Calltree {
         let batches = sheet::windows(requests.max(6), ROUNDS);
         match life.batches(&batches, load) {
-            Ok(Some(stretches)) => return told(of(&stretches, &batches, counter.describe())),
+            Ok(Some(stretches)) => return positive(of(&stretches, &batches, counter.describe())),
             Ok(None) => {}
             Err(why) => return Err(why),
         }
     }
     let stretches = lives.iter().map(|count| life.whole(*count, load)).collect::<Result<Vec<_>, _>>()?;
-    told(of(&stretches, &lives, counter.describe()))
+    positive(of(&stretches, &lives, counter.describe()))
 }
 
 /// Passes on a positive cost. A cost of 0 or less is an error: batches differed too much, as when one had a
 /// collection.
-fn told(found: Instructions) -> Result<Instructions, String> {
+fn positive(found: Instructions) -> Result<Instructions, String> {
     match found.total.value > 0.0 {
         true => Ok(found),
         false => Err(format!(
@@ -413,10 +413,10 @@ mod tests {
         let batch = |total: u64| Stretch { total, functions: BTreeMap::new() };
         // A collection falls into the smallest batch.
         let counted = [batch(9_000_000), batch(200_000), batch(400_000)];
-        let why = told(of(&counted, &[10, 20, 40], String::new())).expect_err("less than nothing");
+        let why = positive(of(&counted, &[10, 20, 40], String::new())).expect_err("less than nothing");
         assert!(why.contains("batches of 70 requests"), "{why}");
         let counted = [batch(100_000), batch(200_000), batch(400_000)];
-        let each = told(of(&counted, &[10, 20, 40], String::new())).expect("a cost").total.value;
+        let each = positive(of(&counted, &[10, 20, 40], String::new())).expect("a cost").total.value;
         assert!((each - 10_000.0).abs() < 1e-6, "{each}");
     }
 

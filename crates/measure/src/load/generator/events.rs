@@ -7,7 +7,7 @@ use super::super::http1::{self, AtEnd};
 use super::super::http2::{Done, Http2};
 use super::super::record::{Exchange, NOBODY};
 use super::super::request::Failed;
-use super::super::scenario::answer::{Answer, Head};
+use super::super::scenario::answer::{Answer, AnswerHead};
 use super::super::stalls::Reading;
 use super::super::tls::Tls;
 use super::{Due, Generator, LONGEST_SLEEP};
@@ -166,7 +166,7 @@ impl Generator {
             match status {
                 0 => self.failed(&exchange, now, outcome.err().unwrap_or(Failure::Garbage)),
                 _ => {
-                    let answer = Answer { status, head: Head::Http2(&head), body: &body };
+                    let answer = Answer { status, head: AnswerHead::Http2(&head), body: &body };
                     self.answered(&exchange, read, part, answer, outcome);
                 }
             }
@@ -238,7 +238,7 @@ impl Generator {
             Err(Failed::Check) => Err(Failure::CheckFailed),
         };
         let (kept_head, kept_body) = connection.reader.take_kept();
-        let answer = Answer { status: head.status, head: Head::Http1(&kept_head), body: &kept_body };
+        let answer = Answer { status: head.status, head: AnswerHead::Http1(&kept_head), body: &kept_body };
         self.answered(&exchange, read, part, answer, outcome);
         let connection = &mut self.connections.list[index];
         connection.reader.give_back(kept_head, kept_body);

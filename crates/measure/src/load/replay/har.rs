@@ -13,12 +13,12 @@ struct Archive {
 
 #[derive(Deserialize)]
 struct Log {
-    entries: Vec<Entry>,
+    entries: Vec<HarEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct HarEntry {
     started_date_time: String,
     request: Sent,
     response: Option<Got>,

@@ -5,25 +5,25 @@ use super::super::http2::Fields;
 
 /// The head of an answer.
 #[derive(Clone, Copy)]
-pub(crate) enum Head<'a> {
+pub(crate) enum AnswerHead<'a> {
     Http1(&'a [u8]),
     Http2(&'a Fields),
 }
 
-impl<'a> Head<'a> {
+impl<'a> AnswerHead<'a> {
     /// The first value of a header.
     pub(crate) fn header(self, name: &str) -> Option<&'a [u8]> {
         match self {
-            Head::Http1(head) => http1::header(head, name),
-            Head::Http2(fields) => of(fields, name).next(),
+            AnswerHead::Http1(head) => http1::header(head, name),
+            AnswerHead::Http2(fields) => of(fields, name).next(),
         }
     }
 
     /// All values of a header.
     pub(crate) fn each(self, name: &str) -> Vec<&'a [u8]> {
         match self {
-            Head::Http1(head) => http1::headers(head, name).collect(),
-            Head::Http2(fields) => of(fields, name).collect(),
+            AnswerHead::Http1(head) => http1::headers(head, name).collect(),
+            AnswerHead::Http2(fields) => of(fields, name).collect(),
         }
     }
 }
@@ -38,6 +38,6 @@ fn of<'a>(fields: &'a Fields, name: &str) -> impl Iterator<Item = &'a [u8]> {
 #[derive(Clone, Copy)]
 pub(crate) struct Answer<'a> {
     pub(crate) status: u16,
-    pub(crate) head: Head<'a>,
+    pub(crate) head: AnswerHead<'a>,
     pub(crate) body: &'a [u8],
 }

@@ -51,7 +51,7 @@ pub(crate) fn text_of(value: &Value) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::answer::Head;
+    use super::super::answer::AnswerHead;
     use super::*;
 
     #[test]
@@ -59,7 +59,7 @@ mod tests {
         let head = b"HTTP/1.1 200 OK\r\nETag: \"x1\"\r\n\r\n";
         let answer = Answer {
             status: 200,
-            head: Head::Http1(head),
+            head: AnswerHead::Http1(head),
             body: br#"{"user":{"id":7,"name":"Ada","none":null},"html":"<a href='/items/42'>"}"#,
         };
         let find = |source: Source| source.find(&answer).map(|value| String::from_utf8(value).expect("text"));

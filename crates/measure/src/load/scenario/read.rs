@@ -4,7 +4,9 @@ use super::super::plan::Order;
 use super::super::request::Request;
 use super::capture::Source;
 use super::{Abort, Capture, Model, Rows, Scenario, Session, Stage, Step, Template, placeholders};
-use entries::{AbortEntry, CaptureEntry, DataEntry, Entry, File, Level, SessionEntry, StageEntry, Think};
+use entries::{
+    AbortEntry, CaptureEntry, DataEntry, File, Level, RequestEntry, SessionEntry, StageEntry, Think,
+};
 use regex::bytes::Regex;
 use scruple_core::harmless_text::list_names;
 use scruple_core::unit::{Unit, parse_quantity};
@@ -163,7 +165,7 @@ impl Reading<'_> {
     /// The indices of the data that placeholders in these requests name.
     fn sources<'e>(
         &self,
-        entries: impl IntoIterator<Item = &'e Spanned<Entry>>,
+        entries: impl IntoIterator<Item = &'e Spanned<RequestEntry>>,
     ) -> Result<Vec<usize>, String> {
         let mut used = vec![false; self.data.len()];
         for entry in entries {
@@ -180,7 +182,7 @@ impl Reading<'_> {
     /// Reads one request, in which the values `known` may be used because earlier requests capture them.
     fn step(
         &mut self,
-        entry: &Spanned<Entry>,
+        entry: &Spanned<RequestEntry>,
         file: &File,
         think: (Duration, Duration),
         known: &[String],

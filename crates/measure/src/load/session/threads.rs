@@ -64,7 +64,7 @@ pub(super) fn together(
                     }
                 }
                 Ok(Report::Done(result)) => done.push(*result),
-                // An interrupted thread was only stopped because of the error of another.
+                // An interrupted thread was only stopped because of another thread's error.
                 Ok(Report::Failed(failed)) => {
                     error = error.filter(|error| !matches!(error, LoadError::Interrupted)).or(Some(failed));
                 }

@@ -68,7 +68,7 @@ pub fn read(text: &str) -> Result<Profile, String> {
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct ProfileHeader {
     total_ticks: u64,
     total_alloc: u64,
     cost_centres: Vec<Centre>,
@@ -89,7 +89,8 @@ fn json(text: &str) -> Result<Profile, String> {
     let (head, tree) =
         text.split_once("\"profile\":").ok_or_else(|| not_understood("it has no ‘profile’".to_owned()))?;
     let head = format!("{}}}", head.trim_end().trim_end_matches(','));
-    let head: Head = serde_json::from_str(&head).map_err(|error| not_understood(error.to_string()))?;
+    let head: ProfileHeader =
+        serde_json::from_str(&head).map_err(|error| not_understood(error.to_string()))?;
     let centres: HashMap<u64, &Centre> = head.cost_centres.iter().map(|centre| (centre.id, centre)).collect();
     let mut profile = Profile { ticks: head.total_ticks, bytes: head.total_alloc, nodes: Vec::new() };
     let mut open: Vec<usize> = Vec::new();

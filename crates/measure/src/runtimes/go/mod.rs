@@ -83,7 +83,7 @@ pub(crate) const TRACES: &str = "a Go program that traces others itself cannot b
 
 /// The report of one process; `fully` adds its live size after the last collection, and with all that was allocated
 /// since, which may be alive as well.
-pub(super) fn told(exit: &Exit, fully: bool) -> RuntimeReport {
+pub(super) fn report_of(exit: &Exit, fully: bool) -> RuntimeReport {
     let mut figures = exit.counters.as_ref().map(figures).map_err(Clone::clone);
     if let (true, Ok(counters), Ok(figures)) = (fully, &exit.counters, &mut figures)
         && counters.collections > 0

@@ -161,7 +161,7 @@ impl<'a> Code<'a> {
     }
 }
 
-/// Whether two instructions differ by nothing but the addresses of code and data; then the addresses of data that they
+/// Whether two instructions differ only by addresses of code and data; then the addresses of data that they
 /// refer to.
 fn same(one: &Instruction, other: &Instruction) -> Option<Option<(u64, u64)>> {
     if one.code() != other.code() || one.segment_prefix() != other.segment_prefix() {

@@ -6,7 +6,7 @@ use crate::check::summary::{FoundRow, Summary, WeighedRun};
 use crate::report::several::unique;
 use crate::report::{capital, of_run, page};
 use crate::show::Report;
-use crate::show::page::{Cell, Head, Page, Part, Section, Span, Table, Tone, html, name, sentence};
+use crate::show::page::{Cell, ColumnHeading, Page, Part, Section, Span, Table, Tone, html, name, sentence};
 use scruple_core::budget::Kept;
 use scruple_core::gate::Outcome;
 
@@ -71,8 +71,8 @@ fn table<'a>(label: &str, rows: impl Iterator<Item = &'a FoundRow>) -> Vec<Part>
     if rows.is_empty() {
         return Vec::new();
     }
-    let mut head: Vec<Head> = ["Subject", "Metric", "Result"].map(Head::text).into();
-    head.extend(["Before", "After", "Change"].map(Head::number));
+    let mut head: Vec<ColumnHeading> = ["Subject", "Metric", "Result"].map(ColumnHeading::text).into();
+    head.extend(["Before", "After", "Change"].map(ColumnHeading::number));
     vec![Part::Table(Table { label: label.to_owned(), head, rows, stacks: true, ..Table::default() })]
 }
 
@@ -105,7 +105,7 @@ fn limits(summary: &Summary) -> Option<Section> {
         ]
     });
     let rows: Vec<Vec<Cell>> = rows.collect();
-    let head = ["Limit", "Subject", "Result", "Found"].map(Head::text).into();
+    let head = ["Limit", "Subject", "Result", "Found"].map(ColumnHeading::text).into();
     let label = "Limits of the gate".to_owned();
     let parts = vec![Part::Table(Table { label, head, rows, stacks: true, ..Table::default() })];
     (!summary.limits.is_empty()).then(|| Section { title: "Limits".to_owned(), folded: None, parts })

@@ -1,8 +1,8 @@
 //! The passes that need few launches: the memory pass, and the counting pass of each instrument.
 //!
 //! Three launches show whether a count repeats. If readings do not repeat and the verdict is open, the pass continues
-//! to the number of launches that an interval needs. The verdict is not looked at in between, because repeated looks
-//! would stop as soon as one is favourable.
+//! to the number of launches that an interval needs. Verdicts are not computed in between, because repeated looks would
+//! stop as soon as one is favourable.
 
 use super::{CommandPasses, RunEffort, Stop};
 use scruple_core::evidence::{DIFFER, MOST_OF_FEW, REPEATED};

@@ -70,7 +70,7 @@ impl CommandPasses {
     }
 
     /// Keeps the peak memory by the kernel's account of a timed launch, if nothing else reads it. That of a small
-    /// program cannot be told from that of the process that starts it.
+    /// program cannot be distinguished from that of the process that starts it.
     pub(super) fn keep_peak_of_timed(&mut self, index: usize, weighing: &Weighing) {
         let read = !matches!(self.run.arms[index].role, Role::Subject | Role::Shell);
         let Some(declared) = metric("memory.peak").filter(|_| !read) else { return };

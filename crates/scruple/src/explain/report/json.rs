@@ -9,7 +9,7 @@ use scruple_core::explain::{Count, Explanation, FunctionDifference};
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct ExplanationJson<'a> {
     explain: Explained<'a>,
 }
 
@@ -110,7 +110,7 @@ pub fn text(found: &Findings) -> String {
         remarks: words::remarks(found),
         counted_by: found.counted_by.as_deref(),
     };
-    json::document(&Document { explain })
+    json::document(&ExplanationJson { explain })
 }
 
 fn count<'a>(found: &'a Findings, explanation: &'a Explanation) -> CountedDifference<'a> {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// Writes the sentences and a table with this many rows.
 pub fn text(found: &Findings, rows: usize) -> String {
     let mut out = format!("A: `{}`  \nB: `{}`\n\n", bare(&found.names[0]), bare(&found.names[1]));
-    told(&words::answer(found), &mut out);
+    write_lines(&words::answer(found), &mut out);
     table(found.origin(), rows, &mut out);
     if found.originates_in_script() {
         let _ = writeln!(out, "\n{}\n", words::OF_THE_INTERPRETER);
@@ -17,7 +17,7 @@ pub fn text(found: &Findings, rows: usize) -> String {
     }
     for script in found.script.iter().filter(|_| !found.originates_in_script()) {
         out.push('\n');
-        told(&words::answer(script), &mut out);
+        write_lines(&words::answer(script), &mut out);
         table(script, rows, &mut out);
     }
     for (index, one) in found.closures.iter().take(rows).enumerate() {
@@ -33,7 +33,7 @@ pub fn text(found: &Findings, rows: usize) -> String {
     out
 }
 
-fn told(lines: &[String], out: &mut String) {
+fn write_lines(lines: &[String], out: &mut String) {
     for line in lines {
         let _ = writeln!(out, "{}\n", escaped(line));
     }

@@ -10,8 +10,8 @@ use crate::report::{self, capital};
 use crate::show::chart;
 use crate::show::flame::{self, Frame};
 use crate::show::page::{
-    Cell, Chart, Drawn, Flame, Fold, Head, Page, Part, Section, Span, Stacked, Table, Tone, html, name,
-    sentence,
+    Cell, Chart, ColumnHeading, Drawn, Flame, Fold, Page, Part, Section, Span, Stacked, Table, Tone, html,
+    name, sentence,
 };
 use scruple_core::explain::{Difference, Explanation, FunctionDifference, differences};
 use scruple_core::unit::share;
@@ -19,7 +19,7 @@ use scruple_core::unit::share;
 /// The number of columns of preformatted text.
 const WIDTH: usize = 120;
 
-/// The smallest share of all differences that a box of the flame graph stands for.
+/// The smallest share of all differences that a box of the flame graph represents.
 const LEAST: f64 = 0.002;
 
 /// Writes the page as HTML, with this many functions for each count.
@@ -121,9 +121,9 @@ fn functions(found: &Findings, explanation: &Explanation, most: usize, mut parts
         };
         rows.extend((rest != 0.0).then(|| sum("all other functions", rest)));
         rows.push(sum("together", delta));
-        let mut head = vec![Head::text("Function")];
-        head.extend(["Difference", "Share"].map(Head::number));
-        head.extend(["Code", "What differs"].map(Head::text));
+        let mut head = vec![ColumnHeading::text("Function")];
+        head.extend(["Difference", "Share"].map(ColumnHeading::number));
+        head.extend(["Code", "What differs"].map(ColumnHeading::text));
         let label = format!("Functions by their difference in {}", name(found.word(explanation.count)));
         parts.push(Part::Table(Table { label, head, rows, stacks: true, ..Table::default() }));
     }
@@ -141,7 +141,8 @@ fn closures(found: &Findings, most: usize) -> Option<Section> {
         ]
     };
     let rows: Vec<Vec<Cell>> = found.closures.iter().take(most).map(row).collect();
-    let head = vec![Head::text("Type"), Head::number("Bytes"), Head::number("Number")];
+    let head =
+        vec![ColumnHeading::text("Type"), ColumnHeading::number("Bytes"), ColumnHeading::number("Number")];
     let label = "Types of closures by their difference in bytes".to_owned();
     let table = Table { label, head, rows, stacks: true, ..Table::default() };
     (!found.closures.is_empty()).then(|| Section {
@@ -154,7 +155,7 @@ fn closures(found: &Findings, most: usize) -> Option<Section> {
 /// Writes what differs within a function, and which change of the source touches it.
 fn causes(found: &Findings, explanation: &Explanation, row: &FunctionDifference) -> String {
     let least = row.delta.abs() / 20.0;
-    let told = row.told();
+    let told = row.reported();
     let telling = told.iter().filter(|part| part.delta.abs() >= least).take(3);
     let mut told: Vec<String> =
         telling.map(|part| format!("{}: {}", words::signed(part.delta), words::tell(row, part))).collect();

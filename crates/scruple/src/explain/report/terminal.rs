@@ -171,7 +171,7 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
     for row in &telling {
         let _ = writeln!(out, "{}", fit(&line(row), width).trim_end());
         let least = row.delta.abs() / 20.0;
-        for part in row.told().iter().filter(|part| part.delta.abs() >= least).take(3) {
+        for part in row.reported().iter().filter(|part| part.delta.abs() >= least).take(3) {
             let clause = format!("{}: {}", words::signed(part.delta), words::tell(row, part));
             for line in wrap(&clause, width.saturating_sub(INDENT)).lines() {
                 let _ = writeln!(out, "{DIM}{:INDENT$}{}{DIM:#}", "", fit(line, width).trim_end());

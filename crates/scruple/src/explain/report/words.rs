@@ -276,7 +276,7 @@ fn nothing(found: &Findings) -> String {
 
 /// Writes the largest part of a row as a clause.
 pub fn first(row: &FunctionDifference) -> Option<String> {
-    row.told().first().map(|part| tell(row, part))
+    row.reported().first().map(|part| tell(row, part))
 }
 
 /// Writes a part of a row as a clause.

@@ -7,7 +7,7 @@ use crate::farm::merge::use_provenance_of_node;
 use crate::farm::unit::{UnitOutcome, UnitResult};
 use crate::fault::Fault;
 use crate::history::arms::Arms;
-use crate::store::Entry;
+use crate::store::StoredVersion;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Reading};
@@ -76,7 +76,7 @@ impl Adoption<'_> {
     fn adopt_entry(
         &mut self,
         index: usize,
-        theirs: &Entry,
+        theirs: &StoredVersion,
         logs: &BTreeMap<String, String>,
     ) -> Result<(), Fault> {
         let commit = theirs.version.commit.clone();
@@ -96,7 +96,7 @@ impl Adoption<'_> {
     }
 
     /// Adds the readings of a unit's arms to the arms of this history.
-    fn adopt_readings(&mut self, entries: &[Entry], theirs: &Run) -> Result<(), Fault> {
+    fn adopt_readings(&mut self, entries: &[StoredVersion], theirs: &Run) -> Result<(), Fault> {
         let of_unit = Arms::of(theirs, &self.scope.subjects, &self.building.builds.builder);
         for subject in 0..self.scope.subjects.len() {
             for entry in entries {

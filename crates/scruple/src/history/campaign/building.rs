@@ -5,7 +5,7 @@ use super::journal::Journal;
 use crate::farm::unit::UnitOutcome;
 use crate::fault::Fault;
 use crate::progress::Progress;
-use crate::store::Entry;
+use crate::store::StoredVersion;
 use crate::versions::artefacts::Artefacts;
 use crate::versions::build::Outcome;
 use crate::versions::subjects::Template;
@@ -30,7 +30,7 @@ impl Building<'_> {
         let version = &mut self.journal.history.entries[index].version;
         version.state = State::Building;
         let commit = version.commit.clone();
-        let tried = |entry: &&Entry| entry.artefacts.is_some() || entry.version.state.failed();
+        let tried = |entry: &&StoredVersion| entry.artefacts.is_some() || entry.version.state.failed();
         let built = self.journal.history.entries.iter().filter(tried).count();
         let title = &self.journal.history.entries[index].version.title;
         self.progress.tell("building", built, self.journal.history.entries.len(), title);

@@ -1,7 +1,7 @@
 //! The builds of a campaign: the builder, and what is known about the builds so far.
 
 use crate::fault::Fault;
-use crate::store::Entry;
+use crate::store::StoredVersion;
 use crate::versions::build::{Builder, Outcome};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ impl Builds {
     }
 
     /// Returns the folder of a version's artefacts.
-    pub(super) fn folder(&self, entry: &Entry) -> PathBuf {
+    pub(super) fn folder(&self, entry: &StoredVersion) -> PathBuf {
         self.builder.cache.built(entry.artefacts.as_deref().unwrap_or_default())
     }
 
@@ -58,8 +58,8 @@ impl Builds {
         self.failures = 0;
     }
 
-    /// Counts a build that failed. Returns an error if so many failed in succession that the cause is probably one
-    /// mistake of the user.
+    /// Counts a build that failed. Returns an error if so many builds failed in succession that the build steps are
+    /// probably wrong.
     pub(super) fn failed(&mut self, name: &str, log: &str) -> Result<(), Fault> {
         self.failures += 1;
         match self.failures >= FAILURES && !self.keep_going {

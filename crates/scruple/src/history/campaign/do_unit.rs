@@ -4,7 +4,7 @@ use super::Campaign;
 use crate::farm::folder::appears;
 use crate::farm::unit::{Measure, UnitOutcome};
 use crate::fault::Fault;
-use crate::store::Entry;
+use crate::store::StoredVersion;
 use scruple_core::history::State;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
@@ -41,7 +41,7 @@ impl Campaign {
         self.scope.part = Some(work.part.clone());
         let places = |this: &Campaign, commits: &[String]| -> Vec<usize> {
             let entries = this.journal.history.entries.iter().enumerate();
-            let wanted = |entry: &Entry| {
+            let wanted = |entry: &StoredVersion| {
                 entry.version.state == State::Built && commits.contains(&entry.version.commit)
             };
             entries.filter(|(_, entry)| wanted(entry)).map(|(index, _)| index).collect()
@@ -59,7 +59,7 @@ impl Campaign {
 
     /// Returns the states of the versions, the run, and the logs of the versions that failed. Build costs are removed,
     /// because the results of the units that built the versions contain them.
-    pub fn into_parts(self) -> (Vec<Entry>, Run, Vec<(String, PathBuf)>) {
+    pub fn into_parts(self) -> (Vec<StoredVersion>, Run, Vec<(String, PathBuf)>) {
         let mut run = self.journal.history.run;
         for arm in &mut run.arms {
             arm.figures

@@ -78,7 +78,7 @@ impl Forecast {
             return Ok(());
         }
         let (recorded, whence) = self.recorded(basis)?;
-        let built = |entry: &crate::store::Entry| {
+        let built = |entry: &crate::store::StoredVersion| {
             !basis.builds.builder.effective(&entry.version.commit).steps.is_empty()
         };
         let to_build = basis.journal.history.entries.iter().any(built);
@@ -113,13 +113,13 @@ impl Forecast {
                 basis.expected([of(&recorded.builds), of(&recorded.launches)])
             };
             let ([low, _], [_, high]) = (at(0.1), at(0.9));
-            format!("{} to {} by the spread of {whence}", told(low.elapsed), told(high.elapsed))
+            format!("{} to {} by the spread of {whence}", in_words(low.elapsed), in_words(high.elapsed))
         } else {
             format!("a rough guess from {whence}")
         };
         let total = match basis.places {
             Some(1) => ", on 1 node".to_owned(),
-            Some(places) => format!(" on {places} nodes, {} of nodes' time", told(most.total)),
+            Some(places) => format!(" on {places} nodes, {} of nodes' time", in_words(most.total)),
             None => String::new(),
         };
         let budget = match basis.scope.effort.budget {
@@ -128,7 +128,7 @@ impl Forecast {
         };
         progress.say(&format!(
             "up to {amount}: about {}{total} ({rough}){budget}; ^C keeps what was done",
-            told(most.elapsed)
+            in_words(most.elapsed)
         ));
         Ok(())
     }
@@ -196,6 +196,6 @@ impl Basis<'_> {
     }
 }
 
-fn told(time: Duration) -> String {
+fn in_words(time: Duration) -> String {
     quantity(time.as_nanos() as f64, &Unit::Nanoseconds)
 }

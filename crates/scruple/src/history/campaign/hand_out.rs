@@ -144,7 +144,7 @@ impl Campaign {
     }
 }
 
-/// Says what the next units are to do.
+/// Prints what the next units do.
 fn tell_units(ahead: &Ahead, all: usize, progress: &Progress) {
     let (builds, count, beside) = (ahead.builds.len(), ahead.count.len(), ahead.beside.len());
     let mut work = Vec::new();

@@ -28,7 +28,7 @@ impl Known<'_> {
             .enumerate()
             .map(|(i, e)| (e.version.commit.as_str(), i))
             .collect();
-        let seen = |(index, entry): (usize, &crate::store::Entry)| Seen {
+        let seen = |(index, entry): (usize, &crate::store::StoredVersion)| Seen {
             builds: self.times_built(index),
             state: entry.version.state,
             original: entry.version.same_as.as_deref().and_then(|commit| places.get(commit).copied()),
@@ -54,7 +54,7 @@ impl Known<'_> {
 
     /// Whether instructions are requested, and an arm of the version has neither readings of them nor a record that
     /// they cannot be counted.
-    fn lacks_instructions(&self, entry: &crate::store::Entry) -> bool {
+    fn lacks_instructions(&self, entry: &crate::store::StoredVersion) -> bool {
         let commit = &entry.version.commit;
         let lacks = |subject: usize, template: &Template| {
             let places = match template.bench {
@@ -71,7 +71,7 @@ impl Known<'_> {
 
     /// Whether the user gave a number of launches, and the memory of a command was read less often than a verdict needs
     /// and that number allows.
-    fn lacks_memory(&self, entry: &crate::store::Entry) -> bool {
+    fn lacks_memory(&self, entry: &crate::store::StoredVersion) -> bool {
         let allowed = self.scope.given.map_or(self.scope.effort.rounds, |given| given.memory);
         let wanted = READINGS.min(allowed as usize);
         let few = |place: &usize| {

@@ -9,7 +9,7 @@ use crate::farm::folder::Folder;
 use crate::farm::unit::{Measure, Work, WorkUnit, Written, text};
 use crate::fault::Fault;
 use crate::history::schedule::Ahead;
-use crate::store::Entry;
+use crate::store::StoredVersion;
 use scruple_core::history::State;
 use scruple_core::sorting;
 use scruple_core::stats::nodes;
@@ -142,7 +142,7 @@ impl UnitPlan<'_> {
         builds: &BTreeMap<String, String>,
     ) -> Measure {
         let wanted: HashSet<&String> = count.iter().chain(&beside).chain(builds.keys()).collect();
-        let twin = |entry: &Entry| {
+        let twin = |entry: &StoredVersion| {
             entry.version.state == State::SameBinary
                 && entry
                     .version
@@ -151,7 +151,7 @@ impl UnitPlan<'_> {
                     .is_some_and(|commit| wanted.contains(commit) && !builds.contains_key(commit))
         };
         let entries = self.journal.history.entries.iter();
-        let mut entries: Vec<Entry> =
+        let mut entries: Vec<StoredVersion> =
             entries.filter(|entry| wanted.contains(&entry.version.commit) || twin(entry)).cloned().collect();
         for entry in entries.iter_mut().filter(|entry| builds.contains_key(&entry.version.commit)) {
             (entry.version.state, entry.artefacts) = (State::Queued, None);

@@ -245,7 +245,7 @@ impl Visits<'_> {
         let Some(captured) = weighing.captured.as_ref().filter(|_| launch == 0) else { return Ok(None) };
         let output = format!("{:016x}:{}", captured.stdout.hash, captured.stdout.length);
         self.journal.history.entries[index].outputs.insert(name.clone(), output.clone());
-        let params = |entry: &crate::store::Entry| {
+        let params = |entry: &crate::store::StoredVersion| {
             let effective = self.builds.builder.effective(&entry.version.commit);
             self.scope.subjects[subject].launches(&effective)
         };

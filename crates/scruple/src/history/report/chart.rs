@@ -6,7 +6,7 @@ use super::{Page, csv, words};
 use crate::history::args::ChartForm;
 use crate::show::page::chart::slug;
 use crate::show::page::{
-    self, Axis, Chart, Drawn, Layer, Place, Plot, Point, Scale, Shape, Tone, name, sentence,
+    self, Axis, AxisLabel, Chart, Drawn, Layer, Plot, Point, Scale, Shape, Tone, name, sentence,
 };
 use crate::show::title;
 use scruple_core::history::{self, Series, State};
@@ -75,7 +75,7 @@ pub(crate) fn tone(event: &Event<'_>) -> Tone {
 fn versions(page: &Page<'_>, of: impl Fn(&Event<'_>) -> bool) -> Axis {
     let mut axis = Axis::new("version", scruple_core::unit::Unit::Count, Scale::Linear);
     axis.places = (0..page.history.versions.len())
-        .map(|index| Place {
+        .map(|index| AxisLabel {
             at: index as f64,
             name: named(page, index),
             about: page::name(&page.version(index).title),
@@ -142,7 +142,7 @@ pub(crate) fn of_series(page: &Page<'_>, series: &Series, options: Options, read
     layers.extend(below(page));
     layers.retain(|layer| layer.pieces.iter().any(|piece| !piece.is_empty()));
     let scale = if positive && !options.linear { Scale::Log } else { Scale::Linear };
-    let told = said(series);
+    let told = whole_change(series);
     let mut note = told.clone();
     if copied {
         note.push_str(". Hollow: readings of another version with the same binary");
@@ -169,7 +169,7 @@ fn layer(arm: usize, name: &str, shape: Shape, pieces: Vec<Vec<Point>>) -> Layer
 }
 
 /// Describes the change from the first to the last version.
-fn said(series: &Series) -> String {
+fn whole_change(series: &Series) -> String {
     let whole = series.whole.as_ref().and_then(|whole| words::whole(series, whole));
     whole.map_or(String::new(), |(from, to, effect)| format!("{from} → {to}, {effect}"))
 }

@@ -65,14 +65,14 @@ struct ShownEvent {
     /// Whether tables only mention the event in a line with others, because all its changes are exact and below the
     /// margin.
     minor: bool,
-    changes: Vec<Place>,
+    changes: Vec<ChangePosition>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     explained: Vec<ExplainedChange>,
 }
 
 /// The position of a change: the index of its series, and its index in that series.
 #[derive(Serialize)]
-struct Place {
+struct ChangePosition {
     series: usize,
     change: usize,
 }
@@ -94,7 +94,7 @@ pub(crate) fn text(page: &Page<'_>) -> String {
             .changes
             .iter()
             .filter_map(|(series, change)| {
-                Some(Place {
+                Some(ChangePosition {
                     series: all.iter().position(|one| std::ptr::eq(one, *series))?,
                     change: series.changes.iter().position(|one| std::ptr::eq(one, *change))?,
                 })

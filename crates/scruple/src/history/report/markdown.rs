@@ -26,7 +26,7 @@ pub(crate) fn text(page: &Page<'_>) -> String {
     if let Some((from, to)) = from.zip(to) {
         let _ = write!(out, "\n## From the first version to the last\n\n{}", pair(page, from, to));
     }
-    let told = page.told();
+    let told = page.shown_events();
     if !told.is_empty() {
         out.push_str("\n## Changes\n\n");
         for event in told {
@@ -242,7 +242,7 @@ fn subjects<'p>(page: &'p Page<'_>) -> Vec<&'p str> {
 fn table(page: &Page<'_>, out: &mut String) {
     out.push_str("| # | version | title | metric | before | after | change |\n");
     out.push_str("|---:|:---|:---|:---|---:|---:|---:|\n");
-    for event in page.told() {
+    for event in page.shown_events() {
         for (index, (series, change)) in event.changes.iter().enumerate() {
             let (number, version, title) = match index {
                 0 => (

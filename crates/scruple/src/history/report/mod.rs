@@ -215,7 +215,7 @@ impl<'a> Page<'a> {
     }
 
     /// Returns the events that tables show, the most important first.
-    fn told(&self) -> Vec<&Event<'a>> {
+    fn shown_events(&self) -> Vec<&Event<'a>> {
         event::worst_first(self.events.iter().filter(|event| !event.is_minor(self.margin())))
     }
 

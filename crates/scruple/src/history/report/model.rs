@@ -7,7 +7,9 @@ use super::{
 use crate::report::environment;
 use crate::report::of_run;
 use crate::show::json::timestamp;
-use crate::show::page::{self as model, Cell, Fold, Head, Part, Section, Span, Table, Tone, name, sentence};
+use crate::show::page::{
+    self as model, Cell, ColumnHeading, Fold, Part, Section, Span, Table, Tone, name, sentence,
+};
 use scruple_core::history::{Change, Series, State};
 use scruple_core::unit::{quantity, share};
 
@@ -60,7 +62,7 @@ fn verdict(page: &Page<'_>) -> Vec<Span> {
     if page.shown.is_empty() {
         return vec![Span::plain("No version was weighed, so nothing is known about costs.")];
     }
-    let told = page.told();
+    let told = page.shown_events();
     let Some(first) = told.first() else { return vec![Span::plain(minor_changes::no_change(page))] };
     let of = |tone: Tone| told.iter().filter(|event| chart::tone(event) == tone).count();
     let alike = told.iter().filter(|event| chart::tone(event) == chart::tone(first));
@@ -110,14 +112,19 @@ fn changes(page: &Page<'_>) -> Option<Section> {
     if page.shown.is_empty() {
         return None;
     }
-    let told = page.told();
+    let told = page.shown_events();
     let mut parts = Vec::new();
     match told.is_empty() {
         true => parts.push(Part::Words(sentence(&minor_changes::no_change(page)))),
         false => {
-            let mut head = vec![Head::text("#"), Head::text("Version"), Head::text("Metric")];
-            head.extend(["before", "after", "change"].map(Head::number));
-            head.extend([Head::text(""), Head::number("by chance"), Head::text("Title")]);
+            let mut head =
+                vec![ColumnHeading::text("#"), ColumnHeading::text("Version"), ColumnHeading::text("Metric")];
+            head.extend(["before", "after", "change"].map(ColumnHeading::number));
+            head.extend([
+                ColumnHeading::text(""),
+                ColumnHeading::number("by chance"),
+                ColumnHeading::text("Title"),
+            ]);
             let rows: Vec<Vec<Cell>> = told.iter().flat_map(|event| rows(page, event)).collect();
             let table = |rows| {
                 Part::Table(Table {
@@ -171,9 +178,9 @@ fn explained(head: &str, one: &ExplainedChange) -> Vec<Part> {
                 Cell { tail: hunk, ..Cell::text(sentence(&row.what)) },
             ]
         };
-        let mut heads = vec![Head::text("Function")];
-        heads.extend(["difference", "share"].map(Head::number));
-        heads.extend(["code", "what"].map(Head::text));
+        let mut heads = vec![ColumnHeading::text("Function")];
+        heads.extend(["difference", "share"].map(ColumnHeading::number));
+        heads.extend(["code", "what"].map(ColumnHeading::text));
         let label = format!("{head}: functions of {subject}");
         let table = Table {
             label: label.clone(),
@@ -214,7 +221,7 @@ fn rows(page: &Page<'_>, event: &Event<'_>) -> Vec<Vec<Cell>> {
             Cell::text(quantity(change.from, &series.unit)),
             Cell::text(quantity(change.to, &series.unit)),
             Cell::text(words::change_text(series, change)),
-            Cell::toned(said(series, change), tone),
+            Cell::toned(change_in_words(series, change), tone),
             Cell::text(chance(series, change.p)),
             title,
         ]
@@ -231,7 +238,7 @@ fn direction(better: Option<bool>, accepted: bool) -> Tone {
     }
 }
 
-fn said(series: &Series, change: &Change) -> String {
+fn change_in_words(series: &Series, change: &Change) -> String {
     let word = words::direction(series, change.ratio);
     match words::form(change) {
         "" => word.to_owned(),
@@ -251,7 +258,7 @@ fn chance(series: &Series, p: f64) -> String {
 /// Draws a chart for each series with a change. If the page stays small, it has folded charts of the other series as
 /// well.
 fn charts(page: &Page<'_>) -> Option<Section> {
-    let told = page.told();
+    let told = page.shown_events();
     let changed = |series: &&Series| {
         told.iter().any(|event| event.changes.iter().any(|(one, _)| std::ptr::eq(*one, *series)))
     };
@@ -285,10 +292,16 @@ fn summary(page: &Page<'_>) -> Option<Section> {
         return None;
     }
     let head = || {
-        let mut head = vec![Head::text("Subject"), Head::text("Metric"), Head::text("Course")];
-        head.extend(["first", "last", "change"].map(Head::number));
-        head.push(Head::text(""));
-        head.extend(["versions", "readings", "noise", "smallest step to be found"].map(Head::number));
+        let mut head = vec![
+            ColumnHeading::text("Subject"),
+            ColumnHeading::text("Metric"),
+            ColumnHeading::text("Course"),
+        ];
+        head.extend(["first", "last", "change"].map(ColumnHeading::number));
+        head.push(ColumnHeading::text(""));
+        head.extend(
+            ["versions", "readings", "noise", "smallest step to be found"].map(ColumnHeading::number),
+        );
         head
     };
     let label = "From the first version to the last";
@@ -344,9 +357,13 @@ fn course(series: &Series) -> Vec<Cell> {
 
 /// Makes the section that lists every version with its state.
 fn versions(page: &Page<'_>) -> Section {
-    let mut head =
-        vec![Head::number("Place"), Head::text("Version"), Head::text("State"), Head::text("Title")];
-    head.extend([Head::text("Author"), Head::number("Date")]);
+    let mut head = vec![
+        ColumnHeading::number("Place"),
+        ColumnHeading::text("Version"),
+        ColumnHeading::text("State"),
+        ColumnHeading::text("Title"),
+    ];
+    head.extend([ColumnHeading::text("Author"), ColumnHeading::number("Date")]);
     let rows: Vec<Vec<Cell>> = (0..page.history.versions.len()).map(|index| version(page, index)).collect();
     let folded = (rows.len() > OPEN_ROWS).then(|| format!("All {}", words::number(rows.len(), "version")));
     let label = "Versions and their states".to_owned();

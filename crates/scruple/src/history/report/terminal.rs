@@ -94,7 +94,7 @@ fn courses(page: &Page<'_>, width: usize, out: &mut String) {
                 let head = format!("{head}{} → {}", right(first, from), right(last, to));
                 let (word, better) = words::verdict(series, whole);
                 let style = better.map_or(DIM, |better| if better { GOOD } else { BAD });
-                told(&[&head, effect], (word, style), 4, width, out);
+                write_side_by_side(&[&head, effect], (word, style), 4, width, out);
             }
             _ => {
                 let only = series.points.first().map(|point| quantity(point.value, &series.unit));
@@ -156,7 +156,7 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
         return;
     }
     let minor = minor_changes::line(page);
-    let shown = page.told();
+    let shown = page.shown_events();
     if shown.is_empty() {
         let _ = writeln!(out, "\n{}", wrap(&minor_changes::no_change(page), width));
         if let Some(minor) = &minor {
@@ -240,12 +240,24 @@ fn effects(event: &Event<'_>, indent: usize, width: usize, out: &mut String) {
             format!("{} → {}", quantity(change.from, &series.unit), quantity(change.to, &series.unit));
         let head = format!("{}{}", " ".repeat(indent), fit(&name(series), names));
         let word = words::direction(series, change.ratio);
-        told(&[&head, &levels, &words::change_text(series, change)], (word, style), indent + 2, width, out);
+        write_side_by_side(
+            &[&head, &levels, &words::change_text(series, change)],
+            (word, style),
+            indent + 2,
+            width,
+            out,
+        );
     }
 }
 
 /// Writes pieces side by side with a word at the end, in as many lines as they need.
-fn told(pieces: &[&str], (word, style): (&str, Style), indent: usize, width: usize, out: &mut String) {
+fn write_side_by_side(
+    pieces: &[&str],
+    (word, style): (&str, Style),
+    indent: usize,
+    width: usize,
+    out: &mut String,
+) {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for (index, piece) in pieces.iter().chain([&word]).enumerate() {

@@ -247,7 +247,7 @@ fn logs_are_shown_where_somebody_has_read_them() {
 fn the_page_says_where_a_change_comes_from() {
     let made = rich();
     let mut page = page(&made);
-    let at = made.history.versions[page.told()[0].at].commit.clone();
+    let at = made.history.versions[page.shown_events()[0].at].commit.clone();
     let row = ExplainedRow { function: "parse<T>".to_owned(), ..ExplainedRow::default() };
     let sentences = vec!["Most of it comes from parse<T>.".to_owned()];
     page.explained = vec![ExplainedChange { at, sentences, rows: vec![row], ..ExplainedChange::default() }];

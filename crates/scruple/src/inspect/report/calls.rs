@@ -175,7 +175,7 @@ fn count(value: u64) -> String {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct CallsJson<'a> {
     command: &'a str,
     definition: &'a str,
     unit: &'a str,
@@ -233,7 +233,7 @@ pub fn json(counted: &Counted<'_>) -> String {
         function: line.frame.name.as_deref(),
         instructions: line.instructions,
     });
-    let document = Document {
+    let document = CallsJson {
         command: &counted.profile.title,
         definition: &counted.source,
         unit: &counted.profile.word,

@@ -114,7 +114,7 @@ pub fn text(leak: &Leak, width: usize) -> String {
         let line = format!("  {}  {}  {bar}", right(size, first), right(bytes, second));
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    let (tone, word, sentence) = said(&leak.verdict);
+    let (tone, word, sentence) = describe(&leak.verdict);
     let style = match tone {
         Tone::Worse => BAD,
         Tone::Better => GOOD,
@@ -151,7 +151,7 @@ fn between(power: &Interval) -> String {
 }
 
 /// Describes a verdict: its tone, a word for it, and the explanation.
-pub fn said(verdict: &Retained) -> (Tone, &'static str, String) {
+pub fn describe(verdict: &Retained) -> (Tone, &'static str, String) {
     const NEARLY_ONE: f64 = 1.1;
     match verdict {
         Retained::Grows { per_unit, interval, power } => {

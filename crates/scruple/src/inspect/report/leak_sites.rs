@@ -5,7 +5,7 @@ use super::sites_json::PlaceEntry;
 use crate::inspect::leak_sites::{By, GrowingSite, LeakSites, Sites};
 use crate::inspect::site_rows::place;
 use crate::show::align::{fit, on_points, right, wrap};
-use crate::show::page::{Cell, Head, Part, Section, Table, name, sentence};
+use crate::show::page::{Cell, ColumnHeading, Part, Section, Table, name, sentence};
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::unit::{Unit, grouped, quantity};
 use scruple_measure::heap_sites::Blocks;
@@ -104,9 +104,9 @@ pub fn section(sites: &Sites) -> Option<Section> {
             let table = Table {
                 label: "Sites by the growth of what they leave at the end".to_owned(),
                 head: vec![
-                    Head::text("Site"),
-                    Head::number("Bytes per unit"),
-                    Head::number("Blocks per unit"),
+                    ColumnHeading::text("Site"),
+                    ColumnHeading::number("Bytes per unit"),
+                    ColumnHeading::number("Blocks per unit"),
                 ],
                 rows: rows.collect(),
                 stacks: true,

@@ -8,7 +8,7 @@ use scruple_measure::heap_sites::{Blocks, CourseUnit, HeapAmounts, HeapSites, Si
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct SitesJson<'a> {
     command: &'a str,
     counting: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ pub fn text(found: &Found) -> String {
         Some(SiteCounting::Sampled { bytes, samples }) => ("sampled", Some((bytes, samples))),
         _ => ("exact", None),
     };
-    json::document(&Document {
+    json::document(&SitesJson {
         command: &found.title,
         counting,
         sampled_bytes: sampled.map(|(bytes, _)| bytes),

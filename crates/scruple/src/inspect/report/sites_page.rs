@@ -6,8 +6,8 @@ use crate::inspect::sites::Found;
 use crate::show::export::Formats;
 use crate::show::flame;
 use crate::show::page::{
-    self, Axis, Cell, Chart, Drawn, Flame, Head, Layer, Order, Page, Part, Plot, Point, Section, Shape, Span,
-    Stacked, Table, Tone, name, sentence,
+    self, Axis, Cell, Chart, ColumnHeading, Drawn, Flame, Layer, Order, Page, Part, Plot, Point, Section,
+    Shape, Span, Stacked, Table, Tone, name, sentence,
 };
 use scruple_core::harmless_text::plain;
 use scruple_core::unit::{Unit, quantity, share};
@@ -18,7 +18,7 @@ use std::slice;
 pub const FORMATS: Formats<fn(&Page) -> String, 3> =
     [("html", page::html::text), ("htm", page::html::text), ("md", page::markdown::text)];
 
-/// The smallest share of the bytes at the peak that a box of the flame graph stands for.
+/// The smallest share of the bytes at the peak that a box of the flame graph represents.
 const LEAST: f64 = 0.002;
 
 /// Makes the page with this many sites in each table.
@@ -74,9 +74,9 @@ fn table(sites: &HeapSites, rows: &[SiteRow], most: usize) -> Table {
         all.push(others);
     }
     lines.push(cells("all".to_owned(), String::new(), &sites.total, share(1.0)));
-    let mut head = vec![Head::text("Site")];
-    head.extend(["At the peak", "Share", "Blocks", "At the end", "Allocated"].map(Head::number));
-    head.push(Head::text("Through and from, the largest part"));
+    let mut head = vec![ColumnHeading::text("Site")];
+    head.extend(["At the peak", "Share", "Blocks", "At the end", "Allocated"].map(ColumnHeading::number));
+    head.push(ColumnHeading::text("Through and from, the largest part"));
     let key = |figure: fn(&HeapAmounts) -> u64| {
         let last = Some(-1.0);
         all.iter().map(|amounts| Some(figure(amounts) as f64)).chain([last]).collect::<Vec<Option<f64>>>()

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The destination of the reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum Destination {
     /// An address at which queries are answered in the text format of Prometheus.
     Address(SocketAddr),
     /// A file in the text format of Prometheus, which its node exporter reads.
@@ -93,7 +93,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn told(&self) -> MutexGuard<'_, Vec<ServerFigures>> {
+    fn figures(&self) -> MutexGuard<'_, Vec<ServerFigures>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -129,16 +129,16 @@ impl Live {
             Fault::usage(format!("cannot report the load to ‘{text}’: {error}; name another place"))
         };
         let teller = match place {
-            Place::Address(address) => {
+            Destination::Address(address) => {
                 let listener = TcpListener::bind(address).map_err(refused)?;
                 listener.set_nonblocking(true).map_err(refused)?;
                 thread::spawn(move || serve(&own, &listener))
             }
-            Place::File(path) => {
+            Destination::File(path) => {
                 write(&own, &path).map_err(refused)?;
                 thread::spawn(move || each_second(&own, &|shared| write(shared, &path)))
             }
-            Place::Collector { host, path } => {
+            Destination::Collector { host, path } => {
                 let began = since_1970();
                 thread::spawn(move || each_second(&own, &|shared| push(shared, &host, &path, began)))
             }
@@ -148,7 +148,7 @@ impl Live {
 
     /// Reports the progress of a server's turn.
     pub fn tell(&self, server: &str, seen: &Progress) {
-        let mut told = self.shared.told();
+        let mut told = self.shared.figures();
         let place = told.iter().position(|one| one.server == server);
         let place = place.unwrap_or_else(|| {
             told.push(ServerFigures { server: server.to_owned(), ..ServerFigures::default() });
@@ -179,19 +179,19 @@ impl Drop for Live {
     }
 }
 
-fn place(text: &str) -> Result<Place, Fault> {
+fn place(text: &str) -> Result<Destination, Fault> {
     if let Some(rest) = text.strip_prefix("http://") {
         let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
         let path = if path.len() < 2 { "/v1/metrics" } else { path };
         let host = if host.contains(':') { host.to_owned() } else { format!("{host}:4318") };
-        return Ok(Place::Collector { host, path: path.to_owned() });
+        return Ok(Destination::Collector { host, path: path.to_owned() });
     }
     if text.ends_with(".prom") {
-        return Ok(Place::File(text.into()));
+        return Ok(Destination::File(text.into()));
     }
     let address = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.to_owned() };
     let found = address.to_socket_addrs().ok().and_then(|mut found| found.next());
-    found.map(Place::Address).ok_or_else(|| {
+    found.map(Destination::Address).ok_or_else(|| {
         Fault::usage(format!(
             "‘{text}’ is not a place to report the load to: write http://HOST:4318 for a collector of OpenTelemetry, \
              :9464 for an address that Prometheus scrapes, or FILE.prom"
@@ -224,12 +224,12 @@ fn each_second(shared: &Shared, tell: &dyn Fn(&Shared) -> std::io::Result<()>) {
 /// Replaces the file atomically, so that readers never see an incomplete one.
 fn write(shared: &Shared, path: &std::path::Path) -> std::io::Result<()> {
     let beside = path.with_extension("prom.new");
-    std::fs::write(&beside, prometheus::text(&shared.told()))?;
+    std::fs::write(&beside, prometheus::text(&shared.figures()))?;
     std::fs::rename(beside, path)
 }
 
 fn push(shared: &Shared, host: &str, path: &str, began: u128) -> std::io::Result<()> {
-    let body = otlp::json(&shared.told(), began, since_1970());
+    let body = otlp::json(&shared.figures(), began, since_1970());
     let address = host.to_socket_addrs()?.next().ok_or(std::io::ErrorKind::AddrNotAvailable)?;
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -275,7 +275,7 @@ fn answer(shared: &Shared, mut stream: TcpStream) -> std::io::Result<()> {
             n => asked.extend_from_slice(&piece[..n]),
         }
     }
-    let body = prometheus::text(&shared.told());
+    let body = prometheus::text(&shared.figures());
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
@@ -292,11 +292,11 @@ mod tests {
     fn places_are_told_apart() {
         let of = |text: &str| place(text).ok();
         let collector =
-            |host: &str, path: &str| Some(Place::Collector { host: host.into(), path: path.into() });
+            |host: &str, path: &str| Some(Destination::Collector { host: host.into(), path: path.into() });
         assert_eq!(of("http://h"), collector("h:4318", "/v1/metrics"));
         assert_eq!(of("http://h:80/x"), collector("h:80", "/x"));
-        assert_eq!(of(":9464"), Some(Place::Address(([127, 0, 0, 1], 9464).into())));
-        assert_eq!(of("a/b.prom"), Some(Place::File("a/b.prom".into())));
+        assert_eq!(of(":9464"), Some(Destination::Address(([127, 0, 0, 1], 9464).into())));
+        assert_eq!(of("a/b.prom"), Some(Destination::File("a/b.prom".into())));
         assert!(place("nowhere").is_err() && place("https://h").is_err());
     }
 

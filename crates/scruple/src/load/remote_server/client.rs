@@ -135,7 +135,7 @@ impl Link {
     }
 }
 
-/// Such an end is no error of the unit: it may be done again.
+/// Such an end is not an error of the unit, which may run again.
 fn gone(node: &str) -> Fault {
     Fault {
         code: Code::Interrupted,
@@ -146,7 +146,7 @@ fn gone(node: &str) -> Fault {
 impl Drop for Link {
     fn drop(&mut self) {
         drop(self.to.take());
-        // It ends by itself when its input ends; how it ended says nothing.
+        // It ends by itself when its input ends; its exit code has no meaning.
         let _ = self.child.wait();
     }
 }

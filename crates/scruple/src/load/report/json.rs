@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 /// The results of a load.
 #[derive(Serialize)]
-pub(crate) struct Document<'a> {
+pub(crate) struct LoadJson<'a> {
     pace: &'static str,
     rate: Option<f64>,
     turns: u32,
@@ -244,8 +244,8 @@ fn pair(bounds: Bounds) -> Option<[f64; 2]> {
     bounds.interval.map(|interval| [interval.low, interval.high])
 }
 
-pub(crate) fn document(loads: &Loads) -> Document<'_> {
-    Document {
+pub(crate) fn document(loads: &Loads) -> LoadJson<'_> {
+    LoadJson {
         pace: if loads.plan.rate().is_some() { "open" } else { "closed" },
         rate: loads.plan.rate(),
         turns: loads.division.turns,

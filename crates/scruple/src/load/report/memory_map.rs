@@ -2,7 +2,7 @@
 //! difference.
 
 use crate::show::align::{fit, on_points, right};
-use crate::show::page::{Cell, Head, Table};
+use crate::show::page::{Cell, ColumnHeading, Table};
 use crate::show::terminal::{BOLD, DIM};
 use scruple_core::memory_map::{Amount, Class, MapRow};
 use scruple_core::unit::{Unit, quantity};
@@ -87,9 +87,9 @@ pub(super) fn table(name: &str, (before, after): &(MemoryMap, MemoryMap)) -> Opt
     if before.mappings.is_empty() || after.mappings.is_empty() {
         return None;
     }
-    let mut head = vec![Head::text("Mappings"), Head::text("permissions")];
+    let mut head = vec![ColumnHeading::text("Mappings"), ColumnHeading::text("permissions")];
     for (what, _) in COLUMNS {
-        head.extend(["before", "after", "more"].map(|when| Head::number(format!("{what}, {when}"))));
+        head.extend(["before", "after", "more"].map(|when| ColumnHeading::number(format!("{what}, {when}"))));
     }
     let row = |line: MapLine| {
         let mut cells = vec![Cell::text(line.name.trim()), Cell::text(line.permissions)];

@@ -199,7 +199,7 @@ impl Loader for Engine {
             fault(&error, server, there)
         })?;
         server.loaded = true;
-        // Without the accounts of a turn nothing is known of what its requests cost.
+        // Without the accounts of a turn, the cost of its requests is unknown.
         self.link.iter().try_for_each(|link| link.borrow().check())?;
         Ok(turn)
     }

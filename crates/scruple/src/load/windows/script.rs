@@ -19,13 +19,13 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 pub struct LoadScript {
     /// The windows in order. The last one repeats if more are requested.
-    pub arms: BTreeMap<String, Vec<Entry>>,
+    pub arms: BTreeMap<String, Vec<ScriptedWindow>>,
 }
 
 /// A scripted window.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Entry {
+pub struct ScriptedWindow {
     /// The length of the window, in milliseconds.
     span: u64,
     /// How far the answers were behind at the end of the window, in milliseconds.
@@ -110,7 +110,7 @@ impl Loader for Played {
     }
 }
 
-fn result(entry: &Entry) -> Result<LoadResult, Fault> {
+fn result(entry: &ScriptedWindow) -> Result<LoadResult, Fault> {
     let of = |buckets: &[(u64, u64)]| Latencies::of(buckets.iter().map(|(us, count)| (us * 1000, *count)));
     let mut failures = Failures::default();
     for (name, count) in &entry.failures {

@@ -53,7 +53,7 @@ fn a_packed_profile_is_unpacked_and_a_damaged_pack_is_refused() {
     let packed = packer.finish().unwrap();
     assert_eq!(of(&parse(&packed).unwrap(), "main"), (Cost::default(), instructions(7)));
     assert!(parse(&packed[..packed.len() - 9]).unwrap_err().contains("cannot be unpacked"));
-    // An encoding other than UTF-8 in a name does not make a text something else.
+    // A name that is not UTF-8 does not make a profile binary.
     assert_eq!(of(&parse(b"main;caf\xe9 7\n").unwrap(), "caf\u{fffd}"), (instructions(7), instructions(7)));
     assert!(parse(b"\x28\xb5\x2f\xfd\x04\x00").unwrap_err().contains("cannot be unpacked"));
 }

@@ -5,7 +5,7 @@ use super::frame::{
 };
 use super::rows::tone;
 use super::scale::{Ruler, window};
-use crate::show::page::{Event, Layer, Place, Plot, Point, Scale, Shape};
+use crate::show::page::{AxisLabel, Event, Layer, Plot, Point, Scale, Shape};
 use maud::{Markup, html};
 use scruple_core::unit::{change, quantity};
 
@@ -206,7 +206,7 @@ fn body(frame: &Frame<'_>, tooltips: bool) -> Markup {
 
 /// Assigns rows to the signs above a plot, so that no two overlap on a narrow screen. A sign beyond the last row is not
 /// drawn; its line is.
-fn signs<'a>(x: &Ruler<'_>, places: &'a [Place]) -> Vec<(f64, usize, &'a Event)> {
+fn signs<'a>(x: &Ruler<'_>, places: &'a [AxisLabel]) -> Vec<(f64, usize, &'a Event)> {
     const APART: f64 = 0.09;
     let mut ends = [f64::NEG_INFINITY; MOST_ROWS];
     let marked = places.iter().filter_map(|place| Some((x.place(place.at), place.event.as_ref()?)));

@@ -57,12 +57,12 @@ pub struct Axis {
     pub scale: Scale,
     /// Named places along the axis. Their names replace the labels of round values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub places: Vec<Place>,
+    pub places: Vec<AxisLabel>,
 }
 
 /// A place with a name along an axis, such as a version.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Place {
+pub struct AxisLabel {
     /// The position of the place, as a value of the axis.
     pub at: f64,
     /// The name of the place.
@@ -191,7 +191,7 @@ pub struct Plot {
     pub small: bool,
 }
 
-/// A heat map. A field is darker the more was counted in it.
+/// A heat map. A field is darker if more was counted in it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Heat {
     /// The horizontal axis.

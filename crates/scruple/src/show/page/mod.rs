@@ -10,7 +10,7 @@ pub mod terminal;
 pub mod typeset;
 
 pub use chart::{
-    Axis, Chart, ChartRow, Dot, Drawn, Event, Field, Flame, Heat, Layer, Place, Plot, Point, Rows, Scale,
+    Axis, AxisLabel, Chart, ChartRow, Dot, Drawn, Event, Field, Flame, Heat, Layer, Plot, Point, Rows, Scale,
     Shade, Shape, Stacked,
 };
 
@@ -133,7 +133,7 @@ pub struct Table {
     /// A description of the table, for readers who cannot see it.
     pub label: String,
     /// The headings of the columns.
-    pub head: Vec<Head>,
+    pub head: Vec<ColumnHeading>,
     /// The rows, each with a cell for every column.
     pub rows: Vec<Vec<Cell>>,
     /// Whether narrow screens show each row as a list, with the headings of the columns beside the cells.
@@ -182,7 +182,7 @@ impl Order {
 
 /// The heading of a column.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Head {
+pub struct ColumnHeading {
     /// The text of the heading.
     pub text: String,
     /// The index of the arm that the column is about, if it is about one.
@@ -191,15 +191,15 @@ pub struct Head {
     pub number: bool,
 }
 
-impl Head {
+impl ColumnHeading {
     /// Creates the heading of a column of texts.
-    pub fn text(text: impl Into<String>) -> Head {
-        Head { text: text.into(), arm: None, number: false }
+    pub fn text(text: impl Into<String>) -> ColumnHeading {
+        ColumnHeading { text: text.into(), arm: None, number: false }
     }
 
     /// Creates the heading of a column of numbers.
-    pub fn number(text: impl Into<String>) -> Head {
-        Head { text: text.into(), arm: None, number: true }
+    pub fn number(text: impl Into<String>) -> ColumnHeading {
+        ColumnHeading { text: text.into(), arm: None, number: true }
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
-struct Document(String, String, Vec<Report>);
+struct CriterionFile(String, String, Vec<Report>);
 
 #[derive(Deserialize)]
 struct Report {
@@ -26,7 +26,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
 }
 
 fn report(text: &str) -> Result<Imported, ImportError> {
-    let Document(tool, version, reports) = serde_json::from_str(text)?;
+    let CriterionFile(tool, version, reports) = serde_json::from_str(text)?;
     if !tool.starts_with("criteri") {
         return Err(ImportError::at("line 1", "it is not a report of criterion"));
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
-struct Document {
+struct GoogleBenchmarkFile {
     #[serde(default)]
     context: Map<String, Value>,
     benchmarks: Vec<Benchmark>,
@@ -58,7 +58,7 @@ const FIELDS: [&str; 16] = [
 
 /// Reads a document.
 pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
-    let document: Document = serde_json::from_str(text)?;
+    let document: GoogleBenchmarkFile = serde_json::from_str(text)?;
     let mut imported = context(&document.context);
     let program = document.context.get("executable").and_then(Value::as_str).unwrap_or("google-benchmark");
     let name = |row: &&Benchmark| row.run_name.clone().unwrap_or_else(|| row.name.clone());

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
 struct Export {
-    results: Vec<Entry>,
+    results: Vec<HyperfineResult>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct HyperfineResult {
     command: String,
     mean: Option<f64>,
     user: Option<f64>,
@@ -48,7 +48,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     imported.finished()
 }
 
-fn arm(entry: &Entry) -> Result<Arm, ImportError> {
+fn arm(entry: &HyperfineResult) -> Result<Arm, ImportError> {
     let argv = shell_words::split(&entry.command).ok().filter(|words| !words.is_empty());
     let argv = argv.unwrap_or_else(|| vec![entry.command.clone()]);
     let mut arm = Arm::new(entry.command.clone(), Subject::Command { argv }, Role::Subject);
@@ -76,7 +76,7 @@ fn arm(entry: &Entry) -> Result<Arm, ImportError> {
     Ok(arm)
 }
 
-fn remarks(entry: &Entry, imported: &mut Imported) {
+fn remarks(entry: &HyperfineResult, imported: &mut Imported) {
     let name = clean(&entry.command);
     let failed = entry.exit_codes.iter().flatten().filter(|code| **code != Some(0)).count();
     if failed > 0 {

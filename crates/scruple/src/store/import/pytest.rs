@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
-struct Document {
+struct PytestBenchmarkFile {
     #[serde(default)]
     machine_info: Value,
     #[serde(default)]
@@ -38,7 +38,7 @@ struct Stats {
 
 /// Reads a document.
 pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
-    let document: Document = serde_json::from_str(text)?;
+    let document: PytestBenchmarkFile = serde_json::from_str(text)?;
     let version = clean(document.version.as_deref().unwrap_or_default());
     let mut imported = Imported::of(format!("pytest-benchmark {version}").trim_end());
     // Some versions write the time without a zone; it is then universal time.

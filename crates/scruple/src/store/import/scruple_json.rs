@@ -3,7 +3,7 @@
 
 use super::{ImportError, Imported, clean, moment};
 use crate::show::json::SCHEMA;
-use crate::store::{Entry, StoredHistory};
+use crate::store::{StoredHistory, StoredVersion};
 use scruple_core::budget::Budget;
 use scruple_core::history::Version;
 use scruple_core::metric::{Pass, Quality};
@@ -46,7 +46,8 @@ impl Range {
     /// Returns the history in the form that the store holds. Commands for a repository do not find it; it must be named
     /// by its id or its label.
     pub fn stored(self, run: Run) -> StoredHistory {
-        let entry = |version| Entry { version, artefacts: None, counted: 0, outputs: BTreeMap::new() };
+        let entry =
+            |version| StoredVersion { version, artefacts: None, counted: 0, outputs: BTreeMap::new() };
         let repository = clean(&self.repository);
         StoredHistory {
             identity: format!("import {}", run.id),
@@ -63,8 +64,8 @@ impl Range {
 }
 
 #[derive(Deserialize)]
-struct Document {
-    scruple: Head,
+struct ScrupleFile {
+    scruple: Origin,
     run: RunHead,
     provenance: Provenance,
     arms: Vec<OfArm>,
@@ -75,7 +76,7 @@ struct Document {
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct Origin {
     schema: u32,
 }
 
@@ -133,7 +134,7 @@ pub(super) fn recognises(text: &str) -> bool {
 pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     #[derive(Deserialize)]
     struct DocumentHead {
-        scruple: Head,
+        scruple: Origin,
         history: Option<serde::de::IgnoredAny>,
         run: Option<serde::de::IgnoredAny>,
         arms: Option<serde::de::IgnoredAny>,
@@ -150,7 +151,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     if kind.run.is_none() {
         return Err(ImportError::at("the whole text", "there is no run in it"));
     }
-    let document: Document = serde_json::from_str(text)?;
+    let document: ScrupleFile = serde_json::from_str(text)?;
     debug_assert!(document.scruple.schema <= SCHEMA, "checked above");
     let run = document.run;
     let identifier = |c: char| c.is_ascii_alphanumeric() || c == '-';

@@ -26,18 +26,18 @@ const ENTRY: usize = 32;
 
 /// A field: the bytes of name and value, and the length of the name.
 #[derive(Default)]
-struct Entry {
+struct HeaderField {
     bytes: Vec<u8>,
     name: usize,
 }
 
 /// The dynamic table: the fields that were sent on a connection in one direction, the latest first.
 pub(super) struct Table {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<HeaderField>,
     size: usize,
     most: usize,
     /// Evicted entries, whose memory new ones use.
-    spare: Vec<Entry>,
+    spare: Vec<HeaderField>,
 }
 
 impl Table {
@@ -56,8 +56,9 @@ impl Table {
 
     /// The index of a field in the dynamic table.
     pub(super) fn find(&self, name: &[u8], value: &[u8]) -> Option<usize> {
-        let same =
-            |entry: &Entry| entry.name == name.len() && entry.bytes.split_at(entry.name) == (name, value);
+        let same = |entry: &HeaderField| {
+            entry.name == name.len() && entry.bytes.split_at(entry.name) == (name, value)
+        };
         self.entries.iter().position(same).map(|place| STATIC.len() + 1 + place)
     }
 

@@ -22,7 +22,7 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) stage: Vec<Spanned<StageEntry>>,
     #[serde(default)]
-    pub(super) request: Vec<Spanned<Entry>>,
+    pub(super) request: Vec<Spanned<RequestEntry>>,
     #[serde(default)]
     pub(super) session: Vec<Spanned<SessionEntry>>,
     #[serde(default)]
@@ -61,7 +61,7 @@ pub(super) struct SessionEntry {
     #[serde(default = "one")]
     pub(super) weight: f64,
     #[serde(default)]
-    pub(super) request: Vec<Spanned<Entry>>,
+    pub(super) request: Vec<Spanned<RequestEntry>>,
 }
 
 #[derive(Deserialize)]
@@ -91,7 +91,7 @@ pub(super) struct CaptureEntry {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
+pub(super) struct RequestEntry {
     name: Option<String>,
     group: Option<String>,
     #[serde(default = "get")]
@@ -118,7 +118,7 @@ fn one() -> f64 {
     1.0
 }
 
-impl Entry {
+impl RequestEntry {
     /// The texts in which placeholders may occur.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let headers = self.headers.values().map(String::as_str);

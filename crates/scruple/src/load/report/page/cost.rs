@@ -4,7 +4,7 @@ use super::super::memory_map;
 use super::super::sheet::{counted, grown, interval, is_nothing, paused, title};
 use super::of_server;
 use crate::load::windows::{Loaded, Loads};
-use crate::show::page::{Cell, Fold, Head, Order, Part, Section, Table, Tone, name, sentence};
+use crate::show::page::{Cell, ColumnHeading, Fold, Order, Part, Section, Table, Tone, name, sentence};
 use scruple_core::unit::{change, quantity};
 use scruple_measure::load::cost::collections::Untold;
 use scruple_measure::load::cost::sheet::CostRow;
@@ -13,7 +13,7 @@ use scruple_measure::load::cost::sheet::CostRow;
 pub(super) fn section(loads: &Loads) -> Option<Section> {
     let mut parts: Vec<Part> = table(loads).into_iter().map(Part::Table).collect();
     for server in &loads.servers {
-        let lines: Vec<String> = said(server)
+        let lines: Vec<String> = remarks(server)
             .into_iter()
             .map(|line| match loads.servers.len() {
                 1 => sentence(&line),
@@ -58,22 +58,25 @@ fn table(loads: &Loads) -> Option<Table> {
         return None;
     }
     let several = servers.len() > 1;
-    let mut head = vec![Head::text("Per request")];
+    let mut head = vec![ColumnHeading::text("Per request")];
     for server in &loads.servers {
         let place = several.then(|| loads.servers.iter().position(|one| one.name == server.name)).flatten();
         let text = if several { name(&server.name) } else { "costs".to_owned() };
-        head.push(Head { arm: place, ..Head::number(text) });
-        head.push(Head::number("interval"));
+        head.push(ColumnHeading { arm: place, ..ColumnHeading::number(text) });
+        head.push(ColumnHeading::number("interval"));
         if !several {
-            head.extend([Head::number("a window as such"), Head::number("idle, per second")]);
+            head.extend([
+                ColumnHeading::number("a window as such"),
+                ColumnHeading::number("idle, per second"),
+            ]);
         }
     }
     let ratio = |key: &str| match each(&servers, key).as_slice() {
         [Some(first), Some(second), ..] if *first > 0.0 && *second > 0.0 => Some(second / first),
         _ => None,
     };
-    head.extend(several.then(|| Head::number("change")));
-    head.push(Head::text("source"));
+    head.extend(several.then(|| ColumnHeading::number("change")));
+    head.push(ColumnHeading::text("source"));
     let line = |key: &&str| {
         let mut cells = vec![Cell::text(title(key))];
         for rows in &servers {
@@ -129,7 +132,7 @@ fn of_row(row: Option<&CostRow>, several: bool) -> Vec<Cell> {
 }
 
 /// Returns sentences about a server: its memory, its language runtime, and which figures are absent for which reason.
-fn said(server: &Loaded) -> Vec<String> {
+fn remarks(server: &Loaded) -> Vec<String> {
     let mut lines: Vec<String> =
         server.sheet.iter().flat_map(|sheet| &sheet.growth).filter_map(grown).collect();
     if let Some(Err(why)) = &server.heap {

@@ -4,7 +4,7 @@ use super::super::instructions::{by_file, file, name as function_name};
 use super::super::sheet::interval;
 use super::of_server;
 use crate::load::windows::Loads;
-use crate::show::page::{Cell, Head, Order, Part, Section, Table, name};
+use crate::show::page::{Cell, ColumnHeading, Order, Part, Section, Table, name};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::cost::instructions::{FunctionCost, Instructions};
@@ -43,7 +43,7 @@ struct FunctionRow {
 }
 
 /// Adds a table of the functions with the largest own or inclusive costs, and says how many are left out.
-fn table(mut lines: Vec<FunctionRow>, head: &[Head], label: &str, parts: &mut Vec<Part>) {
+fn table(mut lines: Vec<FunctionRow>, head: &[ColumnHeading], label: &str, parts: &mut Vec<Part>) {
     let all = lines.len();
     sorting::by(&mut lines, |one, other| {
         other.own.max(other.inclusive).total_cmp(&one.own.max(one.inclusive))
@@ -84,10 +84,12 @@ fn table(mut lines: Vec<FunctionRow>, head: &[Head], label: &str, parts: &mut Ve
     }
 }
 
-fn head_of(middle: &[Head]) -> Vec<Head> {
-    let mut head = vec![Head::text("Function")];
-    head.extend(middle.iter().map(|head| Head { text: head.text.clone(), ..Head::number("") }));
-    head.push(Head::text("file"));
+fn head_of(middle: &[ColumnHeading]) -> Vec<ColumnHeading> {
+    let mut head = vec![ColumnHeading::text("Function")];
+    head.extend(
+        middle.iter().map(|head| ColumnHeading { text: head.text.clone(), ..ColumnHeading::number("") }),
+    );
+    head.push(ColumnHeading::text("file"));
     head
 }
 
@@ -128,7 +130,7 @@ fn instructions(found: &Instructions, title: &str, parts: &mut Vec<Part>) {
             Cell::text(quantity(cost.calls, &Unit::Count)),
         ],
     };
-    let head = ["own", "of all", "with callees", "calls"].map(Head::number);
+    let head = ["own", "of all", "with callees", "calls"].map(ColumnHeading::number);
     table(found.functions.iter().map(line).collect(), &head, title, parts);
 }
 
@@ -154,7 +156,7 @@ fn sampled(found: &Sampled, title: &str, parts: &mut Vec<Part>) {
             Cell::text(format!("[{}, {}]", time(function.interval.low), time(function.interval.high))),
         ],
     });
-    let head = ["own", "of all", "with callees", "interval"].map(Head::number);
+    let head = ["own", "of all", "with callees", "interval"].map(ColumnHeading::number);
     table(lines.collect(), &head, title, parts);
 }
 
@@ -164,6 +166,6 @@ fn system_calls(calls: &BTreeMap<String, f64>, label: String) -> Table {
     let row = |(call, count): (&String, &f64)| {
         vec![Cell::text(name(call)), Cell::text(quantity(*count, &Unit::Count))]
     };
-    let head = vec![Head::text(label.clone()), Head::number("per request")];
+    let head = vec![ColumnHeading::text(label.clone()), ColumnHeading::number("per request")];
     Table { label, head, rows: each.into_iter().map(row).collect(), ..Table::default() }
 }

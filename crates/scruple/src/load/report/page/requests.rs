@@ -4,7 +4,7 @@
 use super::super::terminal::{meaning, row_name};
 use super::of_server;
 use crate::load::windows::{Loaded, Loads, Sought};
-use crate::show::page::{Cell, Head, Order, Part, Section, Table, Tone, name, sentence};
+use crate::show::page::{Cell, ColumnHeading, Order, Part, Section, Table, Tone, name, sentence};
 use scruple_core::knee::Outcome;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{Latencies, Point};
@@ -67,8 +67,12 @@ fn rows(server: &Loaded, label: String) -> Option<Table> {
         Order::greatest("failed", &by(1)),
         Order::greatest("p99", &by(2)),
     ];
-    let mut head = vec![Head::text("Request"), Head::number("answered"), Head::number("failed")];
-    head.extend(QUANTILES.map(|(title, _)| Head::number(title)));
+    let mut head = vec![
+        ColumnHeading::text("Request"),
+        ColumnHeading::number("answered"),
+        ColumnHeading::number("failed"),
+    ];
+    head.extend(QUANTILES.map(|(title, _)| ColumnHeading::number(title)));
     Some(Table { label, head, rows, orders, ..Table::default() })
 }
 
@@ -102,8 +106,9 @@ fn distributions(server: &Loaded, label: String) -> Option<Table> {
         cells.extend(quantiles(&aside.response));
         rows.push(cells);
     }
-    let mut head = vec![Head::text(""), Head::number("requests"), Head::number("failed")];
-    head.extend(QUANTILES.map(|(title, _)| Head::number(title)));
+    let mut head =
+        vec![ColumnHeading::text(""), ColumnHeading::number("requests"), ColumnHeading::number("failed")];
+    head.extend(QUANTILES.map(|(title, _)| ColumnHeading::number(title)));
     (!rows.is_empty()).then_some(Table { label, head, rows, ..Table::default() })
 }
 
@@ -118,8 +123,12 @@ fn failures(server: &Loaded, label: String) -> Option<Table> {
         ]
     };
     let rows: Vec<Vec<Cell>> = server.pool.counts.failures.each().map(row).collect();
-    let head =
-        vec![Head::text("Failed"), Head::number("requests"), Head::number("of all"), Head::text("meaning")];
+    let head = vec![
+        ColumnHeading::text("Failed"),
+        ColumnHeading::number("requests"),
+        ColumnHeading::number("of all"),
+        ColumnHeading::text("meaning"),
+    ];
     (!rows.is_empty()).then_some(Table { label, head, rows, ..Table::default() })
 }
 
@@ -135,7 +144,8 @@ fn stalls(server: &Loaded, label: String) -> Option<Table> {
     };
     let lengths: Vec<Option<f64>> = stalls.iter().map(|stall| Some(length(stall))).collect();
     let orders = vec![Order::given("moment", stalls.len()), Order::greatest("length", &lengths)];
-    let head = ["Nothing was answered at", "for so long", "requests that waited"].map(Head::number).into();
+    let head =
+        ["Nothing was answered at", "for so long", "requests that waited"].map(ColumnHeading::number).into();
     let rows = stalls.iter().map(row).collect();
     (!stalls.is_empty()).then_some(Table { label, head, rows, orders, ..Table::default() })
 }
@@ -154,9 +164,9 @@ fn generators(loads: &Loads) -> Option<Table> {
             Cell::text(grouped(server.pool.counts.backlog as f64)),
         ]
     };
-    let mut head = vec![Head::text("Generator for")];
+    let mut head = vec![ColumnHeading::text("Generator for")];
     let titles = ["of its core", "user / request", "system / request", "late, p99", "longest backlog"];
-    head.extend(titles.map(Head::number));
+    head.extend(titles.map(ColumnHeading::number));
     let rows: Vec<Vec<Cell>> =
         loads.servers.iter().filter(|server| server.pool.generator.requests > 0).map(row).collect();
     let label = "The generator".to_owned();
@@ -191,9 +201,9 @@ pub(super) fn search(sought: &Sought) -> Section {
         Order::greatest("rate", &of(|point| Some(point.rate))),
         Order::greatest("p99", &of(|point| point.load.times.response.quantile(0.99).map(|ns| ns as f64))),
     ];
-    let mut head = vec![Head::number("Measurement")];
-    head.extend(["asked", "achieved", "p50", "p99", "failed"].map(Head::number));
-    head.extend([Head::text("limits"), Head::text("which")]);
+    let mut head = vec![ColumnHeading::number("Measurement")];
+    head.extend(["asked", "achieved", "p50", "p99", "failed"].map(ColumnHeading::number));
+    head.extend([ColumnHeading::text("limits"), ColumnHeading::text("which")]);
     let table = Table {
         label: "Measurements of the search".to_owned(),
         head,

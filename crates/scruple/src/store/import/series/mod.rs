@@ -11,7 +11,7 @@ pub mod json;
 use super::figures::nanoseconds;
 use super::{ImportError, clean};
 use crate::new_run;
-use crate::store::{Entry, StoredHistory};
+use crate::store::{StoredHistory, StoredVersion};
 use scruple_core::history::{State, Version};
 use scruple_core::metric::{Pass, Quality, metric};
 use scruple_core::provenance::Provenance;
@@ -165,9 +165,9 @@ pub fn history(
             accepted: Vec::new(),
             left_out: 0,
         };
-        Entry { version, artefacts: None, counted: 0, outputs: BTreeMap::new() }
+        StoredVersion { version, artefacts: None, counted: 0, outputs: BTreeMap::new() }
     };
-    let entries: Vec<Entry> = versions.iter().enumerate().map(entry).collect();
+    let entries: Vec<StoredVersion> = versions.iter().enumerate().map(entry).collect();
     let range = format!("{}..{}", ids[0], ids[ids.len() - 1]);
     Ok(StoredHistory {
         identity: format!("series {}", run.id),
