@@ -155,7 +155,7 @@ fn peak_memory_is_read_as_often_as_a_verdict_needs_also_where_it_was_read_less_o
     assert_eq!(place.history(&["--rounds", "2"]).code, 0);
     let (counts, cannot) = readings();
     assert!(counts.iter().all(|count| *count < 6), "{counts:?}");
-    assert!(cannot.is_some_and(|why| why.contains("which --rounds 6 takes")));
+    assert!(cannot.is_some_and(|why| why.contains("use --rounds 6")));
     assert_eq!(place.history(&["--rounds", "6"]).code, 0);
     let (counts, cannot) = readings();
     assert!(counts.iter().all(|count| *count >= 6) && cannot.is_none(), "{counts:?} {cannot:?}");
