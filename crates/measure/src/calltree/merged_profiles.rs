@@ -181,6 +181,7 @@ impl Side {
                 address += u64::from(*length);
             }
         }
+        let mut has_threads = false;
         for (index, context) in profile.contexts.iter().enumerate() {
             let function = match (context.parent, context.function) {
                 (None, _) => process,
@@ -194,10 +195,18 @@ impl Side {
                 frees: context.heap.frees,
                 ..Cost::default()
             };
+            let calls = match index {
+                0 => 1,
+                // All threads count as one call: their number varies, and means of them say nothing.
+                _ if self.tree.functions[function].name == THREADS_OF_GO => {
+                    u64::from(!std::mem::replace(&mut has_threads, true))
+                }
+                _ => context.calls,
+            };
             self.tree.contexts.push(explain::Context {
                 parent: Some(context.parent.map_or(0, |parent| begin + parent)),
                 function,
-                calls: if index == 0 { 1 } else { context.calls },
+                calls,
                 recursive: 0,
                 cost,
             });
@@ -268,10 +277,13 @@ fn own_file(profile: &Profile) -> Option<&str> {
 /// The functions with which threads of Go begin. Any of them may run any goroutine, and chance decides which does.
 const GO_THREADS: [&str; 3] = ["_rt0_amd64_linux", "_rt0_arm64_linux", "runtime.clone.abi0"];
 
+/// The name under which they are one.
+const THREADS_OF_GO: &str = "(threads of Go)";
+
 /// The function with names that other versions share.
 fn named(function: &Function, is_own: bool) -> explain::Function {
     if function.name.as_deref().is_some_and(|name| is_own && GO_THREADS.contains(&name)) {
-        let name = "(threads of Go)".to_owned();
+        let name = THREADS_OF_GO.to_owned();
         return explain::Function { shown: name.clone(), name, ..explain::Function::default() };
     }
     let shown = function.name.as_deref().map(demangle).unwrap_or_default();
@@ -305,14 +317,27 @@ mod tests {
     use super::*;
     use crate::calltree::profile::Context;
 
+    fn function(name: &str) -> Function {
+        Function { name: Some(name.to_owned()), object: Some("/app".to_owned()), offset: 0x1000 }
+    }
+
+    #[test]
+    fn more_threads_of_go_are_not_more_calls() {
+        let functions = vec![function("_rt0_amd64_linux"), function("runtime.clone.abi0")];
+        let context =
+            |parent, function, calls| Context { parent, function, calls, own: 9, heap: Heap::default() };
+        let contexts =
+            vec![context(None, None, 0), context(Some(0), Some(0), 1), context(Some(0), Some(1), 6)];
+        let process = Profile { words: vec!["/app".to_owned()], functions, contexts, ..Profile::default() };
+        let tree = Side::of(&Profiles { processes: vec![process], ..Profiles::default() }).tree;
+        let threads =
+            tree.contexts.iter().filter(|context| tree.functions[context.function].name == THREADS_OF_GO);
+        assert_eq!(threads.map(|context| context.calls).collect::<Vec<_>>(), [1, 0]);
+    }
+
     #[test]
     fn it_does_not_matter_which_thread_of_go_runs_a_function() {
         let on_thread = |start: &str| {
-            let function = |name: &str| Function {
-                name: Some(name.to_owned()),
-                object: Some("/app".to_owned()),
-                offset: 0x1000,
-            };
             let functions = vec![function("_rt0_amd64_linux"), function(start), function("main.main")];
             let context =
                 |parent, function, own| Context { parent, function, calls: 1, own, heap: Heap::default() };

@@ -55,7 +55,9 @@ fn two_builds_of_each_version_do_not_tell_whether_a_dearer_build_pays() {
     let cannot = series.iter().find(|one| one["metric"] == "build.time").map(|one| one["cannot"].clone());
     assert_eq!(
         cannot,
-        Some("2 readings of a version beside others are too few: at least 6 are needed, use --builds 6".into())
+        Some(
+            "2 readings of a version beside others are too few: at least 6 are needed, use --builds 6".into()
+        )
     );
 }
 
