@@ -1,11 +1,12 @@
 //! Facts about this machine, and properties of it that disturb measurements.
 
-use crate::xxh64::Xxh64;
 use scruple_core::provenance::Provenance;
 use std::collections::BTreeMap;
 use std::fs;
+use std::hash::Hasher;
 use std::io::{self, Read};
 use std::path::Path;
+use twox_hash::XxHash64;
 
 /// The environment variables that commonly change what is measured.
 const TELLING_VARIABLES: &[&str] = &[
@@ -65,20 +66,15 @@ pub fn load() -> f64 {
 /// megabytes, which a digest by bytes takes longer to read than a first answer may take.
 pub fn file_digest(path: &Path) -> Option<String> {
     let mut file = fs::File::open(path).ok()?;
-    let mut hash = Xxh64::new();
-    // The length is a multiple of a stripe.
+    let mut hash = XxHash64::with_seed(0);
     let mut chunk = vec![0; 1 << 18];
     loop {
-        let mut filled = 0;
-        while filled < chunk.len() {
-            match file.read(&mut chunk[filled..]) {
-                Ok(0) => return Some(format!("{:016x}", hash.finish(&chunk[..filled]))),
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return None,
-            }
+        match file.read(&mut chunk) {
+            Ok(0) => return Some(format!("{:016x}", hash.finish())),
+            Ok(count) => hash.write(&chunk[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
         }
-        hash.stripes(&chunk);
     }
 }
 
@@ -157,4 +153,34 @@ fn field<'a>(text: &'a str, names: &[&str]) -> Option<&'a str> {
 
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_those_of_the_reference_implementation() {
+        // By the Python package xxhash, of the bytes 0 to 255 over and over.
+        let bytes: Vec<u8> = (0..=255).cycle().take(600_000).collect();
+        let known = [
+            (0, "ef46db3751d8e999"),
+            (1, "e934a84adb052768"),
+            (3, "e5c7bb4533bc65dd"),
+            (4, "ffced8604453cc1e"),
+            (15, "a948f5f0f6abac2d"),
+            (31, "c346d2b59b4d8ee1"),
+            (32, "cbf59c5116ff32b4"),
+            (63, "e26aa9e2a95f8e4f"),
+            (1000, "6ef436b00eba4078"),
+            (600_000, "c4f55ee5f406a6ee"),
+        ];
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("program");
+        for (length, expected) in known {
+            fs::write(&path, &bytes[..length]).expect("written");
+            assert_eq!(file_digest(&path).as_deref(), Some(expected), "{length} bytes");
+        }
+        assert_eq!(file_digest(&folder.path().join("missing")), None);
+    }
 }

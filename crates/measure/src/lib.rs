@@ -26,4 +26,3 @@ pub mod runtimes;
 pub mod scheduler_waits;
 pub mod scripted;
 pub mod streams;
-mod xxh64;
