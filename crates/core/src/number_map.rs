@@ -1,20 +1,20 @@
-//! Maps whose keys are small numbers that the program itself gave out, such as indices.
+//! Maps whose keys are numbers that nobody chooses: indices, which are given out in order, and measured values.
 //!
 //! The standard library's hash function resists keys that someone chose so that they collide, which costs most of the
-//! time where millions of indices are looked up. Indices are given out in order, so that nobody chooses them.
+//! time where millions of numbers are looked up.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map by indices, or by pairs of them.
-pub type IndexMap<K, V> = HashMap<K, V, BuildHasherDefault<IndexHasher>>;
+/// A map by numbers, or by pairs of them.
+pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
-/// Mixes the bits of numbers (the finaliser of SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number
-/// generators", OOPSLA 2014).
+/// Spreads numbers over a table (multiplicative hashing: Knuth, The Art of Computer Programming, volume 3, section 6.4),
+/// with the high bits folded into the low ones, which select the place in a table.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct IndexHasher(u64);
+pub struct NumberHasher(u64);
 
-impl Hasher for IndexHasher {
+impl Hasher for NumberHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -28,10 +28,8 @@ impl Hasher for IndexHasher {
     }
 
     fn write_u64(&mut self, number: u64) {
-        let mut mixed = (self.0 ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        self.0 = mixed ^ (mixed >> 31);
+        let product = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ (product >> 32);
     }
 
     fn write_usize(&mut self, number: usize) {
@@ -47,7 +45,7 @@ mod tests {
 
     #[test]
     fn pairs_of_indices_do_not_collide() {
-        let build = BuildHasherDefault::<IndexHasher>::default();
+        let build = BuildHasherDefault::<NumberHasher>::default();
         let pairs = (0..300_u32).flat_map(|one| (0..300_u32).map(move |other| (one, other)));
         let hashes: HashSet<u64> = pairs.map(|pair| build.hash_one(pair)).collect();
         assert_eq!(hashes.len(), 300 * 300);

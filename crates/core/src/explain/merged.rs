@@ -1,7 +1,7 @@
 //! Merges the contexts of two call trees that have the same key below the same parent into one tree.
 
 use super::{Count, Tree};
-use crate::index_map::IndexMap;
+use crate::number_map::NumberMap;
 
 /// A context of either tree, or of both.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ pub fn merged(trees: [&Tree; 2], keys: [&[usize]; 2], count: Count) -> Vec<Node>
     let [Some(root), Some(_)] = trees.map(|tree| tree.contexts.first()) else { return Vec::new() };
     let mut nodes = vec![Node { key: keys[0][root.function], parent: 0, sides: [None; 2] }];
     // One map for the whole tree takes far less memory than one for each context.
-    let mut known: IndexMap<(u32, u32), u32> = IndexMap::default();
+    let mut known: NumberMap<(u32, u32), u32> = NumberMap::default();
     for (side, tree) in trees.into_iter().enumerate() {
         let mut place: Vec<u32> = Vec::with_capacity(tree.contexts.len());
         for (index, context) in tree.contexts.iter().enumerate() {

@@ -2,9 +2,9 @@
 
 use super::latency_counts::{bucket, occupied, place};
 use hdrhistogram::Histogram;
-use std::collections::{BTreeMap, HashMap};
+use scruple_core::number_map::NumberMap;
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::AddAssign;
 
 /// The largest latency in nanoseconds that is distinguished from larger ones: an hour.
@@ -13,7 +13,7 @@ pub(super) const LONGEST: u64 = 3_600_000_000_000;
 /// A distribution whose memory grows only with its content. Like the others it has three significant digits.
 /// Recording a latency takes about 10 ns.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sparse(HashMap<u64, u64, BuildHasherDefault<Mixed>>);
+pub(crate) struct Sparse(NumberMap<u64, u64>);
 
 impl Sparse {
     /// Adds one latency.
@@ -31,26 +31,6 @@ impl Sparse {
         let mut buckets: Vec<(u64, u64)> = self.0.iter().map(|(value, count)| (*value, *count)).collect();
         buckets.sort_unstable();
         Latencies(buckets)
-    }
-}
-
-/// A hasher that spreads numbers over the table. It is not keyed, as its inputs are latencies and not attackers'
-/// choices.
-#[derive(Clone, Default)]
-pub(crate) struct Mixed(u64);
-
-impl Hasher for Mixed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        let product = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = product ^ (product >> 32);
     }
 }
 

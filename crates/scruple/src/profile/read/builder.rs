@@ -2,7 +2,7 @@
 
 use scruple_core::explain::{Context, Cost, Edge, Function, PROGRAM, is_library, normal};
 use scruple_core::harmless_text::plain;
-use scruple_core::index_map::IndexMap;
+use scruple_core::number_map::NumberMap;
 use scruple_measure::calltree::{self, Side};
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ const MOST: usize = 8_000_000;
 pub struct Builder {
     side: Side,
     functions: HashMap<(String, String), usize>,
-    children: IndexMap<(u32, u32), u32>,
+    children: NumberMap<(u32, u32), u32>,
     /// For each function, the number of the stack that last had it, and its context there.
     last: Vec<(u64, u32)>,
     /// The number of stacks.
@@ -30,7 +30,7 @@ impl Builder {
         Builder {
             side,
             functions: HashMap::new(),
-            children: IndexMap::default(),
+            children: NumberMap::default(),
             last: Vec::new(),
             stacks: 0,
         }
