@@ -3,6 +3,7 @@
 
 use crate::heap::{self, HeapError};
 use crate::own_environment::withhold;
+use crate::process_stat::ProcessStat;
 use crate::scheduler_waits::Threads;
 use crate::{core_speed, scheduler_waits};
 use scruple_core::protocol::{Case, Complaint, Reply, Request};
@@ -307,13 +308,11 @@ impl BenchProgram {
 
     /// User and system time of the process in nanoseconds, at the resolution of the kernel's clock ticks.
     fn processor_time(&self) -> u64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
-        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let field =
-            |n: usize| after_name.split_whitespace().nth(n).and_then(|t| t.parse::<u64>().ok()).unwrap_or(0);
+        let stat = ProcessStat::of(self.child.id() as i32);
+        let field = |number| stat.as_ref().and_then(|stat| stat.field::<u64>(number)).unwrap_or(0);
         // SAFETY: a plain query of a system constant.
         let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
-        (field(11) + field(12)) * (1_000_000_000 / ticks)
+        (field(14) + field(15)) * (1_000_000_000 / ticks)
     }
 
     fn ended(&mut self) -> BenchError {

@@ -21,6 +21,7 @@ pub mod linked;
 pub mod load;
 pub mod memory_map;
 pub mod own_environment;
+mod process_stat;
 pub mod program;
 pub mod runtimes;
 pub mod scheduler_waits;

@@ -1,5 +1,6 @@
 //! Reads the scheduler's record of a process: its last core, and how long it waited for a core.
 
+use crate::process_stat::ProcessStat;
 use scruple_core::sorting;
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,9 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The core on which the first thread of a process last ran.
 pub(crate) fn last_core(process: u32) -> Option<usize> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name is field 2, may contain anything, and ends at the last parenthesis. The core is field 39.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok()
+    ProcessStat::of(process as i32)?.field(39)
 }
 
 /// The scheduler's record of a process's living threads, by thread id.

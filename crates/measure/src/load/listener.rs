@@ -1,5 +1,6 @@
 //! Finds the process that listens on a port or a Unix socket.
 
+use crate::process_stat::ProcessStat;
 use std::fs;
 use std::path::Path;
 
@@ -78,8 +79,7 @@ fn holds(pid: i32, sockets: &[String]) -> bool {
 }
 
 fn parent(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat[stat.rfind(')')? + 1..].split_whitespace().nth(1)?.parse().ok()
+    ProcessStat::of(pid)?.field(4)
 }
 
 #[cfg(test)]

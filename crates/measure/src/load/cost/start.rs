@@ -3,6 +3,7 @@
 use crate::descendants::descendants;
 use crate::load::{Address, Target, socket};
 use crate::own_environment::withhold;
+use crate::process_stat::ProcessStat;
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -152,7 +153,8 @@ impl ServerCommand {
                 if !status.success() {
                     return Err(ServerError::Ended { how: how(status), address });
                 }
-                let is_left = descendants(own).iter().any(|pid| !others.contains(pid) && is_alive(*pid));
+                let is_alive = |pid: &i32| ProcessStat::of(*pid).is_some_and(|stat| stat.is_alive());
+                let is_left = descendants(own).iter().any(|pid| !others.contains(pid) && is_alive(pid));
                 if !is_left && alone_since.get_or_insert_with(Instant::now).elapsed() >= ELSEWHERE {
                     return Err(ServerError::NothingLeft { address });
                 }
@@ -220,18 +222,11 @@ impl Server {
         self.stop(libc::SIGTERM)
     }
 
-    /// Whether a process of the server's group still runs. An ended process counts as gone, although others may reap
-    /// it late.
+    /// Whether a process of the server's group still runs.
     fn is_inhabited(&self) -> bool {
-        let own = self.pid().to_string();
-        let runs = |stat: &str| {
-            let mut fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split_whitespace();
-            let state = fields.next();
-            !matches!(state, None | Some("Z" | "X")) && fields.nth(1) == Some(own.as_str())
-        };
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let mut stats = processes.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
-        stats.any(|stat| runs(&stat))
+        let mut stats = processes.filter_map(|entry| ProcessStat::at(&entry.path()));
+        stats.any(|stat| stat.is_alive() && stat.field(5) == Some(self.pid()))
     }
 
     /// Sends a signal to the server's process group, which its first process leads.
@@ -245,13 +240,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stop(libc::SIGTERM);
     }
-}
-
-/// Whether a process runs. One that has ended counts as gone, although nobody has reaped it.
-fn is_alive(pid: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split_whitespace().next());
-    !matches!(state, None | Some("Z" | "X"))
 }
 
 fn accepts(address: &Address) -> bool {

@@ -3,6 +3,7 @@
 use super::threads::LivingThreads;
 use crate::descendants::descendants;
 use crate::memory_map::MemoryMap;
+use crate::process_stat::ProcessStat;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use std::fs;
@@ -194,11 +195,8 @@ struct Times {
 
 impl Times {
     fn of(pid: i32) -> Option<Times> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name may contain anything; after its closing bracket the fields continue with the third.
-        let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
-        let number =
-            |field: usize| fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        let stat = ProcessStat::of(pid)?;
+        let number = |field| stat.field::<u64>(field).unwrap_or(0);
         let tick = 1_000_000_000 / ticks_per_second();
         let (user, system) = (number(14) * tick, number(15) * tick);
         Some(Times {

@@ -1,0 +1,57 @@
+//! The kernel's line of figures of a process, `/proc/PID/stat` (proc_pid_stat(5)).
+
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+
+/// The figures of a process at one moment.
+pub(crate) struct ProcessStat(String);
+
+impl ProcessStat {
+    /// Reads the figures; `None` if there is no such process.
+    pub(crate) fn of(pid: i32) -> Option<ProcessStat> {
+        ProcessStat::at(Path::new(&format!("/proc/{pid}")))
+    }
+
+    /// Reads the figures of the process whose folder this is; `None` if it is no longer there.
+    pub(crate) fn at(folder: &Path) -> Option<ProcessStat> {
+        let line = fs::read(folder.join("stat")).ok()?;
+        // The name is field 2, may contain any bytes, and ends at the last parenthesis.
+        let name_end = line.iter().rposition(|byte| *byte == b')')?;
+        Some(ProcessStat(String::from_utf8_lossy(&line[name_end + 1..]).into_owned()))
+    }
+
+    /// A field after the name, by its number in the manual, from 3 on; `None` if it is missing or of another type.
+    pub(crate) fn field<T: FromStr>(&self, number: usize) -> Option<T> {
+        self.0.split_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
+    }
+
+    /// Whether the process runs. One that has ended counts as gone, although it may be reaped late.
+    pub(crate) fn is_alive(&self) -> bool {
+        !matches!(self.field(3), None | Some('Z' | 'X'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_process_may_contain_anything() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("stat"), b"12 (\xff) Z 5 (b) S 7 12 12\n").expect("written");
+        let stat = ProcessStat::at(folder.path()).expect("figures");
+        assert!(stat.is_alive());
+        assert_eq!((stat.field(4), stat.field(5), stat.field::<u64>(40)), (Some(7), Some(12), None));
+        fs::write(folder.path().join("stat"), "12 (a) Z 5 12\n").expect("written");
+        assert!(!ProcessStat::at(folder.path()).expect("figures").is_alive());
+        assert!(ProcessStat::at(&folder.path().join("missing")).is_none());
+    }
+
+    #[test]
+    fn this_process_runs_and_has_a_parent() {
+        let stat = ProcessStat::of(std::process::id() as i32).expect("figures");
+        assert!(stat.is_alive());
+        assert_eq!(stat.field(4), Some(std::os::unix::process::parent_id()));
+    }
+}
