@@ -27,3 +27,4 @@ pub mod runtimes;
 pub mod scheduler_waits;
 pub mod scripted;
 pub mod streams;
+pub mod user_folder;

@@ -154,13 +154,7 @@ fn project_folder(from: &Path) -> Option<&Path> {
 }
 
 fn user_folder(variable: &str, fallback: &str) -> Result<PathBuf, Fault> {
-    match std::env::var_os(variable).filter(|value| Path::new(value).is_absolute()) {
-        Some(folder) => Ok(folder.into()),
-        None => match std::env::var_os("HOME") {
-            Some(home) => Ok(Path::new(&home).join(fallback)),
-            None => Err(Fault::usage(format!(
-                "neither {variable} nor HOME is set: name a store with --store FILE"
-            ))),
-        },
-    }
+    scruple_measure::user_folder::user_folder(variable, fallback).ok_or_else(|| {
+        Fault::usage(format!("neither {variable} nor HOME is set: name a store with --store FILE"))
+    })
 }

@@ -3,6 +3,7 @@
 
 use super::build::{Build, VARIABLES};
 use super::layout::Layout;
+use crate::user_folder::user_folder;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -38,11 +39,9 @@ impl Twin {
 }
 
 fn folder() -> PathBuf {
-    let cache = std::env::var_os("XDG_CACHE_HOME").filter(|name| !name.is_empty()).map(PathBuf::from);
-    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-    let usable =
-        |folder: &PathBuf| folder.is_absolute() && fs::create_dir_all(folder.join("scruple/go")).is_ok();
-    cache.or_else(home).filter(usable).unwrap_or_else(std::env::temp_dir).join("scruple/go")
+    let usable = |folder: &PathBuf| fs::create_dir_all(folder.join("scruple/go")).is_ok();
+    let cache = user_folder("XDG_CACHE_HOME", ".cache").filter(usable);
+    cache.unwrap_or_else(std::env::temp_dir).join("scruple/go")
 }
 
 /// The twin in this folder, which is built if it is missing or damaged.
