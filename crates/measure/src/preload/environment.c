@@ -1,6 +1,7 @@
 #include "environment.h"
 
 #include "programs.h"
+#include "text.h"
 
 extern char **environ __attribute__((weak));
 extern int dladdr(const void *, struct place *) __attribute__((weak));
@@ -15,15 +16,6 @@ static char library[MOST]; /* empty: nothing is hidden */
 static char data[MOST];    /* empty: the library needs no file of data */
 static int for_sanitizers;
 
-static size_t length(const char *text) {
-    size_t n = 0;
-    while (text[n]) n++;
-    return n;
-}
-static int begins(const char *text, const char *with) {
-    while (*with && *text == *with) text++, with++;
-    return !*with;
-}
 static char *put(char *at, const char *text) {
     while (*text) *at++ = *text++;
     *at = 0;

@@ -44,6 +44,11 @@ static inline void *system_map(int file, size_t size, uint64_t offset) {
     long at = call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED, file, (long)offset);
     return at < 0 && at > -4096 ? NULL : (void *)at;
 }
+/* The file's content, which cannot be changed; NULL if it fails. */
+static inline const void *system_map_content(int file, size_t size) {
+    long at = call6(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, file, 0);
+    return at < 0 && at > -4096 ? NULL : (const void *)at;
+}
 /* Private zeroed memory; NULL if there is none. */
 static inline void *system_take(size_t size) {
     long at = call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

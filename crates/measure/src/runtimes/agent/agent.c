@@ -68,7 +68,7 @@ struct record *claim(enum runtime runtime) {
         /* Space is reserved before the file is mapped, because on a full disk an access would send the program a
          * signal. */
         if (call6(SYS_fallocate, file, 0, 0, sizeof(struct record), 0, 0) == 0)
-            record = map_start(file, sizeof(struct record), PROT_READ | PROT_WRITE, MAP_SHARED);
+            record = system_map(file, sizeof(struct record), 0);
         system_close(file);
         if (!record) return NULL;
         *stem = 0;
@@ -172,7 +172,7 @@ static void map_not_followed(void) {
     put(put(name, name + sizeof name, folder), name + sizeof name, "/not-followed");
     int file = system_open(name, O_RDWR);
     if (file < 0) return;
-    not_followed = map_start(file, sizeof *not_followed, PROT_READ | PROT_WRITE, MAP_SHARED);
+    not_followed = system_map(file, sizeof *not_followed, 0);
     system_close(file);
 }
 
@@ -280,7 +280,7 @@ int asker_holds(const char *text) {
     int file = system_open(path, O_RDONLY), holds = 0;
     if (file < 0) return 0;
     long size = call6(SYS_lseek, file, 0, 2, 0, 0, 0), n = (long)length(text);
-    const char *image = size > n ? map_start(file, (size_t)size, PROT_READ, MAP_PRIVATE) : NULL;
+    const char *image = size > n ? system_map_content(file, (size_t)size) : NULL;
     system_close(file);
     if (!image) return 0;
     for (const char *at = image, *end = image + size - n; at < end && !holds; at++)

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 
 #include "../../preload/system.h"
+#include "../../preload/text.h"
 
 #define WEAK __attribute__((weak))
 
@@ -43,24 +44,9 @@ struct record {
     char text[8192 - 512];
 };
 
-/* A mapping of the file's start; NULL if it fails. */
-static inline void *map_start(int file, size_t size, int protection, int flags) {
-    long at = call6(SYS_mmap, 0, (long)size, protection, flags, file, 0);
-    return at < 0 && at > -4096 ? NULL : (void *)at;
-}
-
-static inline size_t length(const char *text) {
-    size_t n = 0;
-    while (text[n]) n++;
-    return n;
-}
 static inline int same(const char *a, const char *b) {
     while (*a && *a == *b) a++, b++;
     return *a == *b;
-}
-static inline int begins(const char *text, const char *with) {
-    while (*with && *text == *with) text++, with++;
-    return !*with;
 }
 /* The first occurrence of `part` in `text`, or null. */
 static inline const char *find(const char *text, const char *part) {

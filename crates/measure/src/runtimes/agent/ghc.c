@@ -83,11 +83,11 @@ static struct search look_at_program(void) {
     int file = system_open("/proc/self/exe", O_RDONLY);
     if (file < 0) return found;
     long size = call6(SYS_lseek, file, 0, 2, 0, 0, 0);
-    char *image = size > 0 ? map_start(file, (size_t)size, PROT_READ, MAP_PRIVATE) : NULL;
+    const char *image = size > 0 ? system_map_content(file, (size_t)size) : NULL;
     system_close(file);
     if (!image) return found;
     search_symbols(image, (size_t)size, &found);
-    system_unmap(image, (size_t)size);
+    system_unmap((void *)image, (size_t)size);
     uint64_t base = 0;
     if ((found.stats || found.config || found.users) && dl_iterate_phdr) dl_iterate_phdr(first_object, &base);
     if (found.stats) found.stats += base;

@@ -258,7 +258,7 @@ static void install(void) {
 
 void start_python(void) {
     if (!PyMem_SetAllocator || !PyMem_GetAllocator) return;
-    void *page = map_start(-1, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+    void *page = system_take(4096);
     if (!page || call6(SYS_madvise, (long)page, 4096, WIPE_ON_FORK, 0, 0, 0) != 0) return;
     alive = page;
     locked = Py_GetVersion && !find(Py_GetVersion(), "free-threading");
