@@ -110,32 +110,13 @@ impl Instructions {
                 })
                 .collect(),
             Running::Tool(session, command) => {
-                let mut readings = match (session.read(), metric(KEY)) {
-                    // Only the call tree counts what a process did before it executed another program.
-                    (Ok(counted), _)
-                        if counted.by != ValgrindTool::Calltree && counted.profiles.processes.len() > 1 =>
-                    {
-                        let number = counted.profiles.processes.len();
-                        let by = counted.by.name();
-                        let why = format!(
-                            "{number} processes ran: only the call tree counts all of each, not {by}"
-                        );
-                        self.absent(&[KEY], &why)
-                    }
-                    (Ok(counted), _)
-                        if counted.by != ValgrindTool::Calltree && is_replaced(&counted, &command) =>
-                    {
-                        let by = counted.by.name();
-                        let why = format!(
-                            "the program executed another: only the call tree counts what it did before, not {by}"
-                        );
-                        self.absent(&[KEY], &why)
-                    }
-                    (Ok(counted), Some(metric)) if counted.profiles.lost.is_empty() => {
+                let counted = session.read().map_err(|error| error.to_string());
+                let mut readings = match (counted.and_then(|counted| whole(counted, &command)), metric(KEY)) {
+                    (Ok(counted), Some(metric)) => {
                         vec![Reading::of(metric, counted.total as f64, counted.by.name())]
                     }
-                    (Ok(_), _) => self.absent(&[KEY], "a process was killed, and its counts are lost"),
-                    (Err(why), _) => self.absent(&[KEY], &why.to_string()),
+                    (Ok(_), None) => Vec::new(),
+                    (Err(why), _) => self.absent(&[KEY], &why),
                 };
                 let why = match &self.means {
                     Some(Means::Tool { no_hardware, .. }) => no_hardware.clone(),
@@ -157,6 +138,31 @@ fn command_of(launch: &Launch) -> String {
     let words =
         std::iter::once(launch.path.as_os_str()).chain(launch.argv.iter().skip(1).map(|word| &**word));
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// What was counted, if it is all that the command executed.
+///
+/// # Errors
+/// Says what was not counted. Only the call tree counts what a process did before it executed another program.
+fn whole(counted: Counted, command: &str) -> Result<Counted, String> {
+    let by = counted.by.name();
+    let number = counted.profiles.processes.len();
+    match counted.by {
+        ValgrindTool::Calltree => {}
+        _ if number > 1 => {
+            return Err(format!("{number} processes ran: only the call tree counts all of each, not {by}"));
+        }
+        _ if is_replaced(&counted, command) => {
+            return Err(format!(
+                "the program executed another: only the call tree counts what it did before, not {by}"
+            ));
+        }
+        _ => {}
+    }
+    match counted.profiles.lost.is_empty() {
+        true => Ok(counted),
+        false => Err("a process was killed, and its counts are lost".to_owned()),
+    }
 }
 
 /// Whether no process still ran the command when it ended: the first one had executed another program in place of it.

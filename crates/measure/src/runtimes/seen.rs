@@ -44,42 +44,32 @@ impl ProgramFiles {
     pub(crate) fn executes(&mut self, pid: i32, is_command: bool) {
         let path = PathBuf::from(format!("/proc/{pid}/exe"));
         let Ok(data) = fs::metadata(&path) else { return };
-        if self.known.insert((data.dev(), data.ino())) && !self.is_go(&path) && !is_command {
-            self.look_for_unreached(&path);
+        if self.known.insert((data.dev(), data.ino())) {
+            self.look_at(&path, is_command);
         }
     }
 
-    /// Whether the file is a Go program, which is then noted. Most files are none, so only the headers are read.
-    fn is_go(&mut self, path: &Path) -> bool {
-        let Ok(file) = File::open(path) else { return false };
+    /// Most files are neither Go programs nor closed to libraries, so only the headers are read.
+    fn look_at(&mut self, path: &Path, is_command: bool) {
+        let Ok(file) = File::open(path) else { return };
         let cache = ReadCache::new(file);
-        let Ok(file) = object::File::parse(&cache) else { return false };
+        let Ok(file) = object::File::parse(&cache) else { return };
         let has = |name| file.section_by_name(name).is_some();
-        if !has(".go.buildinfo") {
-            return false;
-        }
-        self.seen.go = true;
-        if !has(".symtab") || !(has(".debug_info") || has(".zdebug_info")) {
-            self.seen.stripped_go.extend(Build::of(&file));
-        }
-        true
-    }
-
-    fn look_for_unreached(&mut self, path: &Path) {
-        let privileged = Program { path: path.to_owned() }.changes_user();
-        if !privileged && !is_static(path) {
+        if has(".go.buildinfo") {
+            self.seen.go = true;
+            if !has(".symtab") || !(has(".debug_info") || has(".zdebug_info")) {
+                self.seen.stripped_go.extend(Build::of(&file));
+            }
             return;
         }
-        let Some(elf) = Elf::read(path) else { return };
-        let found = ALL.into_iter().find(|runtime| (runtime.adapter().find)(&elf).is_some());
-        self.seen.unreached.extend(found.map(|runtime: Runtime| runtime.word().to_owned()));
+        let is_static = file.section_by_name(".interp").is_none_or(|section| section.size() == 0);
+        if !is_command && (is_static || Program { path: path.to_owned() }.changes_user()) {
+            let runtime = Elf::read(path).and_then(|elf| runtime_of(&elf));
+            self.seen.unreached.extend(runtime.map(|runtime| runtime.word().to_owned()));
+        }
     }
 }
 
-fn is_static(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
-    let cache = ReadCache::new(file);
-    let Ok(file) = object::File::parse(&cache) else { return false };
-    let loader = file.section_by_name(".interp");
-    loader.is_none_or(|section| section.size() == 0)
+fn runtime_of(elf: &Elf) -> Option<Runtime> {
+    ALL.into_iter().find(|runtime| (runtime.adapter().find)(elf).is_some())
 }

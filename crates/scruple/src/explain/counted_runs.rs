@@ -126,7 +126,9 @@ pub fn gather(
             runs.push(run);
         }
         for (runs, live) in sides.iter_mut().zip(live.iter().flatten()) {
-            runs.iter_mut().rev().take(1).for_each(|run| run.add_live(live));
+            if let Some(last) = runs.last_mut() {
+                last.add_live(live);
+            }
         }
         let runs = sides[0].len();
         if effort.once && runs == 1 {

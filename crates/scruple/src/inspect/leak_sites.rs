@@ -109,7 +109,7 @@ pub fn find(
             _ => format!("sites are of malloc.live, and the figure is {metric}"),
         }));
     }
-    let (by, small, large, cost) = match by(sizes, when) {
+    let (by, Chosen { small, large, cost }) = match by(&sizes, when) {
         Ok(chosen) => chosen,
         Err(why) => return Ok(Sites::Unknown(why)),
     };
@@ -130,16 +130,12 @@ pub fn find(
 
 /// Returns what counts, and the sizes as [`chosen`]: the call tree, or the recorder where that cannot be used or would take
 /// too long.
-fn by(sizes: Vec<Sized>, when: LeakSitesWhen) -> Result<(By, Sized, Sized, Duration), String> {
+fn by(sizes: &[Sized], when: LeakSitesWhen) -> Result<(By, Chosen<'_>), String> {
     let tree = counter().map_err(|fault| fault.message);
-    let tree = tree.and_then(|counter| Ok((By::Tree(counter), chosen(&sizes, when, SLOWER)?)));
-    let (by, (small, large, cost)) = match tree {
-        Ok(found) => found,
-        Err(_) => (By::Recorder, chosen(&sizes, when, SLOWER_RECORDED)?),
-    };
-    let mut pair: Vec<Option<Sized>> = sizes.into_iter().map(Some).collect();
-    let mut take = |at: usize| pair[at].take().ok_or_else(|| "there is one size only".to_owned());
-    Ok((by, take(small)?, take(large)?, cost))
+    match tree.and_then(|counter| Ok((By::Tree(counter), chosen(sizes, when, SLOWER)?))) {
+        Ok(found) => Ok(found),
+        Err(_) => Ok((By::Recorder, chosen(sizes, when, SLOWER_RECORDED)?)),
+    }
 }
 
 /// What a failure of these runs means: the verdict stands without sites, unless the user asked for them.
@@ -162,19 +158,24 @@ fn in_words(time: Duration) -> String {
     quantity(time.as_nanos() as f64, &Unit::Nanoseconds)
 }
 
-/// Returns the indices of the smallest size and of the largest affordable one, and the expected time of both, if runs take
-/// so many times as long as plain ones.
-fn chosen(sizes: &[Sized], when: LeakSitesWhen, slower: u32) -> Result<(usize, usize, Duration), String> {
-    let mut order: Vec<usize> = (0..sizes.len()).collect();
-    order.sort_by(|a, b| sizes[*a].size.total_cmp(&sizes[*b].size));
+/// The two sizes that are compared, and how long runs of both are expected to take.
+struct Chosen<'a> {
+    small: &'a Sized,
+    large: &'a Sized,
+    cost: Duration,
+}
+
+/// Returns the smallest size and the largest affordable one, if runs take so many times as long as plain ones.
+fn chosen(sizes: &[Sized], when: LeakSitesWhen, slower: u32) -> Result<Chosen<'_>, String> {
+    let mut order: Vec<&Sized> = sizes.iter().collect();
+    order.sort_by(|a, b| a.size.total_cmp(&b.size));
     let Some((small, larger)) = order.split_first() else { return Err("there are no sizes".to_owned()) };
-    let expected = |at: usize| sizes[at].wall * slower + START;
+    let expected = |sized: &Sized| sized.wall * slower + START;
     let mut dear = None;
-    let is_larger = |at: &&usize| sizes[**at].size >= LEAST_RANGE * sizes[*small].size;
-    for large in larger.iter().rev().filter(is_larger) {
-        let cost = expected(*small) + expected(*large);
+    for large in larger.iter().rev().filter(|large| large.size >= LEAST_RANGE * small.size) {
+        let cost = expected(small) + expected(large);
         if when == LeakSitesWhen::Always || cost <= AFFORDABLE {
-            return Ok((*small, *large, cost));
+            return Ok(Chosen { small, large, cost });
         }
         dear = Some(cost);
     }
