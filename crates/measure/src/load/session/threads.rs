@@ -162,7 +162,7 @@ fn unreachable(
         (Some(why), _) => format!(": {why}"),
         (None, Some(waited)) => format!(
             "; the generator itself waited {:.1} s for a core, so the cause may not be the server: give the generator \
-            a core (--threads 1@CORE), or with --priority",
+             a core (--threads 1@CORE) or priority (--priority)",
             waited as f64 / 1e9
         ),
         (None, None) if class == Failure::Tls => {
