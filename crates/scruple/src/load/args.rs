@@ -29,6 +29,9 @@ Examples:
 pub struct LoadArgs {
     /// Where requests go: http://host:port/path, https://…, :port/path, or unix:/path/to.sock.
     pub url: String,
+    /// The command that starts the server.
+    #[arg(last = true, value_name = "SERVER")]
+    pub server: Vec<String>,
     /// How much is sent, and how fast.
     #[command(flatten)]
     pub amount: AmountArgs,
@@ -59,9 +62,6 @@ pub struct LoadArgs {
     /// Play windows from a file instead of loading (for tests).
     #[arg(long, hide = true, value_name = "FILE")]
     pub scripted: Option<PathBuf>,
-    /// The command that starts the server.
-    #[arg(last = true, value_name = "SERVER", help_heading = "Load")]
-    pub server: Vec<String>,
 }
 
 /// What a load is for.

@@ -90,7 +90,7 @@ pub fn whole(found: &Findings, explanation: &Explanation) -> String {
     let repeats = match () {
         () if found.kind.is_sampled => "sampled, not counted".to_owned(),
         () if found.runs < 2 => "one run of each".to_owned(),
-        () if found.totals_repeat => "all instructions together repeated in 2 runs of each".to_owned(),
+        () if found.totals_repeat => "the total of instructions is the same in 2 runs of each".to_owned(),
         () if found.repeats => format!("every count repeated in {} runs of each", found.runs),
         () => format!("means of {} runs of each, which vary", found.runs),
     };
