@@ -1,5 +1,6 @@
 //! The command line: the verbs, and the options that several verbs share.
 
+pub mod colour;
 pub mod values;
 
 use crate::bench::args::BenchArgs;
@@ -11,12 +12,13 @@ use crate::farm::args::UnitArgs;
 use crate::history::args::HistoryArgs;
 use crate::inspect::args::InspectVerb;
 use crate::load::args::LoadArgs;
+use crate::render::export::ExportArgs;
 use crate::report::args::ReportArgs;
 use crate::show::args::ShowArgs;
-use crate::show::export::ExportArgs;
 use crate::store::args::StoreVerb;
 use crate::trend::args::TrendArgs;
-use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use colour::Colour;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -144,31 +146,6 @@ pub struct ResultArgs {
     /// Files.
     #[command(flatten)]
     pub export: ExportArgs,
-}
-
-/// When to use colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Colour {
-    /// On a terminal, unless NO_COLOR is set.
-    Auto,
-    /// Always.
-    #[value(alias = "color", alias = "full")]
-    Always,
-    /// Never.
-    #[value(alias = "basic", alias = "nocolor", alias = "none")]
-    Never,
-}
-
-impl Colour {
-    /// Applies the choice to all output.
-    pub fn choose(self) {
-        let choice = match self {
-            Colour::Auto => anstream::ColorChoice::Auto,
-            Colour::Always => anstream::ColorChoice::Always,
-            Colour::Never => anstream::ColorChoice::Never,
-        };
-        choice.write_global();
-    }
 }
 
 /// Where runs are kept.

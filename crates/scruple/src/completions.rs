@@ -2,7 +2,7 @@
 
 use crate::cli;
 use crate::fault::{Code, Fault};
-use crate::show::output;
+use crate::render::output;
 use std::path::Path;
 
 /// Prints the completion script, or writes the manual pages.

@@ -6,7 +6,7 @@ use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
-use crate::show::output;
+use crate::render::output;
 use scruple_core::metric::Pass;
 use scruple_core::sample::Reading;
 use scruple_core::unit::{Unit, quantity, share};

@@ -24,6 +24,7 @@ mod new_run;
 mod paths;
 mod profile;
 mod progress;
+mod render;
 mod report;
 mod show;
 mod store;
@@ -64,7 +65,7 @@ fn carry_out(verb: Verb) -> Result<Code, Fault> {
         Verb::Store { verb } => store::verb::store(&verb),
         Verb::Inspect { verb } => inspect::verb::inspect(&verb),
         Verb::Doctor(args) => doctor::doctor(&args),
-        Verb::Unit(args) => farm::work::unit(&args),
+        Verb::Unit(args) => farm::do_unit::unit(&args),
         Verb::Burn { rounds } => Ok(doctor::burn(rounds)),
         Verb::Completions { shell, man } => completions::completions(shell, man.as_deref()),
     }
@@ -86,7 +87,7 @@ fn end_at_defects() {
 
 /// Prints an error and returns its exit code. A closed standard error does not change the code.
 fn complain(fault: &Fault) -> Code {
-    let _ = writeln!(anstream::stderr(), "{}", for_terminal(&show::terminal::fault(fault)));
+    let _ = writeln!(anstream::stderr(), "{}", for_terminal(&render::run_on_terminal::fault(fault)));
     fault.code
 }
 

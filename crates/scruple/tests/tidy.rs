@@ -218,7 +218,7 @@ fn only_the_face_and_examples_print() {
             found.extend(text.lines().filter(printing).map(|line| format!("{name}: {}", line.trim())));
         }
     }
-    nothing("write through `show::output` or hand text back", &found);
+    nothing("write through `render::output` or hand text back", &found);
 }
 
 #[test]

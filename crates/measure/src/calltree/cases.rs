@@ -1,6 +1,6 @@
 //! Runs a case of a bench program under the call tree: one process executes a given number of iterations.
 
-use super::counter::Counter;
+use super::choose_tool::Counter;
 use super::profile::Profiles;
 use super::session::{CalltreeSession, Counts, Settings};
 use crate::bench::{BenchError, BenchProgram, Start};

@@ -1,6 +1,6 @@
 //! An instrument that records the call tree of each launch.
 
-use super::counter::Counter;
+use super::choose_tool::Counter;
 use super::error::CalltreeError;
 use super::profile::Profiles;
 use super::session::{CalltreeSession, Counts, Settings};

@@ -6,7 +6,7 @@
 
 mod binary;
 mod cases;
-mod counter;
+mod choose_tool;
 mod data;
 mod debug_file;
 mod error;
@@ -28,7 +28,7 @@ mod symbols;
 
 pub use binary::{Binaries, Listed};
 pub use cases::CountedCase;
-pub use counter::{Counter, ValgrindTool};
+pub use choose_tool::{Counter, ValgrindTool};
 pub use data::Data;
 pub(crate) use debug_file::Reader;
 pub use error::{CalltreeError, Unavailable};

@@ -1,6 +1,6 @@
 //! One launch under Valgrind: its command line, its environment, and its counts.
 
-use super::counter::{Counter, ValgrindTool};
+use super::choose_tool::{Counter, ValgrindTool};
 use super::error::CalltreeError;
 use super::flat;
 use super::go_names;

@@ -1,6 +1,6 @@
 //! Recognises the Go processes of a tree when they execute their program, and reads their counters when they exit.
 
-use super::trace::field;
+use super::peak_memory::field;
 use crate::runtimes::go::{self, Exit, Layouts, Twin, counters};
 use std::collections::HashMap;
 

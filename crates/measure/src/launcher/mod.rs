@@ -4,13 +4,15 @@
 //! exec preserves. The launcher stays small and single-threaded, so the clock stops as soon as the kernel can wake it.
 //! It is also the reaper of every orphan of a measured program, so that whole trees are accounted for and ended.
 
+mod end_leftovers;
+mod follow_processes;
 mod foreign_tracers;
 mod go_processes;
+mod kernel_accounts;
+mod peak_memory;
 mod server;
 mod spawn;
 mod system_call;
-mod trace;
-mod tree;
 mod wire;
 
 use crate::launch::{Answer, Launch, Outcome};

@@ -1,9 +1,9 @@
 //! The launcher's main loop: it receives a request, runs the program, and sends the answer.
 
+use super::follow_processes::Follower;
 use super::go_processes::GoProcesses;
 use super::spawn::{self, Spawned};
-use super::trace::{self, Follower};
-use super::{tree, wire};
+use super::{end_leftovers, kernel_accounts, peak_memory, wire};
 use crate::launch::{Answer, Ending, Outcome};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -38,9 +38,9 @@ pub(super) fn serve(socket: BorrowedFd<'_>, parent: libc::pid_t) -> io::Result<(
             set_timer(None);
         }
         if request.options.trace_memory {
-            trace::forget_own_mark();
+            peak_memory::forget_own_mark();
         }
-        let pressure = tree::pressure();
+        let pressure = kernel_accounts::pressure();
         let answer = match spawn::spawn(&request) {
             Ok(spawned) => {
                 let outcome = follow(&spawned, &request, pressure);
@@ -128,14 +128,14 @@ impl Watch<'_> {
         if self.ended_because.is_some() {
             let first = *self.killed_at.get_or_insert_with(Instant::now);
             let signal = if first.elapsed() < options.grace() { libc::SIGTERM } else { libc::SIGKILL };
-            tree::signal(self.pid, signal);
+            end_leftovers::signal(self.pid, signal);
             set_timer(Some(TICK));
         } else if let Some(shield) = &options.shield
             && !self.unshielded
             && elapsed >= shield.cap
         {
             self.unshielded = true;
-            tree::unshield(self.pid);
+            end_leftovers::unshield(self.pid);
         }
     }
 }
@@ -166,10 +166,10 @@ fn follow(spawned: &Spawned, request: &wire::LaunchRequest, pressure: Option<u64
     if limit.is_some() || watch.ended_because.is_some() {
         set_timer(None);
     }
-    let scheduled = tree::scheduled(spawned.pid);
+    let scheduled = kernel_accounts::scheduled(spawned.pid);
     let (status, usage) = spawn::reap(spawned.pid);
     let mut outcome = outcome_of(wall, status, &usage);
-    let behind = tree::end_what_is_left(
+    let behind = end_leftovers::end_what_is_left(
         spawned.pid,
         watch.ended_because.is_some(),
         options.grace(),
@@ -179,7 +179,8 @@ fn follow(spawned: &Spawned, request: &wire::LaunchRequest, pressure: Option<u64
     outcome.system += behind.system;
     outcome.left_behind = behind.ended;
     outcome.scheduled = scheduled;
-    outcome.pressure = tree::pressure().zip(pressure).and_then(|(after, before)| after.checked_sub(before));
+    outcome.pressure =
+        kernel_accounts::pressure().zip(pressure).and_then(|(after, before)| after.checked_sub(before));
     if let Some(mut follower) = follower {
         follower.reaped(spawned.pid, &usage);
         outcome.seen = follower.programs.seen;
@@ -203,12 +204,12 @@ fn outcome_of(wall: Duration, status: libc::c_int, usage: &libc::rusage) -> Outc
     // The kernel counts block input and output in units of 512 bytes.
     Outcome {
         wall: wall.as_nanos() as u64,
-        user: tree::nanoseconds(usage.ru_utime),
-        system: tree::nanoseconds(usage.ru_stime),
+        user: kernel_accounts::nanoseconds(usage.ru_utime),
+        system: kernel_accounts::nanoseconds(usage.ru_stime),
         faults: (usage.ru_minflt as u64, usage.ru_majflt as u64),
         switches: (usage.ru_nvcsw as u64, usage.ru_nivcsw as u64),
         blocks: (usage.ru_inblock as u64 * 512, usage.ru_oublock as u64 * 512),
-        resident: trace::own_peak(usage),
+        resident: peak_memory::own_peak(usage),
         ..Outcome::ended(ending)
     }
 }

@@ -11,7 +11,6 @@
 //! also reports how late the generator was, and declares figures void that the generator spoilt.
 
 mod abort;
-mod arrival;
 mod backlog;
 mod capacity;
 mod clock;
@@ -30,15 +29,16 @@ mod latency_counts;
 pub mod listener;
 mod merge;
 mod nginx;
-mod pace;
 mod pauses;
 mod plan;
+mod receive_times;
 mod record;
 mod replay;
 mod request;
 mod request_sink;
 mod result;
 mod scenario;
+mod send_times;
 mod session;
 mod shared;
 mod socket;

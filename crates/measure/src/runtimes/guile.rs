@@ -1,9 +1,9 @@
 //! Guile 3, and all other programs with the Boehm-Demers-Weiser collector (libgc): reads its events and totals.
 
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "guile",

@@ -295,7 +295,7 @@ fn of_cut(cut: Cut) -> RuntimeReport {
     }
     let figures = match runtime {
         Runtime::Ghc => ghc::report::one_line(&text).map(|report| report.figures()),
-        Runtime::Go => go::trace::figures(&text),
+        Runtime::Go => go::gctrace_log::figures(&text),
         _ => ocaml::summary(&text),
     };
     let silent = || format!("the {} program ended without its report: it was killed", runtime.word());

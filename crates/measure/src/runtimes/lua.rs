@@ -1,9 +1,9 @@
 //! Lua 5.4: the collector's cycles, counted by a finaliser that re-creates itself.
 
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "lua",

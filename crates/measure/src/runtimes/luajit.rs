@@ -1,8 +1,8 @@
 //! LuaJIT: the collector's cycles, counted by a finaliser that re-creates itself.
 
+use super::adapter::{Adapter, Recognition};
 use super::elf::Elf;
 use super::lua::tell;
-use super::table::{Adapter, Recognition};
 
 const NO_TOTAL: &str =
     "LuaJIT keeps no total, and its allocator takes memory from the kernel, which malloc.* does not see";

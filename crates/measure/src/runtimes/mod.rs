@@ -7,6 +7,7 @@
 //! load the agent: if one was seen in the tree, processes are stopped at their exit, and the counters of the Go
 //! programs are read from their memory.
 
+mod adapter;
 mod agent_folder;
 mod agent_records;
 mod elf;
@@ -31,7 +32,6 @@ pub mod ruby;
 pub mod sbcl;
 mod seen;
 mod stderr_report;
-mod table;
 mod wrappers;
 
 pub use figures::{COMMON, Figure, LIVE, LIVE_AT_MOST, Merge, RuntimeReport, WITHOUT};
@@ -56,7 +56,7 @@ macro_rules! runtimes {
         pub const ALL: [Runtime; [$(stringify!($name)),+].len()] = [$(Runtime::$name),+];
 
         impl Runtime {
-            fn adapter(self) -> &'static table::Adapter {
+            fn adapter(self) -> &'static adapter::Adapter {
                 match self {
                     $(Runtime::$name => &$adapter,)+
                 }

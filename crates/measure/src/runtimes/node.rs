@@ -1,9 +1,9 @@
 //! Node.js: V8 reports the used heap before and after each collection; allocated bytes are the sum of its growth.
 
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Recognition};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

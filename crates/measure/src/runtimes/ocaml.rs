@@ -1,10 +1,10 @@
 //! OCaml 4 and 5, native code and bytecode: reads the summary that `OCAMLRUNPARAM=v=0x400` prints at the program's
 //! exit.
 
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record};
 use super::elf::{Elf, word_after};
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "ocaml",

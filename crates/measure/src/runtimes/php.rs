@@ -1,9 +1,9 @@
 //! PHP: handlers in its memory manager count and call the original functions. No setting of PHP is changed.
 
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "php",

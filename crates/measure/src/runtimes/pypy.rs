@@ -1,9 +1,9 @@
 //! PyPy: reads its log of collections, which every build writes if `PYPYLOG` requests it.
 
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::table::{Adapter, Recognition};
 
 const NO_BYTES: &str = "the log has collections, not allocations; see heap.peak and gc.count";
 const NO_TIMES: &str = "the log's times are ticks of the processor, whose length it does not say";

@@ -1,10 +1,10 @@
 //! CPython: its allocators are wrapped before it starts, and a function is added to `gc.callbacks`; no Python code
 //! runs.
 
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record, State};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "python",

@@ -1,9 +1,9 @@
 //! R: a profile script of ours runs the user's own, and reads the collector's counts at the end of the session.
 
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "r",

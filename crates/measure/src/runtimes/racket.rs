@@ -1,9 +1,9 @@
 //! Racket CS: reads the log of its collections (`PLTSTDERR=… debug@GC`), whose last line is a summary.
 
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "racket",

@@ -1,9 +1,9 @@
 //! Runtimes that are recognised but not queried, so that the missing figures have a reason: Perl, Erlang and Elixir,
 //! Chez Scheme, Mono, .NET.
 
+use super::adapter::{Adapter, Recognition};
 use super::elf::Elf;
 use super::figures::COMMON;
-use super::table::{Adapter, Recognition};
 
 pub(super) const NO_COLLECTOR: &str = "it counts references and has no collector";
 const PERL_MEMORY: &str = "it counts references and keeps no figures; malloc.bytes has what it takes from malloc, \

@@ -1,9 +1,9 @@
 //! Ruby: a hook of a few lines runs at the process's exit and reads `GC.stat`.
 
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Recognition};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "ruby",

@@ -1,9 +1,9 @@
 //! Steel Bank Common Lisp: a file of ours is loaded before the program's, if the command line permits it.
 
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record, field};
 use super::elf::Elf;
 use super::figures::Figure;
-use super::table::{Adapter, Recognition};
 use super::wrappers;
 use std::ffi::OsString;
 use std::path::Path;

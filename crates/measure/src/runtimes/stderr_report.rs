@@ -52,7 +52,7 @@ fn is_report(runtime: Runtime, line: &[u8]) -> bool {
             line.starts_with(report::BEGIN.as_bytes()) && line.trim_ascii().ends_with(report::END.as_bytes())
         }
         Runtime::Ocaml => ocaml::is_summary(line),
-        Runtime::Go => go::trace::is_trace(line),
+        Runtime::Go => go::gctrace_log::is_trace(line),
         _ => false,
     }
 }

@@ -14,10 +14,10 @@ use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::show::FORMATS;
-use crate::show::export::names;
-use crate::show::output;
-use crate::show::{Report, terminal};
+use crate::render::FORMATS;
+use crate::render::export::names;
+use crate::render::output;
+use crate::render::{Report, run_on_terminal};
 use scruple_core::budget::{Budget, Kept};
 use scruple_core::environment::Environments;
 use scruple_core::judge::{Nodes, Pair, cases};
@@ -143,7 +143,7 @@ fn conclude(
     budgets: &[Budget],
     baseline: Option<&Run>,
 ) -> Result<Code, Fault> {
-    let footer = suite.stored_at().map(|place| terminal::stored(&suite.record.run.id, &place));
+    let footer = suite.stored_at().map(|place| run_on_terminal::stored(&suite.record.run.id, &place));
     let mut report = match baseline {
         Some(baseline) => against_baseline(&suite.record.run, baseline, &args.metrics, budgets),
         None => Report::of(&suite.record.run, &args.metrics, budgets),

@@ -3,7 +3,7 @@
 use super::explained::Origin;
 use super::verb::Context;
 use crate::fault::Fault;
-use crate::show::{Report, effect_text, meant, title, verdict_words};
+use crate::render::{Report, effect_text, meant, title, verdict_words};
 use scruple_core::budget::{Budget, Kept};
 use scruple_core::gate::{self, Finding, Outcome, Rules};
 use scruple_core::judge::Estimate;

@@ -15,10 +15,10 @@ use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::show::FORMATS;
-use crate::show::export::names;
-use crate::show::output;
-use crate::show::{Report, declared, terminal};
+use crate::render::FORMATS;
+use crate::render::export::names;
+use crate::render::output;
+use crate::render::{Report, declared, run_on_terminal};
 use crate::store::RunWriter;
 use scruple_core::budget::Budget;
 use scruple_core::run::{Run, Terms};
@@ -122,7 +122,7 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, F
 /// Prints the results, and returns the exit code.
 pub fn conclude(taken: Taken, results: &ResultArgs, metrics: &[String]) -> Result<Code, Fault> {
     let Taken { run, writer, result, budgets } = taken;
-    let footer = writer.address(&run).map(|place| terminal::stored(&run.id, &place));
+    let footer = writer.address(&run).map(|place| run_on_terminal::stored(&run.id, &place));
     // A command that fails at its first launch leaves nothing to compare the others with: the error says enough.
     let anything = run.arms_of(Role::Subject).any(|arm| arm.sample("time.wall").is_some())
         || run.arms_of(Role::Subject).all(|arm| !arm.figures.is_empty());

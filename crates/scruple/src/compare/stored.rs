@@ -1,7 +1,7 @@
 //! Combines two stored runs into one run in which each arm is beside its counterpart.
 
 use crate::fault::Fault;
-use crate::show::Report;
+use crate::render::Report;
 use scruple_core::budget::Budget;
 use scruple_core::environment::Environments;
 use scruple_core::judge::{Nodes, Pair, cases};

@@ -6,9 +6,9 @@ use super::stored::Both;
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::paths;
-use crate::show::FORMATS;
-use crate::show::export::names;
-use crate::show::output;
+use crate::render::FORMATS;
+use crate::render::export::names;
+use crate::render::output;
 
 /// Prints the comparison.
 pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {

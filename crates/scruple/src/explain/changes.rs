@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::history::report::{ExplainedChange, ExplainedRow};
 use crate::inspect::calls;
 use crate::profile::read::{self, Callers};
-use crate::show::output;
+use crate::render::output;
 use crate::store::Store;
 use crate::versions::{Recipe, Template};
 use scruple_core::explain::{Count, FunctionDifference};

@@ -2,7 +2,7 @@
 //! sends no others as long as the stored state is the same.
 
 use super::folder::Folder;
-use super::unit::{parse, text};
+use super::unit_data::{parse, text};
 use crate::fault::Fault;
 use serde::{Deserialize, Serialize};
 

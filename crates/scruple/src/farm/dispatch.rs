@@ -8,7 +8,7 @@ mod ssh;
 use super::FarmEntry;
 use super::config::{BuildPlace, DispatchKind};
 use super::folder::{Folder, appears};
-use super::unit::UnitFailure;
+use super::unit_data::UnitFailure;
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::paths;

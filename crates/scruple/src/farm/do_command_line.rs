@@ -1,9 +1,9 @@
 //! Runs a command line on this node.
 
+use super::do_unit::{result, take, this_machine};
 use super::folder::Folder;
 use super::send_command_line::configuration;
-use super::unit::{CommandLine, UnitOutcome, UnitResult, parse};
-use super::work::{result, take, this_machine};
+use super::unit_data::{CommandLine, UnitOutcome, UnitResult, parse};
 use crate::bench;
 use crate::cli::{Cli, Verb};
 use crate::command;
@@ -15,7 +15,7 @@ use crate::load::remote_server::{RemoteHelper, Requests};
 use crate::lock::Lock;
 use crate::new_run;
 use crate::paths;
-use crate::show::export::ExportArgs;
+use crate::render::export::ExportArgs;
 use clap::Parser;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Terms;

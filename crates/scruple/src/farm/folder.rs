@@ -11,7 +11,7 @@
 //! tmp/             files that are being written
 //! ```
 
-use super::unit::{UnitFailure, parse, text};
+use super::unit_data::{UnitFailure, parse, text};
 use crate::digest::digest;
 use crate::fault::Fault;
 use crate::lock::Lock;

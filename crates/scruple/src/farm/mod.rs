@@ -10,14 +10,14 @@ pub mod classes;
 pub mod config;
 pub mod dispatch;
 mod do_command_line;
+pub mod do_unit;
 pub mod folder;
 pub mod merge;
 pub mod send_command_line;
 #[cfg(test)]
 mod simulation;
 pub mod two_versions;
-pub mod unit;
-pub mod work;
+pub mod unit_data;
 
 pub use config::FarmEntry;
 pub use dispatch::Farm;

@@ -1,7 +1,7 @@
 //! Two versions that the nodes of a farm weigh: they are built once, and every node takes the same artefacts.
 
 use super::Farm;
-use super::unit::{BuiltBy, BuiltVersion, UnitOutcome, Versions, Work, WorkUnit, Written, text};
+use super::unit_data::{BuiltBy, BuiltVersion, UnitOutcome, Versions, Work, WorkUnit, Written, text};
 use crate::command::arms::Prepared;
 use crate::fault::Fault;
 use crate::git::Repository;

@@ -1,6 +1,6 @@
 //! How far the nodes of a farm agree about a change that several of them measured.
 
-use crate::show::nodes::differ;
+use crate::render::nodes::differ;
 use scruple_core::history::{ByNodes, History, Series, find_changes};
 use scruple_core::metric::metric;
 use scruple_core::stats::nodes::{CLASS, Joined, PAIRS};

@@ -1,7 +1,7 @@
 //! The command line of histories.
 
 use crate::cli::StoreArgs;
-use crate::show::export::ExportArgs;
+use crate::render::export::ExportArgs;
 use crate::versions::args::BuildArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! The command line of `scruple inspect`.
 
 use crate::cli::StoreArgs;
-use crate::show::export::Export;
+use crate::render::export::Export;
 use clap::{Args, Subcommand, ValueEnum};
 use scruple_measure::heap::SiteSampling;
 use std::path::PathBuf;

@@ -8,8 +8,8 @@ use crate::paths::{self, WorkFolder};
 use crate::profile::read::{Callers, Kind};
 use crate::profile::{self, CallProfile, read};
 use crate::progress::Progress;
-use crate::show::export::{self, Export};
-use crate::show::output;
+use crate::render::export::{self, Export};
+use crate::render::output;
 use scruple_measure::calltree::{
     Counter, DEFINITION, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool,
 };

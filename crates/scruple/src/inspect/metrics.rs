@@ -1,7 +1,7 @@
 //! `scruple inspect metrics`: prints the table of metrics.
 
 use crate::fault::{Code, Fault};
-use crate::show::output;
+use crate::render::output;
 use scruple_core::metric::METRICS;
 use std::fmt::Write as _;
 

@@ -27,7 +27,7 @@ Examples:
   scruple load unix:/run/app.sock --scenario shop.toml -c 20
 ")]
 pub struct LoadArgs {
-    /// Where requests go: http://host:port/path, https://…, :port/path, or unix:/path/to.sock.
+    /// Where requests go: http://host:port/path, https://…, :port/path, unix:/path.
     pub url: String,
     /// The command that starts the server.
     #[arg(last = true, value_name = "SERVER")]

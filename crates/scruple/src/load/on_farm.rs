@@ -14,9 +14,9 @@ use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
 use crate::progress::Progress;
-use crate::show::export::names;
-use crate::show::page::Section;
-use crate::show::{FORMATS, Report, output, terminal};
+use crate::render::export::names;
+use crate::render::page::Section;
+use crate::render::{FORMATS, Report, output, run_on_terminal};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use scruple_measure::load::Address;
@@ -49,7 +49,7 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
     let failed = measured.failed.clone();
     let (run, writer) = measured.store_in(store)?;
     let report = Report::of(&run, &args.judging.metrics, &budgets);
-    let footer = writer.address(&run).map(|place| terminal::stored(&run.id, &place));
+    let footer = writer.address(&run).map(|place| run_on_terminal::stored(&run.id, &place));
     let code = output::write(&report, &args.results, footer.as_deref())?;
     if let Some(error) = &writer.fault {
         return Err(Fault::not_stored(error));

@@ -22,10 +22,10 @@ use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::show::FORMATS;
-use crate::show::export::{names, writer};
-use crate::show::output;
-use crate::show::{Report, terminal};
+use crate::render::FORMATS;
+use crate::render::export::{names, writer};
+use crate::render::output;
+use crate::render::{Report, run_on_terminal};
 use scruple_core::budget::Budget;
 use scruple_core::evidence::APART;
 use scruple_core::knee::{Search, Slo};
@@ -55,7 +55,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     let Taken { loading, loads, stop, budgets } = take(args, None)?;
     let mut report = Report::of(&loading.run, &args.judging.metrics, &budgets);
     report.loads = Some(&loads);
-    let footer = loading.stored_at().map(|place| terminal::stored(&loading.run.id, &place));
+    let footer = loading.stored_at().map(|place| run_on_terminal::stored(&loading.run.id, &place));
     let code = output::write(&report, &args.results, footer.as_deref())?;
     for file in &exports {
         if let Some(write) = writer(&export::FORMATS, &file.format) {

@@ -5,7 +5,7 @@ use super::live::Live;
 use super::report::export::requests::{FORMATS, Form, Names, Requests};
 use super::windows::Side;
 use crate::fault::Fault;
-use crate::show::export::{Export, writer};
+use crate::render::export::{Export, writer};
 use scruple_measure::load::{Plan, Progress};
 
 /// The observers of a load.

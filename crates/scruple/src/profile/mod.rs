@@ -10,7 +10,7 @@ pub mod read;
 mod speedscope;
 mod stacks;
 
-use crate::show::export::Formats;
+use crate::render::export::Formats;
 use read::Kind;
 use scruple_core::explain::{Cost, Count, PROGRAM, is_allocator};
 use scruple_core::harmless_text::plain;

@@ -4,12 +4,12 @@ use super::lead;
 use super::matrix;
 use super::panel;
 use super::what;
-use crate::show::page::chart::slug;
-use crate::show::page::{
+use crate::render::page::chart::slug;
+use crate::render::page::{
     Axis, Cell, Chart, ChartRow, ColumnHeading, Drawn, Fold, Part, Rows, Section, Shade, Span, Table, Tone,
     name, tone,
 };
-use crate::show::{Report, tare_of};
+use crate::render::{Report, tare_of};
 use scruple_core::judge::{self, Judged, cases};
 use scruple_core::sorting;
 use scruple_core::stats::tare::Net;

@@ -1,7 +1,7 @@
 //! Describes the environment of a run, how it differs from that of another run, and the command that repeats the run.
 
-use crate::show::Report;
-use crate::show::page::{Cell, ColumnHeading, Part, Section, Table, sentence};
+use crate::render::Report;
+use crate::render::page::{Cell, ColumnHeading, Part, Section, Table, sentence};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use scruple_core::unit::{Unit, quantity};

@@ -2,13 +2,13 @@
 
 use super::COLOURS;
 use super::what;
-use crate::show::Report;
-use crate::show::page::chart::slug;
-use crate::show::page::{
+use crate::render::Report;
+use crate::render::page::chart::slug;
+use crate::render::page::{
     Axis, Chart, Drawn, Layer, Part, Plot, Point, Scale, Section, Shape, name, sentence,
 };
-use crate::show::scaling::THREADS;
-use crate::show::sentence::form_in;
+use crate::render::scaling::THREADS;
+use crate::render::sentence::form_in;
 use scruple_core::judge::Fit;
 use scruple_core::sorting;
 use scruple_core::stats::growth::Form;
@@ -99,7 +99,7 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
         },
     ));
     let scale = |wide: bool| if wide { Scale::Log } else { Scale::Linear };
-    let told = fits.iter().map(|fit| sentence(&crate::show::sentence::growth_line(fit)));
+    let told = fits.iter().map(|fit| sentence(&crate::render::sentence::growth_line(fit)));
     Some(Chart {
         name: slug(&format!("{}-growth-{parameter}", what(key))),
         title: format!("{} by {}", super::capital(&what(key)), name(parameter)),

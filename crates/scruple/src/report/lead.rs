@@ -2,9 +2,9 @@
 
 use super::matrix::effect_alone;
 use super::{capital, what};
-use crate::show::page::{Span, Tone, name, sentence, tone};
-use crate::show::sentence as words;
-use crate::show::{Report, verdict_words};
+use crate::render::page::{Span, Tone, name, sentence, tone};
+use crate::render::sentence as words;
+use crate::render::{Report, verdict_words};
 use scruple_core::judge::{self, Judged};
 use scruple_core::sorting;
 use scruple_core::stats::growth::Form;

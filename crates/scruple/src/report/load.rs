@@ -2,9 +2,9 @@
 //! rate.
 
 use super::COLOURS;
-use crate::show::Report;
-use crate::show::page::chart::slug;
-use crate::show::page::{
+use crate::render::Report;
+use crate::render::page::chart::slug;
+use crate::render::page::{
     Axis, Cell, Chart, ColumnHeading, Drawn, Field, Heat, Layer, Part, Plot, Point, Scale, Section, Shade,
     Shape, Span, Table, Tone, name,
 };

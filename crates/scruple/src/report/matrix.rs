@@ -1,9 +1,9 @@
 //! The table of all metrics of all arms.
 
 use super::what;
-use crate::show::page::{Cell, ColumnHeading, Part, Section, Span, Table, Tone, name, sign, tone};
-use crate::show::sentence::multiple;
-use crate::show::{Report, effect_text, verdict_words};
+use crate::render::page::{Cell, ColumnHeading, Part, Section, Span, Table, Tone, name, sign, tone};
+use crate::render::sentence::multiple;
+use crate::render::{Report, effect_text, verdict_words};
 use scruple_core::evidence::Evidence;
 use scruple_core::judge::Judged;
 use scruple_core::metric::Quality;

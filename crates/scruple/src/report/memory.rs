@@ -2,8 +2,8 @@
 
 use super::capital;
 use crate::inspect::report::memory::{COLUMNS, TableLine, lines, when};
-use crate::show::page::chart::slug;
-use crate::show::page::{
+use crate::render::page::chart::slug;
+use crate::render::page::{
     Axis, Cell, Chart, ColumnHeading, Drawn, Layer, Part, Plot, Point, Section, Shape, Table, name, sentence,
 };
 use scruple_core::memory_map::{Divided, MemoryCourse, Moment};

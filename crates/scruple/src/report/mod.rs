@@ -15,11 +15,11 @@ pub mod several;
 pub mod verb;
 
 use crate::load::report::page as figures;
-use crate::show::Report;
-use crate::show::json::timestamp;
-use crate::show::page::{Cell, ColumnHeading, Fold, Page, Part, Section, Table, Tone, name, sentence};
-use crate::show::sentence as words;
-use crate::show::sentence::measure;
+use crate::render::Report;
+use crate::render::json::timestamp;
+use crate::render::page::{Cell, ColumnHeading, Fold, Page, Part, Section, Table, Tone, name, sentence};
+use crate::render::sentence as words;
+use crate::render::sentence::measure;
 use scruple_core::budget::Kept;
 use scruple_core::judge;
 use scruple_core::run::{Run, State, Warning};
@@ -235,8 +235,8 @@ fn limits(report: &Report<'_>) -> Vec<Part> {
 
 /// Makes the section with the ranking, the tare and the other sentences of the report.
 fn sentences(report: &Report<'_>) -> Option<Section> {
-    let mut lines: Vec<String> = crate::show::few_readings::lines(report);
-    lines.extend(crate::show::ranking::line(report));
+    let mut lines: Vec<String> = crate::render::few_readings::lines(report);
+    lines.extend(crate::render::ranking::line(report));
     lines.extend(words::growth_lines(report));
     // The tare of a case is a loop, whose cost is in the table of cases.
     if !report.of_cases() {

@@ -4,12 +4,12 @@
 use super::COLOURS;
 use super::matrix::verdict_in_words;
 use super::what;
-use crate::show::page::chart::slug;
-use crate::show::page::{
+use crate::render::page::chart::slug;
+use crate::render::page::{
     Axis, Cell, Chart, ChartRow, ColumnHeading, Dot, Drawn, Fold, Layer, Part, Plot, Point, Rows, Shade,
     Shape, Span, Table, Tone, name, tone,
 };
-use crate::show::{Report, effect_text, tare_of, verdict_words};
+use crate::render::{Report, effect_text, tare_of, verdict_words};
 use scruple_core::evidence::Evidence;
 use scruple_core::judge::{Judged, cases};
 use scruple_core::sample::Sample;
@@ -123,7 +123,7 @@ pub fn difference(place: usize, judged: &Judged) -> ChartRow {
         Some((figure, interval)) => (figure.to_owned(), format!("[{interval}")),
         None => (effect, String::new()),
     };
-    let sign = crate::show::page::sign(comparison);
+    let sign = crate::render::page::sign(comparison);
     ChartRow {
         arm: place,
         name: name(&judged.arm),
@@ -216,7 +216,7 @@ fn distribution(
 ) -> Chart {
     let unit = unit(all);
     let (low, high) =
-        crate::show::chart::scale::window(all.iter().flat_map(|side| side.sample.readings.iter().copied()));
+        crate::render::chart::scale::window(all.iter().flat_map(|side| side.sample.readings.iter().copied()));
     let mut beyond = 0;
     let layers = sides.iter().map(|side| {
         let each = side.sample.blocks.iter().zip(&side.sample.readings);

@@ -1,12 +1,12 @@
 //! Draws how throughput grows with the number of threads, beside that of an ideal program.
 
-use crate::show::Report;
-use crate::show::page::chart::slug;
-use crate::show::page::{
+use crate::render::Report;
+use crate::render::page::chart::slug;
+use crate::render::page::{
     Axis, AxisLabel, Cell, Chart, ColumnHeading, Drawn, Layer, Part, Plot, Point, Scale, Section, Shape,
     Span, Table, Tone, name,
 };
-use crate::show::scaling::{self, Scaling, Step};
+use crate::render::scaling::{self, Scaling, Step};
 use scruple_core::unit::{Unit, quantity, share, times};
 
 /// The largest number of charts. The table has every subject.

@@ -3,8 +3,8 @@
 use super::page;
 use crate::compare::stored::Both;
 use crate::fault::Fault;
-use crate::show::page::chart::slug;
-use crate::show::page::{Fold, Page, Part, Section, Span, name};
+use crate::render::page::chart::slug;
+use crate::render::page::{Fold, Page, Part, Section, Span, name};
 use scruple_core::run::Run;
 
 /// Makes the page of these runs, the reference first. Each is given with the name that the user used for it.

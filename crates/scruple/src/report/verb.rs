@@ -6,12 +6,12 @@ use crate::explain::changes;
 use crate::fault::{Code, Fault};
 use crate::history;
 use crate::paths;
-use crate::show::Report;
-use crate::show::align::wrap;
-use crate::show::chart;
-use crate::show::export::{names, writer};
-use crate::show::output;
-use crate::show::page::{FORMATS, Page, terminal};
+use crate::render::Report;
+use crate::render::align::wrap;
+use crate::render::chart;
+use crate::render::export::{names, writer};
+use crate::render::output;
+use crate::render::page::{FORMATS, Page, terminal};
 use crate::store::Store;
 use std::path::Path;
 

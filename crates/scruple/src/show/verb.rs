@@ -1,13 +1,11 @@
 //! `scruple show`: prints a stored run again, in any format.
 
-use super::FORMATS;
-use super::Report;
 use super::args::ShowArgs;
-use super::export::names;
-use super::output;
-use super::page::terminal;
 use crate::fault::{Code, Fault};
 use crate::paths;
+use crate::render::export::names;
+use crate::render::page::terminal;
+use crate::render::{FORMATS, Report, output};
 
 /// Prints a stored run.
 pub fn show(args: &ShowArgs) -> Result<Code, Fault> {

@@ -5,7 +5,7 @@ use super::database::Failure;
 use super::{Store, StoreError};
 use crate::fault::{Code, Fault};
 use crate::paths;
-use crate::show::output;
+use crate::render::output;
 
 impl Store {
     /// Reads all runs. Returns their number, and a description of each damage.

@@ -5,7 +5,7 @@ use super::database::Failure;
 use super::{Store, StoreError, StoredHistory};
 use crate::fault::{Code, Fault};
 use crate::paths;
-use crate::show::output;
+use crate::render::output;
 use scruple_core::history;
 use scruple_core::run::{Run, State};
 use scruple_core::sample::Figure;

@@ -7,7 +7,7 @@ use super::{Store, StoreError};
 use crate::address::{Address, ServerUrl};
 use crate::digest::digest;
 use crate::paths;
-use crate::show::output;
+use crate::render::output;
 use scruple_core::run::State;
 
 impl Store {

@@ -2,7 +2,7 @@
 
 use super::database::{Failure, StoredRow, Value};
 use super::{Store, StoreError, damaged, parse};
-use crate::show::page::Section;
+use crate::render::page::Section;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 

@@ -2,7 +2,7 @@
 
 use super::{Store, StoreError, add_readings};
 use crate::address::Address;
-use crate::show::page::Section;
+use crate::render::page::Section;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
 use scruple_core::sample::Reading;

@@ -3,9 +3,9 @@
 use super::series::{SeriesChanges, Trend, is_worse};
 use super::verb::Chosen;
 use crate::history::report::sparkline::{self, Cell};
-use crate::show::align::wrap;
-use crate::show::json::{document, timestamp};
-use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::render::align::wrap;
+use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::render::json::{document, timestamp};
 use crate::store::Point;
 use scruple_core::changepoint::{ChangePoint, Step};
 use scruple_core::environment;

@@ -5,7 +5,7 @@ use super::report;
 use super::series::trends;
 use crate::fault::{Code, Fault};
 use crate::paths;
-use crate::show::output;
+use crate::render::output;
 use crate::store::Point;
 use scruple_core::harmless_text::list_names;
 use std::collections::BTreeMap;

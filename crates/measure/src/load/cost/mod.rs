@@ -16,9 +16,9 @@ pub mod sheet;
 pub mod start;
 pub mod syscalls;
 pub mod threads;
-mod ticks;
 pub mod tree;
 mod unseen_threads;
+mod user_and_system_time;
 
 use std::process::{Command, Stdio};
 

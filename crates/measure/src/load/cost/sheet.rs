@@ -4,9 +4,9 @@ use super::account::Account;
 use super::memory_growth::{Growth, growth};
 use super::rare_events;
 use super::threads::LivingThreads;
-use super::ticks;
 use super::tree::{Accounts, Memory, Tree};
 use super::unseen_threads::UnseenThreads;
+use super::user_and_system_time;
 use crate::load::{LoadError, LoadResult, Plan};
 use crate::memory_map::MemoryMap;
 use scruple_core::metric::Quality;
@@ -302,7 +302,7 @@ impl Sheet {
         maps: (MemoryMap, MemoryMap),
     ) -> Sheet {
         let mut rows: Vec<CostRow> = known.iter().map(|reading| row(reading, &windows, idle)).collect();
-        ticks::divide(&mut rows, &windows);
+        user_and_system_time::divide(&mut rows, &windows);
         rare_events::allow_for_one_more(&mut rows, &windows);
         rows.iter_mut().for_each(at_least_nothing);
         Sheet { rows, growth: growth(&windows), maps, windows }

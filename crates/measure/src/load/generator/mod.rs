@@ -13,15 +13,15 @@ mod sending;
 mod turn_time;
 mod users;
 
-use super::arrival::ArrivalClock;
 use super::clock;
 use super::connection::Link;
 use super::failure::Failure;
 use super::http2::Done;
-use super::pace::{Schedule, Shape, Share};
 use super::plan::{POLLED, Pace, Plan};
+use super::receive_times::ArrivalClock;
 use super::record::{Exchange, NOBODY, Recorder};
 use super::request_sink::RequestSink;
+use super::send_times::{Schedule, Shape, Share};
 use super::shared::{Ended, Live, Shared};
 use super::stalls::Reading;
 use choice::Choice;

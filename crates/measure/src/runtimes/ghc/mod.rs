@@ -11,10 +11,10 @@ pub mod log;
 pub mod report;
 mod times;
 
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record, State};
 use super::elf::{Elf, word_after};
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Recognition};
 use scruple_core::metric::Quality;
 
 pub(super) const ADAPTER: Adapter = Adapter {

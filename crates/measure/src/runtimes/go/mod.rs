@@ -3,17 +3,17 @@
 
 mod build;
 pub mod counters;
+pub(super) mod gctrace_log;
 mod layout;
 mod stripped;
-pub(super) mod trace;
 mod twin;
 
 use super::Runtime;
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE, LIVE_AT_MOST, RuntimeReport};
 use super::seen::Seen;
-use super::table::{Adapter, Recognition};
 pub use build::Build;
 pub use counters::{Counters, Exit};
 pub(crate) use layout::Layouts;

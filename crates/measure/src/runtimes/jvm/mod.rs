@@ -5,10 +5,10 @@
 mod beans;
 pub mod perf_data;
 
+use super::adapter::{Adapter, Recognition};
 use super::agent_records::{Answer, Record};
 use super::elf::Elf;
 use super::figures::{Figure, LIVE};
-use super::table::{Adapter, Recognition};
 use beans::Beans;
 use perf_data::PerfData;
 

@@ -1,8 +1,8 @@
 //! The matrix of cases by programs. Each cell is a multiple of the reference program's cost.
 
-use crate::show::Report;
-use crate::show::align::{fit, right};
-use crate::show::terminal::{DIM, OPEN};
+use crate::render::Report;
+use crate::render::align::{fit, right};
+use crate::render::colours::{DIM, OPEN};
 use scruple_core::judge::{Judged, headline};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::times;

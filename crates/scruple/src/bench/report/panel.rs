@@ -1,6 +1,6 @@
 //! The diagnostic panel of a case: the figures that users of criterion know, and how disturbed the batches were.
 
-use crate::show::block_characters;
+use crate::render::block_characters;
 use scruple_core::judge::{cases, clock};
 use scruple_core::protocol::Timing;
 use scruple_core::run::Run;
@@ -94,7 +94,7 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
     );
     if let Some(fixed) = arm.sample("instructions.intercept") {
         let count = |value: f64| quantity(value, &Unit::Count);
-        let tare = crate::show::tare_of(run, arm).and_then(|tare| tare.sample("instructions"));
+        let tare = crate::render::tare_of(run, arm).and_then(|tare| tare.sample("instructions"));
         let tare = tare.map_or(String::new(), |tare| {
             format!("the tare’s {} instructions are taken off; ", count(median(&tare.readings)))
         });
@@ -105,7 +105,7 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
         );
     }
     let net =
-        crate::show::tare_of(run, arm).and_then(|tare| cases::net(arm, tare, "time.cpu", run.terms.level));
+        crate::render::tare_of(run, arm).and_then(|tare| cases::net(arm, tare, "time.cpu", run.terms.level));
     if let Some(net) = net {
         let _ = writeln!(
             out,
@@ -115,7 +115,7 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
             ns(net.interval.high)
         );
     }
-    let cycle = crate::show::tare_of(run, arm).and_then(clock::cycle);
+    let cycle = crate::render::tare_of(run, arm).and_then(clock::cycle);
     if let Some(cycle) = cycle.filter(|cycle| *cycle > 0.0) {
         let _ = writeln!(out, "      the core ran at {:.2} GHz", 1.0 / cycle);
     }
@@ -124,7 +124,7 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
 
 /// Says in how many blocks the program had to wait for a core, where that was recorded.
 fn waiting(run: &Run, arm: &Arm) -> String {
-    let Some((tare, waited)) = crate::show::tare_of(run, arm)
+    let Some((tare, waited)) = crate::render::tare_of(run, arm)
         .and_then(|tare| tare.sample(cases::WAITED).map(|waited| (tare, waited)))
     else {
         return String::new();

@@ -1,8 +1,8 @@
 //! A separate table of the readings that concurrency cases report in addition to time.
 
-use crate::show::Report;
-use crate::show::align::{fit, right, wrap};
-use crate::show::terminal::DIM;
+use crate::render::Report;
+use crate::render::align::{fit, right, wrap};
+use crate::render::colours::DIM;
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, quantity, share};

@@ -1,9 +1,10 @@
 //! The table of cases: net, raw and tare side by side, allocations, throughput, comparison.
 
 use super::panel;
-use crate::show::align::{fit, on_points, wrap};
-use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN, preface};
-use crate::show::{Report, effect_text, scaling, sentence, title, verdict_words};
+use crate::render::align::{fit, on_points, wrap};
+use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::render::run_on_terminal::preface;
+use crate::render::{Report, effect_text, scaling, sentence, title, verdict_words};
 use scruple_core::judge::{Estimate, cases, headline};
 use scruple_core::metric::Quality;
 use scruple_core::protocol::Timing;
@@ -61,7 +62,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     out.push_str(&matrix);
     out.push_str(&scaling_lines(report));
     out.push_str(&super::queues::text(report, width));
-    crate::show::terminal::remarks(report, width, &mut out);
+    crate::render::run_on_terminal::remarks(report, width, &mut out);
     out
 }
 
@@ -82,8 +83,11 @@ fn grid(out: &mut String, report: &Report<'_>, rows: &[CaseRow<'_>], width: usiz
     let name = widest.min(width.saturating_sub(room(&columns) + 2).max(16));
     let mut heads = " ".repeat(name + 2);
     for (head, cells) in &columns {
-        let _ =
-            write!(heads, "  {}", fit(&crate::show::align::right(head, cells[0].width()), cells[0].width()));
+        let _ = write!(
+            heads,
+            "  {}",
+            fit(&crate::render::align::right(head, cells[0].width()), cells[0].width())
+        );
     }
     let _ = writeln!(out, "{DIM}{}{DIM:#}", heads.trim_end());
     let mut group = String::new();

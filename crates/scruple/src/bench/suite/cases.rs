@@ -1,6 +1,6 @@
 //! The cases of a suite: which are selected, how each is run, and which are left out.
 
-use super::hurry::Hurry;
+use super::too_many_cases::Hurry;
 use super::{Side, readings};
 use crate::store::add_readings;
 use scruple_core::budget::Budget;

@@ -6,7 +6,6 @@ mod calibrate;
 mod cases;
 mod counting;
 mod cycle_times;
-mod hurry;
 mod instructions;
 mod introduce;
 mod prepare;
@@ -16,6 +15,7 @@ mod record;
 mod same_iterations;
 pub mod single_process;
 pub mod timing;
+mod too_many_cases;
 mod warm_up;
 
 pub use cases::{CaseSelection, Cases, Declared};
@@ -35,7 +35,6 @@ use crate::store::{RunWriter, Store};
 use cases::{Weighed, arm_name};
 use counting::CountingPass;
 use cycle_times::EarlierClock;
-use hurry::Hurry;
 use instructions::InstructionPass;
 use introduce::{Introduced, Introduction};
 use programs::Programs;
@@ -49,6 +48,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use timing::TimingPass;
+use too_many_cases::Hurry;
 
 /// How long and how often to measure.
 #[derive(Clone, Debug)]

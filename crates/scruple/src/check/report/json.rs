@@ -1,7 +1,7 @@
 //! Writes the gate as JSON.
 
 use crate::check::summary::Summary;
-use crate::show::json::document;
+use crate::render::json::document;
 use scruple_core::budget::Kept;
 use scruple_core::gate::Outcome;
 use scruple_core::run::Warning;

@@ -3,7 +3,7 @@
 use super::origin_words;
 use super::terminal::words;
 use crate::check::summary::{FoundRow, Summary};
-use crate::show::markup::{Markup, code, escaped};
+use crate::render::document_table::{Markup, code, escaped};
 use scruple_core::budget::Kept;
 use scruple_core::gate::Outcome;
 use scruple_core::harmless_text::plain;

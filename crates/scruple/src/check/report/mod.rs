@@ -10,7 +10,7 @@ pub mod terminal;
 
 use super::explained::Origin;
 use super::summary::{Summary, WeighedRun};
-use crate::show::export::Formats;
+use crate::render::export::Formats;
 use scruple_core::unit::grouped;
 
 /// The formats of a gate, by the endings of their file names.

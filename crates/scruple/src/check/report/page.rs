@@ -3,10 +3,12 @@
 use super::origin_words;
 use super::terminal::words;
 use crate::check::summary::{FoundRow, Summary, WeighedRun};
+use crate::render::Report;
+use crate::render::page::{
+    Cell, ColumnHeading, Page, Part, Section, Span, Table, Tone, html, name, sentence,
+};
 use crate::report::several::unique;
 use crate::report::{capital, of_run, page};
-use crate::show::Report;
-use crate::show::page::{Cell, ColumnHeading, Page, Part, Section, Span, Table, Tone, html, name, sentence};
 use scruple_core::budget::Kept;
 use scruple_core::gate::Outcome;
 

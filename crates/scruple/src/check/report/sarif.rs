@@ -4,8 +4,8 @@
 use super::origin_words;
 use crate::check::explained::Origin;
 use crate::check::summary::Summary;
-use crate::show::json::inert;
-use crate::show::title;
+use crate::render::json::inert;
+use crate::render::title;
 use scruple_core::harmless_text::plain;
 use serde::Serialize;
 use serde_json::{Value, json};

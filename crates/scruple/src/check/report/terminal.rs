@@ -2,8 +2,8 @@
 
 use super::origin_words;
 use crate::check::summary::{FoundRow, Summary};
-use crate::show::align::{fit, right, wrap};
-use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::render::align::{fit, right, wrap};
+use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use anstyle::Style;
 use scruple_core::budget::Kept;
 use scruple_core::gate::Outcome;

@@ -4,7 +4,7 @@ use super::words;
 use crate::explain::closures::ClosureDifference;
 use crate::explain::code_view::CodeView;
 use crate::explain::findings::Findings;
-use crate::show::json;
+use crate::render::json;
 use scruple_core::explain::{Count, Explanation, FunctionDifference};
 use serde::Serialize;
 

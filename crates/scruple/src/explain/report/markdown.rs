@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::explain::findings::Findings;
-use crate::show::markup::escaped;
+use crate::render::document_table::escaped;
 use scruple_core::unit::share;
 use std::fmt::Write as _;
 
@@ -60,7 +60,7 @@ fn bare(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::show::markup::escaped;
+    use crate::render::document_table::escaped;
 
     #[test]
     fn names_of_functions_are_no_markup() {

@@ -9,7 +9,7 @@ pub mod words;
 use super::counted_runs::Gathered;
 use super::findings::Findings;
 use crate::profile::{CallProfile, Writer};
-use crate::show::export::Formats;
+use crate::render::export::Formats;
 
 /// The number of functions that are listed. JSON contains all of them.
 pub const ROWS: usize = 10;

@@ -6,13 +6,13 @@ use crate::address::without_password;
 use crate::explain::closures::ClosureDifference;
 use crate::explain::counted_runs::Gathered;
 use crate::explain::findings::Findings;
-use crate::report::{self, capital};
-use crate::show::chart;
-use crate::show::flame::{self, Frame};
-use crate::show::page::{
+use crate::render::chart;
+use crate::render::flame::{self, Frame};
+use crate::render::page::{
     Cell, Chart, ColumnHeading, Drawn, Flame, Fold, Page, Part, Section, Span, Stacked, Table, Tone, html,
     name, sentence,
 };
+use crate::report::{self, capital};
 use scruple_core::explain::{Difference, Explanation, FunctionDifference, differences};
 use scruple_core::unit::share;
 

@@ -3,8 +3,8 @@
 use super::words;
 use crate::explain::code_view::CodeView;
 use crate::explain::findings::Findings;
-use crate::show::align::{fit, right, wrap};
-use crate::show::terminal::{BOLD, DIM};
+use crate::render::align::{fit, right, wrap};
+use crate::render::colours::{BOLD, DIM};
 use scruple_core::explain::{Count, Explanation, FunctionDifference};
 use scruple_core::harmless_text::plain;
 use scruple_core::unit::share;

@@ -4,7 +4,7 @@ use super::Scope;
 use super::building::Building;
 use crate::farm::batch::Planned;
 use crate::farm::merge::use_provenance_of_node;
-use crate::farm::unit::{UnitOutcome, UnitResult};
+use crate::farm::unit_data::{UnitOutcome, UnitResult};
 use crate::fault::Fault;
 use crate::history::arms::Arms;
 use crate::store::StoredVersion;

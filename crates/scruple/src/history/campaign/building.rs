@@ -2,7 +2,7 @@
 
 use super::builds::{BUILD, Builds, EARLIER_BUILD};
 use super::journal::Journal;
-use crate::farm::unit::UnitOutcome;
+use crate::farm::unit_data::UnitOutcome;
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::StoredVersion;

@@ -2,7 +2,7 @@
 
 use super::Campaign;
 use crate::farm::folder::appears;
-use crate::farm::unit::{Measure, UnitOutcome};
+use crate::farm::unit_data::{Measure, UnitOutcome};
 use crate::fault::Fault;
 use crate::store::StoredVersion;
 use scruple_core::history::State;

@@ -9,7 +9,7 @@ use crate::farm::batch::{Batch, Planned};
 use crate::farm::classes::{OfNode, check_classes};
 use crate::farm::dispatch::{Farm, Order};
 use crate::farm::folder::Folder;
-use crate::farm::unit::{UnitResult, parse};
+use crate::farm::unit_data::{UnitResult, parse};
 use crate::fault::Fault;
 use crate::history::schedule::{Ahead, Seen, Step, ahead};
 use crate::progress::Progress;

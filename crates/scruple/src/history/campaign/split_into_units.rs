@@ -6,7 +6,7 @@ use super::{Instruments, Scope};
 use crate::farm::batch::{Batch, Planned};
 use crate::farm::dispatch::Farm;
 use crate::farm::folder::Folder;
-use crate::farm::unit::{Measure, Work, WorkUnit, Written, text};
+use crate::farm::unit_data::{Measure, Work, WorkUnit, Written, text};
 use crate::fault::Fault;
 use crate::history::schedule::Ahead;
 use crate::store::StoredVersion;

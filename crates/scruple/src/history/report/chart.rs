@@ -4,11 +4,11 @@
 use super::event::{Event, Outcome};
 use super::{Page, csv, words};
 use crate::history::args::ChartForm;
-use crate::show::page::chart::slug;
-use crate::show::page::{
+use crate::render::page::chart::slug;
+use crate::render::page::{
     self, Axis, AxisLabel, Chart, Drawn, Layer, Plot, Point, Scale, Shape, Tone, name, sentence,
 };
-use crate::show::title;
+use crate::render::title;
 use scruple_core::history::{self, Series, State};
 use scruple_core::unit::quantity;
 

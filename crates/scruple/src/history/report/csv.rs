@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::words::plain;
-use crate::show::csv::quoted;
+use crate::render::csv::quoted;
 use scruple_core::judge::{estimate, keys_of};
 use scruple_core::sample::Sample;
 use scruple_core::subject::Arm;

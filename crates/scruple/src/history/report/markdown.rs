@@ -2,8 +2,8 @@
 
 use super::event::{Event, Outcome, weight};
 use super::{Page, commit_links, csv, minor_changes, words};
-use crate::show::markup::{Markup, code, escaped};
-use crate::show::title;
+use crate::render::document_table::{Markup, code, escaped};
+use crate::render::title;
 use scruple_core::history::Series;
 use scruple_core::judge::{Nodes, Pair, compare_pairs};
 use scruple_core::sorting;

@@ -26,7 +26,7 @@ pub(crate) fn line(page: &Page<'_>) -> Option<String> {
         .take(MINOR)
         .filter_map(|event| {
             let (series, change) = event.changes.first()?;
-            let of = crate::show::title(&series.metric);
+            let of = crate::render::title(&series.metric);
             let by = change_text(series, change);
             Some(format!("#{} {} {} {by}", event.number, short(page, event.at), plain(&of)))
         })

@@ -19,7 +19,7 @@ pub mod words;
 pub use chart::Options;
 
 use crate::history::args::PageArgs;
-use crate::show::export::Formats;
+use crate::render::export::Formats;
 use event::Event;
 use scruple_core::history::{BreakEven, History, Judgement, Series, State, Version, comparable};
 use scruple_core::metric::DEFAULT_METRICS;
@@ -119,7 +119,7 @@ impl<'a> Page<'a> {
     pub fn showing(mut self, metrics: &[String]) -> Page<'a> {
         if !metrics.is_empty() {
             let named = |series: &&Series| {
-                let declared = crate::show::declared(&series.metric);
+                let declared = crate::render::declared(&series.metric);
                 metrics.iter().any(|pattern| declared.matches(pattern))
             };
             self.shown = self.judgement.series.iter().filter(named).collect();
@@ -163,17 +163,17 @@ impl<'a> Page<'a> {
     /// Draws the chart as a separate picture.
     pub fn svg(&self, options: Options) -> String {
         let charts = chart::all(self, options);
-        crate::show::chart::picture(&charts)
+        crate::render::chart::picture(&charts)
     }
 
     /// Returns the page as data.
-    pub fn model(&self) -> crate::show::page::Page {
+    pub fn model(&self) -> crate::render::page::Page {
         model::of(self)
     }
 
     /// Writes a self-contained page for browsers.
     pub fn html(&self) -> String {
-        crate::show::page::html::text(&self.model())
+        crate::render::page::html::text(&self.model())
     }
 
     /// Writes JSON, schema 1.

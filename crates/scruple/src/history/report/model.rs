@@ -4,12 +4,12 @@ use super::event::Event;
 use super::{
     ExplainedChange, ExplainedRow, Options, Page, chart, commit_links, markdown, minor_changes, words,
 };
-use crate::report::environment;
-use crate::report::of_run;
-use crate::show::json::timestamp;
-use crate::show::page::{
+use crate::render::json::timestamp;
+use crate::render::page::{
     self as model, Cell, ColumnHeading, Fold, Part, Section, Span, Table, Tone, name, sentence,
 };
+use crate::report::environment;
+use crate::report::of_run;
 use scruple_core::history::{Change, Series, State};
 use scruple_core::unit::{quantity, share};
 
@@ -336,7 +336,7 @@ fn course(series: &Series) -> Vec<Cell> {
     let points = series.points.iter().filter(|point| point.value.is_finite());
     let mut cells = vec![
         Cell::text(name(&series.subject)),
-        Cell::text(name(&crate::show::title(&series.metric))),
+        Cell::text(name(&crate::render::title(&series.metric))),
         Cell { course: points.map(|point| (point.version as f64, point.value)).collect(), ..Cell::default() },
     ];
     match told {

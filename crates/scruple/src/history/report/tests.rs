@@ -2,7 +2,7 @@
 
 use super::fixture::{Made, WICKED, bare, long, rich, unread};
 use super::{ExplainedChange, ExplainedRow, Options, Page, chart};
-use crate::show::page::Part;
+use crate::render::page::Part;
 use scruple_core::history::State;
 use scruple_core::unit::Unit;
 use unicode_width::UnicodeWidthStr;

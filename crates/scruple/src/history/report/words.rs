@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::event::Event;
-use crate::show::title;
+use crate::render::title;
 pub(crate) use scruple_core::harmless_text::plain;
 use scruple_core::history::{BreakEven, Change, Effect, Form, Series, State};
 use scruple_core::sorting;

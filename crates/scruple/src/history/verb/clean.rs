@@ -4,7 +4,7 @@ use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::history::args::CleanArgs;
 use crate::paths;
-use crate::show::output;
+use crate::render::output;
 use crate::versions;
 use crate::versions::clean::{Freed, clean as free};
 use scruple_core::unit::{Unit, quantity};

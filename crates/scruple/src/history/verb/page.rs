@@ -3,8 +3,8 @@
 use crate::fault::Fault;
 use crate::history::args::PageArgs;
 use crate::history::report::{ExplainedChange, FORMATS, Page};
-use crate::show::export::{names, writer};
-use crate::show::output;
+use crate::render::export::{names, writer};
+use crate::render::output;
 use scruple_core::harmless_text::list_names;
 use scruple_core::history::{History, find_changes};
 use std::path::Path;
@@ -45,7 +45,11 @@ pub fn show(history: &History, explained: Vec<ExplainedChange>, args: &PageArgs)
 }
 
 /// Returns the page of a stored history, with the metrics that match these patterns.
-pub fn of(history: &History, explained: Vec<ExplainedChange>, metrics: &[String]) -> crate::show::page::Page {
+pub fn of(
+    history: &History,
+    explained: Vec<ExplainedChange>,
+    metrics: &[String],
+) -> crate::render::page::Page {
     let judgement = find_changes(history, ERROR);
     let mut page = Page::of(history, &judgement).showing(metrics);
     page.explained = explained;

@@ -2,10 +2,10 @@
 
 use crate::inspect::args::SortCalls;
 use crate::profile::{CallProfile, FunctionSum};
-use crate::show::align::{fit, right, wrap};
-use crate::show::export::Formats;
-use crate::show::flame;
-use crate::show::terminal::{BOLD, DIM};
+use crate::render::align::{fit, right, wrap};
+use crate::render::colours::{BOLD, DIM};
+use crate::render::export::Formats;
+use crate::render::flame;
 use scruple_core::explain::{Cost, Count};
 use scruple_core::harmless_text::plain;
 use scruple_core::sorting;
@@ -243,7 +243,7 @@ pub fn json(counted: &Counted<'_>) -> String {
         lines: lines.collect(),
     };
     // Serialization cannot fail, because these types have text keys and no failing serializers.
-    crate::show::json::inert(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
+    crate::render::json::inert(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
 }
 
 /// Draws a count by calling context as a flame graph.

@@ -2,9 +2,9 @@
 
 use super::leak_sites;
 use crate::inspect::leak_sites::Sites;
-use crate::show::align::{fit, on_points, right, wrap};
-use crate::show::page::Tone;
-use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::render::align::{fit, on_points, right, wrap};
+use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::render::page::Tone;
 use scruple_core::metric::Pass;
 use scruple_core::stats::Interval;
 use scruple_core::stats::leak::{Doubt, Retained};

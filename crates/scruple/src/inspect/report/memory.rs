@@ -1,8 +1,8 @@
 //! Reports the memory map of a process: a table with a picture, its course over time, and both in JSON.
 
-use crate::show::align::{fit, on_points, right, wrap};
-use crate::show::block_characters;
-use crate::show::terminal::{BOLD, DIM};
+use crate::render::align::{fit, on_points, right, wrap};
+use crate::render::block_characters;
+use crate::render::colours::{BOLD, DIM};
 use scruple_core::memory_map::{
     Amount, Divided, Largest, MapRow, MemoryCourse, Moment, mapped_and_anonymous, with_unique,
 };

@@ -1,8 +1,8 @@
 //! Reports the pauses of a collector that logs every collection: by generation, and as a distribution.
 
-use crate::show::align::{fit, on_points, right, wrap};
-use crate::show::block_characters;
-use crate::show::terminal::{BOLD, DIM};
+use crate::render::align::{fit, on_points, right, wrap};
+use crate::render::block_characters;
+use crate::render::colours::{BOLD, DIM};
 use scruple_core::unit::{Unit, grouped, quantity};
 use scruple_measure::runtimes::ghc::log::{Collection, Log};
 use serde::Serialize;

@@ -1,12 +1,12 @@
 //! Reports Haskell profiles: the live heap, and the cost centres with most time and memory.
 
-use crate::show::align::{fit, on_points, right, wrap};
-use crate::show::bands;
-use crate::show::bands::Band;
-use crate::show::block_characters;
-use crate::show::flame;
-use crate::show::flame::Frame;
-use crate::show::terminal::{BOLD, DIM};
+use crate::render::align::{fit, on_points, right, wrap};
+use crate::render::bands;
+use crate::render::bands::Band;
+use crate::render::block_characters;
+use crate::render::colours::{BOLD, DIM};
+use crate::render::flame;
+use crate::render::flame::Frame;
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::runtimes::ghc::cost_centres::Profile;

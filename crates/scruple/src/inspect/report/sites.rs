@@ -3,11 +3,11 @@
 use super::sites_json;
 use crate::inspect::site_rows::{SiteRow, called, place, rows};
 use crate::inspect::sites::Found;
-use crate::show::align::{fit, on_points, right, wrap};
-use crate::show::block_characters;
-use crate::show::export::Formats;
-use crate::show::flame;
-use crate::show::terminal::{BOLD, DIM};
+use crate::render::align::{fit, on_points, right, wrap};
+use crate::render::block_characters;
+use crate::render::colours::{BOLD, DIM};
+use crate::render::export::Formats;
+use crate::render::flame;
 use scruple_core::harmless_text::plain;
 use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, exact, quantity, share};

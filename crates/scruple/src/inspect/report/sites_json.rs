@@ -3,7 +3,7 @@
 use super::sites;
 use crate::inspect::site_rows::{SiteRow, rows};
 use crate::inspect::sites::Found;
-use crate::show::json;
+use crate::render::json;
 use scruple_measure::heap_sites::{Blocks, CourseUnit, HeapAmounts, HeapSites, SiteCounting, SiteFrame};
 use serde::Serialize;
 

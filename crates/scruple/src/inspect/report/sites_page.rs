@@ -3,9 +3,9 @@
 use super::sites::{self, COLUMNS, share_of};
 use crate::inspect::site_rows::{SiteRow, called, place, rows};
 use crate::inspect::sites::Found;
-use crate::show::export::Formats;
-use crate::show::flame;
-use crate::show::page::{
+use crate::render::export::Formats;
+use crate::render::flame;
+use crate::render::page::{
     self, Axis, Cell, Chart, ColumnHeading, Drawn, Flame, Layer, Order, Page, Part, Plot, Point, Section,
     Shape, Span, Stacked, Table, Tone, name, sentence,
 };

@@ -4,8 +4,8 @@ pub mod requests;
 
 use crate::fault::Fault;
 use crate::load::windows::Loads;
-use crate::show::export::Formats;
-use crate::show::output::write_file;
+use crate::render::export::Formats;
+use crate::render::output::write_file;
 use scruple_measure::load::hdr_log;
 use std::path::{Path, PathBuf};
 

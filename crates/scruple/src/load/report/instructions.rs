@@ -1,7 +1,7 @@
 //! Reports the instructions of a request by file and by function, with the callees of each function.
 
-use crate::show::align::{fit, right};
-use crate::show::terminal::{BOLD, DIM};
+use crate::render::align::{fit, right};
+use crate::render::colours::{BOLD, DIM};
 use scruple_core::per_request::Bounds;
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};

@@ -1,9 +1,9 @@
 //! Reports the memory map of a server before and after its load: a table by the purpose of the mappings, and the
 //! difference.
 
-use crate::show::align::{fit, on_points, right};
-use crate::show::page::{Cell, ColumnHeading, Table};
-use crate::show::terminal::{BOLD, DIM};
+use crate::render::align::{fit, on_points, right};
+use crate::render::colours::{BOLD, DIM};
+use crate::render::page::{Cell, ColumnHeading, Table};
 use scruple_core::memory_map::{Amount, Class, MapRow};
 use scruple_core::unit::{Unit, quantity};
 use scruple_measure::memory_map::MemoryMap;

@@ -1,9 +1,9 @@
 //! Reports a search for the highest rate on a terminal.
 
 use crate::load::windows::{Loads, Sought};
-use crate::show::Report;
-use crate::show::align::{fit, right, wrap};
-use crate::show::terminal::{BAD, BOLD, GOOD, OPEN};
+use crate::render::Report;
+use crate::render::align::{fit, right, wrap};
+use crate::render::colours::{BAD, BOLD, GOOD, OPEN};
 use scruple_core::knee::{KneeInterval, Outcome};
 use scruple_core::unit::{Unit, grouped, quantity};
 use scruple_measure::load::Point;

@@ -3,8 +3,8 @@
 use super::instructions;
 use super::terminal::pace;
 use crate::load::windows::Loaded;
-use crate::show::align::{fit, on_points, right, wrap};
-use crate::show::terminal::{BAD, BOLD, DIM};
+use crate::render::align::{fit, on_points, right, wrap};
+use crate::render::colours::{BAD, BOLD, DIM};
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;

@@ -2,10 +2,10 @@
 
 use super::{memory_map, search, sheet};
 use crate::load::windows::{Aside, Loaded, Loads, Slice};
-use crate::show::align::{fit, on_points, right, wrap};
-use crate::show::terminal;
-use crate::show::terminal::{BAD, BOLD, DIM, GOOD, OPEN};
-use crate::show::{Report, block_characters};
+use crate::render::align::{fit, on_points, right, wrap};
+use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::render::run_on_terminal;
+use crate::render::{Report, block_characters};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{
@@ -57,8 +57,8 @@ pub(crate) fn text(report: &Report<'_>, loads: &Loads, width: usize) -> String {
     }
     out.push('\n');
     match loads.servers.len() {
-        1 => terminal::remarks(report, width, &mut out),
-        _ => out.push_str(&terminal::body(report, width)),
+        1 => run_on_terminal::remarks(report, width, &mut out),
+        _ => out.push_str(&run_on_terminal::body(report, width)),
     }
     out
 }

@@ -20,7 +20,7 @@ use super::watchers::Watchers;
 use crate::address::Address;
 use crate::fault::Fault;
 use crate::progress::Progress;
-use crate::show::page::Section;
+use crate::render::page::Section;
 use crate::store::{RunWriter, Store, add_readings};
 use scruple_core::metric::Pass;
 use scruple_core::run::{Run, State};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::profile::{CallProfile, FORMATS, tests::small};
-use crate::show::export::writer;
+use crate::render::export::writer;
 use scruple_core::explain::{Cost, Count};
 use scruple_fuzz::Corpus;
 

@@ -2,7 +2,7 @@
 //! versions.
 
 use super::{ImportError, Imported, clean, moment};
-use crate::show::json::SCHEMA;
+use crate::render::json::SCHEMA;
 use crate::store::{StoredHistory, StoredVersion};
 use scruple_core::budget::Budget;
 use scruple_core::history::Version;

@@ -9,7 +9,7 @@ use super::{Format, ImportError, Imported};
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
-use crate::show::output;
+use crate::render::output;
 use crate::store::Store;
 use scruple_core::run::{Run, State, Terms};
 use scruple_core::subject::Subject;

@@ -1,10 +1,10 @@
 //! When users arrive, think, and leave.
 
 use super::super::super::failure::Failure;
-use super::super::super::pace::{Schedule, Shape, Share};
 use super::super::super::plan::{Arrivals, Pace, Plan};
 use super::super::super::record::Recorder;
 use super::super::super::scenario::{arrivals, level};
+use super::super::super::send_times::{Schedule, Shape, Share};
 use super::super::Due;
 use super::super::turn_time::TurnTime;
 use super::Users;

@@ -1,8 +1,8 @@
 //! Writes every request of a load to a file while the load runs.
 
 use crate::fault::Fault;
-use crate::show::csv::quoted;
-use crate::show::export::Formats;
+use crate::render::csv::quoted;
+use crate::render::export::Formats;
 use scruple_measure::load::{Batch, EachRequest, Listeners};
 use serde::Serialize;
 use std::fs::File;

@@ -4,7 +4,7 @@ use super::super::memory_map;
 use super::super::sheet::{counted, grown, interval, is_nothing, paused, title};
 use super::of_server;
 use crate::load::windows::{Loaded, Loads};
-use crate::show::page::{Cell, ColumnHeading, Fold, Order, Part, Section, Table, Tone, name, sentence};
+use crate::render::page::{Cell, ColumnHeading, Fold, Order, Part, Section, Table, Tone, name, sentence};
 use scruple_core::unit::{change, quantity};
 use scruple_measure::load::cost::collections::Untold;
 use scruple_measure::load::cost::sheet::CostRow;

@@ -4,7 +4,7 @@ use super::super::instructions::{by_file, file, name as function_name};
 use super::super::sheet::interval;
 use super::of_server;
 use crate::load::windows::Loads;
-use crate::show::page::{Cell, ColumnHeading, Order, Part, Section, Table, name};
+use crate::render::page::{Cell, ColumnHeading, Order, Part, Section, Table, name};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::cost::instructions::{FunctionCost, Instructions};

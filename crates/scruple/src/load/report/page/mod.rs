@@ -6,7 +6,7 @@ mod requests;
 
 use super::search;
 use crate::load::windows::{Loaded, Loads};
-use crate::show::page::Section;
+use crate::render::page::Section;
 use scruple_core::subject::{LoadCourse, LoadSlice};
 use std::collections::BTreeMap;
 
@@ -62,6 +62,6 @@ pub fn sections(loads: &Loads) -> Vec<Section> {
 fn of_server(loads: &Loads, server: &Loaded, what: &str) -> String {
     match loads.servers.len() {
         1 => what.to_owned(),
-        _ => format!("{what} of {}", crate::show::page::name(&server.name)),
+        _ => format!("{what} of {}", crate::render::page::name(&server.name)),
     }
 }

@@ -4,7 +4,7 @@
 use super::super::terminal::{meaning, row_name};
 use super::of_server;
 use crate::load::windows::{Loaded, Loads, Sought};
-use crate::show::page::{Cell, ColumnHeading, Order, Part, Section, Table, Tone, name, sentence};
+use crate::render::page::{Cell, ColumnHeading, Order, Part, Section, Table, Tone, name, sentence};
 use scruple_core::knee::Outcome;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{Latencies, Point};

@@ -1,7 +1,7 @@
 //! A page as JSON: everything that its charts and tables show, for other programs.
 
 use super::Page;
-use crate::show::json::document;
+use crate::render::json::document;
 use serde::Serialize;
 
 #[derive(Serialize)]

@@ -1,7 +1,7 @@
 //! The content of the charts of a page as CSV, with one row for each reading, point or interval.
 
 use super::{Chart, Drawn, Page};
-use crate::show::csv::quoted;
+use crate::render::csv::quoted;
 use std::fmt::Write as _;
 
 /// Writes the rows of every chart.

@@ -1,7 +1,7 @@
 //! A page in Markdown: the verdict, the tables, and the content of each chart in words.
 
 use super::{Chart, Page, Part, Section, Table};
-use crate::show::markup::escaped;
+use crate::render::document_table::escaped;
 use std::fmt::Write as _;
 
 /// Writes the page in Markdown.

@@ -2,7 +2,7 @@
 
 use super::typeset::typeset;
 use super::{Cell, Fold, Page, Part, Section, Span, Table, Tone};
-use crate::show::chart::{self, MOST_TOOLTIPS, frame, rows::tone};
+use crate::render::chart::{self, MOST_TOOLTIPS, frame, rows::tone};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::hash::{DefaultHasher, Hash, Hasher};
 

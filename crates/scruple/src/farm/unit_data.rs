@@ -1,7 +1,7 @@
 //! The content of a unit and of its result: plain data in JSON.
 
 use crate::fault::Fault;
-use crate::show::page::Section;
+use crate::render::page::Section;
 use crate::store::StoredVersion;
 use crate::versions::Template;
 use crate::versions::artefacts::Artefacts;

@@ -1,7 +1,7 @@
 //! Elements that all charts share: marks, grids, labels, arrows at the edge.
 
 use super::scale::{Ruler, Tick};
-use crate::show::page::Shape;
+use crate::render::page::Shape;
 use maud::{Markup, html};
 
 /// The ids of the marks that distinguish arms without colour, by the index of the arm.

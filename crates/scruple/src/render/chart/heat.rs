@@ -2,7 +2,7 @@
 
 use super::frame::{columns, labels, lines, pixels, side_labels};
 use super::scale::Ruler;
-use crate::show::page::Heat;
+use crate::render::page::Heat;
 use maud::{Markup, html};
 use std::fmt::Write as _;
 

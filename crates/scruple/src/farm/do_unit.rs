@@ -2,7 +2,7 @@
 
 use super::args::UnitArgs;
 use super::folder::{Folder, appears};
-use super::unit::{
+use super::unit_data::{
     Measure, UnitFailure, UnitOutcome, UnitResult, Versions, Work, WorkUnit, Written, parse, text,
 };
 use crate::command::verb::{Asked, Source};
@@ -15,7 +15,7 @@ use crate::load::remote_server::RemoteHelper;
 use crate::new_run;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::show::output;
+use crate::render::output;
 use crate::store::{Store, StoredHistory};
 use crate::versions::build::{Builder, Outcome};
 use crate::versions::build_process::Hands;

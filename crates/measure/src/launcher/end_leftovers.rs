@@ -1,6 +1,7 @@
 //! The process tree of a measured program: its processor time, and how its remains are ended.
 
-use super::trace::Follower;
+use super::follow_processes::Follower;
+use super::kernel_accounts::nanoseconds;
 use crate::descendants::descendants;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
@@ -94,24 +95,4 @@ pub(super) fn end_what_is_left(
             },
         }
     }
-}
-
-/// The first thread's time on a core and its time waiting for one, in nanoseconds. The process may have ended, but
-/// must not have been reaped.
-pub(super) fn scheduled(pid: libc::pid_t) -> Option<(u64, u64)> {
-    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
-    let mut fields = text.split_whitespace().map(str::parse::<u64>);
-    Some((fields.next()?.ok()?, fields.next()?.ok()?))
-}
-
-/// How long work has waited for a core since the machine started, averaged over the cores in use, in nanoseconds.
-pub(super) fn pressure() -> Option<u64> {
-    let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
-    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    let total = some.split_whitespace().find_map(|field| field.strip_prefix("total="))?;
-    total.parse::<u64>().ok()?.checked_mul(1000)
-}
-
-pub(super) fn nanoseconds(time: libc::timeval) -> u64 {
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
 }

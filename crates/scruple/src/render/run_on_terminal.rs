@@ -1,6 +1,7 @@
 //! The report for a terminal: a section for each metric, a row for each arm, verdicts, remarks.
 
 use super::align::{fit, right, wrap};
+use super::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use super::{
     Report, block_characters, effect_text, few_readings, is_of_requests, ranking, sentence, title,
     verdict_words,
@@ -10,7 +11,7 @@ use crate::bench::report::table;
 use crate::fault::Fault;
 use crate::inspect::report::memory;
 use crate::load::report::terminal;
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use scruple_core::budget::Kept;
 use scruple_core::gate::without_version;
 use scruple_core::judge::{Estimate, declaration};
@@ -22,12 +23,6 @@ use scruple_core::unit::{Scale, Unit, exact};
 use scruple_core::verdict::{Direction, Verdict};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
-
-pub(crate) const BOLD: Style = Style::new().bold();
-pub(crate) const DIM: Style = Style::new().dimmed();
-pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-pub(crate) const BAD: Style = AnsiColor::Red.on_default();
-pub(crate) const OPEN: Style = AnsiColor::Yellow.on_default();
 
 /// The number of bins in the small histogram of a row.
 const PICTURE: usize = 12;

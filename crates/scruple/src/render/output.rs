@@ -1,7 +1,7 @@
 //! The destinations of reports: the terminal, standard output as JSON, and files.
 
 use super::export;
-use super::{FORMATS, Report, json, meant, terminal};
+use super::{FORMATS, Report, json, meant, run_on_terminal};
 use crate::cli::ResultArgs;
 use crate::fault::{Code, Fault};
 use scruple_core::budget::Budget;
@@ -96,7 +96,7 @@ pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Re
     let text = match args.json {
         true => json::text(report),
         false => {
-            let mut text = terminal::text(report, width());
+            let mut text = run_on_terminal::text(report, width());
             if let Some(footer) = footer {
                 text.push_str(footer);
                 text.push('\n');

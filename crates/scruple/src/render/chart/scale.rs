@@ -1,6 +1,6 @@
 //! Maps values to positions along an axis, and chooses round labels.
 
-use crate::show::page::{Axis, Scale};
+use crate::render::page::{Axis, Scale};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, share, tick};
 

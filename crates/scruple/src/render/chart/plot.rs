@@ -5,7 +5,7 @@ use super::frame::{
 };
 use super::rows::tone;
 use super::scale::{Ruler, window};
-use crate::show::page::{AxisLabel, Event, Layer, Plot, Point, Scale, Shape};
+use crate::render::page::{AxisLabel, Event, Layer, Plot, Point, Scale, Shape};
 use maud::{Markup, html};
 use scruple_core::unit::{change, quantity};
 

@@ -7,13 +7,14 @@
 
 use super::foreign_tracers::Tracers;
 use super::go_processes::GoProcesses;
+use super::peak_memory::{BLUR, keep_peak, note_peak, own_mark};
 use super::server::Watch;
 use super::spawn;
 use crate::launch::{Options, PeakMemory};
 use crate::runtimes::ProgramFiles;
 use std::collections::HashSet;
 use std::ffi::c_int;
-use std::{fs, io, ptr};
+use std::{io, ptr};
 
 const OPTIONS: c_int = libc::PTRACE_O_TRACEEXIT
     | libc::PTRACE_O_TRACEFORK
@@ -21,9 +22,6 @@ const OPTIONS: c_int = libc::PTRACE_O_TRACEEXIT
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
-
-/// The error of the kernel's high-water marks in bytes: the kernel sums its per-core counters only from time to time.
-const BLUR: u64 = 1 << 20;
 
 /// Traces a process tree, and keeps what is read from each process at its exit.
 pub(super) struct Follower {
@@ -177,27 +175,6 @@ impl Follower {
     }
 }
 
-/// Resets the launcher's high-water mark to its current size, where the kernel permits it.
-pub(super) fn forget_own_mark() {
-    let _ = fs::write("/proc/self/clear_refs", "5");
-}
-
-/// The peak in an account of a process that was not traced; `None` unless it lies above the launcher's mark, which the
-/// account contains because the process started in the launcher's memory.
-pub(super) fn own_peak(usage: &libc::rusage) -> Option<u64> {
-    // SAFETY: an account of zeros is valid, and the kernel writes one to where the pointer leads.
-    let mut own: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: as above.
-    let known = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut own) } == 0;
-    let (peak, mark) = (usage.ru_maxrss as u64 * 1024, own.ru_maxrss as u64 * 1024);
-    (known && peak > mark + BLUR).then_some(peak)
-}
-
-/// The launcher's high-water mark.
-fn own_mark() -> Option<u64> {
-    field("/proc/self/status", "VmHWM:").map(|peak| peak * 1024)
-}
-
 /// The id of the new process that a fork event reports.
 fn message(pid: libc::pid_t) -> Option<libc::pid_t> {
     let mut number: libc::c_ulong = 0;
@@ -242,28 +219,6 @@ fn wait_for_any(watch: &mut Watch<'_>) -> bool {
         }
         watch.look();
     }
-}
-
-/// Records a process's high-water mark. A process with several threads stops once for each; the highest mark is kept.
-fn note_peak(thread: libc::pid_t, memory: &mut Vec<PeakMemory>) {
-    let path = format!("/proc/{thread}/status");
-    if let Some(peak) = field(&path, "VmHWM:") {
-        let pid = field(&path, "Tgid:").map_or(thread, |pid| pid as libc::pid_t);
-        keep_peak(pid, peak * 1024, memory);
-    }
-}
-
-fn keep_peak(pid: libc::pid_t, peak: u64, memory: &mut Vec<PeakMemory>) {
-    match memory.iter_mut().find(|process| process.pid == pid) {
-        Some(process) => process.peak = process.peak.max(peak),
-        None => memory.push(PeakMemory { pid, peak }),
-    }
-}
-
-/// The number in a line of a /proc file that begins with `name`.
-pub(super) fn field(path: &str, name: &str) -> Option<u64> {
-    let text = fs::read_to_string(path).ok()?;
-    text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

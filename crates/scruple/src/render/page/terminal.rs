@@ -1,10 +1,10 @@
 //! Draws the charts of a page for a terminal, with block and Braille characters.
 
 use super::{ChartRow, Drawn, Heat, Layer, Page, Plot, Rows, Scale, Shape};
-use crate::show::align::{fit, right, wrap};
-use crate::show::block_characters::histogram;
-use crate::show::chart::scale::{Ruler, window};
-use crate::show::terminal::{BOLD, DIM};
+use crate::render::align::{fit, right, wrap};
+use crate::render::block_characters::histogram;
+use crate::render::chart::scale::{Ruler, window};
+use crate::render::colours::{BOLD, DIM};
 use std::fmt::Write as _;
 
 /// The height of a plot, in lines.

@@ -2,7 +2,7 @@
 
 use super::frame::{percent, pixels};
 use super::rows::tone;
-use crate::show::page::{Flame, Stacked};
+use crate::render::page::{Flame, Stacked};
 use maud::{Markup, html};
 
 /// The height of a box with the gap above it, in pixels.

@@ -3,9 +3,9 @@
 use super::frame;
 use super::frame::{Towards, beyond, class, columns, key, labels, mark, percent, pixels};
 use super::scale::{Ruler, window};
-use crate::show::page::Scale;
-use crate::show::page::typeset::typeset;
-use crate::show::page::{ChartRow, Rows, Tone};
+use crate::render::page::Scale;
+use crate::render::page::typeset::typeset;
+use crate::render::page::{ChartRow, Rows, Tone};
 use maud::{Markup, html};
 use scruple_core::unit::{change, quantity};
 

@@ -1,0 +1,363 @@
+//! Reports: a run and its conclusions, written in several formats.
+
+pub mod align;
+pub mod bands;
+pub mod block_characters;
+pub mod chart;
+pub mod colours;
+pub mod csv;
+pub mod document_table;
+pub mod export;
+pub mod few_readings;
+pub mod flame;
+pub mod hyperfine;
+pub mod json;
+pub mod junit;
+pub mod nodes;
+pub mod output;
+pub mod page;
+pub mod ranking;
+pub mod run_on_terminal;
+pub mod scaling;
+pub mod sentence;
+pub mod svg;
+
+use crate::load::windows::Loads;
+use document_table::Markup;
+use export::Formats;
+use scruple_core::budget::{Amount, Budget, Checked, Kept, check};
+use scruple_core::environment::Environments;
+use scruple_core::evidence::Evidence;
+use scruple_core::judge::{self, Estimate, Fit, Judged, Nodes, Pair};
+use scruple_core::metric::{Better, DEFAULT_METRICS, Metric, metric};
+use scruple_core::run::Run;
+use scruple_core::sample::Sample;
+use scruple_core::stats::nodes::OverNodes;
+use scruple_core::subject::{Arm, Role, Subject};
+use scruple_core::unit::{Unit, change, change_between, exact, share};
+use scruple_core::verdict::{Comparison, Direction, Verdict};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The formats in which any run can be written, by the endings of their file names.
+pub const FORMATS: Formats<fn(&Report<'_>) -> String, 8> = [
+    ("json", json::text),
+    ("csv", csv::text),
+    ("md", |report| document_table::text(report, Markup::Markdown)),
+    ("adoc", |report| document_table::text(report, Markup::AsciiDoc)),
+    ("org", |report| document_table::text(report, Markup::Org)),
+    ("html", |report| page::html::text(&crate::report::page(report))),
+    ("xml", junit::text),
+    ("hyperfine", hyperfine::text),
+];
+
+/// A run and its conclusions.
+pub struct Report<'a> {
+    /// The run that is reported.
+    pub run: &'a Run,
+    /// The comparisons of arms, in every metric.
+    pub judged: Vec<Judged>,
+    /// The fits that say how metrics grow with parameters.
+    pub fits: Vec<Fit>,
+    /// The limits, and whether they were kept.
+    pub checked: Vec<Checked>,
+    /// The keys of the metrics that tables show, in order.
+    pub shown: Vec<String>,
+    /// Whether the diagnostic panel of each case is shown.
+    pub detail: bool,
+    /// Whether the arms were measured in the same blocks.
+    pub side_by_side: bool,
+    /// The results of a load test in addition to its readings; `None` for a stored run.
+    pub loads: Option<&'a Loads>,
+    /// How the environments of two stored runs are related; `None` within one run.
+    pub environments: Option<Environments>,
+    /// How far the nodes of a farm agree about each comparison that several nodes have measured, by its index in
+    /// `judged`.
+    pub over_nodes: BTreeMap<usize, OverNodes>,
+}
+
+impl<'a> Report<'a> {
+    /// Judges a run whose arms were measured in the same blocks.
+    pub fn of(run: &'a Run, metrics: &[String], budgets: &[Budget]) -> Report<'a> {
+        Report::of_pairs(run, &judge::pairs(run), metrics, budgets, None)
+    }
+
+    /// Judges these pairs of arms. If the references come from another run, `environments` relates the environments of
+    /// both.
+    pub fn of_pairs(
+        run: &'a Run,
+        pairs: &[Pair<'_>],
+        metrics: &[String],
+        budgets: &[Budget],
+        environments: Option<Environments>,
+    ) -> Report<'a> {
+        let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
+        let shown = shown_metrics(&subjects, metrics);
+        let mut judged = judge::compare_pairs(pairs, &run.terms);
+        if let Some(environments) = &environments {
+            environments.withhold(&mut judged, |key| metric_of(run, key));
+        }
+        let of_cases = is_of_cases(run);
+        let fitted: Vec<String> = match of_cases {
+            true => ["time.wall", "alloc.bytes", "malloc.bytes"].map(str::to_owned).to_vec(),
+            false => shown.clone(),
+        };
+        let sample_of = |arm: &Arm, key: &str| {
+            let sample = arm.sample(key)?;
+            Some(match tare_of(run, arm) {
+                Some(tare) => judge::cases::counted(sample, tare),
+                None => sample.clone(),
+            })
+        };
+        let fits = judge::fits(&subjects, &fitted, run.terms.level, sample_of);
+        let told = |judged: &Judged| {
+            let of =
+                |pair: &&Pair<'_>| pair.arm.name == judged.arm && pair.reference.name == judged.reference;
+            judge::over_nodes(pairs.iter().find(of)?, &judged.metric, run.terms.level)
+        };
+        let over_nodes = judged.iter().enumerate().filter_map(|(at, judged)| Some((at, told(judged)?)));
+        let over_nodes = over_nodes.collect();
+        let side_by_side = pairs.iter().all(|pair| pair.paired);
+        let mut report = Report {
+            run,
+            judged,
+            fits,
+            checked: Vec::new(),
+            shown,
+            side_by_side,
+            detail: false,
+            loads: None,
+            environments,
+            over_nodes,
+        };
+        report.checked = report.check(budgets, pairs);
+        report
+    }
+
+    fn check(&self, budgets: &[Budget], pairs: &[Pair<'_>]) -> Vec<Checked> {
+        let mut checked = Vec::new();
+        let several = self.run.arms_of(Role::Subject).count() > 1;
+        // Arms are compared by address, because an arm of an earlier run may have the same name.
+        let reference = |arm: &Arm| pairs.iter().any(|pair| std::ptr::eq(pair.reference, arm));
+        for budget in budgets {
+            let key = &budget.metric;
+            let metric = metric_of(self.run, key);
+            let relative = budget.limit.is_relative() && budget.against.is_none();
+            let arms: Vec<&Arm> = self.run.arms.iter().filter(|arm| meant(budget, arm)).collect();
+            // Relative limits do not apply to a reference. A reference from an earlier run is not judged at all.
+            let spared = |arm: &Arm| reference(arm) && several && (relative || !self.side_by_side);
+            // If a relative limit applies to references only, its outcome is unknown, and it does not count as kept.
+            let nothing_else = relative && arms.iter().all(|arm| spared(arm));
+            for arm in arms.into_iter().filter(|arm| nothing_else || !spared(arm)) {
+                let with_case = self.against_case(budget, arm);
+                let judged = match budget.against {
+                    Some(_) => with_case.as_ref(),
+                    None => self.judged_of(&arm.name, key),
+                };
+                checked.push(check(
+                    budget,
+                    &arm.name,
+                    &metric,
+                    self.amount(arm, key),
+                    judged,
+                    arm.absent(key),
+                ));
+            }
+        }
+        checked
+    }
+
+    /// Returns the value and the bounds of a metric of an arm, which an absolute limit is compared with.
+    fn amount(&self, arm: &Arm, key: &str) -> Option<Amount> {
+        let sample = self.counted(arm, key)?;
+        let level = self.run.terms.level;
+        let known =
+            judge::pooled::estimate(arm, key, level).unwrap_or_else(|| judge::estimate(&sample, level));
+        let value = known.value;
+        Some(Amount { value, bounds: judge::amount_bounds(arm, key, &sample, level) })
+    }
+
+    /// Returns the readings of a metric of an arm that are used. For a case, these come from undisturbed blocks.
+    fn counted(&self, arm: &Arm, key: &str) -> Option<Sample> {
+        let sample = arm.sample(key)?;
+        Some(match tare_of(self.run, arm) {
+            Some(tare) => judge::cases::counted(sample, tare),
+            None => sample.clone(),
+        })
+    }
+
+    /// Returns the comparison of an arm with the case that a budget names, at the same version.
+    fn against_case(&self, budget: &Budget, arm: &Arm) -> Option<Judged> {
+        let name = budget.against.as_ref()?;
+        let full = arm.version.as_ref().map_or(name.clone(), |version| format!("{name} @{version}"));
+        let reference = self.run.arms_of(Role::Subject).find(|other| other.name == full)?;
+        let tares = tare_of(self.run, reference).zip(tare_of(self.run, arm));
+        let pair = Pair { reference, arm, paired: true, tares, nodes: Nodes::of(self.run) };
+        judge::compare_pairs(&[pair], &self.run.terms)
+            .into_iter()
+            .find(|judged| judged.metric == budget.metric)
+    }
+
+    /// Whether the arms are cases of bench programs.
+    pub fn of_cases(&self) -> bool {
+        is_of_cases(self.run)
+    }
+
+    /// Returns the estimate of a metric of an arm. For a case it comes from undisturbed blocks, and for a load test
+    /// from all requests together.
+    pub fn estimate(&self, arm: &Arm, key: &str) -> Option<Estimate> {
+        let level = self.run.terms.level;
+        let pooled = judge::pooled::estimate(arm, key, level);
+        pooled.or_else(|| Some(judge::estimate(&self.counted(arm, key)?, level)))
+    }
+
+    /// Returns the comparison of an arm with the reference in one metric.
+    pub fn judged_of(&self, arm: &str, key: &str) -> Option<&Judged> {
+        self.judged.iter().find(|judged| judged.arm == arm && judged.metric == key)
+    }
+
+    /// Returns what a reader of two stored runs must know before any figure.
+    pub fn preface(&self) -> Vec<String> {
+        let Some(environments) = &self.environments else { return Vec::new() };
+        let shown: Vec<Metric> = self.shown.iter().map(|key| metric_of(self.run, key)).collect();
+        environments.sentences(&shown)
+    }
+
+    /// Returns the arms that have rows in tables: subjects, yardsticks, the shell and the twin. The tare has a line of
+    /// its own, and parts have a table of their own.
+    pub fn rows(&self) -> impl Iterator<Item = &'a Arm> {
+        self.run.arms.iter().filter(|arm| !matches!(arm.role, Role::Tare | Role::Part))
+    }
+
+    /// Returns the overall outcome of the limits. An exceeded limit outweighs an undecided one.
+    pub fn kept(&self) -> Kept {
+        self.checked.iter().map(|checked| checked.kept).fold(Kept::Yes, |all, one| match (all, one) {
+            (Kept::No, _) | (_, Kept::No) => Kept::No,
+            (Kept::CantTell, _) | (_, Kept::CantTell) => Kept::CantTell,
+            _ => Kept::Yes,
+        })
+    }
+}
+
+/// Whether a limit applies to an arm, by the arm's name with or without its version. A limit for all arms applies to
+/// subjects only.
+pub fn meant(budget: &Budget, arm: &Arm) -> bool {
+    if arm.role != Role::Subject && (arm.role != Role::Part || budget.arm == "*") {
+        return false;
+    }
+    let plain = arm.version.as_ref().and_then(|version| arm.name.strip_suffix(version)?.strip_suffix(" @"));
+    budget.applies_to(&arm.name) || plain.is_some_and(|name| budget.applies_to(name))
+}
+
+/// Whether the arms are servers under load.
+fn is_of_requests(run: &Run) -> bool {
+    matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Request { .. }))
+}
+
+fn is_of_cases(run: &Run) -> bool {
+    matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Case { .. }))
+}
+
+/// Returns the arm whose witness shows how disturbed the blocks of a case were: the tare of the case. A tare is its
+/// own.
+pub(crate) fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
+    if !is_of_cases(run) {
+        return None;
+    }
+    // The index is derived from the address, because a search would be slow for a suite of ten thousand cases.
+    let offset = std::ptr::from_ref(arm).addr().checked_sub(run.arms.as_ptr().addr())?;
+    let position = offset / size_of::<Arm>();
+    run.arms.get(position).filter(|found| std::ptr::eq(*found, arm))?;
+    match arm.role {
+        Role::Tare => Some(&run.arms[position]),
+        _ => judge::cases::tare_at(run, position),
+    }
+}
+
+/// Returns the metrics that tables show: the requested ones, or the default ones that have readings.
+fn shown_metrics(arms: &[&Arm], asked: &[String]) -> Vec<String> {
+    let mut keys = judge::keys_of(arms);
+    if asked.is_empty() {
+        let read = |key: &String| arms.iter().any(|arm| arm.sample(key).is_some());
+        keys.retain(|key| match metric(key) {
+            // A missing runtime is usual, while missing allocation counts and a missing peak are notable.
+            Some(_) => {
+                let notable = key.starts_with("malloc.count") || key == "memory.peak";
+                DEFAULT_METRICS.contains(&key.as_str()) && (read(key) || notable)
+            }
+            None => true,
+        });
+        return keys;
+    }
+    keys.retain(|key| asked.iter().any(|pattern| declared(key).matches(pattern)));
+    keys
+}
+
+/// Returns the declaration of a metric, whether Scruple or a bench program declares it.
+fn metric_of(run: &Run, key: &str) -> Metric {
+    let own = || run.arms.iter().find_map(|arm| Some(judge::declaration(key, arm.sample(key)?)));
+    metric(key).cloned().or_else(own).unwrap_or_else(|| declared(key))
+}
+
+pub fn declared(key: &str) -> Metric {
+    use scruple_core::metric::{Pass, Quality};
+    metric(key).cloned().unwrap_or_else(|| Metric::custom(key, Unit::Count, Quality::Noisy, Pass::Timing))
+}
+
+/// Returns the heading of a metric's column.
+pub fn title(key: &str) -> String {
+    declared(key).title.into_owned()
+}
+
+/// Returns a verdict in words that fit the metric.
+pub fn verdict_words(key: &str, comparison: &Comparison) -> Cow<'static, str> {
+    let metric = declared(key);
+    let time = metric.unit == Unit::Nanoseconds && (key.starts_with("time.") || key.starts_with("load."));
+    let higher = metric.better == Better::Higher;
+    let word = match (comparison.verdict, comparison.direction) {
+        // If identical programs differ in a metric, its margin may be far above the requested one.
+        (Verdict::Same, _) if matches!(comparison.evidence, Evidence::Ranges { floor, .. } if floor > 0.0) => {
+            return format!("same within {}", share(comparison.margin)).into();
+        }
+        (Verdict::Same, _) if matches!(comparison.evidence, Evidence::Interval { resolution, .. } if resolution > 0.0) =>
+        {
+            return format!("same within {}", share(comparison.margin)).into();
+        }
+        (Verdict::Same, _) => "same",
+        (Verdict::CantTell, _) => "can’t tell",
+        (Verdict::Different, Some(Direction::Better)) if time => "faster",
+        (Verdict::Different, Some(Direction::Worse)) if time => "slower",
+        (Verdict::Different, Some(Direction::Better)) if !higher => "less",
+        (Verdict::Different, Some(Direction::Worse)) if higher => "less",
+        (Verdict::Different, _) => "more",
+        (Verdict::Small, Some(Direction::Better)) if time => "slightly faster",
+        (Verdict::Small, Some(Direction::Worse)) if time => "slightly slower",
+        (Verdict::Small, Some(Direction::Better)) if !higher => "slightly less",
+        (Verdict::Small, Some(Direction::Worse)) if higher => "slightly less",
+        (Verdict::Small, _) => "slightly more",
+    };
+    word.into()
+}
+
+/// Writes the effect of a comparison with its interval, as tables show it.
+pub fn effect_text(key: &str, comparison: &Comparison) -> String {
+    let evidence = &comparison.evidence;
+    let signed = |difference: f64| {
+        let sign = if difference > 0.0 { "+" } else { "" };
+        format!("{sign}{}", exact(difference, &declared(key).unit))
+    };
+    match (evidence, evidence.effect()) {
+        (Evidence::Exact { reference, arm, .. }, _) if reference == arm => "±0".to_owned(),
+        (Evidence::Exact { reference, arm, .. }, Some(effect)) if effect != 0.0 => {
+            format!("{} ({})", change(effect), signed(arm - reference))
+        }
+        (Evidence::Exact { reference, arm, .. }, _) => signed(arm - reference),
+        (Evidence::Interval { effect, .. }, _) => {
+            change_between(effect.ratio, effect.interval.low, effect.interval.high)
+        }
+        (Evidence::Ranges { reference, arm, .. }, None) => signed(arm.middle - reference.middle),
+        (Evidence::Ranges { .. }, Some(1.0)) => "±0".to_owned(),
+        (Evidence::Ranges { .. } | Evidence::Absent { .. }, Some(effect)) => change(effect),
+        (Evidence::Absent { .. }, None) => String::new(),
+    }
+}
