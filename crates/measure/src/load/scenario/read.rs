@@ -7,7 +7,7 @@ use super::{Abort, Capture, Model, Rows, Scenario, Session, Stage, Step, Templat
 use entries::{
     AbortEntry, CaptureEntry, DataEntry, File, Level, RequestEntry, SessionEntry, StageEntry, Think,
 };
-use regex::bytes::Regex;
+use regex_lite::Regex;
 use scruple_core::harmless_text::list_names;
 use scruple_core::unit::{Unit, parse_quantity};
 use std::path::Path;
