@@ -6,10 +6,10 @@
 
 use std::io::BufRead;
 
-use scruple_core::changepoint::{ChangePoint, Options, noisy};
+use scruple_core::changepoint::{ChangePoint, SeriesOptions, noisy};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut options = Options::default();
+    let mut options = SeriesOptions::default();
     if let Some(least) = std::env::args().nth(1) {
         options.least = least.parse::<f64>()?.ln_1p();
     }

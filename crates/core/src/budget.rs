@@ -162,7 +162,7 @@ fn parse_limit(value: &str, metric: &Metric) -> Result<Limit, String> {
 
 /// The value that an absolute limit is compared with, and its bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Amount {
+pub struct LimitedValue {
     /// The estimate, in the unit of the metric.
     pub value: f64,
     /// The smallest and the largest value that the readings allow, or why there are none.
@@ -177,7 +177,7 @@ pub fn check(
     budget: &Budget,
     arm: &str,
     metric: &Metric,
-    amount: Option<Amount>,
+    amount: Option<LimitedValue>,
     judged: Option<&Judged>,
     absent: Option<&str>,
 ) -> Checked {
@@ -198,7 +198,7 @@ pub fn check(
     Checked { budget: budget.text.clone(), arm: arm.to_owned(), kept, found }
 }
 
-fn check_absolute(limit: &Limit, metric: &Metric, amount: Amount) -> (Kept, String) {
+fn check_absolute(limit: &Limit, metric: &Metric, amount: LimitedValue) -> (Kept, String) {
     let (low, high) = match amount.bounds {
         Ok(bounds) => bounds,
         Err(why) => {
@@ -281,7 +281,7 @@ mod tests {
         let found = |limit: &str, low: f64, high: f64| {
             let budget = Budget::parse(limit).expect("a limit");
             let metric = metric::metric(&budget.metric).expect("declared");
-            let amount = Amount { value: 3e7, bounds: Ok((low, high)) };
+            let amount = LimitedValue { value: 3e7, bounds: Ok((low, high)) };
             let checked = check(&budget, "app", metric, Some(amount), None, None);
             (checked.kept, checked.found)
         };

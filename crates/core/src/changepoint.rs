@@ -22,12 +22,12 @@ mod series;
 mod step_size;
 mod stretches;
 
-pub use series::{Background, ChangePoint, Options, Series, Step};
+pub use series::{Background, ChangePoint, Series, SeriesOptions, StepSize};
 
 use crate::stats::paired::Why;
 use crate::stats::quantile::median;
 use places::{Placed, placed};
-use scaled::{Scale, Scaled};
+use scaled::{Scaled, StepScale};
 use selection::Selected;
 use step_size::Noise;
 use stretches::SHORTEST;
@@ -46,7 +46,7 @@ const LEVEL: f64 = 0.95;
 pub fn exact(values: &[f64]) -> Vec<ChangePoint> {
     let changed = |(place, pair): (usize, &[f64])| {
         let at = place + 1;
-        let step = Step::between(pair[0], pair[1]);
+        let step = StepSize::between(pair[0], pair[1]);
         (pair[0] != pair[1]).then_some(ChangePoint { at, first: at, last: at, step, interval: None, p: 0.0 })
     };
     values.windows(2).enumerate().filter_map(changed).collect()
@@ -58,7 +58,7 @@ pub fn exact(values: &[f64]) -> Vec<ChangePoint> {
 /// Steps are ratios where every value is positive, else differences. Fails when a value or its distance from the others
 /// is not finite, when there are errors but not one for each value, or when there are fewer than six values, too few
 /// for any result. A stretch of fewer than three values is never a level, so the two latest versions are never blamed.
-pub fn noisy(values: &[f64], options: &Options<'_>) -> Result<Series, Why> {
+pub fn noisy(values: &[f64], options: &SeriesOptions<'_>) -> Result<Series, Why> {
     if values.len() < 2 * SHORTEST {
         return Err(Why::TooFew { have: values.len(), need: 2 * SHORTEST });
     }
@@ -77,7 +77,7 @@ pub fn noisy(values: &[f64], options: &Options<'_>) -> Result<Series, Why> {
     if let Some(modes) = modes::modes(&noise.levels, noise.pooled.sqrt()) {
         return Ok(in_modes(&series, &noise, modes));
     }
-    let least = if matches!(series.scale, Scale::Ratio) { options.least } else { 0.0 };
+    let least = if matches!(series.scale, StepScale::Ratio) { options.least } else { 0.0 };
     // Versions weighed in turns (known drift of 0) share no background with their neighbours.
     let slow =
         if options.drift == Some(0.0) { None } else { background::beside(&series, &steps, options.error) };
@@ -104,7 +104,7 @@ fn in_modes(series: &Scaled, noise: &Noise, modes: [f64; 2]) -> Series {
     }
 }
 
-fn background(scale: Scale, curve: &[f64]) -> Background {
+fn background(scale: StepScale, curve: &[f64]) -> Background {
     let least = curve.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = curve.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     Background {

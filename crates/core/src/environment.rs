@@ -318,7 +318,7 @@ fn joined<'a>(
 mod tests {
     use super::*;
     use crate::metric::metric;
-    use crate::run::{State, Terms};
+    use crate::run::{RunState, Terms};
 
     fn provenance(class: &str, kernel: &str) -> Provenance {
         Provenance {
@@ -393,7 +393,7 @@ mod tests {
                 id: command.to_owned(),
                 label: None,
                 started: seed,
-                state: State::Complete,
+                state: RunState::Complete,
                 seed: 1,
                 argv: Vec::new(),
                 terms: Terms::default(),

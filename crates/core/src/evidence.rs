@@ -13,7 +13,7 @@ use crate::stats::quantile::median;
 
 /// The smallest, the median and the largest of a few readings, in the unit of the metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range {
+pub struct ReadingRange {
     /// The smallest reading.
     pub low: f64,
     /// The median of the readings.
@@ -22,19 +22,19 @@ pub struct Range {
     pub high: f64,
 }
 
-impl Range {
+impl ReadingRange {
     /// The range of some readings; `None` where there are no readings or one of them is not finite.
-    pub fn of(readings: &[f64]) -> Option<Range> {
+    pub fn of(readings: &[f64]) -> Option<ReadingRange> {
         if readings.is_empty() || readings.iter().any(|reading| !reading.is_finite()) {
             return None;
         }
         let low = readings.iter().copied().fold(f64::INFINITY, f64::min);
         let high = readings.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Some(Range { low, middle: median(readings), high })
+        Some(ReadingRange { low, middle: median(readings), high })
     }
 
     /// Whether two ranges overlap.
-    fn overlaps(&self, other: &Range) -> bool {
+    fn overlaps(&self, other: &ReadingRange) -> bool {
         self.low <= other.high && other.low <= self.high
     }
 
@@ -106,9 +106,9 @@ pub enum Evidence {
     /// The readings are known by their ranges: the metric is counted, but not exactly.
     Ranges {
         /// The readings of the reference.
-        reference: Range,
+        reference: ReadingRange,
         /// The readings of the arm.
-        arm: Range,
+        arm: ReadingRange,
         /// The smallest difference that means anything, in the unit of the metric.
         floor: f64,
         /// The number of readings of the arm that has fewer.
@@ -190,7 +190,7 @@ impl Evidence {
     /// The evidence of a few launches in which a noisy metric was read. They are fewer than order statistics need, so
     /// the logarithms of the readings are assumed to be normal.
     pub fn of_handful(reference: &[f64], arm: &[f64], level: f64) -> Evidence {
-        let known = |readings: &[f64]| Range::of(readings).is_some_and(|range| range.repeats());
+        let known = |readings: &[f64]| ReadingRange::of(readings).is_some_and(|range| range.repeats());
         let effect = match known(reference) && known(arm) && reference[0] != arm[0] {
             true => Err(Why::NoSpread),
             false => processes::unpaired_effect(reference, arm, level),
@@ -201,7 +201,7 @@ impl Evidence {
     /// The evidence of a metric that is read once because it cannot vary, such as the size of a file. `None` where the
     /// readings of an arm disagree.
     pub fn of_fact(reference: &[f64], arm: &[f64]) -> Option<Evidence> {
-        let (left, right) = (Range::of(reference)?, Range::of(arm)?);
+        let (left, right) = (ReadingRange::of(reference)?, ReadingRange::of(arm)?);
         let readings = reference.len().min(arm.len());
         let fact = Evidence::Exact { reference: left.low, arm: right.low, readings };
         (left.repeats() && right.repeats()).then_some(fact)
@@ -211,7 +211,7 @@ impl Evidence {
     /// Few readings may repeat by chance; see [`REPEATED`] and [`DIFFER`]. `None` where the readings of an arm
     /// disagree.
     pub fn of_counts(reference: &[f64], arm: &[f64], exact: bool, floor: f64) -> Option<Evidence> {
-        let (left, right) = (Range::of(reference)?, Range::of(arm)?);
+        let (left, right) = (ReadingRange::of(reference)?, ReadingRange::of(arm)?);
         if !left.repeats() || !right.repeats() {
             return None;
         }
@@ -233,7 +233,7 @@ impl Evidence {
     pub fn of_near_counts(reference: &[f64], arm: &[f64], floor: f64) -> Evidence {
         let readings = reference.len().min(arm.len());
         let pointing = || ratio(median(reference), median(arm));
-        match (Range::of(reference), Range::of(arm)) {
+        match (ReadingRange::of(reference), ReadingRange::of(arm)) {
             (Some(left), Some(right)) if readings >= if left.overlaps(&right) { REPEATED } else { APART } => {
                 Evidence::Ranges { reference: left, arm: right, floor, readings }
             }

@@ -26,7 +26,7 @@ pub struct Rules {
 
 words! {
     /// The outcome of one comparison.
-    pub enum Outcome {
+    pub enum GateOutcome {
         /// The verdict is different, and the arm is worse.
         Regression = "regression",
         /// The verdict is different, the arm is worse, and the change was accepted as intended.
@@ -58,7 +58,7 @@ pub struct Finding {
     /// The smallest and the largest reading of the reference, where they keep a count from deciding.
     pub varies: Option<[f64; 2]>,
     /// The outcome of the comparison.
-    pub outcome: Outcome,
+    pub outcome: GateOutcome,
     /// Why a change is accepted, or why the outcome is unknown.
     pub why: Option<String>,
 }
@@ -87,7 +87,7 @@ fn finding(run: &Run, judged: &Judged, rules: &Rules) -> Option<Finding> {
     let name = without_version(arm).to_owned();
     let said = outcome(&judged.comparison, &metric);
     let weight = weight(&metric, sample, run.terms.margin, rules);
-    let accepted = (said == Outcome::Regression).then(|| accepted(rules, &name, &metric)).flatten();
+    let accepted = (said == GateOutcome::Regression).then(|| accepted(rules, &name, &metric)).flatten();
     Some(Finding {
         subject: name,
         reference: judged.reference.clone(),
@@ -96,7 +96,7 @@ fn finding(run: &Run, judged: &Judged, rules: &Rules) -> Option<Finding> {
         comparison: Some(judged.comparison.clone()),
         gates: weight.gates,
         varies: weight.varies,
-        outcome: if accepted.is_some() { Outcome::Accepted } else { said },
+        outcome: if accepted.is_some() { GateOutcome::Accepted } else { said },
         why: accepted.or(judged.comparison.evidence.why().map(|why| why.to_string())),
     })
 }
@@ -124,7 +124,7 @@ fn lost(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
                 comparison: None,
                 gates: true,
                 varies: None,
-                outcome: Outcome::CantTell,
+                outcome: GateOutcome::CantTell,
                 why: Some(arm.absent(key).unwrap_or("it could not be read any more").to_owned()),
             });
         }
@@ -166,7 +166,7 @@ fn weight(metric: &Metric, reference: &Sample, margin: f64, rules: &Rules) -> We
     Weight { gates: would && repeats, varies: (would && !repeats).then_some([low, high]) }
 }
 
-fn outcome(comparison: &Comparison, metric: &Metric) -> Outcome {
+fn outcome(comparison: &Comparison, metric: &Metric) -> GateOutcome {
     let bounds = comparison.evidence.ratio_bounds();
     let limit = 1.0 + comparison.margin;
     let not_worse = bounds.is_ok_and(|(low, high)| match metric.better {
@@ -174,18 +174,18 @@ fn outcome(comparison: &Comparison, metric: &Metric) -> Outcome {
         Better::Higher => low >= 1.0 / limit,
     });
     match (comparison.verdict, comparison.direction) {
-        (Verdict::Same, _) => Outcome::Same,
+        (Verdict::Same, _) => GateOutcome::Same,
         (Verdict::Different, Some(Direction::Worse))
             if not_worse && WITH_MARGIN.contains(&metric.key.as_ref()) =>
         {
-            Outcome::Same
+            GateOutcome::Same
         }
-        (Verdict::Different, Some(Direction::Worse)) => Outcome::Regression,
-        (Verdict::Different, _) => Outcome::Improvement,
+        (Verdict::Different, Some(Direction::Worse)) => GateOutcome::Regression,
+        (Verdict::Different, _) => GateOutcome::Improvement,
         // Better by an unknown amount, or not worse by more than the margin: the gate passes.
-        (Verdict::Small, Some(Direction::Better)) => Outcome::Same,
-        _ if not_worse => Outcome::Same,
-        _ => Outcome::CantTell,
+        (Verdict::Small, Some(Direction::Better)) => GateOutcome::Same,
+        _ if not_worse => GateOutcome::Same,
+        _ => GateOutcome::CantTell,
     }
 }
 
@@ -213,10 +213,11 @@ pub fn of_limit(run: &Run, checked: &Checked, budgets: &[Budget], rules: &Rules)
 /// decides, the outcome is can't tell.
 pub fn whole(findings: &[Finding], limits: &[Kept]) -> Kept {
     let deciding = || findings.iter().filter(|one| one.gates).map(|one| one.outcome);
-    if limits.contains(&Kept::No) || deciding().any(|outcome| outcome == Outcome::Regression) {
+    if limits.contains(&Kept::No) || deciding().any(|outcome| outcome == GateOutcome::Regression) {
         return Kept::No;
     }
-    let doubt = limits.contains(&Kept::CantTell) || deciding().any(|outcome| outcome == Outcome::CantTell);
+    let doubt =
+        limits.contains(&Kept::CantTell) || deciding().any(|outcome| outcome == GateOutcome::CantTell);
     let nothing = limits.is_empty() && deciding().next().is_none();
     if doubt || nothing { Kept::CantTell } else { Kept::Yes }
 }
@@ -225,7 +226,7 @@ pub fn whole(findings: &[Finding], limits: &[Kept]) -> Kept {
 mod tests {
     use super::*;
     use crate::judge::{compare_pairs, pairs};
-    use crate::run::{State, Terms};
+    use crate::run::{RunState, Terms};
     use crate::sample::{Figure, Reading};
     use crate::subject::Subject;
 
@@ -252,7 +253,7 @@ mod tests {
             id: "a".to_owned(),
             label: None,
             started: 0,
-            state: State::Complete,
+            state: RunState::Complete,
             seed: 1,
             argv: Vec::new(),
             terms: Terms::default(),
@@ -262,7 +263,7 @@ mod tests {
         }
     }
 
-    fn said(run: &Run, rules: &Rules) -> (Kept, Vec<(String, bool, Outcome)>) {
+    fn said(run: &Run, rules: &Rules) -> (Kept, Vec<(String, bool, GateOutcome)>) {
         let found = findings(run, &compare_pairs(&pairs(run), &run.terms), rules);
         let all = found.iter().map(|one| (one.metric.clone(), one.gates, one.outcome)).collect();
         (whole(&found, &[]), all)
@@ -278,8 +279,8 @@ mod tests {
         );
         let (kept, found) = said(&run, &Rules::default());
         assert_eq!(kept, Kept::No);
-        assert_eq!(found[0], ("malloc.bytes".to_owned(), true, Outcome::Regression));
-        assert_eq!(found[1], ("time.cpu".to_owned(), false, Outcome::Regression));
+        assert_eq!(found[0], ("malloc.bytes".to_owned(), true, GateOutcome::Regression));
+        assert_eq!(found[1], ("time.cpu".to_owned(), false, GateOutcome::Regression));
         let of_time = Rules { metrics: vec!["malloc.count".to_owned()], ..Rules::default() };
         assert_eq!(said(&run, &of_time).0, Kept::CantTell, "nothing decides");
     }
@@ -314,7 +315,7 @@ mod tests {
             ..Rules::default()
         };
         assert_eq!(said(&run, &accept(Some("app"), "malloc")).0, Kept::Yes);
-        assert_eq!(said(&run, &accept(None, "malloc.bytes")).1[0].2, Outcome::Accepted);
+        assert_eq!(said(&run, &accept(None, "malloc.bytes")).1[0].2, GateOutcome::Accepted);
         assert_eq!(said(&run, &accept(Some("other"), "malloc.bytes")).0, Kept::No);
         assert_eq!(said(&run, &accept(None, "malloc.count")).0, Kept::No);
     }
@@ -327,6 +328,6 @@ mod tests {
         );
         let (kept, found) = said(&run, &Rules::default());
         assert_eq!(kept, Kept::CantTell);
-        assert_eq!(found[0], ("malloc.bytes".to_owned(), true, Outcome::CantTell));
+        assert_eq!(found[0], ("malloc.bytes".to_owned(), true, GateOutcome::CantTell));
     }
 }

@@ -26,7 +26,7 @@ pub const READINGS: usize = 6;
 
 words! {
     /// The state of a version of a history.
-    pub enum State {
+    pub enum VersionState {
         /// Nothing has been done with the version yet.
         Queued = "queued",
         /// The build of the version is under way, or was when the process ended.
@@ -48,10 +48,16 @@ words! {
     }
 }
 
-impl State {
+impl VersionState {
     /// Whether the version could not be built, checked or launched.
     pub fn failed(self) -> bool {
-        matches!(self, State::BuildFailed | State::CheckFailed | State::RunFailed | State::TimedOut)
+        matches!(
+            self,
+            VersionState::BuildFailed
+                | VersionState::CheckFailed
+                | VersionState::RunFailed
+                | VersionState::TimedOut
+        )
     }
 }
 
@@ -74,12 +80,12 @@ pub struct Version {
     /// The tags that name the commit.
     pub tags: Vec<String>,
     /// The state of the version.
-    pub state: State,
+    pub state: VersionState,
     /// Why the version could not be built or weighed, in one line.
     pub why: Option<String>,
     /// The file with the whole output of the step that failed.
     pub log: Option<String>,
-    /// For [`State::SameBinary`]: the commit of the range that has the same artefacts and was built first.
+    /// For [`VersionState::SameBinary`]: the commit of the range that has the same artefacts and was built first.
     pub same_as: Option<String>,
     /// The changes that the commit declares as intended.
     pub accepted: Vec<Acceptance>,
@@ -127,7 +133,7 @@ pub struct History {
 
 words! {
     /// The form of a change.
-    pub enum Form {
+    pub enum ChangeForm {
         /// The level stays changed.
         Step = "step",
         /// The level changed and returned within a few versions; `until` of the change says where.
@@ -159,7 +165,7 @@ pub struct Point {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// The form of the change.
-    pub form: Form,
+    pub form: ChangeForm,
     /// Index of the version that is the most probable cause of the change.
     pub at: usize,
     /// Indices of all versions that may have caused the change, at 95 %, in order, including `at`. Unweighed versions
@@ -283,7 +289,7 @@ pub struct BreakEven {
 
 /// The costs of building and running one version, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Costs {
+pub struct VersionCosts {
     /// The cost of a build, in nanoseconds.
     pub build: f64,
     /// The cost of a run, in nanoseconds.
@@ -296,7 +302,7 @@ impl BreakEven {
     pub fn of(
         subject: &str,
         (from, to): (usize, usize),
-        (before, after): (Costs, Costs),
+        (before, after): (VersionCosts, VersionCosts),
         [build_surely, run_surely]: [bool; 2],
     ) -> BreakEven {
         let (build, run) = (after.build - before.build, after.run - before.run);

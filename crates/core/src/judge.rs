@@ -10,7 +10,7 @@ pub mod pooled;
 mod rows;
 
 pub use between_runs::waiting_share;
-pub use fits::{Fit, families_by, fits, trailing_number};
+pub use fits::{GrowthFit, families_by, fits, trailing_number};
 pub use on_nodes::{Nodes, over_nodes};
 pub use rows::compare_pairs;
 

@@ -15,11 +15,11 @@ mod limits;
 use crate::stats::Interval;
 use serde::{Deserialize, Serialize};
 
-pub use limits::{BEHIND, Limit, Measure, Seen, Slo};
+pub use limits::{BEHIND, Measure, RateFigures, RateLimit, Slo};
 
 /// The parameters of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Search {
+pub struct KneeSearch {
     /// The first rate, in requests per second.
     pub from: f64,
     /// The highest rate that is tried, in requests per second.
@@ -32,16 +32,16 @@ pub struct Search {
     pub steps: u32,
 }
 
-impl Default for Search {
-    fn default() -> Search {
-        Search { from: 100.0, most: 1e6, precision: 1.25, repeats: 3, steps: 100 }
+impl Default for KneeSearch {
+    fn default() -> KneeSearch {
+        KneeSearch { from: 100.0, most: 1e6, precision: 1.25, repeats: 3, steps: 100 }
     }
 }
 
 /// The outcome of one measurement of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum RateOutcome {
     /// Every limit was kept, and the server kept up with the rate.
     Good,
     /// A limit was broken, or the server fell behind.
@@ -56,7 +56,7 @@ pub struct Measurement {
     /// The rate, in requests per second.
     pub rate: f64,
     /// The outcome of this measurement alone.
-    pub outcome: Outcome,
+    pub outcome: RateOutcome,
     /// Whether the server answered at the rate at which requests were due.
     pub kept_up: bool,
     /// For each limit, the counts in each stretch of time.
@@ -99,7 +99,7 @@ pub struct Tally {
 /// A search under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
-    search: Search,
+    search: KneeSearch,
     /// The share of requests that each limit allows beyond it; `None` where none is allowed.
     allowed: Vec<Option<f64>>,
     measurements: Vec<Measurement>,
@@ -156,8 +156,8 @@ const SURE: f64 = 2.576;
 
 impl Knee {
     /// Starts a search for the highest rate at which the server keeps the limits of `slo`.
-    pub fn new(search: Search, slo: &Slo) -> Knee {
-        let allowed = slo.limits.iter().map(Limit::allowed).collect();
+    pub fn new(search: KneeSearch, slo: &Slo) -> Knee {
+        let allowed = slo.limits.iter().map(RateLimit::allowed).collect();
         Knee { search, allowed, measurements: Vec::new(), tallies: Vec::new(), void_in_a_row: 0 }
     }
 
@@ -286,11 +286,11 @@ impl Knee {
         }
         let tally = &mut self.tallies[place];
         match outcome {
-            Outcome::Good => tally.good += 1,
-            Outcome::Bad => tally.bad += 1,
-            Outcome::Void => tally.void += 1,
+            RateOutcome::Good => tally.good += 1,
+            RateOutcome::Bad => tally.bad += 1,
+            RateOutcome::Void => tally.void += 1,
         }
-        self.void_in_a_row = if outcome == Outcome::Void { self.void_in_a_row + 1 } else { 0 };
+        self.void_in_a_row = if outcome == RateOutcome::Void { self.void_in_a_row + 1 } else { 0 };
     }
 
     fn measured(&self, rate: f64) -> u32 {
@@ -298,7 +298,7 @@ impl Knee {
     }
 
     fn not_void(&self) -> impl Iterator<Item = &Measurement> {
-        self.measurements.iter().filter(|measurement| measurement.outcome != Outcome::Void)
+        self.measurements.iter().filter(|measurement| measurement.outcome != RateOutcome::Void)
     }
 
     /// The share of requests that a limit allows beyond it; where none is allowed, one request per measurement.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Amounts of memory in bytes, by whether it is shared and whether it differs from what is on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Amount {
+pub struct MemoryAmount {
     /// The address space, whether used or not.
     pub size: u64,
     /// The resident memory.
@@ -28,14 +28,14 @@ pub struct Amount {
     pub huge: u64,
 }
 
-impl Amount {
+impl MemoryAmount {
     /// The memory that would be freed if the process ended (unique set size, USS), in bytes.
     pub fn unique(&self) -> u64 {
         self.private_clean.saturating_add(self.private_dirty)
     }
 
     /// Adds another amount to this one.
-    pub fn add(&mut self, other: &Amount) {
+    pub fn add(&mut self, other: &MemoryAmount) {
         self.size = self.size.saturating_add(other.size);
         self.resident = self.resident.saturating_add(other.resident);
         self.proportional = self.proportional.saturating_add(other.proportional);
@@ -80,11 +80,11 @@ impl Class {
 }
 
 /// Serializes an amount with its unique part, which follows from the other parts.
-pub fn with_unique<S: Serializer>(amount: &Amount, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn with_unique<S: Serializer>(amount: &MemoryAmount, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Whole<'a> {
         #[serde(flatten)]
-        amount: &'a Amount,
+        amount: &'a MemoryAmount,
         unique: u64,
     }
     Whole { amount, unique: amount.unique() }.serialize(serializer)
@@ -103,7 +103,7 @@ pub struct MapRow {
     pub mappings: usize,
     /// The total amount of the mappings.
     #[serde(flatten, serialize_with = "with_unique")]
-    pub amount: Amount,
+    pub amount: MemoryAmount,
 }
 
 impl MapRow {
@@ -114,8 +114,8 @@ impl MapRow {
 }
 
 /// The totals of the rows with a file, and of those without one.
-pub fn mapped_and_anonymous(rows: &[MapRow]) -> (Amount, Amount) {
-    let mut both = (Amount::default(), Amount::default());
+pub fn mapped_and_anonymous(rows: &[MapRow]) -> (MemoryAmount, MemoryAmount) {
+    let mut both = (MemoryAmount::default(), MemoryAmount::default());
     for row in rows {
         let side = if row.class.is_mapped() { &mut both.0 } else { &mut both.1 };
         side.add(&row.amount);
@@ -203,8 +203,8 @@ impl MemoryCourse {
     }
 
     /// The total of the map.
-    pub fn total(&self) -> Amount {
-        let mut total = Amount::default();
+    pub fn total(&self) -> MemoryAmount {
+        let mut total = MemoryAmount::default();
         self.map.iter().for_each(|row| total.add(&row.amount));
         total
     }
@@ -224,7 +224,8 @@ mod tests {
             anonymous: 1,
             divided,
         };
-        let amount = Amount { resident: 4, private_clean: 1, private_dirty: 1, ..Amount::default() };
+        let amount =
+            MemoryAmount { resident: 4, private_clean: 1, private_dirty: 1, ..MemoryAmount::default() };
         let course = MemoryCourse {
             moments: vec![moment(divided), moment(None)],
             largest: Some(Largest { pid: 7, name: "app".to_owned(), ..Largest::default() }),

@@ -18,7 +18,7 @@ pub struct Warning {
 
 words! {
     /// How a run ended.
-    pub enum State {
+    pub enum RunState {
         /// The run is under way, or its process has disappeared; what was read so far is kept.
         Running = "running",
         /// Everything that was planned was read.
@@ -62,7 +62,7 @@ pub struct Run {
     /// The start of the run, in milliseconds since 1970.
     pub started: i64,
     /// How the run ended.
-    pub state: State,
+    pub state: RunState,
     /// The seed of every random choice.
     pub seed: u64,
     /// The words of the command line.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use many::hold_together;
 pub use many::{NoisyRow, compare_many};
 
-use crate::evidence::{Evidence, Range, Replicate};
+use crate::evidence::{Evidence, ReadingRange, Replicate};
 use crate::stats::Interval;
 use crate::stats::paired::{Effect, Why};
 use crate::stats::power;
@@ -178,7 +178,7 @@ pub fn verdict(interval: &Interval, margin: f64) -> Verdict {
 
 /// The verdict on two ranges: different where every reading of one arm is beyond the margin of every reading of the
 /// other, same where none is, else can't tell.
-fn of_ranges(reference: &Range, arm: &Range, floor: f64, margin: f64) -> Verdict {
+fn of_ranges(reference: &ReadingRange, arm: &ReadingRange, floor: f64, margin: f64) -> Verdict {
     let room = floor.max(reference.middle.abs() * margin);
     if arm.low - reference.high > room || reference.low - arm.high > room {
         Verdict::Different

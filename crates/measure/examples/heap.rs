@@ -10,7 +10,7 @@
 use std::error::Error;
 use std::process::{Command, ExitCode};
 
-use scruple_measure::heap::{Counts, HeapSession, Peak, Totals};
+use scruple_measure::heap::{AllocationCounts, HeapSession, Peak, Totals};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut words = std::env::args_os().skip(1).peekable();
@@ -48,7 +48,7 @@ fn print(totals: &Totals) {
     }
 }
 
-fn line(who: &str, counts: &Counts, threads: u64) {
+fn line(who: &str, counts: &AllocationCounts, threads: u64) {
     let live = counts.live.unwrap_or_default();
     eprintln!(
         "{who}\t{}\t{}\t{}\t{}\t{}\t{}\t{threads}",

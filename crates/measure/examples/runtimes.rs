@@ -5,7 +5,7 @@
 
 use scruple_core::unit::grouped;
 use scruple_measure::instrument::Instrument;
-use scruple_measure::launch::{Launch, Options};
+use scruple_measure::launch::{Launch, LaunchOptions};
 use scruple_measure::launcher::Launcher;
 use scruple_measure::program::Program;
 use scruple_measure::runtimes::{ALL, COMMON, Runtimes};
@@ -74,14 +74,14 @@ struct Scales {
 }
 
 /// One run: the processor time in nanoseconds, and the figure if it was requested.
-struct Run {
+struct MeasuredRun {
     cpu: f64,
     figure: Option<f64>,
     quality: &'static str,
 }
 
 impl Scales {
-    fn run(&mut self, words: &[String], metric: Option<&str>) -> Result<Run, Box<dyn Error>> {
+    fn run(&mut self, words: &[String], metric: Option<&str>) -> Result<MeasuredRun, Box<dyn Error>> {
         let program = Program::find(OsStr::new(&words[0]), &self.folder)?;
         let null = || File::options().read(true).write(true).open("/dev/null").map(Into::into);
         let mut launch = Launch {
@@ -90,14 +90,14 @@ impl Scales {
             env: std::env::vars_os().collect(),
             folder: self.folder.clone(),
             stdio: [null()?, null()?, null()?],
-            options: Options::default(),
+            options: LaunchOptions::default(),
         };
         if metric.is_some() {
             self.instrument.decorate(&mut launch)?;
         }
         let outcome = self.launcher.launch(&launch, &AtomicBool::new(false))?;
         drop(launch);
-        let mut run = Run { cpu: (outcome.user + outcome.system) as f64, figure: None, quality: "" };
+        let mut run = MeasuredRun { cpu: (outcome.user + outcome.system) as f64, figure: None, quality: "" };
         if let Some(metric) = metric {
             let readings = self.instrument.read(&outcome);
             let reading = readings.iter().find(|reading| reading.key == metric).ok_or("no such metric")?;

@@ -365,11 +365,11 @@ impl Drop for BenchProgram {
 /// Parses a reply. A case is recognised by its first bytes, which is fast: a program may list a million cases.
 fn parse(line: &[u8]) -> Result<Reply, serde_json::Error> {
     #[derive(serde::Deserialize)]
-    struct Listed {
+    struct ListedCase {
         case: Box<Case>,
     }
     match line.starts_with(br#"{"case":"#) {
-        true => serde_json::from_slice::<Listed>(line).map(|listed| Reply::Case { case: listed.case }),
+        true => serde_json::from_slice::<ListedCase>(line).map(|listed| Reply::Case { case: listed.case }),
         false => serde_json::from_slice(line),
     }
 }

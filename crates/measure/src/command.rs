@@ -1,12 +1,12 @@
 //! Weighs a command: one launch in one pass, and its readings.
 
 use crate::instrument::Instrument;
-use crate::launch::{Ending, Launch, Options, Outcome, Shield};
+use crate::launch::{Ending, Launch, LaunchOptions, LaunchResult, Shield};
 use crate::launcher::{LaunchError, Launcher};
 use crate::memory_map;
 use crate::own_environment::inherited;
 use crate::program::Program;
-use crate::runtimes::Seen;
+use crate::runtimes::TreePrograms;
 use crate::streams::{Capture, Captured, Input, Output, Streams};
 use scruple_core::memory_map::MemoryCourse;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -48,7 +48,7 @@ pub struct Job {
 
 /// The result of one launch.
 #[derive(Clone, Debug)]
-pub struct Weighing {
+pub struct WeighedLaunch {
     /// The readings of the pass.
     pub readings: Vec<Reading>,
     /// How the program ended.
@@ -63,7 +63,7 @@ pub struct Weighing {
     pub shield_lost: Option<String>,
     /// The wall time from before the start to after the end.
     pub wall: Duration,
-    /// The peak resident size by the kernel's account, in bytes; see [`Outcome::resident`].
+    /// The peak resident size by the kernel's account, in bytes; see [`LaunchResult::resident`].
     pub resident: Option<u64>,
     /// Whether anything was launched.
     pub launched: bool,
@@ -86,10 +86,16 @@ pub enum WeighError {
 /// Something that can weigh a job: this machine, or a script of readings.
 pub trait Weigher {
     /// Launches the job once in this pass. All launches of one block use the same padding.
-    fn weigh(&mut self, job: &Job, pass: Pass, block: u32, padding: usize) -> Result<Weighing, WeighError>;
+    fn weigh(
+        &mut self,
+        job: &Job,
+        pass: Pass,
+        block: u32,
+        padding: usize,
+    ) -> Result<WeighedLaunch, WeighError>;
 
     /// Launches the job once while its memory is read from outside. Other figures of such a launch are not used.
-    fn watch(&mut self, job: &Job) -> Result<(Weighing, MemoryCourse), WeighError>;
+    fn watch(&mut self, job: &Job) -> Result<(WeighedLaunch, MemoryCourse), WeighError>;
 
     /// The number of launches of the counting pass after which every instrument has run once.
     fn counting_launches(&self) -> u32;
@@ -102,7 +108,7 @@ pub struct Commands {
     instruments: Vec<Box<dyn Instrument>>,
     base_env: Vec<(OsString, OsString)>,
     /// The programs in traced process trees of a job, by the job's command line.
-    seen: HashMap<(PathBuf, Vec<OsString>), Seen>,
+    seen: HashMap<(PathBuf, Vec<OsString>), TreePrograms>,
 }
 
 /// The variable whose length pads the environment.
@@ -136,7 +142,7 @@ impl Commands {
             env,
             folder: job.folder.clone(),
             stdio: streams,
-            options: Options {
+            options: LaunchOptions {
                 time_limit: job.time_limit,
                 trace_memory: pass == Pass::Memory,
                 read_counters: false,
@@ -144,7 +150,7 @@ impl Commands {
                 writes_at_end: false,
                 seen: match pass {
                     Pass::Counting => self.seen.get(&words(job)).cloned().unwrap_or_default(),
-                    _ => Seen::default(),
+                    _ => TreePrograms::default(),
                 },
                 fixed_addresses: steady,
                 shield: job.shield.clone().filter(|_| pass == Pass::Timing),
@@ -155,7 +161,11 @@ impl Commands {
 
 impl Commands {
     /// Launches the job once with this instrument attached.
-    pub fn weigh_with(&mut self, job: &Job, instrument: &mut dyn Instrument) -> Result<Weighing, WeighError> {
+    pub fn weigh_with(
+        &mut self,
+        job: &Job,
+        instrument: &mut dyn Instrument,
+    ) -> Result<WeighedLaunch, WeighError> {
         self.weigh_once(job, Pass::Counting, 0, Some(instrument))
     }
 
@@ -165,7 +175,7 @@ impl Commands {
         pass: Pass,
         padding: usize,
         mut instrument: Option<&mut dyn Instrument>,
-    ) -> Result<Weighing, WeighError> {
+    ) -> Result<WeighedLaunch, WeighError> {
         let capture = match pass {
             Pass::Memory => Capture::Digests,
             Pass::Counting => Capture::LastWords,
@@ -177,7 +187,7 @@ impl Commands {
             let ready =
                 instrument.available(&job.program.resolved()).and_then(|()| instrument.decorate(&mut launch));
             if let Err(why) = ready {
-                return Ok(Weighing::not_launched(absent(instrument.metrics(), &why).collect()));
+                return Ok(WeighedLaunch::not_launched(absent(instrument.metrics(), &why).collect()));
             }
         }
         let outcome = self.launcher.launch(&launch, &self.interrupted);
@@ -193,7 +203,7 @@ impl Commands {
             (Pass::Counting, Some(instrument)) => instrument.read(&outcome),
             (Pass::Counting, None) | (Pass::Build, _) => Vec::new(),
         };
-        Ok(Weighing {
+        Ok(WeighedLaunch {
             readings,
             ending: outcome.ending,
             captured,
@@ -216,7 +226,13 @@ fn words(job: &Job) -> (PathBuf, Vec<OsString>) {
 const WATCHING: Duration = Duration::from_millis(1);
 
 impl Weigher for Commands {
-    fn weigh(&mut self, job: &Job, pass: Pass, block: u32, padding: usize) -> Result<Weighing, WeighError> {
+    fn weigh(
+        &mut self,
+        job: &Job,
+        pass: Pass,
+        block: u32,
+        padding: usize,
+    ) -> Result<WeighedLaunch, WeighError> {
         // Each instrument has its own launches, because instruments disturb each other: an allocation counter would
         // also count the allocations of another one.
         let mut instruments = std::mem::take(&mut self.instruments);
@@ -239,7 +255,7 @@ impl Weigher for Commands {
         weighing
     }
 
-    fn watch(&mut self, job: &Job) -> Result<(Weighing, MemoryCourse), WeighError> {
+    fn watch(&mut self, job: &Job) -> Result<(WeighedLaunch, MemoryCourse), WeighError> {
         let (stop, launcher) = (AtomicBool::new(false), self.launcher.pid());
         // A program with real-time priority would take the core from the watcher.
         let job = Job { shield: None, ..job.clone() };
@@ -248,7 +264,7 @@ impl Weigher for Commands {
             let weighing = self.weigh_once(&job, Pass::Timing, 0, None);
             stop.store(true, Ordering::Relaxed);
             let course = watcher.join().unwrap_or_default();
-            Ok((Weighing { readings: seen(&course), ..weighing? }, course))
+            Ok((WeighedLaunch { readings: seen(&course), ..weighing? }, course))
         })
     }
 
@@ -273,10 +289,10 @@ pub(crate) fn seen(course: &MemoryCourse) -> Vec<Reading> {
     ]
 }
 
-impl Weighing {
+impl WeighedLaunch {
     /// A result for metrics for which nothing was launched.
-    pub(crate) fn not_launched(readings: Vec<Reading>) -> Weighing {
-        Weighing {
+    pub(crate) fn not_launched(readings: Vec<Reading>) -> WeighedLaunch {
+        WeighedLaunch {
             readings,
             ending: Ending::Exited(0),
             captured: None,
@@ -290,7 +306,7 @@ impl Weighing {
     }
 }
 
-fn shield_lost(outcome: &Outcome) -> Option<String> {
+fn shield_lost(outcome: &LaunchResult) -> Option<String> {
     match &outcome.shield_refused {
         Some(why) => Some(format!("the system refused real-time scheduling: {why}")),
         None if outcome.unshielded => {
@@ -308,7 +324,7 @@ fn declared(key: &str) -> &'static Metric {
     metric(key).unwrap_or_else(|| unreachable!("{key} is in the table of metrics"))
 }
 
-fn timing(outcome: &Outcome) -> Vec<Reading> {
+fn timing(outcome: &LaunchResult) -> Vec<Reading> {
     let kernel = |key: &str, value: u64| Reading::of(declared(key), value as f64, "kernel accounting");
     let cpu = outcome.user + outcome.system;
     let mut readings = vec![
@@ -343,7 +359,7 @@ fn timing(outcome: &Outcome) -> Vec<Reading> {
 /// The longest time that any thread of the program can have waited for a core. The kernel's figure is an average over
 /// the cores in use; in the worst case the whole wait was on one thread's core, so it is multiplied by the number of
 /// cores.
-fn contended(outcome: &Outcome) -> Reading {
+fn contended(outcome: &LaunchResult) -> Reading {
     let metric = declared("time.contended");
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     match outcome.pressure {
@@ -365,7 +381,7 @@ fn others_ran(first_thread: u64, all: u64) -> bool {
     all > first_thread + first_thread / 200 + 5_000
 }
 
-fn memory(outcome: &Outcome) -> Vec<Reading> {
+fn memory(outcome: &LaunchResult) -> Vec<Reading> {
     let peak = match outcome.memory.iter().map(|process| process.peak).max() {
         Some(peak) => {
             Reading::of(declared("memory.peak"), peak as f64, "VmHWM at exit").with_quality(Quality::Noisy)

@@ -20,7 +20,7 @@ pub struct HeapSites {
     /// sums over the contexts.
     pub total: HeapAmounts,
     /// The blocks that a forked process had from its parent when it began.
-    pub inherited: Blocks,
+    pub inherited: MemoryBlocks,
     /// The live bytes over the course of the process.
     pub course: HeapCourse,
     /// How the figures of contexts were found.
@@ -69,7 +69,7 @@ pub struct SiteEstimates {
 
 /// Blocks of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Blocks {
+pub struct MemoryBlocks {
     /// The number of blocks.
     pub blocks: u64,
     /// The number of bytes that were requested for them.
@@ -80,11 +80,11 @@ pub struct Blocks {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HeapAmounts {
     /// All blocks that were allocated: `realloc` of a block counts as one more.
-    pub allocated: Blocks,
+    pub allocated: MemoryBlocks,
     /// The blocks that were in use when the process had its most bytes in use, for the first time.
-    pub at_peak: Blocks,
+    pub at_peak: MemoryBlocks,
     /// The blocks that were in use when the process ended.
-    pub at_end: Blocks,
+    pub at_end: MemoryBlocks,
 }
 
 /// The live bytes over the course of a process.
@@ -169,8 +169,8 @@ impl HeapSites {
     }
 }
 
-impl std::ops::AddAssign for Blocks {
-    fn add_assign(&mut self, other: Blocks) {
+impl std::ops::AddAssign for MemoryBlocks {
+    fn add_assign(&mut self, other: MemoryBlocks) {
         self.blocks = self.blocks.saturating_add(other.blocks);
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
@@ -219,11 +219,11 @@ mod tests {
         assert_eq!(index.context(&mut sites, Some(main), frame("work")), work);
         let again = index.context(&mut sites, Some(work), frame("main"));
         assert_ne!(again, main);
-        let at_end = Blocks { blocks: 2, bytes: 30 };
+        let at_end = MemoryBlocks { blocks: 2, bytes: 30 };
         sites.contexts[again].own.at_end = at_end;
         sites.contexts[work].own.at_end = at_end;
         assert_eq!((sites.frames.len(), sites.path(again)), (2, vec![main, work, again]));
-        assert_eq!(sites.sum().at_end, Blocks { blocks: 4, bytes: 60 });
-        assert_eq!(sites.inclusive()[main].at_end, Blocks { blocks: 4, bytes: 60 });
+        assert_eq!(sites.sum().at_end, MemoryBlocks { blocks: 4, bytes: 60 });
+        assert_eq!(sites.inclusive()[main].at_end, MemoryBlocks { blocks: 4, bytes: 60 });
     }
 }

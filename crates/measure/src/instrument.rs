@@ -1,6 +1,6 @@
 //! The interface of instruments, which read figures of a launch besides the clock and the kernel's accounts.
 
-use crate::launch::{Launch, Outcome};
+use crate::launch::{Launch, LaunchResult};
 use crate::program::Program;
 use scruple_core::sample::Reading;
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ pub trait Instrument: Send {
     fn decorate(&mut self, launch: &mut Launch) -> Result<(), String>;
 
     /// Reads the figures after the launch has ended.
-    fn read(&mut self, outcome: &Outcome) -> Vec<Reading>;
+    fn read(&mut self, outcome: &LaunchResult) -> Vec<Reading>;
 }
 
 /// Sets the option without which a program with the address sanitizer refuses to run if another library is loaded

@@ -20,12 +20,12 @@ pub struct Launch {
     /// Standard input, output and error.
     pub stdio: [OwnedFd; 3],
     /// How the program is run and watched.
-    pub options: Options,
+    pub options: LaunchOptions,
 }
 
 /// How a program is run and watched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
+pub struct LaunchOptions {
     /// The time after which the process tree is killed.
     pub time_limit: Option<Duration>,
     /// Whether processes are stopped at their exits to read their peak memory.
@@ -33,7 +33,7 @@ pub struct Options {
     /// Whether Go programs in the tree are stopped at their exits to read their counters from their memory.
     pub read_counters: bool,
     /// The programs that an earlier launch has shown in the tree.
-    pub seen: crate::runtimes::Seen,
+    pub seen: crate::runtimes::TreePrograms,
     /// Programs from which the layout of stripped Go programs is learnt.
     pub twins: Vec<crate::runtimes::go::Twin>,
     /// Whether the randomisation of addresses is disabled, so that memory figures repeat.
@@ -44,7 +44,7 @@ pub struct Options {
     pub shield: Option<Shield>,
 }
 
-impl Options {
+impl LaunchOptions {
     /// How long a tree may take to end after SIGTERM before it is killed.
     pub(crate) fn grace(&self) -> Duration {
         match self.writes_at_end {
@@ -79,7 +79,7 @@ pub enum Ending {
 
 /// What was measured of one program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct LaunchResult {
     /// Wall time from before the start to after the end, in nanoseconds.
     pub wall: u64,
     /// How the program ended.
@@ -105,7 +105,7 @@ pub struct Outcome {
     /// The peak resident size of each process; empty unless memory was traced.
     pub memory: Vec<PeakMemory>,
     /// The programs that ran in the tree; none unless memory was traced.
-    pub seen: crate::runtimes::Seen,
+    pub seen: crate::runtimes::TreePrograms,
     /// The counters of each Go process of the tree, if they were requested.
     pub exits: Vec<crate::runtimes::go::Exit>,
     /// The number of processes that outlived the program and were ended.
@@ -116,10 +116,10 @@ pub struct Outcome {
     pub shield_refused: Option<String>,
 }
 
-impl Outcome {
+impl LaunchResult {
     /// An outcome without figures: only the ending is known.
-    pub fn ended(ending: Ending) -> Outcome {
-        Outcome {
+    pub fn ended(ending: Ending) -> LaunchResult {
+        LaunchResult {
             wall: 0,
             ending,
             user: 0,
@@ -131,7 +131,7 @@ impl Outcome {
             blocks: (0, 0),
             resident: None,
             memory: Vec::new(),
-            seen: crate::runtimes::Seen::default(),
+            seen: crate::runtimes::TreePrograms::default(),
             exits: Vec::new(),
             left_behind: 0,
             unshielded: false,
@@ -151,9 +151,9 @@ pub struct PeakMemory {
 
 /// The launcher's answer to a launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Answer {
+pub enum LaunchAnswer {
     /// The program ran.
-    Ran(Box<Outcome>),
+    Ran(Box<LaunchResult>),
     /// The program could not be started.
     NotStarted {
         /// The step that failed, as a verb phrase.

@@ -31,7 +31,7 @@ pub struct Linked {
 
 /// The information in the file of one program or library.
 #[derive(Default)]
-struct Read {
+struct LinkedFile {
     toolchain: Option<String>,
     build_id: Option<String>,
     needed: Vec<String>,
@@ -68,16 +68,16 @@ pub fn linked(program: &Path) -> Linked {
     found
 }
 
-fn read(path: &Path) -> Option<Read> {
+fn read(path: &Path) -> Option<LinkedFile> {
     // Libraries may have hundreds of megabytes, of which only the headers and a few small sections are read.
     let data = ReadCache::new(fs::File::open(path).ok()?);
     let file = object::File::parse(&data).ok()?;
     let section = |name: &str| file.section_by_name(name).and_then(|section| section.data().ok());
     let build_id = file.build_id().ok().flatten();
-    let mut read = Read {
+    let mut read = LinkedFile {
         toolchain: section(".comment").and_then(compilers),
         build_id: build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect()),
-        ..Read::default()
+        ..LinkedFile::default()
     };
     // Files with other word sizes or byte orders are rare, so their libraries are not read.
     if !(file.is_64() && file.is_little_endian()) {

@@ -8,7 +8,7 @@ mod course;
 
 pub use course::{Extent, look, watch, watch_process};
 
-use scruple_core::memory_map::{Amount, Class, MapRow, mapped_and_anonymous};
+use scruple_core::memory_map::{Class, MapRow, MemoryAmount, mapped_and_anonymous};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ pub struct Mapping {
     /// What the mapping is used for.
     pub class: Class,
     /// The sizes of the mapping.
-    pub amount: Amount,
+    pub amount: MemoryAmount,
 }
 
 /// All mappings of a process at one moment.
@@ -67,7 +67,7 @@ impl MemoryMap {
                 from_file: mapping.class.is_mapped(),
                 permissions: mapping.permissions.clone(),
                 mappings: 0,
-                amount: Amount::default(),
+                amount: MemoryAmount::default(),
             });
             row.mappings += 1;
             row.amount.add(&mapping.amount);
@@ -83,14 +83,14 @@ impl MemoryMap {
     }
 
     /// The sum over all mappings.
-    pub fn total(&self) -> Amount {
-        let mut total = Amount::default();
+    pub fn total(&self) -> MemoryAmount {
+        let mut total = MemoryAmount::default();
         self.mappings.iter().for_each(|mapping| total.add(&mapping.amount));
         total
     }
 
     /// The sum over mappings of files, and the sum over anonymous mappings.
-    pub fn mapped_and_anonymous(&self) -> (Amount, Amount) {
+    pub fn mapped_and_anonymous(&self) -> (MemoryAmount, MemoryAmount) {
         mapped_and_anonymous(&self.rows())
     }
 }
@@ -107,7 +107,7 @@ fn head(line: &str) -> Option<Mapping> {
         permissions: permissions.to_owned(),
         class: class(permissions, &name),
         name,
-        amount: Amount::default(),
+        amount: MemoryAmount::default(),
     })
 }
 
@@ -129,7 +129,7 @@ fn class(permissions: &str, name: &str) -> Class {
     }
 }
 
-fn set(amount: &mut Amount, field: &str, line: &str) {
+fn set(amount: &mut MemoryAmount, field: &str, line: &str) {
     let place = match field {
         "Size" => &mut amount.size,
         "Rss" => &mut amount.resident,

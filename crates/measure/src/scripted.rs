@@ -1,6 +1,6 @@
 //! Takes readings from a script instead of the machine, so that tests have the same figures everywhere.
 
-use crate::command::{Job, WeighError, Weigher, Weighing, seen};
+use crate::command::{Job, WeighError, WeighedLaunch, Weigher, seen};
 use crate::launch::Ending;
 use crate::memory_map::MemoryMap;
 use crate::streams::{Captured, Digest};
@@ -111,7 +111,13 @@ impl Scripted {
 }
 
 impl Weigher for Scripted {
-    fn weigh(&mut self, job: &Job, pass: Pass, _block: u32, _padding: usize) -> Result<Weighing, WeighError> {
+    fn weigh(
+        &mut self,
+        job: &Job,
+        pass: Pass,
+        _block: u32,
+        _padding: usize,
+    ) -> Result<WeighedLaunch, WeighError> {
         let entry = self.next(job, pass.word())?;
         let mut readings: Vec<Reading> = entry
             .readings
@@ -125,7 +131,7 @@ impl Weigher for Scripted {
                 .map(|(key, why)| Reading::absent(&declared_or_custom(key, pass), why.clone())),
         );
         let wall = entry.readings.get("time.wall").copied().unwrap_or(0.0);
-        Ok(Weighing {
+        Ok(WeighedLaunch {
             readings,
             ending: entry.signal.map_or(Ending::Exited(entry.exit), Ending::Signaled),
             captured: (pass == Pass::Memory)
@@ -139,10 +145,10 @@ impl Weigher for Scripted {
         })
     }
 
-    fn watch(&mut self, job: &Job) -> Result<(Weighing, MemoryCourse), WeighError> {
+    fn watch(&mut self, job: &Job) -> Result<(WeighedLaunch, MemoryCourse), WeighError> {
         let watched = self.next(job, "map")?.watched.clone().unwrap_or_default();
         let course = watched.course().map_err(WeighError::Script)?;
-        Ok((Weighing::not_launched(seen(&course)), course))
+        Ok((WeighedLaunch::not_launched(seen(&course)), course))
     }
 
     fn counting_launches(&self) -> u32 {

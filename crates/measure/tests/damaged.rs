@@ -15,7 +15,7 @@ fn damaged_profiles_and_logs_of_haskell_are_survived() {
             drop(profile.folded(|node| node.ticks));
         }
         if let Ok(profile) = heap_profile::read(text) {
-            let _ = (profile.largest(), profile.peak().map(heap_profile::Sample::total));
+            let _ = (profile.largest(), profile.peak().map(heap_profile::HeapSample::total));
         }
         if let Some(log) = log::read(text) {
             let _ = (log.longest_pause(), log.pause(0.99), log.residency());

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The content of the file. Every part is optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct File {
+pub struct ConfigFile {
     #[serde(default)]
     command: Vec<CommandEntry>,
     #[serde(default)]
@@ -71,7 +71,7 @@ pub struct Config {
     /// The path of the file; empty if there is none.
     pub path: PathBuf,
     /// The content of the file.
-    pub file: File,
+    pub file: ConfigFile,
 }
 
 /// A command in the configuration.

@@ -13,7 +13,7 @@ use scruple_core::stats::quantile::median;
 use scruple_core::unit::{Unit, quantity, share};
 use scruple_core::verdict::{Comparison, compare_noisy};
 use scruple_core::visit_order::VisitOrder;
-use scruple_measure::command::{Commands, Job, Weigher, Weighing};
+use scruple_measure::command::{Commands, Job, WeighedLaunch, Weigher};
 use scruple_measure::heap::{self, HeapInstrument};
 use scruple_measure::host;
 use scruple_measure::instructions::{Hardware, Instructions};
@@ -176,10 +176,11 @@ fn tools() -> String {
     text
 }
 
-type Weighed = Result<Weighing, scruple_measure::command::WeighError>;
+type Weighed = Result<WeighedLaunch, scruple_measure::command::WeighError>;
 
 fn finding(text: &mut String, what: &str, weighed: &Weighed, key: &str) {
-    let reading = |weighing: &Weighing| weighing.readings.iter().find(|reading| reading.key == key).cloned();
+    let reading =
+        |weighing: &WeighedLaunch| weighing.readings.iter().find(|reading| reading.key == key).cloned();
     let found = match weighed {
         Err(error) => format!("no: {error}"),
         Ok(weighing) => match reading(weighing) {

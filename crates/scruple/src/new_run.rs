@@ -4,7 +4,7 @@ use crate::address::without_password;
 use crate::fault::Fault;
 use crate::git;
 use scruple_core::provenance::Provenance;
-use scruple_core::run::{Run, State, Terms};
+use scruple_core::run::{Run, RunState, Terms};
 use scruple_core::stats::Pcg;
 use scruple_measure::host;
 use scruple_measure::linked;
@@ -54,7 +54,7 @@ pub fn empty_run(seed: Option<u64>, label: Option<&str>, terms: Terms, programs:
         id: identifier(now.as_millis() as u64, entropy),
         label: label.map(str::to_owned),
         started: now.as_millis() as i64,
-        state: State::Running,
+        state: RunState::Running,
         seed: seed.unwrap_or(entropy % 1_000_000),
         argv: std::env::args().map(|word| without_password(&word)).collect(),
         terms,
@@ -77,7 +77,7 @@ pub fn scripted_run(seed: Option<u64>, label: Option<&str>, terms: Terms) -> Run
         id: format!("scripted-{seed}"),
         label: label.map(str::to_owned),
         started: 0,
-        state: State::Running,
+        state: RunState::Running,
         seed,
         argv: Vec::new(),
         terms,

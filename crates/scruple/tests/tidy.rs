@@ -2,7 +2,7 @@
 //! documents that match the code.
 
 use scruple_core::metric::{METRICS, Pass, Quality};
-use scruple_core::run::State;
+use scruple_core::run::RunState;
 use scruple_core::subject::Role;
 use scruple_core::verdict::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
@@ -300,7 +300,10 @@ fn the_glossary_explains_the_words_of_the_code() {
             .map(Role::word)
             .into_iter()
             .chain([Pass::Timing, Pass::Memory, Pass::Counting, Pass::Build].map(Pass::word))
-            .chain([State::Running, State::Complete, State::Interrupted, State::Failed].map(State::word))
+            .chain(
+                [RunState::Running, RunState::Complete, RunState::Interrupted, RunState::Failed]
+                    .map(RunState::word),
+            )
             .chain(
                 [Quality::Exact, Quality::Near, Quality::Noisy, Quality::Sampled, Quality::Estimated]
                     .map(Quality::word),

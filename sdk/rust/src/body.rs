@@ -199,12 +199,12 @@ impl<I: 'static, R: 'static, M: FnMut() -> I, F: FnMut(&mut I) -> R> Body for Ea
 }
 
 /// A body that several threads run together.
-pub struct Shared<R, F> {
+pub struct SharedBody<R, F> {
     pub body: F,
     pub check: Check<R>,
 }
 
-impl<R: 'static, F: Fn() -> R + Sync> Body for Shared<R, F> {
+impl<R: 'static, F: Fn() -> R + Sync> Body for SharedBody<R, F> {
     fn batch(&mut self, Task { kind, iterations, threads, heap, .. }: Task) -> Result<Measured, String> {
         let body = &self.body;
         let timed = || match kind {
@@ -215,7 +215,7 @@ impl<R: 'static, F: Fn() -> R + Sync> Body for Shared<R, F> {
             return measure(heap, timed);
         }
         let job = |barrier: &Barrier| Span::among(|| barrier.stand(), timed);
-        let jobs = (0..threads).map(|_| Box::new(job) as team::Job).collect();
+        let jobs = (0..threads).map(|_| Box::new(job) as team::ThreadJob).collect();
         team::run(heap, jobs, None)
     }
 

@@ -1,6 +1,6 @@
 //! The loops around bodies of scalars: numbers, characters and booleans that fit a register.
 //!
-//! [`Link`] writes out the harness's part of an iteration, in instructions that the compiler cannot merge with the
+//! [`ChainState`] writes out the harness's part of an iteration, in instructions that the compiler cannot merge with the
 //! body's. The tare runs the same instructions without the body, so that case and tare differ only by the body.
 //! `tests/disassembly.rs` compares the two for every pair of scalar types.
 //!
@@ -48,7 +48,7 @@ fn bits<T>(value: T) -> u64 {
 
 /// The state that one iteration passes to the next.
 #[derive(Clone, Copy)]
-struct Link {
+struct ChainState {
     /// The argument's bytes, unknown to the compiler.
     now: u64,
     /// The argument's bytes.
@@ -57,10 +57,10 @@ struct Link {
     mask: u64,
 }
 
-impl Link {
-    fn new<A: Copy>(argument: A) -> Link {
+impl ChainState {
+    fn new<A: Copy>(argument: A) -> ChainState {
         let first = opaque(bits(argument));
-        Link { now: first, first, mask: opaque(0) }
+        ChainState { now: first, first, mask: opaque(0) }
     }
 
     /// Returns the argument of an iteration in a register of its own.
@@ -122,8 +122,8 @@ pub fn tare<A: Copy + 'static, R: 'static, const CHAINED: bool>(iterations: u64,
 }
 
 #[inline(always)]
-fn looped<A: Copy>(iterations: u64, argument: A, mut iteration: impl FnMut(&mut Link)) {
-    let mut link = Link::new(argument);
+fn looped<A: Copy>(iterations: u64, argument: A, mut iteration: impl FnMut(&mut ChainState)) {
+    let mut link = ChainState::new(argument);
     let mut left = iterations;
     begin_line();
     loop {

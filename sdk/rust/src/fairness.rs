@@ -16,9 +16,9 @@ pub struct Fairness {
 }
 
 /// A Fenwick tree: counts by rank from 1, with sums over prefixes in O(log n).
-struct Counts(Vec<u64>);
+struct FenwickTree(Vec<u64>);
 
-impl Counts {
+impl FenwickTree {
     fn add(&mut self, mut rank: usize) {
         while rank < self.0.len() {
             self.0[rank] += 1;
@@ -41,9 +41,9 @@ impl Counts {
 fn walk<'a>(
     elements: impl Iterator<Item = &'a (Passage, usize)> + Clone,
     n: usize,
-    count: impl Fn(&Counts, u64, usize) -> u64,
+    count: impl Fn(&FenwickTree, u64, usize) -> u64,
 ) -> Vec<u64> {
-    let (mut counts, mut added) = (Counts(vec![0; n + 1]), 0);
+    let (mut counts, mut added) = (FenwickTree(vec![0; n + 1]), 0);
     let (mut figures, mut waiting): (Vec<u64>, Vec<usize>) = (Vec::with_capacity(n), Vec::new());
     let mut instant = None;
     for (passage, rank) in elements {

@@ -47,7 +47,7 @@ pub use queue::{Consumer, Flow, Producer};
 pub use std::hint::black_box;
 
 use awaited::Awaited;
-use body::{Body, Check, Each, Plain, SetUp, Shared, Timing};
+use body::{Body, Check, Each, Plain, SetUp, SharedBody, Timing};
 use case::Declaration;
 use queue::{Pass, Passing};
 use std::any::type_name;
@@ -178,7 +178,7 @@ impl Bench {
         body: impl Fn() -> R + Sync + 'static,
     ) -> Case<'_, R> {
         let check = Check::default();
-        let work = Work::Body(Box::new(Shared { body, check: check.clone() }));
+        let work = Work::Body(Box::new(SharedBody { body, check: check.clone() }));
         let declaration = Declaration { threads: threads.to_vec(), ..Declaration::new(name) };
         self.add(Declaration { shape: shape::<(), R>(), ..declaration }, check, work)
     }

@@ -4,7 +4,7 @@ use crate::barrier::{Barrier, pause};
 use crate::body::Kind;
 use crate::clock::{self, Span};
 use crate::heap::Heap;
-use crate::team::{self, Job, Measured, Watch};
+use crate::team::{self, ThreadJob, Measured, Watch};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub const SEQUENCE_BITS: u32 = 40;
 
 /// The records of one thread. A producer records starts, a consumer all three.
 #[derive(Default)]
-pub struct Log {
+pub struct PassLog {
     pub elements: Vec<u64>,
     pub starts: Vec<u64>,
     pub ends: Vec<u64>,
@@ -70,7 +70,7 @@ pub struct Passed {
     pub measured: Measured,
     pub moved: Vec<u64>,
     pub producers: usize,
-    pub logs: Vec<Log>,
+    pub logs: Vec<PassLog>,
 }
 
 /// Memory that has been written to, so that the timed part has no page faults.
@@ -94,11 +94,11 @@ impl Drop for Leaving<'_> {
 
 /// Opens a queue and passes elements through it.
 pub trait Pass {
-    fn pass(&mut self, how: &Passing, order: Order<'_>) -> Result<Passed, String>;
+    fn pass(&mut self, how: &Passing, order: PassParameters<'_>) -> Result<Passed, String>;
 }
 
 /// The parameters of one pass.
-pub struct Order<'a> {
+pub struct PassParameters<'a> {
     pub kind: Kind,
     pub elements: u64,
     pub stamped: bool,
@@ -112,15 +112,15 @@ where
     C: Consumer,
     F: FnMut() -> (Vec<P>, Vec<C>),
 {
-    fn pass(&mut self, how: &Passing, order: Order<'_>) -> Result<Passed, String> {
-        let Order { kind, elements, stamped, heap, give_up } = order;
+    fn pass(&mut self, how: &Passing, order: PassParameters<'_>) -> Result<Passed, String> {
+        let PassParameters { kind, elements, stamped, heap, give_up } = order;
         let (p, c) = (how.producers, how.consumers);
         let share = |members: usize, i: usize| {
             elements / members as u64 + u64::from((i as u64) < elements % members as u64)
         };
         let moved: Vec<Moved> = (0..p + c).map(|_| Moved::default()).collect();
         let (left, over) = (AtomicUsize::new(p), AtomicBool::new(false));
-        let mut logs: Vec<Log> = (0..p + c).map(|_| Log::default()).collect();
+        let mut logs: Vec<PassLog> = (0..p + c).map(|_| PassLog::default()).collect();
         for (i, log) in logs.iter_mut().enumerate() {
             if i >= p {
                 log.elements = room(elements);
@@ -130,7 +130,7 @@ where
                 log.ends = room(if i < p { 0 } else { elements });
             }
         }
-        let mut jobs: Vec<Job> = Vec::with_capacity(p + c);
+        let mut jobs: Vec<ThreadJob> = Vec::with_capacity(p + c);
         let (before, after) = logs.split_at_mut(p);
         if kind == Kind::Tare {
             let shares = (0..p).map(|i| (i, share(p, i))).chain((0..c).map(|i| (i, share(c, i))));
@@ -187,7 +187,7 @@ fn produce<const STAMPED: bool, P: Producer>(
     producer: &mut P,
     who: usize,
     n: u64,
-    log: &mut Log,
+    log: &mut PassLog,
     moved: &Moved,
 ) -> Span {
     let first = (who as u64) << SEQUENCE_BITS;
@@ -210,7 +210,7 @@ fn consume<const STAMPED: bool, C: Consumer>(
     barrier: &Barrier,
     consumer: &mut C,
     over: &AtomicBool,
-    log: &mut Log,
+    log: &mut PassLog,
     moved: &Moved,
 ) -> Span {
     let room = log.elements.capacity();
@@ -242,7 +242,7 @@ fn consume<const STAMPED: bool, C: Consumer>(
 }
 
 /// The tare of both roles: elements are made up and kept or recorded, without a queue.
-fn pretend(barrier: &Barrier, who: usize, n: u64, log: &mut Log, moved: &Moved) -> Span {
+fn pretend(barrier: &Barrier, who: usize, n: u64, log: &mut PassLog, moved: &Moved) -> Span {
     let first = (who as u64) << SEQUENCE_BITS;
     let records = log.elements.capacity() > 0;
     barrier.stand();

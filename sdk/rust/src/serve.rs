@@ -4,7 +4,7 @@ use crate::body::{Kind, Task};
 use crate::clock::{self, Span};
 use crate::heap::{self, Heap};
 use crate::json::Object;
-use crate::queue::{Order, Passing};
+use crate::queue::{PassParameters, Passing};
 use crate::team::{Measured, message};
 use crate::{Entry, Work};
 use std::collections::HashSet;
@@ -42,7 +42,7 @@ struct Batch {
     threads: usize,
 }
 
-struct Server {
+struct BenchServer {
     entries: Vec<Entry>,
     ready: Vec<bool>,
     heap: Heap,
@@ -72,7 +72,7 @@ pub fn main(entries: Vec<Entry>) -> i32 {
     };
     keep_from_children(&[input, output]);
     let ready = vec![false; entries.len()];
-    let mut server = Server { entries, ready, heap: Heap::look(), replies: BufWriter::new(replies) };
+    let mut server = BenchServer { entries, ready, heap: Heap::look(), replies: BufWriter::new(replies) };
     let mut requests = BufReader::new(requests);
     let mut line = Vec::new();
     while requests.read_until(b'\n', &mut line).is_ok_and(|_| line.pop() == Some(b'\n')) {
@@ -176,7 +176,7 @@ fn guarded<T>(id: usize, f: impl FnOnce() -> Result<T, String>) -> Result<T, Ref
     result.map_err(|why| Refusal::new("exception", Some(id), &why))
 }
 
-impl Server {
+impl BenchServer {
     fn say(&mut self, reply: Object) {
         let mut line = reply.done();
         line.push('\n');
@@ -372,7 +372,7 @@ impl Server {
             let _ = writeln!(replies, "{}", reply.done()).and_then(|()| replies.flush());
             exit(1)
         };
-        let order = Order { kind, elements, stamped, heap: self.heap, give_up: &give_up };
+        let order = PassParameters { kind, elements, stamped, heap: self.heap, give_up: &give_up };
         guarded(id, || flow.pass(passing, order))
     }
 

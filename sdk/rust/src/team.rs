@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The work of one thread.
-pub type Job<'a> = Box<dyn FnOnce(&Barrier) -> Span + Send + 'a>;
+pub type ThreadJob<'a> = Box<dyn FnOnce(&Barrier) -> Span + Send + 'a>;
 
 /// The times of all threads and the counters of the process.
 pub struct Measured {
@@ -37,9 +37,9 @@ pub struct Watch<'a> {
 }
 
 /// Runs each job on its own thread. A job must wait at the barrier once, and returns its times.
-pub fn run(heap: Heap, jobs: Vec<Job<'_>>, watch: Option<Watch<'_>>) -> Result<Measured, String> {
+pub fn run(heap: Heap, jobs: Vec<ThreadJob<'_>>, watch: Option<Watch<'_>>) -> Result<Measured, String> {
     let (barrier, size) = (Barrier::new(jobs.len()), jobs.len());
-    let (done, ended) = (Mutex::new(Done::default()), Condvar::new());
+    let (done, ended) = (Mutex::new(EndedThreads::default()), Condvar::new());
     thread::scope(|scope| {
         let handles: Vec<_> = jobs
             .into_iter()
@@ -70,12 +70,12 @@ pub fn run(heap: Heap, jobs: Vec<Job<'_>>, watch: Option<Watch<'_>>) -> Result<M
 
 /// The number of threads that have ended, and the message of the last panic among them.
 #[derive(Default)]
-struct Done {
+struct EndedThreads {
     count: usize,
     panic: Option<String>,
 }
 
-fn wait(done: &Mutex<Done>, ended: &Condvar, size: usize, watch: Option<Watch<'_>>) {
+fn wait(done: &Mutex<EndedThreads>, ended: &Condvar, size: usize, watch: Option<Watch<'_>>) {
     let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
     let Some(Watch { progress, stall, give_up }) = watch else {
         while done.count < size {
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_panic_on_one_thread_is_reported_and_the_others_end() {
-        let job = |i: usize| -> Job<'static> {
+        let job = |i: usize| -> ThreadJob<'static> {
             Box::new(move |barrier| {
                 barrier.stand();
                 Span::of(|| assert!(i != 1, "a deliberate panic on thread {i}"))
@@ -116,7 +116,7 @@ mod tests {
     fn a_stall_is_noticed_and_progress_is_not() {
         let stalls = AtomicUsize::new(0);
         let moved = AtomicUsize::new(0);
-        let busy = |step: usize| -> Job<'_> {
+        let busy = |step: usize| -> ThreadJob<'_> {
             let moved = &moved;
             Box::new(move |barrier| {
                 barrier.stand();

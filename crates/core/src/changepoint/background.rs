@@ -10,8 +10,8 @@
 //! a process, and for the penalty on the freedom of a process.
 
 use super::false_alarm::{chance, gain};
-use super::fit::Fit;
-use super::regression::{Regression, Sums, products};
+use super::fit::LevelFit;
+use super::regression::{Regression, RegressionSums, products};
 use super::scaled::Scaled;
 use super::selection::Selected;
 use super::stretches::bounds;
@@ -98,11 +98,11 @@ pub(super) fn beside(series: &Scaled, steps: &Selected, error: f64) -> Option<(V
         })
         .collect();
     sorting::by(&mut kinds, |a, b| b.0.total_cmp(&a.0));
-    let score = |fit: &Fit| fit.likelihood - needed * fit.cuts.len() as f64;
+    let score = |fit: &LevelFit| fit.likelihood - needed * fit.cuts.len() as f64;
     let mut best = (score(&steps.fit), None);
     for (_, kind, rough) in kinds.into_iter().take(CLOSE) {
         let found = trial.closely(&kind, &rough);
-        let fit = Fit::of(&series.less(&found.curve), found.regression.cuts.clone());
+        let fit = LevelFit::of(&series.less(&found.curve), found.regression.cuts.clone());
         let now = score(&fit) - kind.price - kind.unlikely(&found.regression.coefficients);
         if now > best.0 {
             let chances = found.gains.iter().map(|&gain| chance(gain, n)).collect();
@@ -159,7 +159,7 @@ impl Trial<'_> {
     }
 
     /// Sums over the values, with outliers clamped to a distance of [`REACH`] from their level plus the curve.
-    fn sums(&self, cuts: &[usize], levels: &[f64], curve: &[f64]) -> Sums {
+    fn sums(&self, cuts: &[usize], levels: &[f64], curve: &[f64]) -> RegressionSums {
         let series = self.series;
         let mut values = series.values.clone();
         for (pair, level) in bounds(cuts, series.len()).windows(2).zip(levels) {
@@ -168,7 +168,7 @@ impl Trial<'_> {
                 values[place] = values[place].clamp(middle - reach, middle + reach);
             }
         }
-        Sums::of(&values, &self.terms, &self.products, cuts)
+        RegressionSums::of(&values, &self.terms, &self.products, cuts)
     }
 
     /// Fits the background again, with outliers measured from the first fit instead of from the flat levels.

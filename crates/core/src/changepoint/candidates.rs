@@ -5,7 +5,7 @@
 //! Absolute Values Estimation" (2017), for the exact solution over a grid of levels, in time proportional to values
 //! times levels.
 
-use super::noise_shape::Shape;
+use super::noise_shape::NoiseShape;
 use super::scaled::Scaled;
 use super::stretches::drop_short;
 use crate::stats::quantile::{quantile, sorted};
@@ -30,7 +30,7 @@ pub(super) fn rough(series: &Scaled) -> Vec<usize> {
 }
 
 /// Finds the most likely cuts, given the shape and the correlation of the noise.
-pub(super) fn likeliest(series: &Scaled, shape: &Shape) -> Vec<usize> {
+pub(super) fn likeliest(series: &Scaled, shape: &NoiseShape) -> Vec<usize> {
     cuts(series, |place, from, level| {
         let residual = series.residual(place, level);
         if place == 0 {

@@ -1,6 +1,6 @@
 //! Fits the levels between given cuts, and the noise about them, by maximum likelihood.
 
-use super::noise_shape::Shape;
+use super::noise_shape::NoiseShape;
 use super::scaled::Scaled;
 use super::stretches::bounds;
 use crate::stats::quantile::median;
@@ -15,16 +15,16 @@ const STEPS: [f64; 2] = [1.2, 0.4];
 const BOUND: f64 = 3.0;
 
 /// A series cut into levels, with the shape of the noise about them.
-pub(super) struct Fit {
+pub(super) struct LevelFit {
     pub cuts: Vec<usize>,
     pub levels: Vec<f64>,
-    pub shape: Shape,
+    pub shape: NoiseShape,
     /// The log likelihood of the whole series.
     pub likelihood: f64,
 }
 
-impl Fit {
-    pub(super) fn of(series: &Scaled, cuts: Vec<usize>) -> Fit {
+impl LevelFit {
+    pub(super) fn of(series: &Scaled, cuts: Vec<usize>) -> LevelFit {
         let ends = bounds(&cuts, series.len());
         let mut levels: Vec<f64> = ends.windows(2).map(|pair| centre(series, pair[0], pair[1])).collect();
         let mut shape = shape(series, &ends, &levels);
@@ -34,20 +34,20 @@ impl Fit {
             }
             shape = self::shape(series, &ends, &levels);
         }
-        Fit::about(series, cuts, levels, shape)
+        LevelFit::about(series, cuts, levels, shape)
     }
 
-    fn about(series: &Scaled, cuts: Vec<usize>, levels: Vec<f64>, shape: Shape) -> Fit {
+    fn about(series: &Scaled, cuts: Vec<usize>, levels: Vec<f64>, shape: NoiseShape) -> LevelFit {
         let ends = bounds(&cuts, series.len());
         let before = |i: usize| i.checked_sub(1).map(|i| levels[i]);
         let of =
             |(i, pair): (usize, &[usize])| stretch(series, &shape, pair[0], pair[1], levels[i], before(i));
         let likelihood = ends.windows(2).enumerate().map(of).sum();
-        Fit { cuts, levels, shape, likelihood }
+        LevelFit { cuts, levels, shape, likelihood }
     }
 
     /// The fit without the i-th cut. The level of the joined stretch and the noise are estimated again.
-    pub(super) fn without(&self, series: &Scaled, i: usize) -> Fit {
+    pub(super) fn without(&self, series: &Scaled, i: usize) -> LevelFit {
         let mut cuts = self.cuts.clone();
         cuts.remove(i);
         let ends = bounds(&cuts, series.len());
@@ -55,7 +55,7 @@ impl Fit {
         levels.remove(i);
         levels[i] = likeliest(series, &self.shape, ends[i], ends[i + 1], self.between(series, i));
         let shape = shape(series, &ends, &levels);
-        Fit::about(series, cuts, levels, shape)
+        LevelFit::about(series, cuts, levels, shape)
     }
 
     /// The approximate loss of log likelihood if the i-th cut is removed and the noise stays the same.
@@ -87,15 +87,15 @@ fn centre(series: &Scaled, from: usize, to: usize) -> f64 {
     (from..to).map(near).sum::<f64>() / (to - from) as f64
 }
 
-fn shape(series: &Scaled, ends: &[usize], levels: &[f64]) -> Shape {
+fn shape(series: &Scaled, ends: &[usize], levels: &[f64]) -> NoiseShape {
     let about =
         |(pair, &level): (&[usize], &f64)| (pair[0]..pair[1]).map(move |place| series.residual(place, level));
     let residuals: Vec<f64> = ends.windows(2).zip(levels).flat_map(about).collect();
-    Shape::of(&residuals, series.least, series.known)
+    NoiseShape::of(&residuals, series.least, series.known)
 }
 
 /// The most likely level of the values `from..to`, searched near `start`.
-fn likeliest(series: &Scaled, shape: &Shape, from: usize, to: usize, start: f64) -> f64 {
+fn likeliest(series: &Scaled, shape: &NoiseShape, from: usize, to: usize, start: f64) -> f64 {
     let mut best = (start, stretch(series, shape, from, to, start, None));
     let error = shape.error(to - from) * series.scales[from];
     for step in STEPS {
@@ -113,7 +113,14 @@ fn likeliest(series: &Scaled, shape: &Shape, from: usize, to: usize, start: f64)
 
 /// The log likelihood of the values `from..to` about `level`. `before` is the level of the value before them, if there
 /// is one.
-fn stretch(series: &Scaled, shape: &Shape, from: usize, to: usize, level: f64, before: Option<f64>) -> f64 {
+fn stretch(
+    series: &Scaled,
+    shape: &NoiseShape,
+    from: usize,
+    to: usize,
+    level: f64,
+    before: Option<f64>,
+) -> f64 {
     let mut last = series.residual(from, level);
     let mut sum = match before {
         Some(before) => shape.log_density(last - shape.carried(series.residual(from - 1, before))),

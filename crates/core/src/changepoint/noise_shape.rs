@@ -36,7 +36,7 @@ const FLAT: f64 = 8.0;
 const FINE: f64 = 32.0;
 
 /// The noise: the correlation of neighbours, and the log density of the innovations.
-pub(super) struct Shape {
+pub(super) struct NoiseShape {
     /// The correlation of neighbours.
     pub memory: f64,
     scale: f64,
@@ -45,12 +45,12 @@ pub(super) struct Shape {
     table: Vec<f64>,
 }
 
-impl Shape {
+impl NoiseShape {
     /// Estimates the noise from residuals in standard deviations.
     ///
     /// `least` is the uncertainty of the residuals in the same unit: a smaller spread is chance or rounding. `memory`
     /// is the correlation of neighbours where it is known; else it is estimated.
-    pub(super) fn of(residuals: &[f64], least: f64, memory: Option<f64>) -> Shape {
+    pub(super) fn of(residuals: &[f64], least: f64, memory: Option<f64>) -> NoiseShape {
         let memory = memory.unwrap_or_else(|| correlation(residuals));
         let mut fresh: Vec<f64> =
             residuals.windows(2).map(|pair| pair[1] - carried(memory, pair[0])).collect();
@@ -67,7 +67,7 @@ impl Shape {
         for (density, prior) in density.iter_mut().zip(STUDENT.iter()) {
             *density = ((*density + weight * prior) / (n as f64 + weight) / scale).ln();
         }
-        Shape { memory, scale, entries: FINE / scale, table: density }
+        NoiseShape { memory, scale, entries: FINE / scale, table: density }
     }
 
     /// The part of a residual that carries over to the next value.

@@ -2,7 +2,7 @@
 //!
 //! Source: Siegmund, "Confidence Sets in Change-point Problems" (1988).
 
-use super::fit::Fit;
+use super::fit::LevelFit;
 use super::scaled::Scaled;
 use super::stretches::{SHORTEST, bounds};
 
@@ -26,7 +26,7 @@ pub(super) struct Placed {
 /// Places the i-th cut. A place belongs to the confidence set if its log likelihood is at most x below the largest,
 /// where (1 − e⁻ˣ)² is [`LEVEL`]: the log likelihood follows a random walk on each side of the true place, and each
 /// walk rises above x with probability e⁻ˣ.
-pub(super) fn placed(series: &Scaled, fit: &Fit, i: usize) -> Placed {
+pub(super) fn placed(series: &Scaled, fit: &LevelFit, i: usize) -> Placed {
     let ends = bounds(&fit.cuts, series.len());
     let (from, to) = (ends[i] + 1, ends[i + 2]);
     let under =

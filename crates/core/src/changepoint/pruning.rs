@@ -1,6 +1,6 @@
 //! Removes cuts that are significant but do not point to a version.
 
-use super::fit::Fit;
+use super::fit::LevelFit;
 use super::places::{Placed, placed};
 use super::scaled::Scaled;
 use super::selection::{Selected, settled};
@@ -28,7 +28,7 @@ pub(super) fn pruned(series: &Scaled, mut steps: Selected, error: f64, least: f6
             break;
         };
         let cuts = steps.fit.cuts.iter().copied().filter(|cut| !gone.contains(cut)).collect();
-        let mut rest = settled(series, Fit::of(series, cuts), error);
+        let mut rest = settled(series, LevelFit::of(series, cuts), error);
         // A cut that was judged beside a background keeps that probability where it is the larger one.
         for (cut, chance) in rest.fit.cuts.iter().zip(&mut rest.chances) {
             let before = steps.fit.cuts.iter().position(|other| other == cut);
@@ -40,7 +40,7 @@ pub(super) fn pruned(series: &Scaled, mut steps: Selected, error: f64, least: f6
 }
 
 /// Both cuts around the first stretch that consists of outliers.
-fn excursion(series: &Scaled, fit: &Fit) -> Option<Vec<usize>> {
+fn excursion(series: &Scaled, fit: &LevelFit) -> Option<Vec<usize>> {
     if series.len() < MANY {
         return None;
     }
@@ -54,7 +54,7 @@ fn excursion(series: &Scaled, fit: &Fit) -> Option<Vec<usize>> {
 
 /// The smallest cut if its step is below `least`; else the cut whose place is least certain, if that is less certain
 /// than [`SURE`].
-fn doubtful(series: &Scaled, fit: &Fit, least: f64) -> Option<Vec<usize>> {
+fn doubtful(series: &Scaled, fit: &LevelFit, least: f64) -> Option<Vec<usize>> {
     let step = |i: &usize| (fit.levels[i + 1] - fit.levels[*i]).abs();
     let all = || 0..fit.cuts.len();
     let smallest = all().min_by(|a, b| step(a).total_cmp(&step(b)))?;

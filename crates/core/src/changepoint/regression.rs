@@ -13,15 +13,15 @@ const LEAST: f64 = 1e-9;
 
 /// A stretch: its number of values, the mean of each term, and the mean of the values.
 #[derive(Clone)]
-struct Stretch {
+struct LevelStretch {
     size: f64,
     terms: Vec<f64>,
     mean: f64,
 }
 
 /// The sums over the values of a series from which regressions on its terms start.
-pub(super) struct Sums {
-    stretches: Vec<Stretch>,
+pub(super) struct RegressionSums {
+    stretches: Vec<LevelStretch>,
     cuts: Vec<usize>,
     /// Scatter of the terms within stretches. `with_values` is the scatter of terms with values, `values` that of the
     /// values.
@@ -30,18 +30,23 @@ pub(super) struct Sums {
     values: f64,
 }
 
-impl Sums {
+impl RegressionSums {
     /// Computes the sums for values cut at `cuts`; `products` are the products of the terms over the whole series.
-    pub(super) fn of(values: &[f64], terms: &[Vec<f64>], products: &[Vec<f64>], cuts: &[usize]) -> Sums {
+    pub(super) fn of(
+        values: &[f64],
+        terms: &[Vec<f64>],
+        products: &[Vec<f64>],
+        cuts: &[usize],
+    ) -> RegressionSums {
         let ends = bounds(cuts, values.len());
         let stretch = |pair: &[usize]| {
             let size = (pair[1] - pair[0]) as f64;
             let mean = |of: &[f64]| of[pair[0]..pair[1]].iter().sum::<f64>() / size;
-            Stretch { size, terms: terms.iter().map(|term| mean(term)).collect(), mean: mean(values) }
+            LevelStretch { size, terms: terms.iter().map(|term| mean(term)).collect(), mean: mean(values) }
         };
-        let stretches: Vec<Stretch> = ends.windows(2).map(stretch).collect();
+        let stretches: Vec<LevelStretch> = ends.windows(2).map(stretch).collect();
         let within = |i: usize, j: usize| {
-            let between = |s: &Stretch| s.size * s.terms[i] * s.terms[j];
+            let between = |s: &LevelStretch| s.size * s.terms[i] * s.terms[j];
             products[i][j] - stretches.iter().map(between).sum::<f64>()
         };
         // Values are centred within their stretch, for precision where they are large compared with their differences.
@@ -50,7 +55,7 @@ impl Sums {
             centred[pair[0]..pair[1]].iter_mut().for_each(|value| *value -= stretch.mean);
         }
         let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        Sums {
+        RegressionSums {
             terms: (0..terms.len()).map(|i| (0..=i).map(|j| within(i, j)).collect()).collect(),
             with_values: terms.iter().map(|term| product(term, &centred)).collect(),
             values: product(&centred, &centred),
@@ -73,7 +78,7 @@ pub(super) struct Regression {
     /// The sum of squared residuals plus that of squared coefficients weighted by their ridges.
     pub squares: f64,
     inverse: Vec<Vec<f64>>,
-    stretches: Vec<Stretch>,
+    stretches: Vec<LevelStretch>,
 }
 
 /// The effect of joining two stretches on the regression.
@@ -87,7 +92,7 @@ struct Join {
 
 impl Regression {
     /// Regresses on the first `ridges.len()` terms. Each ridge is the penalty on the square of that term's coefficient.
-    pub(super) fn new(sums: &Sums, ridges: &[f64]) -> Regression {
+    pub(super) fn new(sums: &RegressionSums, ridges: &[f64]) -> Regression {
         let count = ridges.len();
         let size: f64 = sums.stretches.iter().map(|stretch| stretch.size).sum();
         let scatter = |i: usize, j: usize| {
@@ -97,7 +102,8 @@ impl Regression {
         let inverse = inverse(count, scatter);
         let coefficients: Vec<f64> = inverse.iter().map(|row| dot(row, &sums.with_values)).collect();
         let squares = sums.values - dot(&coefficients, &sums.with_values);
-        let first = |stretch: &Stretch| Stretch { terms: stretch.terms[..count].to_vec(), ..*stretch };
+        let first =
+            |stretch: &LevelStretch| LevelStretch { terms: stretch.terms[..count].to_vec(), ..*stretch };
         let stretches = sums.stretches.iter().map(first).collect();
         Regression {
             cuts: sums.cuts.clone(),
@@ -124,7 +130,7 @@ impl Regression {
 
     /// The level of each stretch after the background is subtracted.
     pub(super) fn levels(&self) -> Vec<f64> {
-        let level = |stretch: &Stretch| stretch.mean - dot(&stretch.terms, &self.coefficients);
+        let level = |stretch: &LevelStretch| stretch.mean - dot(&stretch.terms, &self.coefficients);
         self.stretches.iter().map(level).collect()
     }
 
@@ -211,7 +217,7 @@ mod tests {
 
     fn regression(cuts: &[usize], ridges: &[f64]) -> Regression {
         let (values, terms) = series();
-        Regression::new(&Sums::of(&values, &terms, &products(&terms), cuts), ridges)
+        Regression::new(&RegressionSums::of(&values, &terms, &products(&terms), cuts), ridges)
     }
 
     fn near(a: f64, b: f64) -> bool {

@@ -1,12 +1,12 @@
 //! A series on a scale on which steps are additive, with the uncertainty of each value.
 
-use super::series::{Options, Step};
+use super::series::{SeriesOptions, StepSize};
 use crate::stats::Interval;
 use crate::stats::quantile::{median, sorted};
 
 /// The scale on which the steps of a series are additive.
 #[derive(Clone, Copy)]
-pub(super) enum Scale {
+pub(super) enum StepScale {
     /// Steps are factors: the scale is the logarithm of the values.
     Ratio,
     /// Steps are differences, since some value is not positive: the scale is the value divided by this unit.
@@ -16,36 +16,36 @@ pub(super) enum Scale {
 /// The unit of a scale of differences, in standard deviations of the noise of single values.
 const UNIT: f64 = 100.0;
 
-impl Scale {
-    fn of(values: &[f64]) -> Scale {
+impl StepScale {
+    fn of(values: &[f64]) -> StepScale {
         if values.iter().all(|&value| value > 0.0) {
-            return Scale::Ratio;
+            return StepScale::Ratio;
         }
         let noise = variogram(values, 1).sqrt();
         let unit = UNIT * if noise > 0.0 { noise } else { least_step(values) };
-        Scale::Difference(if unit > 0.0 && unit.is_finite() { unit } else { 1.0 })
+        StepScale::Difference(if unit > 0.0 && unit.is_finite() { unit } else { 1.0 })
     }
 
     fn place(self, value: f64) -> f64 {
         match self {
-            Scale::Ratio => value.ln(),
-            Scale::Difference(unit) => value / unit,
+            StepScale::Ratio => value.ln(),
+            StepScale::Difference(unit) => value / unit,
         }
     }
 
     /// Converts a position on the scale to the unit of the metric.
     pub(super) fn level(self, place: f64) -> f64 {
         match self {
-            Scale::Ratio => place.exp(),
-            Scale::Difference(unit) => place * unit,
+            StepScale::Ratio => place.exp(),
+            StepScale::Difference(unit) => place * unit,
         }
     }
 
     /// Converts a distance on the scale to a step.
-    pub(super) fn step(self, distance: f64) -> Step {
+    pub(super) fn step(self, distance: f64) -> StepSize {
         match self {
-            Scale::Ratio => Step::Ratio(self.level(distance)),
-            Scale::Difference(_) => Step::Difference(self.level(distance)),
+            StepScale::Ratio => StepSize::Ratio(self.level(distance)),
+            StepScale::Difference(_) => StepSize::Difference(self.level(distance)),
         }
     }
 
@@ -57,23 +57,23 @@ impl Scale {
     /// Converts a standard deviation on the scale: it stays relative, or is put in the unit of the metric.
     pub(super) fn deviation(self, deviation: f64) -> f64 {
         match self {
-            Scale::Ratio => deviation,
-            Scale::Difference(unit) => deviation * unit,
+            StepScale::Ratio => deviation,
+            StepScale::Difference(unit) => deviation * unit,
         }
     }
 
     /// Converts a standard error or a resolution to the scale; `typical` is a value of the series.
     fn resolution(self, of: f64, typical: f64) -> f64 {
         match self {
-            Scale::Ratio => of / typical,
-            Scale::Difference(unit) => of / unit,
+            StepScale::Ratio => of / typical,
+            StepScale::Difference(unit) => of / unit,
         }
     }
 }
 
 /// The values of a series on its scale, and their noise.
 pub(super) struct Scaled {
-    pub scale: Scale,
+    pub scale: StepScale,
     pub values: Vec<f64>,
     /// The variance of each value that its own readings account for.
     pub own: Vec<f64>,
@@ -90,8 +90,8 @@ pub(super) struct Scaled {
 }
 
 impl Scaled {
-    pub(super) fn new(values: &[f64], options: &Options<'_>) -> Scaled {
-        let scale = Scale::of(values);
+    pub(super) fn new(values: &[f64], options: &SeriesOptions<'_>) -> Scaled {
+        let scale = StepScale::of(values);
         let places: Vec<f64> = values.iter().map(|&value| scale.place(value)).collect();
         // The errors of ratios are relative already, so their typical value is 1.
         let own = if options.errors.is_empty() {

@@ -8,7 +8,7 @@
 
 use super::candidates;
 use super::false_alarm::{chance, gain};
-use super::fit::Fit;
+use super::fit::LevelFit;
 use super::scaled::Scaled;
 
 /// A correlation of neighbours above this is a strong drift.
@@ -23,7 +23,7 @@ const MANY: usize = 150;
 
 /// The cuts that are kept.
 pub(super) struct Selected {
-    pub fit: Fit,
+    pub fit: LevelFit,
     /// For each cut, the probability that noise alone has such a cut.
     pub chances: Vec<f64>,
 }
@@ -31,10 +31,10 @@ pub(super) struct Selected {
 /// Selects the best fit in which each cut has a probability of at most `error` in noise alone.
 pub(super) fn select(series: &Scaled, error: f64) -> Selected {
     let needed = gain(error, series.len());
-    let mut best = fewer(series, Fit::of(series, candidates::rough(series)), needed);
+    let mut best = fewer(series, LevelFit::of(series, candidates::rough(series)), needed);
     let cuts = candidates::likeliest(series, &best.shape);
     if cuts != best.cuts {
-        let other = fewer(series, Fit::of(series, cuts), needed);
+        let other = fewer(series, LevelFit::of(series, cuts), needed);
         if score(&other, needed) > score(&best, needed) {
             best = other;
         }
@@ -43,21 +43,21 @@ pub(super) fn select(series: &Scaled, error: f64) -> Selected {
 }
 
 /// Removes the cuts whose probability in noise alone exceeds `error`, the weakest first.
-pub(super) fn settled(series: &Scaled, mut best: Fit, error: f64) -> Selected {
+pub(super) fn settled(series: &Scaled, mut best: LevelFit, error: f64) -> Selected {
     let needed = gain(error, series.len());
     loop {
-        let without: Vec<Fit> = (0..best.cuts.len()).map(|i| best.without(series, i)).collect();
-        let gain = |fit: &Fit| (best.likelihood - fit.likelihood) / drifting(best.shape.memory);
-        let chance = |fit: &Fit| chance(gain(fit), series.len());
+        let without: Vec<LevelFit> = (0..best.cuts.len()).map(|i| best.without(series, i)).collect();
+        let gain = |fit: &LevelFit| (best.likelihood - fit.likelihood) / drifting(best.shape.memory);
+        let chance = |fit: &LevelFit| chance(gain(fit), series.len());
         let chances: Vec<f64> = without.iter().map(chance).collect();
-        let likely = |a: &&Fit, b: &&Fit| a.likelihood.total_cmp(&b.likelihood);
+        let likely = |a: &&LevelFit, b: &&LevelFit| a.likelihood.total_cmp(&b.likelihood);
         match without.iter().max_by(likely) {
             Some(fit) if chance(fit) > error => {
                 let cuts = fit.cuts.clone();
-                best = Fit::of(series, cuts);
+                best = LevelFit::of(series, cuts);
             }
             _ if stands(series, &best, needed) => return Selected { fit: best, chances },
-            _ => return Selected { fit: Fit::of(series, Vec::new()), chances: Vec::new() },
+            _ => return Selected { fit: LevelFit::of(series, Vec::new()), chances: Vec::new() },
         }
     }
 }
@@ -69,23 +69,23 @@ fn drifting(memory: f64) -> f64 {
 
 /// Whether the cuts together gain more likelihood than cuts that only follow a drift would. In short series even true
 /// cuts fail this test, so it is not applied.
-fn stands(series: &Scaled, fit: &Fit, needed: f64) -> bool {
+fn stands(series: &Scaled, fit: &LevelFit, needed: f64) -> bool {
     if series.len() < MANY {
         return true;
     }
-    let none = Fit::of(series, Vec::new());
+    let none = LevelFit::of(series, Vec::new());
     let price = needed * drifting(none.shape.memory) * fit.cuts.len() as f64;
     fit.cuts.is_empty() || fit.likelihood - none.likelihood > price
 }
 
-fn score(fit: &Fit, needed: f64) -> f64 {
+fn score(fit: &LevelFit, needed: f64) -> f64 {
     fit.likelihood - needed * fit.cuts.len() as f64
 }
 
 /// The best-scoring fit among those that removing the weakest cut again and again leads to, down to no cuts.
-fn fewer(series: &Scaled, all: Fit, needed: f64) -> Fit {
+fn fewer(series: &Scaled, all: LevelFit, needed: f64) -> LevelFit {
     let mut best = all;
-    let mut weaker: Option<Fit> = None;
+    let mut weaker: Option<LevelFit> = None;
     loop {
         let now = weaker.as_ref().unwrap_or(&best);
         let losses: Vec<f64> = (0..now.cuts.len()).map(|i| now.loss(series, i)).collect();

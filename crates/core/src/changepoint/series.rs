@@ -6,7 +6,7 @@ use crate::stats::Interval;
 
 /// What is known about a noisy series besides its values.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
+pub struct SeriesOptions<'a> {
     /// The accepted probability of reporting a change in a series that has none.
     pub error: f64,
     /// The standard error of each value, relative to the value, or in the unit of the values where one of them is not
@@ -24,41 +24,41 @@ pub struct Options<'a> {
     pub least: f64,
 }
 
-impl Default for Options<'_> {
+impl Default for SeriesOptions<'_> {
     fn default() -> Self {
-        Options { error: 0.01, errors: &[], drift: None, resolution: 0.0, least: 0.0 }
+        SeriesOptions { error: 0.01, errors: &[], drift: None, resolution: 0.0, least: 0.0 }
     }
 }
 
 /// The size of a change: how the new level differs from the old one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Step {
+pub enum StepSize {
     /// The new level divided by the old level.
     Ratio(f64),
     /// The new level minus the old level, in the unit of the metric, where a ratio would mean nothing.
     Difference(f64),
 }
 
-impl Step {
+impl StepSize {
     /// The step from `old` to `new`: a ratio where both are positive, else a difference.
-    pub(super) fn between(old: f64, new: f64) -> Step {
-        if old > 0.0 && new > 0.0 { Step::Ratio(new / old) } else { Step::Difference(new - old) }
+    pub(super) fn between(old: f64, new: f64) -> StepSize {
+        if old > 0.0 && new > 0.0 { StepSize::Ratio(new / old) } else { StepSize::Difference(new - old) }
     }
 
     /// The step as a ratio; absent where it is a difference.
     pub fn ratio(self) -> Option<f64> {
         match self {
-            Step::Ratio(ratio) => Some(ratio),
-            Step::Difference(_) => None,
+            StepSize::Ratio(ratio) => Some(ratio),
+            StepSize::Difference(_) => None,
         }
     }
 
     /// Whether the new level is above the old one.
     pub fn rises(self) -> bool {
         match self {
-            Step::Ratio(ratio) => ratio > 1.0,
-            Step::Difference(difference) => difference > 0.0,
+            StepSize::Ratio(ratio) => ratio > 1.0,
+            StepSize::Difference(difference) => difference > 0.0,
         }
     }
 }
@@ -74,7 +74,7 @@ pub struct ChangePoint {
     /// The last place in the 95 % confidence set of places.
     pub last: usize,
     /// How the new level differs from the old one.
-    pub step: Step,
+    pub step: StepSize,
     /// The 95 % confidence interval of the ratio or difference; absent for exact metrics.
     pub interval: Option<Interval>,
     /// The probability that a series of noise alone has such a cut anywhere; 0 for exact metrics.
@@ -107,5 +107,5 @@ pub struct Background {
     /// it adds.
     pub curve: Vec<f64>,
     /// The step from the least to the largest value of `curve`.
-    pub range: Step,
+    pub range: StepSize,
 }

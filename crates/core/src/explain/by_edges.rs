@@ -12,7 +12,7 @@
 //! are exact; that each call of a function costs the same, whoever makes it, is the assumption of gprof (Graham,
 //! Kessler, McKusick 1982).
 
-use super::decompose::{Piece, What};
+use super::decompose::{DifferencePiece, What};
 use super::matching::Key;
 use super::{Count, Tree};
 use std::collections::BTreeMap;
@@ -47,13 +47,13 @@ pub fn decompose(
     keys: &[Key],
     count: Count,
     same: &mut Same<'_>,
-) -> Vec<Piece> {
+) -> Vec<DifferencePiece> {
     let old = Graph::of(first, of_first, keys.len(), count);
     let new = Graph::of(second, of_second, keys.len(), count);
     let mut prices = vec![None; keys.len()];
     old.price(&mut prices);
     new.price(&mut prices);
-    let callers = Callers::of(&old, &new);
+    let callers = KeyCallers::of(&old, &new);
     let mut pieces = Vec::new();
     for key in (0..keys.len()).filter(|key| old.calls[*key] > 0.0 && new.calls[*key] > 0.0) {
         let ratio = new.calls[key] / old.calls[key];
@@ -87,8 +87,8 @@ pub fn decompose(
     pieces
 }
 
-fn piece(site: usize, (owner, same_code): (usize, Option<bool>), what: What, delta: f64) -> Piece {
-    Piece { owner, site, what, delta, gross: delta.abs(), same_code }
+fn piece(site: usize, (owner, same_code): (usize, Option<bool>), what: What, delta: f64) -> DifferencePiece {
+    DifferencePiece { owner, site, what, delta, gross: delta.abs(), same_code }
 }
 
 impl Graph {
@@ -230,10 +230,10 @@ fn solved(mut rows: Vec<Vec<f64>>) -> Vec<f64> {
 }
 
 /// The callers of each key in both programs, with their numbers of calls.
-struct Callers(Vec<BTreeMap<usize, f64>>);
+struct KeyCallers(Vec<BTreeMap<usize, f64>>);
 
-impl Callers {
-    fn of(old: &Graph, new: &Graph) -> Callers {
+impl KeyCallers {
+    fn of(old: &Graph, new: &Graph) -> KeyCallers {
         let mut callers = vec![BTreeMap::new(); old.below.len()];
         for graph in [old, new] {
             for (caller, below) in graph.below.iter().enumerate() {
@@ -242,7 +242,7 @@ impl Callers {
                 }
             }
         }
-        Callers(callers)
+        KeyCallers(callers)
     }
 
     /// The nearest functions, at or above a key, whose code is not known to be the same, each with its part of the

@@ -1,9 +1,9 @@
 //! Explains a difference between two programs by function, the most likely origin first.
 
-use super::decompose::{Piece, What, decompose};
+use super::decompose::{DifferencePiece, What, decompose};
 use super::matching::{Key, Matched};
 use super::merged::merged;
-use super::{Code, Count, Tree, by_edges, group};
+use super::{CodeComparison, Count, Tree, by_edges, group};
 use crate::sorting;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -47,7 +47,7 @@ pub struct FunctionDifference {
     /// The function's own cost in each program.
     pub own: (u64, u64),
     /// The parts of the difference, the largest first.
-    pub parts: Vec<Part>,
+    pub parts: Vec<DifferencePart>,
     /// The size up to which the difference may be variation from run to run; 0 where the programs repeat.
     pub spread: f64,
     /// The functions of the first and of the second tree that the row stands for, the largest first.
@@ -66,7 +66,7 @@ pub enum Which {
 
 /// A part of the difference of a function.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Part {
+pub struct DifferencePart {
     /// The kind of the part.
     pub kind: PartKind,
     /// The function in which the part appears, where that is another than the function of the row. Its code is the same
@@ -152,13 +152,13 @@ const REPLACED: f64 = 0.5;
 impl FunctionDifference {
     /// Returns the parts as they are reported, the largest first. A removed call and the call that replaced it are one
     /// part, whose size is the sum of both.
-    pub fn reported(&self) -> Vec<Part> {
+    pub fn reported(&self) -> Vec<DifferencePart> {
         let mut rest = self.parts.clone();
         let mut told = Vec::new();
         while !rest.is_empty() {
             let part = rest.remove(0);
-            let sum = |other: &Part| (part.delta + other.delta).abs();
-            let is_match = |other: &Part| {
+            let sum = |other: &DifferencePart| (part.delta + other.delta).abs();
+            let is_match = |other: &DifferencePart| {
                 let kinds = [part.kind, other.kind];
                 let is_replacement = kinds != [PartKind::Own; 2]
                     && kinds.iter().all(|kind| !matches!(kind, PartKind::Calls | PartKind::Replaced));
@@ -191,8 +191,8 @@ impl FunctionDifference {
 }
 
 /// Makes one part of what costs more in the second program, and of what that replaces.
-fn replaced(new: Part, old: Part) -> Part {
-    Part {
+fn replaced(new: DifferencePart, old: DifferencePart) -> DifferencePart {
+    DifferencePart {
         kind: PartKind::Replaced,
         site: new.site,
         callee: new.callee,
@@ -204,13 +204,19 @@ fn replaced(new: Part, old: Part) -> Part {
 
 /// The calls and the own cost of one key, in each program.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct KeySums {
     calls: (u64, u64),
     own: (u64, u64),
 }
 
 /// Explains why the second program costs more or less than the first.
-pub fn explain(first: &Tree, second: &Tree, matched: &Matched, code: &Code<'_>, count: Count) -> Explanation {
+pub fn explain(
+    first: &Tree,
+    second: &Tree,
+    matched: &Matched,
+    code: &CodeComparison<'_>,
+    count: Count,
+) -> Explanation {
     let keys = &matched.keys;
     let mut known: HashMap<usize, Option<bool>> = HashMap::new();
     let mut same =
@@ -226,7 +232,7 @@ pub fn explain(first: &Tree, second: &Tree, matched: &Matched, code: &Code<'_>, 
         }
     };
     let sums = sums(first, second, matched, count);
-    let mut grouped: BTreeMap<(&str, String), Vec<Piece>> = BTreeMap::new();
+    let mut grouped: BTreeMap<(&str, String), Vec<DifferencePiece>> = BTreeMap::new();
     for piece in pieces {
         let owner = &keys[piece.owner];
         grouped.entry((&owner.module, group(&owner.name))).or_default().push(piece);
@@ -238,8 +244,8 @@ pub fn explain(first: &Tree, second: &Tree, matched: &Matched, code: &Code<'_>, 
     explanation
 }
 
-fn sums(first: &Tree, second: &Tree, matched: &Matched, count: Count) -> Vec<Sums> {
-    let mut sums = vec![Sums::default(); matched.keys.len()];
+fn sums(first: &Tree, second: &Tree, matched: &Matched, count: Count) -> Vec<KeySums> {
+    let mut sums = vec![KeySums::default(); matched.keys.len()];
     for context in &first.contexts {
         let sum = &mut sums[matched.of_first[context.function]];
         sum.calls.0 += context.calls + context.recursive;
@@ -253,7 +259,7 @@ fn sums(first: &Tree, second: &Tree, matched: &Matched, count: Count) -> Vec<Sum
     sums
 }
 
-fn row(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> FunctionDifference {
+fn row(pieces: &[DifferencePiece], keys: &[Key], sums: &[KeySums]) -> FunctionDifference {
     let mut by_owner: BTreeMap<usize, f64> = BTreeMap::new();
     pieces.iter().for_each(|piece| *by_owner.entry(piece.owner).or_default() += piece.gross);
     let mut owners: Vec<usize> = by_owner.keys().copied().collect();
@@ -262,7 +268,7 @@ fn row(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> FunctionDifference {
     let several = owners.len() > 1;
     let add = |sum: (u64, u64), more: (u64, u64)| (sum.0 + more.0, sum.1 + more.1);
     let all =
-        |of: fn(&Sums) -> (u64, u64)| owners.iter().fold((0, 0), |sum, owner| add(sum, of(&sums[*owner])));
+        |of: fn(&KeySums) -> (u64, u64)| owners.iter().fold((0, 0), |sum, owner| add(sum, of(&sums[*owner])));
     // Parts with a small share do not decide whether a row counts as changed.
     let gross: f64 = pieces.iter().map(|piece| piece.gross).sum();
     let part = |code: Option<bool>| -> f64 {
@@ -295,7 +301,7 @@ fn row(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> FunctionDifference {
     }
 }
 
-fn parts(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> Vec<Part> {
+fn parts(pieces: &[DifferencePiece], keys: &[Key], sums: &[KeySums]) -> Vec<DifferencePart> {
     let mut together: BTreeMap<(usize, What, bool), f64> = BTreeMap::new();
     for piece in pieces {
         *together.entry((piece.site, piece.what, piece.site == piece.owner)).or_default() += piece.delta;
@@ -311,7 +317,7 @@ fn parts(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> Vec<Part> {
             What::New(callee) => (PartKind::New, Some(callee)),
             What::Gone(callee) => (PartKind::Gone, Some(callee)),
         };
-        Part {
+        DifferencePart {
             kind,
             // A trampoline is not named as a call site, since it only passes control on.
             site: (!at_home && !keys[site].trampoline).then(|| name(site)),
@@ -321,7 +327,7 @@ fn parts(pieces: &[Piece], keys: &[Key], sums: &[Sums]) -> Vec<Part> {
             delta,
         }
     };
-    let mut parts: Vec<Part> = together.into_iter().map(part).collect();
+    let mut parts: Vec<DifferencePart> = together.into_iter().map(part).collect();
     sorting::by(&mut parts, |a, b| b.delta.abs().total_cmp(&a.delta.abs()));
     parts
 }

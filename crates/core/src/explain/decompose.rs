@@ -11,12 +11,12 @@
 
 use super::Count;
 use super::matching::Key;
-use super::merged::{Node, Sums};
+use super::merged::{ContextSums, MergedNode};
 use std::collections::HashMap;
 
 /// A part of the difference of two trees, summed over contexts.
 #[derive(Clone, Copy, Debug)]
-pub struct Piece {
+pub struct DifferencePiece {
     /// The key of the function that the part is attributed to.
     pub owner: usize,
     /// The key of the function in which the part appears.
@@ -50,11 +50,11 @@ type Id = (usize, usize, What, Option<bool>);
 /// Divides the difference of two merged trees into parts. `same` says whether the code of a key is the same in both
 /// trees; `None` where that is unknown.
 pub fn decompose(
-    nodes: &[Node],
+    nodes: &[MergedNode],
     keys: &[Key],
     count: Count,
     same: &mut dyn FnMut(usize) -> Option<bool>,
-) -> Vec<Piece> {
+) -> Vec<DifferencePiece> {
     // There may be millions of contexts, but far fewer functions.
     let mut pieces: HashMap<Id, (f64, f64)> = HashMap::new();
     let mut add = |site: usize, (owner, same_code): (usize, Option<bool>), what: What, delta: f64| {
@@ -106,7 +106,7 @@ pub fn decompose(
             [None, None] => None,
         });
     }
-    let piece = |((owner, site, what, same_code), (delta, gross))| Piece {
+    let piece = |((owner, site, what, same_code), (delta, gross))| DifferencePiece {
         owner,
         site,
         what,
@@ -114,7 +114,7 @@ pub fn decompose(
         gross,
         same_code,
     };
-    let mut pieces: Vec<Piece> = pieces.into_iter().map(piece).collect();
+    let mut pieces: Vec<DifferencePiece> = pieces.into_iter().map(piece).collect();
     pieces.sort_unstable_by_key(|piece| (piece.owner, piece.site, piece.what, piece.same_code));
     pieces
 }
@@ -126,7 +126,7 @@ pub fn decompose(
 /// twice as often, and frees what it allocates, holds as much as before. So calls explain of a live amount at most as
 /// much as it differs by. The parts add up to the whole for any ratio, since each is used for both the part of the calls
 /// and that of the code.
-fn ratio(caller: &Node, of_caller: f64, (old, new): (&Sums, &Sums), count: Count) -> f64 {
+fn ratio(caller: &MergedNode, of_caller: f64, (old, new): (&ContextSums, &ContextSums), count: Count) -> f64 {
     let calls = new.calls / old.calls;
     let Some((old_caller, new_caller)) = caller.both().filter(|_| count.is_live()) else { return calls };
     if old.inclusive == 0.0 {

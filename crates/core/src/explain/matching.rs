@@ -1,6 +1,6 @@
 //! Matches the functions of one profile with those of another.
 
-use super::{Code, Tree, group};
+use super::{CodeComparison, Tree, group};
 use crate::sorting;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -45,7 +45,7 @@ const ALIKE_CODE: f64 = 0.5;
 impl Matched {
     /// Matches functions by file and name, then by the name without template arguments, then by the similarity of code,
     /// callers, calls and name.
-    pub fn of(first: &Tree, second: &Tree, code: &Code<'_>) -> Matched {
+    pub fn of(first: &Tree, second: &Tree, code: &CodeComparison<'_>) -> Matched {
         let mut matched = Matched::by_name(first, second);
         let mut pairs = matched.by_group();
         pairs.extend(matched.by_likeness(first, second, code, &pairs));
@@ -111,7 +111,7 @@ impl Matched {
         &self,
         first: &Tree,
         second: &Tree,
-        code: &Code<'_>,
+        code: &CodeComparison<'_>,
         paired: &[(usize, usize)],
     ) -> Vec<(usize, usize)> {
         let (old, new) = self.lonely();

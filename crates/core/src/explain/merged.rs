@@ -5,18 +5,18 @@ use crate::number_map::NumberMap;
 
 /// A context of either tree, or of both.
 #[derive(Clone, Copy, Debug)]
-pub struct Node {
+pub struct MergedNode {
     /// The key of the function.
     pub key: usize,
     /// The index of the context of the caller, which is smaller; that of the root is its own.
     pub parent: usize,
     /// What the context costs in the first and in the second tree; `None` in a tree that does not have it.
-    pub sides: [Option<Sums>; 2],
+    pub sides: [Option<ContextSums>; 2],
 }
 
 /// What a context costs in one tree.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sums {
+pub struct ContextSums {
     /// The number of calls from the parent; at least one, since the context was executed.
     pub calls: f64,
     /// The context's own cost.
@@ -25,9 +25,9 @@ pub struct Sums {
     pub inclusive: f64,
 }
 
-impl Node {
+impl MergedNode {
     /// What the context costs in both trees; `None` unless both have it.
-    pub fn both(&self) -> Option<(&Sums, &Sums)> {
+    pub fn both(&self) -> Option<(&ContextSums, &ContextSums)> {
         self.sides[0].as_ref().zip(self.sides[1].as_ref())
     }
 }
@@ -38,9 +38,9 @@ const FAR: usize = 2000;
 /// Merges two trees, whose functions have the given keys. Contexts follow those of their callers. A recursive call does
 /// not begin a new context: its cost is added to the context of the outer call. The result is empty unless both trees
 /// have contexts.
-pub fn merged(trees: [&Tree; 2], keys: [&[usize]; 2], count: Count) -> Vec<Node> {
+pub fn merged(trees: [&Tree; 2], keys: [&[usize]; 2], count: Count) -> Vec<MergedNode> {
     let [Some(root), Some(_)] = trees.map(|tree| tree.contexts.first()) else { return Vec::new() };
-    let mut nodes = vec![Node { key: keys[0][root.function], parent: 0, sides: [None; 2] }];
+    let mut nodes = vec![MergedNode { key: keys[0][root.function], parent: 0, sides: [None; 2] }];
     // One map for the whole tree takes far less memory than one for each context.
     let mut known: NumberMap<(u32, u32), u32> = NumberMap::default();
     for (side, tree) in trees.into_iter().enumerate() {
@@ -53,7 +53,7 @@ pub fn merged(trees: [&Tree; 2], keys: [&[usize]; 2], count: Count) -> Vec<Node>
             let at = above.unwrap_or_else(|| {
                 let at = *known.entry((parent as u32, key as u32)).or_insert(nodes.len() as u32) as usize;
                 if at == nodes.len() {
-                    nodes.push(Node { key, parent, sides: [None; 2] });
+                    nodes.push(MergedNode { key, parent, sides: [None; 2] });
                 }
                 at
             });
@@ -70,7 +70,7 @@ pub fn merged(trees: [&Tree; 2], keys: [&[usize]; 2], count: Count) -> Vec<Node>
         sums.inclusive = sums.own;
     }
     for at in (1..nodes.len()).rev() {
-        let Node { parent, sides, .. } = nodes[at];
+        let MergedNode { parent, sides, .. } = nodes[at];
         for (above, sums) in nodes[parent].sides.iter_mut().zip(sides) {
             if let (Some(above), Some(sums)) = (above, sums) {
                 above.inclusive += sums.inclusive;
@@ -80,7 +80,7 @@ pub fn merged(trees: [&Tree; 2], keys: [&[usize]; 2], count: Count) -> Vec<Node>
     nodes
 }
 
-fn on_path(nodes: &[Node], from: usize, key: usize) -> Option<usize> {
+fn on_path(nodes: &[MergedNode], from: usize, key: usize) -> Option<usize> {
     let mut at = from;
     for _ in 0..FAR {
         // The root does not represent a function.

@@ -14,7 +14,7 @@ mod merged;
 mod names;
 mod noise;
 
-pub use by_function::{Explanation, FunctionDifference, Part, PartKind, Which, explain};
+pub use by_function::{DifferencePart, Explanation, FunctionDifference, PartKind, Which, explain};
 pub use context_differences::{Difference, differences};
 pub use matching::{Key, Matched};
 pub use names::{group, is_allocator, is_library, normal};
@@ -79,12 +79,12 @@ pub struct Context {
     /// The number of recursive calls: calls of this context from contexts below it.
     pub recursive: u64,
     /// The context's own cost, without its callees.
-    pub cost: Cost,
+    pub cost: OwnCost,
 }
 
 /// The own cost of a context, without its callees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cost {
+pub struct OwnCost {
     /// The number of executed instructions.
     pub instructions: u64,
     /// The number of allocations.
@@ -99,7 +99,7 @@ pub struct Cost {
     pub frees: u64,
 }
 
-impl Cost {
+impl OwnCost {
     /// The value of the given count.
     pub fn of(&self, count: Count) -> u64 {
         match count {
@@ -148,7 +148,7 @@ impl Tree {
 pub type Same<'a> = dyn Fn(&[usize], &[usize]) -> Option<bool> + 'a;
 
 /// Comparisons of the machine code of functions of both trees.
-pub struct Code<'a> {
+pub struct CodeComparison<'a> {
     /// Whether functions of the first tree and their counterparts in the second have the same code as far as it was
     /// executed; `None` where they cannot be compared. If only one tree has the functions: whether the other program
     /// contains them, too, as a file that both use does.

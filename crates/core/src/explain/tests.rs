@@ -26,7 +26,7 @@ fn tree(lines: &[(usize, &str, u64, u64)]) -> Tree {
             function: function(name),
             calls: *calls,
             recursive: 0,
-            cost: Cost { instructions: *own, ..Cost::default() },
+            cost: OwnCost { instructions: *own, ..OwnCost::default() },
         });
     }
     tree.contexts = contexts;
@@ -45,7 +45,7 @@ fn explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation {
         };
         if costs(first, a) == costs(second, b) { 1.0 } else { 0.0 }
     };
-    let code = Code { same: &same, likeness: &likeness };
+    let code = CodeComparison { same: &same, likeness: &likeness };
     let matched = Matched::of(first, second, &code);
     let explanation = explain(first, second, &matched, &code, Count::Instructions);
     let sum: f64 = explanation.rows.iter().map(|row| row.delta).sum();
@@ -187,7 +187,7 @@ fn rows_within_what_varies_anyway_stand_last() {
 fn live(lines: &[(usize, &str, u64, u64)]) -> Tree {
     let mut tree = tree(lines);
     for context in &mut tree.contexts {
-        context.cost = Cost { at_peak: context.cost.instructions, ..Cost::default() };
+        context.cost = OwnCost { at_peak: context.cost.instructions, ..OwnCost::default() };
     }
     tree
 }
@@ -196,7 +196,7 @@ fn live_explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation 
     let same = |_: &[usize], new: &[usize]| {
         Some(new.iter().all(|one| !changed.contains(&second.functions[*one].name.as_str())))
     };
-    let code = Code { same: &same, likeness: &|_, _| 0.0 };
+    let code = CodeComparison { same: &same, likeness: &|_, _| 0.0 };
     let matched = Matched::of(first, second, &code);
     let explanation = explain(first, second, &matched, &code, Count::AtPeak);
     let sum: f64 = explanation.rows.iter().map(|row| row.delta).sum();

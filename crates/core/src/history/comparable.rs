@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use crate::metric::metric;
     use crate::provenance::Provenance;
-    use crate::run::{State, Terms};
+    use crate::run::{RunState, Terms};
     use crate::sample::Reading;
 
     fn arm(version: &str, size: f64, key: &str, readings: &[f64]) -> Arm {
@@ -230,7 +230,7 @@ mod tests {
             id: String::new(),
             label: None,
             started: 0,
-            state: State::Complete,
+            state: RunState::Complete,
             seed: 1,
             argv: Vec::new(),
             terms: Terms::default(),

@@ -21,10 +21,10 @@ mod steps;
 use super::{Graph, History, Judgement, Point, Series};
 use crate::stats::Interval;
 use crate::stats::quantile::{median, median_interval};
-use classify::Range;
-use gather::{Artefacts, Gathered};
+use classify::SeriesVersions;
+use gather::{Artefacts, GatheredSeries};
 use noisy::Judged;
-use places::Places;
+use places::ArtefactGroups;
 use steps::{LEVEL, Steps};
 
 /// Finds the changes of every metric of every subject. `error` is the accepted share of false changes among those
@@ -47,8 +47,8 @@ pub fn find_changes(history: &History, error: f64) -> Judgement {
         })
         .collect();
     adjust(&mut judged, tests);
-    let range = Range { history, graph: &graph, artefacts: &artefacts };
-    let whole = |(one, judged): (&Gathered, &Judged)| series(&range, one, judged);
+    let range = SeriesVersions { history, graph: &graph, artefacts: &artefacts };
+    let whole = |(one, judged): (&GatheredSeries, &Judged)| series(&range, one, judged);
     let mut series: Vec<Series> = gathered.iter().zip(&judged).map(whole).collect();
     classify::sharpen(&mut series);
     on_nodes::settle(history, &mut series);
@@ -81,7 +81,7 @@ fn adjust(judged: &mut [Judged], tests: usize) {
     }
 }
 
-fn series(range: &Range<'_>, gathered: &Gathered, judged: &Judged) -> Series {
+fn series(range: &SeriesVersions<'_>, gathered: &GatheredSeries, judged: &Judged) -> Series {
     let (steps, places) = (&judged.steps, &judged.places);
     let levels: Vec<f64> =
         steps.levels.iter().map(|level| if judged.logarithmic { level.0.exp() } else { level.0 }).collect();
@@ -108,11 +108,11 @@ fn series(range: &Range<'_>, gathered: &Gathered, judged: &Judged) -> Series {
 }
 
 /// The points of a series with the effects of their blocks removed.
-fn points(gathered: &Gathered, judged: &Judged) -> Vec<Point> {
+fn points(gathered: &GatheredSeries, judged: &Judged) -> Vec<Point> {
     if !judged.logarithmic {
         return gathered.points.clone();
     }
-    let corrected = |(point, read): (&Point, &places::Read)| {
+    let corrected = |(point, read): (&Point, &places::VersionReadings)| {
         let met = |block: &u32| judged.blocks.get(block).copied().unwrap_or(0.0);
         let logs: Vec<f64> = read.seen.cells.iter().map(|(block, value)| value - met(block)).collect();
         let interval: Option<Interval> = median_interval(&logs, LEVEL).map(|i| i.map(f64::exp));
@@ -124,7 +124,7 @@ fn points(gathered: &Gathered, judged: &Judged) -> Vec<Point> {
 }
 
 /// The stretches of consecutive versions in the list that have the same level: first version, last version, level.
-fn stretches(places: &Places, steps: &Steps, levels: &[f64]) -> Vec<(usize, usize, f64)> {
+fn stretches(places: &ArtefactGroups, steps: &Steps, levels: &[f64]) -> Vec<(usize, usize, f64)> {
     let mut stretches: Vec<(usize, usize, f64)> = Vec::new();
     let mut part = None;
     for (version, place) in &places.of {
@@ -139,7 +139,7 @@ fn stretches(places: &Places, steps: &Steps, levels: &[f64]) -> Vec<(usize, usiz
 }
 
 /// The pairs of versions between which the level changes.
-fn borders(places: &Places, steps: &Steps) -> Vec<[usize; 2]> {
+fn borders(places: &ArtefactGroups, steps: &Steps) -> Vec<[usize; 2]> {
     let border = |cut: &steps::Cut| Some([places.link(&steps.forest, cut.at)?, places.all[cut.at].first()]);
     let mut borders: Vec<[usize; 2]> = steps.cuts.iter().filter_map(border).collect();
     borders.sort_unstable();

@@ -1,6 +1,6 @@
 //! The effect between two versions over the nodes of a farm, each node by the blocks that it timed.
 
-use super::{History, State};
+use super::{History, VersionState};
 use crate::metric::Pass;
 use crate::sample::Sample;
 use crate::stats::nodes::{OverNodes, joined};
@@ -57,7 +57,7 @@ fn sample<'a>(history: &'a History, subject: &str, key: &str, version: usize) ->
         Some(sample).filter(|sample| sample.pass == Pass::Timing)
     };
     match (&version.state, &version.same_as) {
-        (State::SameBinary, Some(same)) => weighed(&version.commit).or_else(|| weighed(same)),
+        (VersionState::SameBinary, Some(same)) => weighed(&version.commit).or_else(|| weighed(same)),
         _ => weighed(&version.commit),
     }
 }

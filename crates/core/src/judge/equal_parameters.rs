@@ -48,7 +48,7 @@ fn within<'a>(groups: &[Vec<&'a Arm>]) -> Vec<Pair<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{State, Terms};
+    use crate::run::{RunState, Terms};
     use crate::subject::Subject;
 
     fn run(arms: &[&[(&str, &str)]]) -> Run {
@@ -62,7 +62,7 @@ mod tests {
             id: String::new(),
             label: None,
             started: 0,
-            state: State::Complete,
+            state: RunState::Complete,
             seed: 0,
             argv: Vec::new(),
             terms: Terms::default(),

@@ -14,7 +14,7 @@ const CONSTANT_NOISE: f64 = 64.0;
 
 /// The growth of one metric with one numeric parameter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Fit {
+pub struct GrowthFit {
     /// The key of the metric.
     pub metric: String,
     /// The unit of the metric.
@@ -36,7 +36,7 @@ pub fn fits(
     keys: &[String],
     level: f64,
     sample_of: impl Fn(&Arm, &str) -> Option<Sample>,
-) -> Vec<Fit> {
+) -> Vec<GrowthFit> {
     let mut found = Vec::new();
     for parameter in numeric_parameters(arms) {
         let families = families(arms, &parameter);
@@ -47,7 +47,7 @@ pub fn fits(
                     let (metric, parameter, family) = (key.clone(), parameter.clone(), family.clone());
                     let sample = members.iter().find_map(|(_, arm)| arm.sample(key));
                     let unit = sample.map_or(Unit::Count, |sample| sample.unit.clone());
-                    found.push(Fit { metric, unit, parameter, family, growth });
+                    found.push(GrowthFit { metric, unit, parameter, family, growth });
                 }
             }
         }

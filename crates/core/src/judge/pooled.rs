@@ -191,10 +191,11 @@ mod tests {
         let subject = Subject::Request { url: String::new(), server: Vec::new(), rate: None, connections: 1 };
         let mut arm = Arm::new(name.to_owned(), subject, Role::Subject);
         let blocks: Vec<&[(u64, u64)]> = requests.iter().map(Vec::as_slice).collect();
-        let found = pooled::Blocks::of(&blocks).quantile(0.9, 0.95).expect("many");
+        let found = pooled::RequestBlocks::of(&blocks).quantile(0.9, 0.95).expect("many");
         let pooled = [Some(found.value), Some(found.low), found.high].into_iter().flatten().collect();
-        let window =
-            |blocks: &[&[(u64, u64)]]| pooled::Blocks::of(&[blocks, blocks].concat()).quantile(0.9, 0.95);
+        let window = |blocks: &[&[(u64, u64)]]| {
+            pooled::RequestBlocks::of(&[blocks, blocks].concat()).quantile(0.9, 0.95)
+        };
         let windows = blocks.chunks(3).map(|part| window(part).expect("many").value).collect();
         for (key, readings) in [("load.p90".to_owned(), windows), (key("load.p90"), pooled)] {
             let readings: Vec<f64> = readings;

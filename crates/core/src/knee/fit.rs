@@ -8,7 +8,7 @@
 //! Zeger 1986), and that of counts times their overdispersion. The result is where the line crosses the target; its
 //! interval follows from Fieller (1954).
 
-use super::{Count, LEVEL, Measurement, Outcome};
+use super::{Count, LEVEL, Measurement, RateOutcome};
 use crate::stats::{Interval, normal};
 
 /// The distance from the estimate at which a rate has weight zero, as a difference of logarithms. The second value is
@@ -29,7 +29,7 @@ pub(super) struct Crossing {
     pub(super) interval: Option<Interval>,
 }
 
-struct Stretch {
+struct MeasuredStretch {
     measurement: usize,
     x: f64,
     weight: f64,
@@ -59,7 +59,12 @@ pub(super) fn crossing(
     near.filter(|near| near.interval.is_some()).or(far.filter(|far| far.interval.is_some())).or(near).or(far)
 }
 
-fn within(stretches: &dyn Fn(f64) -> Vec<Stretch>, target: f64, guess: f64, reach: f64) -> Option<Crossing> {
+fn within(
+    stretches: &dyn Fn(f64) -> Vec<MeasuredStretch>,
+    target: f64,
+    guess: f64,
+    reach: f64,
+) -> Option<Crossing> {
     let mut centre = guess;
     let mut found = None;
     for _ in 0..6 {
@@ -86,18 +91,18 @@ fn stretches(
     beyond: fn(&Count) -> f64,
     centre: f64,
     reach: f64,
-) -> Vec<Stretch> {
+) -> Vec<MeasuredStretch> {
     let mut found = Vec::new();
     for (index, measurement) in measurements.iter().enumerate() {
         let x = (measurement.rate / centre).ln();
         let far = (x.abs() / reach).min(1.0);
         let weight = (1.0 - far.powi(3)).powi(3);
-        if weight <= 0.0 || measurement.outcome == Outcome::Void {
+        if weight <= 0.0 || measurement.outcome == RateOutcome::Void {
             continue;
         }
         for count in measurement.counts.get(limit).into_iter().flatten() {
             let (requests, beyond) = (count.requests, beyond(count));
-            found.push(Stretch { measurement: index, x, weight, requests, beyond });
+            found.push(MeasuredStretch { measurement: index, x, weight, requests, beyond });
         }
     }
     found
@@ -105,7 +110,7 @@ fn stretches(
 
 /// Fits the line by Newton's method; `None` where no request is beyond the limit, or the share does not grow with the
 /// rate.
-fn line(stretches: &[Stretch], target: f64) -> Option<LogLine> {
+fn line(stretches: &[MeasuredStretch], target: f64) -> Option<LogLine> {
     let total: f64 = stretches.iter().map(|s| s.weight * s.beyond).sum();
     let requests: f64 = stretches.iter().map(|s| s.weight * s.requests).sum();
     if total <= 0.0 || requests <= 0.0 {
@@ -143,7 +148,7 @@ fn line(stretches: &[Stretch], target: f64) -> Option<LogLine> {
 }
 
 /// The interval of the crossing, as logarithms of the rate relative to the centre.
-fn interval(stretches: &[Stretch], line: &LogLine, target: f64) -> Option<(f64, f64)> {
+fn interval(stretches: &[MeasuredStretch], line: &LogLine, target: f64) -> Option<(f64, f64)> {
     let measurements =
         1 + stretches.windows(2).filter(|pair| pair[0].measurement != pair[1].measurement).count();
     let beyond: f64 = stretches.iter().map(|s| s.weight * s.beyond).sum();
@@ -170,7 +175,7 @@ fn interval(stretches: &[Stretch], line: &LogLine, target: f64) -> Option<(f64, 
 
 /// The number of requests beyond the limit that come together: the variance of counts divided by that of independent
 /// requests.
-fn bunch(stretches: &[Stretch], line: &LogLine) -> f64 {
+fn bunch(stretches: &[MeasuredStretch], line: &LogLine) -> f64 {
     let (mut off, mut weights) = (0.0, 0.0);
     for measurement in stretches.chunk_by(|a, b| a.measurement == b.measurement) {
         let expected: f64 =
@@ -183,7 +188,11 @@ fn bunch(stretches: &[Stretch], line: &LogLine) -> f64 {
 }
 
 /// The covariance of the two coefficients of the line, where the counts of one group may be correlated.
-fn covariance(stretches: &[Stretch], line: &LogLine, same: fn(&Stretch, &Stretch) -> bool) -> [f64; 3] {
+fn covariance(
+    stretches: &[MeasuredStretch],
+    line: &LogLine,
+    same: fn(&MeasuredStretch, &MeasuredStretch) -> bool,
+) -> [f64; 3] {
     let mut meat = [0.0; 3];
     let mut groups = 0.0;
     for group in stretches.chunk_by(same) {

@@ -1,6 +1,6 @@
 //! The limits that a server has to keep, and whether a measurement kept them.
 
-use super::Outcome;
+use super::RateOutcome;
 use crate::unit::{Unit, parse_quantity};
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slo {
     /// The limits, in the order given; at least one.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<RateLimit>,
 }
 
 /// A limit on the responses or the failures of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Limit {
+pub struct RateLimit {
     /// The measure that is limited.
     pub of: Measure,
     /// The bound, which the measure must stay below: nanoseconds, or a share from 0 to 1 for failures.
@@ -37,7 +37,7 @@ pub enum Measure {
 }
 
 /// The figures of one measurement that limits are applied to.
-pub struct Seen<'a> {
+pub struct RateFigures<'a> {
     /// The response at a quantile, in nanoseconds; `None` when no request was answered.
     pub quantile: &'a dyn Fn(f64) -> Option<f64>,
     /// The mean response, in nanoseconds; absent when no request was answered.
@@ -48,7 +48,7 @@ pub struct Seen<'a> {
     pub behind: f64,
 }
 
-impl Seen<'_> {
+impl RateFigures<'_> {
     /// Whether the server answered at the rate at which requests were due.
     pub fn kept_up(&self) -> bool {
         self.behind < BEHIND
@@ -61,7 +61,7 @@ pub const BEHIND: f64 = 0.02;
 /// The lateness of the generator that a part of a measurement may have, as a share of the shortest limit.
 const LATE: f64 = 0.25;
 
-impl Limit {
+impl RateLimit {
     /// The share of requests that may be beyond the limit; 1 for the mean; `None` where none may be beyond it.
     pub fn allowed(&self) -> Option<f64> {
         match self.of {
@@ -80,7 +80,7 @@ impl Slo {
     /// # Errors
     /// A sentence says which part is wrong and what is expected.
     pub fn parse(text: &str) -> Result<Slo, String> {
-        let limits: Vec<Limit> = text
+        let limits: Vec<RateLimit> = text
             .split(',')
             .map(str::trim)
             .filter(|part| !part.is_empty())
@@ -93,26 +93,27 @@ impl Slo {
     }
 
     /// The limits that were not kept. If there is no answer at all, no limit on responses is kept.
-    pub fn broken(&self, seen: &Seen<'_>) -> Vec<&Limit> {
-        let value = |limit: &Limit| match limit.of {
+    pub fn broken(&self, seen: &RateFigures<'_>) -> Vec<&RateLimit> {
+        let value = |limit: &RateLimit| match limit.of {
             Measure::Quantile(q) => (seen.quantile)(q),
             Measure::Mean => seen.mean,
             Measure::Max => (seen.quantile)(1.0),
             Measure::Errors => Some(seen.errors),
         };
         // A limit of no errors can only be met exactly, so a share of 0 keeps it.
-        let kept = |limit: &Limit, value: f64| value < limit.below || (limit.below == 0.0 && value == 0.0);
+        let kept =
+            |limit: &RateLimit, value: f64| value < limit.below || (limit.below == 0.0 && value == 0.0);
         self.limits.iter().filter(|limit| !value(limit).is_some_and(|value| kept(limit, value))).collect()
     }
 
     /// The outcome of a measurement. A rate that the server does not keep up with is not sustained, whatever the
     /// limits: its backlog would break any of them in time. A generator that was late makes every measurement void,
     /// good or bad: if only bad ones were void, the highest rate would seem higher than it is.
-    pub fn outcome(&self, seen: &Seen<'_>, generator_at_fault: bool) -> Outcome {
+    pub fn outcome(&self, seen: &RateFigures<'_>, generator_at_fault: bool) -> RateOutcome {
         match (generator_at_fault, self.broken(seen).is_empty() && seen.kept_up()) {
-            (true, _) => Outcome::Void,
-            (false, true) => Outcome::Good,
-            (false, false) => Outcome::Bad,
+            (true, _) => RateOutcome::Void,
+            (false, true) => RateOutcome::Good,
+            (false, false) => RateOutcome::Bad,
         }
     }
 
@@ -130,7 +131,7 @@ impl Slo {
     }
 }
 
-fn limit(part: &str) -> Result<Limit, String> {
+fn limit(part: &str) -> Result<RateLimit, String> {
     let expected = "write for instance p99<20ms, mean<5ms, max<1s or errors<0.1%";
     let (name, bound) = part.split_once('<').ok_or_else(|| format!("‘{part}’ is not a limit: {expected}"))?;
     let (name, bound) = (name.trim(), bound.strip_prefix('=').unwrap_or(bound).trim());
@@ -152,7 +153,7 @@ fn limit(part: &str) -> Result<Limit, String> {
     if below < 0.0 || (of != Measure::Errors && below == 0.0) {
         return Err(format!("‘{part}’ can never be kept"));
     }
-    Ok(Limit { of, below, text: part.to_owned() })
+    Ok(RateLimit { of, below, text: part.to_owned() })
 }
 
 #[cfg(test)]
@@ -163,13 +164,13 @@ mod tests {
     fn limits_are_read_and_judged() {
         let slo = Slo::parse("p99.9 < 20ms, errors<0.1%,mean<=1 s").expect("valid");
         assert_eq!((slo.limits[0].below, slo.shortest()), (20e6, Some(20e6)));
-        let allowed: Vec<_> = slo.limits.iter().map(Limit::allowed).collect();
+        let allowed: Vec<_> = slo.limits.iter().map(RateLimit::allowed).collect();
         assert!(allowed[0].is_some_and(|share| (share - 0.001).abs() < 1e-12), "{allowed:?}");
         assert_eq!(&allowed[1..], [Some(0.001), Some(1.0)]);
         let seen = |p: f64, errors| {
             let quantile = move |_: f64| Some(p);
             let texts: Vec<String> = slo
-                .broken(&Seen { quantile: &quantile, mean: Some(p), errors, behind: 0.0 })
+                .broken(&RateFigures { quantile: &quantile, mean: Some(p), errors, behind: 0.0 })
                 .into_iter()
                 .map(|limit| limit.text.clone())
                 .collect();
@@ -179,7 +180,10 @@ mod tests {
         assert_eq!(seen(20e6, 0.001), ["p99.9 < 20ms", "errors<0.1%"]);
         let none = Slo::parse("errors<0%,max<1s").expect("valid");
         let nothing = |_: f64| None;
-        assert_eq!(none.broken(&Seen { quantile: &nothing, mean: None, errors: 0.0, behind: 0.0 }).len(), 1);
+        assert_eq!(
+            none.broken(&RateFigures { quantile: &nothing, mean: None, errors: 0.0, behind: 0.0 }).len(),
+            1
+        );
         assert!(none.limits.iter().all(|limit| limit.allowed().is_none()));
     }
 
@@ -187,11 +191,11 @@ mod tests {
     fn a_generator_at_fault_makes_good_measurements_void_as_well_as_bad_ones() {
         let slo = Slo::parse("errors<1%").expect("valid");
         let fast = |_: f64| Some(1e6);
-        let seen = |behind| Seen { quantile: &fast, mean: Some(1e6), errors: 0.0, behind };
-        assert_eq!(slo.outcome(&seen(0.0), false), Outcome::Good);
-        assert_eq!(slo.outcome(&seen(3.1), false), Outcome::Bad, "it did not keep up");
-        assert_eq!(slo.outcome(&seen(0.0), true), Outcome::Void);
-        assert_eq!(slo.outcome(&seen(3.1), true), Outcome::Void);
+        let seen = |behind| RateFigures { quantile: &fast, mean: Some(1e6), errors: 0.0, behind };
+        assert_eq!(slo.outcome(&seen(0.0), false), RateOutcome::Good);
+        assert_eq!(slo.outcome(&seen(3.1), false), RateOutcome::Bad, "it did not keep up");
+        assert_eq!(slo.outcome(&seen(0.0), true), RateOutcome::Void);
+        assert_eq!(slo.outcome(&seen(3.1), true), RateOutcome::Void);
         assert!(slo.broken(&seen(3.1)).is_empty());
     }
 

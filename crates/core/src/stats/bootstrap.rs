@@ -21,7 +21,7 @@ pub const REPLICATES: usize = 2000;
 
 /// An estimate with a bootstrap interval, in the unit of the statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Estimate {
+pub struct BootstrapEstimate {
     /// The statistic of the readings themselves.
     pub estimate: f64,
     /// The interval of the estimate.
@@ -39,11 +39,11 @@ pub fn percentile(
     level: f64,
     replicates: usize,
     seed: u64,
-) -> Option<Estimate> {
+) -> Option<BootstrapEstimate> {
     let estimate = statistic(readings);
     let drawn = replicate(readings, &statistic, replicates, seed);
     let interval = percentile_of(&drawn, level, readings.len())?;
-    estimate.is_finite().then_some(Estimate { estimate, interval, method: "bootstrap, percentile" })
+    estimate.is_finite().then_some(BootstrapEstimate { estimate, interval, method: "bootstrap, percentile" })
 }
 
 /// The bias-corrected and accelerated (BCa) interval, which is second-order accurate for smooth statistics.
@@ -56,7 +56,7 @@ pub fn bca(
     level: f64,
     replicates: usize,
     seed: u64,
-) -> Option<Estimate> {
+) -> Option<BootstrapEstimate> {
     let estimate = statistic(readings);
     let drawn = replicate(readings, &statistic, replicates, seed);
     let mut rest = Vec::with_capacity(readings.len());
@@ -72,7 +72,12 @@ pub fn bca(
 }
 
 /// The BCa interval from an estimate, its replicates in any order, and its jackknife values.
-pub(crate) fn bca_of(estimate: f64, drawn: &[f64], left_out: &[f64], level: f64) -> Option<Estimate> {
+pub(crate) fn bca_of(
+    estimate: f64,
+    drawn: &[f64],
+    left_out: &[f64],
+    level: f64,
+) -> Option<BootstrapEstimate> {
     let plain = percentile_of(drawn, level, left_out.len())?;
     if !estimate.is_finite() {
         return None;
@@ -81,7 +86,7 @@ pub(crate) fn bca_of(estimate: f64, drawn: &[f64], left_out: &[f64], level: f64)
     let up_to = drawn.iter().filter(|&&r| r <= estimate).count();
     let bias = normal::quantile((below + up_to) as f64 / (2 * drawn.len()) as f64);
     if !bias.is_finite() {
-        return Some(Estimate { estimate, interval: plain, method: "bootstrap, percentile" });
+        return Some(BootstrapEstimate { estimate, interval: plain, method: "bootstrap, percentile" });
     }
     let acceleration = acceleration(left_out);
     let sorted = sorted(drawn);
@@ -91,7 +96,7 @@ pub(crate) fn bca_of(estimate: f64, drawn: &[f64], left_out: &[f64], level: f64)
     };
     let tail = (1.0 - level) / 2.0;
     let interval = Interval { low: end(tail), high: end(1.0 - tail), level };
-    Some(Estimate { estimate, interval, method: "bootstrap, BCa" })
+    Some(BootstrapEstimate { estimate, interval, method: "bootstrap, BCa" })
 }
 
 /// Efron's estimate of the acceleration: one sixth of the skewness of the jackknife values; 0 when all of them are
@@ -141,7 +146,7 @@ const NEXT: f64 = 2.0;
 /// The distances of the percentile interval from the estimate are multiplied by the ratio of Student's t, with one
 /// degree of freedom less than there are processes, to the normal quantile, since five processes say little about their
 /// own spread. `None` for fewer than three processes, or when a process has no readings.
-pub fn two_level(groups: &[Vec<f64>], level: f64, replicates: usize, seed: u64) -> Option<Estimate> {
+pub fn two_level(groups: &[Vec<f64>], level: f64, replicates: usize, seed: u64) -> Option<BootstrapEstimate> {
     if groups.len() < 3 || groups.iter().any(Vec::is_empty) {
         return None;
     }
@@ -164,7 +169,7 @@ pub fn two_level(groups: &[Vec<f64>], level: f64, replicates: usize, seed: u64) 
     let stretch = student * (count / (count - 1.0)).sqrt() * NEXT.sqrt();
     let low = estimate - stretch * (estimate - plain.low).max(0.0);
     let high = estimate + stretch * (plain.high - estimate).max(0.0);
-    Some(Estimate {
+    Some(BootstrapEstimate {
         estimate,
         interval: Interval { low, high, level },
         method: "median, two-level bootstrap",
@@ -214,7 +219,7 @@ pub fn levels(groups: &[Vec<f64>]) -> Option<Levels> {
 /// interval for the median of as many further processes, since blocks of one process do not predict the next process,
 /// and where processes clearly differ, that of the [`two_level`] bootstrap. `None` when there are too few readings for
 /// the order statistics.
-pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Estimate> {
+pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<BootstrapEstimate> {
     let own = |estimate| {
         let medians: Vec<f64> = groups.iter().map(|group| median(group)).collect();
         around(estimate, &medians, level)
@@ -225,7 +230,7 @@ pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Es
 /// The median of amounts taken in several processes, as [`median_of_groups`] computes it. Where all readings are
 /// positive, their logarithms are used, so that the interval never reaches below zero, however few the processes are
 /// and however much they differ.
-pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Estimate> {
+pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<BootstrapEstimate> {
     if groups.iter().flatten().any(|reading| *reading <= 0.0) {
         return median_of_groups(groups, level, seed);
     }
@@ -238,7 +243,7 @@ pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<E
         let logarithms: Vec<Vec<f64>> = groups.iter().map(logarithms).collect();
         let found = two_level(&logarithms, level, REPLICATES, seed)?;
         let interval = found.interval.map(f64::exp);
-        Some(Estimate { estimate: median(&groups.concat()), interval, method: found.method })
+        Some(BootstrapEstimate { estimate: median(&groups.concat()), interval, method: found.method })
     })
 }
 
@@ -255,14 +260,14 @@ fn widened(
     groups: &[Vec<f64>],
     level: f64,
     own: impl FnOnce(f64) -> Option<Interval>,
-    resampled: impl FnOnce() -> Option<Estimate>,
-) -> Option<Estimate> {
+    resampled: impl FnOnce() -> Option<BootstrapEstimate>,
+) -> Option<BootstrapEstimate> {
     let pool = groups.concat();
     let exact = median_interval(&pool, level)?;
     let estimate = median(&pool);
     let with = |found: Interval, method| {
         let (low, high) = (found.low.min(exact.low), found.high.max(exact.high));
-        Estimate { estimate, interval: Interval { low, high, level }, method }
+        BootstrapEstimate { estimate, interval: Interval { low, high, level }, method }
     };
     let differ = levels(groups).is_some_and(|levels| levels.between_dominates());
     let wide = if differ { resampled() } else { None };

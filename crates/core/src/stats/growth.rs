@@ -18,7 +18,7 @@ use super::Interval;
 
 /// The forms of growth, slowest first; logarithms are to base 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Form {
+pub enum GrowthForm {
     /// The cost does not depend on the size.
     #[serde(rename = "1")]
     Constant,
@@ -45,45 +45,45 @@ pub enum Form {
     Other,
 }
 
-impl Form {
-    /// All forms of growth except the constant and [`Form::Other`], slowest first.
-    pub const GROWING: [Form; 6] = [
-        Form::Logarithmic,
-        Form::Linear,
-        Form::Linearithmic,
-        Form::Quadratic,
-        Form::Cubic,
-        Form::Exponential,
+impl GrowthForm {
+    /// All forms of growth except the constant and [`GrowthForm::Other`], slowest first.
+    pub const GROWING: [GrowthForm; 6] = [
+        GrowthForm::Logarithmic,
+        GrowthForm::Linear,
+        GrowthForm::Linearithmic,
+        GrowthForm::Quadratic,
+        GrowthForm::Cubic,
+        GrowthForm::Exponential,
     ];
 
     /// The value g(n) of the form; `None` where it is not a finite number, such as the logarithm of 0. It is 0 for the
     /// constant.
     pub fn at(self, n: f64) -> Option<f64> {
         let value = match self {
-            Form::Constant => 0.0,
-            Form::Logarithmic => n.log2(),
-            Form::Linear => n,
-            Form::Linearithmic => n * n.log2(),
-            Form::Quadratic => n * n,
-            Form::Cubic => n * n * n,
-            Form::Exponential => n.exp2(),
-            Form::Other => return None,
+            GrowthForm::Constant => 0.0,
+            GrowthForm::Logarithmic => n.log2(),
+            GrowthForm::Linear => n,
+            GrowthForm::Linearithmic => n * n.log2(),
+            GrowthForm::Quadratic => n * n,
+            GrowthForm::Cubic => n * n * n,
+            GrowthForm::Exponential => n.exp2(),
+            GrowthForm::Other => return None,
         };
         value.is_finite().then_some(value)
     }
 }
 
-impl fmt::Display for Form {
+impl fmt::Display for GrowthForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Form::Constant => "1",
-            Form::Logarithmic => "log n",
-            Form::Linear => "n",
-            Form::Linearithmic => "n log n",
-            Form::Quadratic => "n^2",
-            Form::Cubic => "n^3",
-            Form::Exponential => "2^n",
-            Form::Other => "other",
+            GrowthForm::Constant => "1",
+            GrowthForm::Logarithmic => "log n",
+            GrowthForm::Linear => "n",
+            GrowthForm::Linearithmic => "n log n",
+            GrowthForm::Quadratic => "n^2",
+            GrowthForm::Cubic => "n^3",
+            GrowthForm::Exponential => "2^n",
+            GrowthForm::Other => "other",
         })
     }
 }
@@ -92,7 +92,7 @@ impl fmt::Display for Form {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Growth {
     /// The form g that fits best; the constant where no growth can be shown.
-    pub form: Form,
+    pub form: GrowthForm,
     /// The part of the cost that does not grow; where no form fits, the cost of the smallest size.
     pub intercept: f64,
     /// The increase of the cost when g(n) grows by 1: for one more unit (linear), for a doubling (logarithmic).
@@ -105,7 +105,7 @@ pub struct Growth {
     /// Whether every point lies exactly on the curve.
     pub exact: bool,
     /// The other forms that the points do not exclude. If there are any, the form is not known.
-    pub also_possible: Vec<Form>,
+    pub also_possible: Vec<GrowthForm>,
     /// The distance of the points from the curve: the largest distance, in the unit of the cost, for exact
     /// metrics; the root mean square of relative distances for noisy ones.
     pub residual: f64,

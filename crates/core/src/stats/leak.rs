@@ -153,7 +153,7 @@ struct Sizes {
 }
 
 /// The result of fitting the family of forms.
-struct Shape {
+struct FormFit {
     power: Interval,
     /// Whether the best form explains significantly more than a constant.
     explains: bool,
@@ -230,7 +230,7 @@ impl Sizes {
         self.mean.iter().map(|bytes| (bytes - mean).powi(2)).sum()
     }
 
-    fn shape(&self) -> Shape {
+    fn shape(&self) -> FormFit {
         let largest = self.at[self.at.len() - 1];
         let powers = || (0..).map(|i| POWERS.0 + f64::from(i) * STEP).take_while(|p| *p <= POWERS.1);
         let form = |p: f64| {
@@ -254,7 +254,7 @@ impl Sizes {
             level: SHOWN,
         };
         let explained = (self.about_mean() - least) / 2.0 / variance;
-        Shape { power, explains: explained > super::normal::fisher(EXISTS, 2.0, freedom) }
+        FormFit { power, explains: explained > super::normal::fisher(EXISTS, 2.0, freedom) }
     }
 
     /// The size from which on there is no growth that matters, over at least three sizes and a wide enough range.

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::bootstrap::{self, Estimate, index};
+use super::bootstrap::{self, BootstrapEstimate, index};
 use super::rng::Pcg;
 
 /// A fitted line y = intercept + slope·x.
@@ -23,11 +23,11 @@ pub struct FittedLine {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Panel {
     /// The value of y at x = 0, in the unit of y.
-    pub intercept: Estimate,
+    pub intercept: BootstrapEstimate,
     /// The change of y when x grows by 1.
-    pub slope: Estimate,
+    pub slope: BootstrapEstimate,
     /// The share of the variance of y that the line explains.
-    pub r_squared: Estimate,
+    pub r_squared: BootstrapEstimate,
 }
 
 /// Fits a line by least squares.

@@ -24,16 +24,16 @@ pub struct Pooled {
 
 /// Requests in blocks of time, in order of their values.
 #[derive(Clone, Debug)]
-pub struct Blocks {
+pub struct RequestBlocks {
     /// The number of requests of each block.
     sizes: Vec<f64>,
     /// Values, their blocks and their counts, in increasing order.
     steps: Vec<(u64, usize, f64)>,
 }
 
-impl Blocks {
+impl RequestBlocks {
     /// Each block is an increasing list of values with their counts.
-    pub fn of(blocks: &[&[(u64, u64)]]) -> Blocks {
+    pub fn of(blocks: &[&[(u64, u64)]]) -> RequestBlocks {
         let size = |block: &&[(u64, u64)]| block.iter().map(|(_, count)| *count as f64).sum();
         let mut steps: Vec<(u64, usize, f64)> = Vec::new();
         for (block, values) in blocks.iter().enumerate() {
@@ -41,12 +41,12 @@ impl Blocks {
         }
         // A stable sort merges the blocks, which are in order already.
         sorting::by_key(&mut steps, |(value, ..)| *value);
-        Blocks { sizes: blocks.iter().map(size).collect(), steps }
+        RequestBlocks { sizes: blocks.iter().map(size).collect(), steps }
     }
 
     /// The quantile `q`. `None` where there are no requests, or fewer than four blocks.
     pub fn quantile(&self, q: f64, level: f64) -> Option<Pooled> {
-        let Blocks { sizes, steps } = self;
+        let RequestBlocks { sizes, steps } = self;
         let all: f64 = sizes.iter().sum();
         if all == 0.0 || sizes.len() < 4 {
             return None;
@@ -181,7 +181,7 @@ mod tests {
 
     fn of(blocks: &[Vec<(u64, u64)>], q: f64) -> Option<Pooled> {
         let blocks: Vec<&[(u64, u64)]> = blocks.iter().map(Vec::as_slice).collect();
-        Blocks::of(&blocks).quantile(q, 0.95)
+        RequestBlocks::of(&blocks).quantile(q, 0.95)
     }
 
     #[test]

@@ -135,7 +135,7 @@ fn approximate_rank(mean: f64, variance: f64, level: f64) -> Option<(u64, f64)> 
     (last >= 0.0 && level > 0.0).then(|| (last as u64 + 1, 1.0 - 2.0 * normal::cdf((last + 0.5 - mean) / sd)))
 }
 
-fn centre(values: &impl super::selection::Counted) -> f64 {
+fn centre(values: &impl super::selection::Multiset) -> f64 {
     let total = values.total();
     if total == 0 {
         return f64::NAN;
@@ -144,7 +144,7 @@ fn centre(values: &impl super::selection::Counted) -> f64 {
     if low == high { low } else { low + (high - low) / 2.0 }
 }
 
-fn between(values: &impl super::selection::Counted, rank: u64, level: f64) -> Interval {
+fn between(values: &impl super::selection::Multiset, rank: u64, level: f64) -> Interval {
     Interval { low: kth(values, rank), high: kth(values, values.total() + 1 - rank), level }
 }
 

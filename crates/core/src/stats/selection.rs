@@ -5,7 +5,7 @@
 //! sample, and returns exactly the number that sorting would.
 
 /// A multiset of numbers that can count its elements up to a limit.
-pub(crate) trait Counted {
+pub(crate) trait Multiset {
     /// The number of elements.
     fn total(&self) -> u64;
     /// The number of elements that are at most `limit`.
@@ -25,7 +25,7 @@ impl Walsh {
     }
 }
 
-impl Counted for Walsh {
+impl Multiset for Walsh {
     fn total(&self) -> u64 {
         let n = self.sorted.len() as u64;
         n * (n + 1) / 2
@@ -69,7 +69,7 @@ impl Differences {
     }
 }
 
-impl Counted for Differences {
+impl Multiset for Differences {
     fn total(&self) -> u64 {
         self.reference.len() as u64 * self.arm.len() as u64
     }
@@ -93,7 +93,7 @@ impl Counted for Differences {
 }
 
 /// The `rank`-th smallest number, counted from 1; the largest number for ranks beyond the last.
-pub(crate) fn kth(values: &impl Counted, rank: u64) -> f64 {
+pub(crate) fn kth(values: &impl Multiset, rank: u64) -> f64 {
     let (least, most) = values.ends();
     let (mut low, mut high) = (key(least), key(most));
     while low < high {

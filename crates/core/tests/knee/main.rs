@@ -4,11 +4,11 @@
 
 mod queue;
 
-use queue::Server;
-use scruple_core::knee::{Count, Knee, KneeInterval, Measurement, Next, Outcome, Search, Slo};
+use queue::SimulatedServer;
+use scruple_core::knee::{Count, Knee, KneeInterval, KneeSearch, Measurement, Next, RateOutcome, Slo};
 use scruple_core::stats::Pcg;
 
-fn search(server: &Server, slo: &Slo, search: Search, seed: u64) -> (KneeInterval, usize) {
+fn search(server: &SimulatedServer, slo: &Slo, search: KneeSearch, seed: u64) -> (KneeInterval, usize) {
     let mut random = Pcg::new(seed);
     let mut knee = Knee::new(search, slo);
     let mut steps = 0;
@@ -30,7 +30,7 @@ fn wished(name: &str, otherwise: u64) -> u64 {
 
 /// Checks that at least 95 % of the searches find an interval that holds `truth`, wherever they begin, and that 80 % of
 /// the intervals are at most a factor of 2 wide.
-fn covered(name: &str, server: &Server, truth: f64) {
+fn covered(name: &str, server: &SimulatedServer, truth: f64) {
     let slo = Slo::parse("p99<50ms").expect("valid");
     let (first, searches) = (wished("KNEE_FIRST_SEED", 5000), wished("KNEE_SEARCHES", 40));
     let (mut missed, mut widths, mut taken, mut settled) = (Vec::new(), Vec::new(), Vec::new(), 0);
@@ -38,7 +38,7 @@ fn covered(name: &str, server: &Server, truth: f64) {
     for seed in first..first + searches {
         let from = [100.0, 37.0, 1000.0][seed as usize % 3];
         let steps = wished("KNEE_STEPS", 100) as u32;
-        let search_for = Search { from, precision, steps, ..Search::default() };
+        let search_for = KneeSearch { from, precision, steps, ..KneeSearch::default() };
         let (found, steps) = search(server, &slo, search_for, seed);
         assert!(steps as u32 <= search_for.steps, "{name}: {steps} steps");
         settled += u64::from(found.settled);
@@ -63,7 +63,8 @@ fn covered(name: &str, server: &Server, truth: f64) {
     assert!(settled * 4 >= searches * 3, "{name}: too few searches settle: {settled}, {widths:?}");
 }
 
-const ONE: Server = Server { workers: 1, service: 0.005, exponential: true, pause: None, absence: None };
+const ONE: SimulatedServer =
+    SimulatedServer { workers: 1, service: 0.005, exponential: true, pause: None, absence: None };
 
 #[test]
 fn the_interval_covers_the_highest_rate_of_one_worker_with_exponential_times() {
@@ -76,37 +77,37 @@ fn the_interval_covers_the_highest_rate_of_one_worker_with_exponential_times() {
 
 #[test]
 fn the_interval_covers_the_highest_rate_of_one_worker_with_fixed_times() {
-    covered("M/D/1", &Server { exponential: false, ..ONE }, 154.9);
+    covered("M/D/1", &SimulatedServer { exponential: false, ..ONE }, 154.9);
 }
 
 #[test]
 fn the_interval_covers_the_highest_rate_of_four_workers() {
-    covered("M/M/4", &Server { workers: 4, service: 0.01, ..ONE }, 242.5);
+    covered("M/M/4", &SimulatedServer { workers: 4, service: 0.01, ..ONE }, 242.5);
 }
 
 #[test]
 fn the_interval_covers_the_highest_rate_of_a_server_with_pauses() {
-    covered("pauses", &Server { service: 0.002, pause: Some((0.04, 1.0)), ..ONE }, 321.0);
+    covered("pauses", &SimulatedServer { service: 0.002, pause: Some((0.04, 1.0)), ..ONE }, 321.0);
 }
 
 #[test]
 fn the_interval_covers_the_highest_rate_though_the_generator_is_often_late() {
     // It has no core four times in a second for 6 ms on average, where the limit is 50 ms.
-    covered("late", &Server { absence: Some((0.006, 4.0)), ..ONE }, 200.0 - 100_f64.ln() / 0.05);
+    covered("late", &SimulatedServer { absence: Some((0.006, 4.0)), ..ONE }, 200.0 - 100_f64.ln() / 0.05);
 }
 
 #[test]
 fn the_interval_covers_the_highest_rate_though_the_generator_is_late_by_as_much_as_the_limit() {
     // It has no core once in two seconds for 40 ms on average, where the limit is 50 ms.
-    covered("later", &Server { absence: Some((0.04, 0.5)), ..ONE }, 200.0 - 100_f64.ln() / 0.05);
+    covered("later", &SimulatedServer { absence: Some((0.04, 0.5)), ..ONE }, 200.0 - 100_f64.ln() / 0.05);
 }
 
 #[test]
 fn a_rate_that_only_delays_of_the_generator_make_bad_does_not_end_a_search() {
     // Above 200/s every twentieth request was recorded as too slow, which the generator may have done.
-    let (found, _) = find(Search { steps: 40, ..Search::default() }, |rate| {
+    let (found, _) = find(KneeSearch { steps: 40, ..KneeSearch::default() }, |rate| {
         let beyond = if rate > 200.0 { 12.5 } else { 0.0 };
-        let outcome = if rate > 200.0 { Outcome::Bad } else { Outcome::Good };
+        let outcome = if rate > 200.0 { RateOutcome::Bad } else { RateOutcome::Good };
         let count = Count { requests: 250.0, beyond, least: 0.0 };
         Measurement { rate, outcome, kept_up: true, counts: vec![vec![count; 8]] }
     });
@@ -115,24 +116,24 @@ fn a_rate_that_only_delays_of_the_generator_make_bad_does_not_end_a_search() {
 
 #[test]
 fn the_truths_of_the_other_tests_are_those_of_the_simulated_queues() {
-    let near = |server: Server, truth: f64| {
+    let near = |server: SimulatedServer, truth: f64| {
         let share = server.beyond(truth, 0.05, 400_000);
         assert!((0.0085..0.0115).contains(&share), "{share} at {truth}");
     };
     near(ONE, 200.0 - 100_f64.ln() / 0.05);
-    near(Server { exponential: false, ..ONE }, 154.9);
-    near(Server { workers: 4, service: 0.01, ..ONE }, 242.5);
-    near(Server { service: 0.002, pause: Some((0.04, 1.0)), ..ONE }, 321.0);
+    near(SimulatedServer { exponential: false, ..ONE }, 154.9);
+    near(SimulatedServer { workers: 4, service: 0.01, ..ONE }, 242.5);
+    near(SimulatedServer { service: 0.002, pause: Some((0.04, 1.0)), ..ONE }, 321.0);
 }
 
 /// A measurement of a server that is good up to `capacity`, and falls behind at higher rates.
 fn sharp(rate: f64, capacity: f64) -> Measurement {
     let kept_up = rate <= capacity;
-    let outcome = if kept_up { Outcome::Good } else { Outcome::Bad };
+    let outcome = if kept_up { RateOutcome::Good } else { RateOutcome::Bad };
     Measurement { rate, outcome, kept_up, counts: vec![vec![Count::of(250.0, 0.0); 8]] }
 }
 
-fn find(search: Search, mut server: impl FnMut(f64) -> Measurement) -> (KneeInterval, usize) {
+fn find(search: KneeSearch, mut server: impl FnMut(f64) -> Measurement) -> (KneeInterval, usize) {
     let mut knee = Knee::new(search, &Slo::parse("errors<1%").expect("valid"));
     let mut steps = 0;
     loop {
@@ -148,7 +149,7 @@ fn find(search: Search, mut server: impl FnMut(f64) -> Measurement) -> (KneeInte
 fn a_server_that_gives_in_at_once_is_found_by_halving() {
     for capacity in [0.02, 3.0, 99.0, 100.0, 777.0, 10_383.0, 123_456.0] {
         let (found, steps) =
-            find(Search { precision: 1.1, ..Search::default() }, |rate| sharp(rate, capacity));
+            find(KneeSearch { precision: 1.1, ..KneeSearch::default() }, |rate| sharp(rate, capacity));
         let (low, high) = (found.low.expect("an end"), found.high.expect("an end"));
         assert!(low <= capacity && capacity < high, "{capacity}: {found:?}");
         assert!(found.settled && high / low <= 1.11 && steps <= 30, "{capacity}: {found:?} after {steps}");
@@ -157,29 +158,29 @@ fn a_server_that_gives_in_at_once_is_found_by_halving() {
 
 #[test]
 fn the_ends_of_the_range_are_answers_too() {
-    let (found, _) = find(Search { most: 5_000.0, ..Search::default() }, |rate| sharp(rate, 1e9));
+    let (found, _) = find(KneeSearch { most: 5_000.0, ..KneeSearch::default() }, |rate| sharp(rate, 1e9));
     assert_eq!((found.low, found.high, found.settled), (Some(5_000.0), None, true));
-    let (found, _) = find(Search::default(), |rate| sharp(rate, 0.0));
+    let (found, _) = find(KneeSearch::default(), |rate| sharp(rate, 0.0));
     assert!(found.settled && found.low.is_none() && found.high.is_none_or(|high| high < 0.001), "{found:?}");
 }
 
 #[test]
 fn void_measurements_are_repeated_and_then_end_it() {
     let mut voids = 7;
-    let (found, _) = find(Search::default(), |rate| {
+    let (found, _) = find(KneeSearch::default(), |rate| {
         voids -= 1;
-        let outcome = if voids >= 0 { Outcome::Void } else { sharp(rate, 500.0).outcome };
+        let outcome = if voids >= 0 { RateOutcome::Void } else { sharp(rate, 500.0).outcome };
         Measurement { outcome, ..sharp(rate, 500.0) }
     });
     assert!(found.settled && !found.void, "{found:?}");
     let (found, steps) =
-        find(Search::default(), |rate| Measurement { outcome: Outcome::Void, ..sharp(rate, 500.0) });
+        find(KneeSearch::default(), |rate| Measurement { outcome: RateOutcome::Void, ..sharp(rate, 500.0) });
     assert_eq!((found.void, found.settled, found.low, steps), (true, false, None, 8));
 }
 
 #[test]
 fn a_rate_that_breaks_its_limits_half_of_the_time_is_not_sustained() {
-    let mut knee = Knee::new(Search::default(), &Slo::parse("errors<1%").expect("valid"));
+    let mut knee = Knee::new(KneeSearch::default(), &Slo::parse("errors<1%").expect("valid"));
     for (rate, capacity) in [(100.0, 200.0), (200.0, 200.0), (200.0, 150.0)] {
         knee.report(sharp(rate, capacity));
     }
@@ -188,7 +189,7 @@ fn a_rate_that_breaks_its_limits_half_of_the_time_is_not_sustained() {
 
 #[test]
 fn a_rate_at_which_the_server_fell_behind_once_is_not_surely_good() {
-    let mut knee = Knee::new(Search::default(), &Slo::parse("errors<5%").expect("valid"));
+    let mut knee = Knee::new(KneeSearch::default(), &Slo::parse("errors<5%").expect("valid"));
     knee.report(sharp(100.0, 500.0));
     knee.report(sharp(600.0, 500.0));
     let found = knee.so_far();

@@ -1,11 +1,11 @@
 //! Queues that are simulated request by request.
 
-use scruple_core::knee::{Count, Measurement, Seen, Slo};
+use scruple_core::knee::{Count, Measurement, RateFigures, Slo};
 use scruple_core::stats::Pcg;
 
 /// The parameters of a simulated server.
 #[derive(Clone, Copy)]
-pub struct Server {
+pub struct SimulatedServer {
     pub workers: usize,
     /// The mean service time in seconds.
     pub service: f64,
@@ -26,7 +26,7 @@ pub struct Response {
     carried: f64,
 }
 
-impl Server {
+impl SimulatedServer {
     /// The responses of requests with Poisson arrivals.
     pub fn responses(&self, rate: f64, requests: usize, random: &mut Pcg) -> Vec<Response> {
         let exponential = |random: &mut Pcg, mean: f64| -(1.0 - random.unit()).ln() * mean;
@@ -82,7 +82,7 @@ impl Server {
         let quantile =
             |q: f64| sorted.get(((sorted.len() as f64 * q) as usize).min(sorted.len().max(1) - 1)).copied();
         let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
-        let seen = Seen { quantile: &quantile, mean: Some(mean), errors: 0.0, behind };
+        let seen = RateFigures { quantile: &quantile, mean: Some(mean), errors: 0.0, behind };
         let counts = slo.limits.iter().map(|limit| {
             let count = |parts: &[&[Response]]| {
                 let beyond = |without: fn(&Response) -> f64| {

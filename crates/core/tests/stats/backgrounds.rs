@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use scruple_core::changepoint::{Options, Series, Step, noisy};
+use scruple_core::changepoint::{Series, SeriesOptions, StepSize, noisy};
 use scruple_core::stats::rng::Pcg;
 
 use crate::noise::normal;
@@ -41,7 +41,7 @@ fn series(seed: u64, n: usize, slow: Slow, steps: &[(usize, f64)]) -> Vec<f64> {
 }
 
 fn found(values: &[f64]) -> Series {
-    noisy(values, &Options::default()).expect("values are finite")
+    noisy(values, &SeriesOptions::default()).expect("values are finite")
 }
 
 fn places(found: &Series) -> Vec<usize> {
@@ -127,7 +127,7 @@ fn a_background_says_how_far_it_goes() {
 
 #[test]
 fn versions_weighed_in_turns_have_no_background() {
-    let options = Options { drift: Some(0.0), ..Options::default() };
+    let options = SeriesOptions { drift: Some(0.0), ..SeriesOptions::default() };
     let slow = noisy(&series(3, 400, Slow::Trend(6.0), &[]), &options).expect("values are finite");
     assert!(slow.background.is_none(), "{slow:?}");
 }
@@ -144,7 +144,7 @@ fn values_below_zero_have_differences_for_steps() {
         let named = moved(factor, by);
         assert_eq!(places(&named), [30, 70], "{factor} {by}");
         let change = named.changes[0];
-        let Step::Difference(step) = change.step else { panic!("a difference: {change:?}") };
+        let StepSize::Difference(step) = change.step else { panic!("a difference: {change:?}") };
         assert!((step / factor - 7.0).abs() < 1.0, "{step}");
         assert!(change.interval.is_some_and(|interval| interval.contains(7.0 * factor)), "{change:?}");
         assert!(
@@ -161,7 +161,7 @@ fn a_zero_among_values_does_not_keep_them_from_being_judged() {
     values[5] = 0.0;
     let named = found(&values);
     assert_eq!(places(&named), [20]);
-    let Step::Difference(step) = named.changes[0].step else { panic!("a difference: {named:?}") };
+    let StepSize::Difference(step) = named.changes[0].step else { panic!("a difference: {named:?}") };
     assert!((step - 6.0).abs() < 0.5, "{step}");
 }
 
@@ -178,7 +178,7 @@ fn outliers_in_a_row_are_no_level_in_many_values() {
 fn steps_below_the_least_are_not_named() {
     let values = series(6, 200, Slow::Nothing, &[(60, 4.0), (120, -8.0)]);
     assert_eq!(places(&found(&values)), [60, 120]);
-    let options = Options { least: 0.05, ..Options::default() };
+    let options = SeriesOptions { least: 0.05, ..SeriesOptions::default() };
     assert_eq!(places(&noisy(&values, &options).expect("values are finite")), [120]);
 }
 

@@ -1,7 +1,7 @@
 //! Change points in series whose changes are known by construction.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
-use scruple_core::changepoint::{Options, Series, Step, exact, noisy};
+use scruple_core::changepoint::{Series, SeriesOptions, StepSize, exact, noisy};
 use scruple_core::stats::paired::Why;
 use scruple_core::stats::rng::Pcg;
 
@@ -113,7 +113,7 @@ fn evaluate(seed: u64, count: u64, n: usize, range: (f64, f64), tolerance: usize
         let kind = KINDS[(number % 6) as usize];
         let shifts = if number % 3 == 2 { 0 } else { 1 + pcg.below(3) as usize };
         let (values, truth) = series(&mut pcg, kind, n, shifts, range.0, range.1);
-        let found = noisy(&values, &Options::default()).expect("values are positive");
+        let found = noisy(&values, &SeriesOptions::default()).expect("values are positive");
         score.add(&truth, &found, tolerance);
     }
     score
@@ -152,7 +152,7 @@ fn without_a_change(long: u64, short: u64) {
             let wrong = (0..tries)
                 .filter(|&number| {
                     let (values, _) = series(&mut Pcg::with_stream(9, number), kind, n, 0, 0.1, 0.1);
-                    noisy(&values, &Options::default()).is_ok_and(|found| !found.changes.is_empty())
+                    noisy(&values, &SeriesOptions::default()).is_ok_and(|found| !found.changes.is_empty())
                 })
                 .count() as f64
                 / tries as f64;
@@ -238,7 +238,7 @@ fn few_values_and_strong_drift_at_ten_times_the_size() {
 }
 
 fn found(values: &[f64]) -> Series {
-    noisy(values, &Options::default()).expect("values are positive")
+    noisy(values, &SeriesOptions::default()).expect("values are positive")
 }
 
 /// Ten values at each level, with 1 % of noise.
@@ -314,15 +314,15 @@ fn values_that_are_mostly_equal_do_not_make_every_tick_a_change() {
 fn a_change_far_below_the_resolution_is_not_believed() {
     let mut values = [100.0; 40];
     values[20..].fill(110.0);
-    let coarse = Options { resolution: 200.0, ..Options::default() };
+    let coarse = SeriesOptions { resolution: 200.0, ..SeriesOptions::default() };
     assert_eq!(noisy(&values, &coarse).map(|s| s.changes.len()), Ok(0));
-    let fine = Options { resolution: 0.1, ..Options::default() };
+    let fine = SeriesOptions { resolution: 0.1, ..SeriesOptions::default() };
     assert_eq!(noisy(&values, &fine).map(|s| s.changes.len()), Ok(1));
 }
 
 #[test]
 fn versions_weighed_in_turns_show_smaller_changes() {
-    let in_turns = Options { drift: Some(0.0), ..Options::default() };
+    let in_turns = SeriesOptions { drift: Some(0.0), ..SeriesOptions::default() };
     let (mut known, mut estimated) = (0, 0);
     for number in 0..60 {
         let mut pcg = Pcg::with_stream(31, number);
@@ -338,10 +338,10 @@ fn versions_weighed_in_turns_show_smaller_changes() {
 fn values_known_to_be_uncertain_are_believed_less() {
     let values = steps(&[100.0, 104.0, 104.0, 104.0]);
     let errors = [0.05; 40];
-    let uncertain = Options { errors: &errors, ..Options::default() };
+    let uncertain = SeriesOptions { errors: &errors, ..SeriesOptions::default() };
     assert_eq!(noisy(&values, &uncertain).map(|series| series.changes.len()), Ok(0));
     assert_eq!(found(&values).changes.len(), 1);
-    let few = Options { errors: &errors[1..], ..Options::default() };
+    let few = SeriesOptions { errors: &errors[1..], ..SeriesOptions::default() };
     assert_eq!(noisy(&values, &few), Err(Why::Unpaired { reference: 40, arm: 39 }));
 }
 
@@ -356,7 +356,7 @@ fn the_unit_of_a_series_does_not_matter() {
 
 #[test]
 fn series_that_say_nothing_say_why() {
-    let options = Options::default();
+    let options = SeriesOptions::default();
     assert_eq!(noisy(&[1.0; 5], &options), Err(Why::TooFew { have: 5, need: 6 }));
     assert_eq!(noisy(&[1.0, 1.0, f64::NAN, 1.0, 1.0, 1.0], &options), Err(Why::NotFinite));
 }
@@ -366,7 +366,7 @@ fn any_change_of_an_exact_metric_is_a_change() {
     let changes = exact(&[100.0, 100.0, 101.0, 101.0, 50.0]);
     assert_eq!(
         changes.iter().map(|c| (c.at, c.step)).collect::<Vec<_>>(),
-        [(2, Step::Ratio(1.01)), (4, Step::Ratio(50.0 / 101.0))]
+        [(2, StepSize::Ratio(1.01)), (4, StepSize::Ratio(50.0 / 101.0))]
     );
     assert!(exact(&[]).is_empty() && exact(&[1.0]).is_empty());
 }

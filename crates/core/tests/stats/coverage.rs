@@ -325,7 +325,7 @@ fn slopes_of_growth(tries: u64) {
             })
             .collect();
         let found = growth::noisy(&points, 0.95).expect("six sizes");
-        found.form == growth::Form::Linear && found.slope_interval.is_some_and(|i| i.contains(3.0))
+        found.form == growth::GrowthForm::Linear && found.slope_interval.is_some_and(|i| i.contains(3.0))
     });
     println!("slope of linear growth: found linear and the interval holds in {:.1} %", 100.0 * held);
     assert!(held >= 0.9, "{held}");

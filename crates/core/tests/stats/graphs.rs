@@ -2,7 +2,7 @@
 //! it arrives.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
-use scruple_core::history::{Form, History, Series, State, find_changes};
+use scruple_core::history::{ChangeForm, History, Series, VersionState, find_changes};
 use scruple_core::stats::rng::Pcg;
 
 use crate::range::{count, range, same, weigh};
@@ -54,7 +54,7 @@ fn only(history: &History) -> Series {
     series.remove(0)
 }
 
-fn named(history: &History) -> Vec<(Form, usize)> {
+fn named(history: &History) -> Vec<(ChangeForm, usize)> {
     only(history).changes.iter().map(|change| (change.form, change.at)).collect()
 }
 
@@ -71,10 +71,10 @@ fn a_branch_from_before_a_change_is_no_spike_and_its_merge_no_regression() {
     let levels = levels(&parents, &[(4, 2.0)]);
     let history = timed(&parents, &levels, 1);
     let series = only(&history);
-    assert_eq!(named(&history), [(Form::Step, 4)], "{:#?}", series.changes);
+    assert_eq!(named(&history), [(ChangeForm::Step, 4)], "{:#?}", series.changes);
     assert_eq!((series.changes[0].before, series.changes[0].set.as_slice()), (1, &[4][..]));
     assert_eq!(series.borders, [[1, 4]]);
-    assert_eq!(named(&counted(&parents, &levels)), [(Form::Step, 4)]);
+    assert_eq!(named(&counted(&parents, &levels)), [(ChangeForm::Step, 4)]);
     let whole = series.whole.expect("both ends were weighed");
     assert!(
         (whole.from, whole.to) == (0, 9) && whole.surely && (whole.ratio - 2.0).abs() < 0.05,
@@ -87,8 +87,8 @@ fn a_change_on_a_branch_is_the_commits_and_not_the_merges() {
     let parents = forked();
     for at in [2, 3, 5, 7] {
         let levels = levels(&parents, &[(at, 1.1)]);
-        assert_eq!(named(&timed(&parents, &levels, at as u64)), [(Form::Step, at)]);
-        assert_eq!(named(&counted(&parents, &levels)), [(Form::Step, at)]);
+        assert_eq!(named(&timed(&parents, &levels, at as u64)), [(ChangeForm::Step, at)]);
+        assert_eq!(named(&counted(&parents, &levels)), [(ChangeForm::Step, at)]);
     }
 }
 
@@ -96,16 +96,22 @@ fn a_change_on_a_branch_is_the_commits_and_not_the_merges() {
 fn what_both_sides_bring_together_is_nothing_of_the_merges_and_what_it_brings_itself_is_its_own() {
     let parents = forked();
     let both = levels(&parents, &[(3, 1.2), (6, 1.3)]);
-    assert_eq!(named(&timed(&parents, &both, 3)), [(Form::Step, 3), (Form::Step, 6)]);
+    assert_eq!(named(&timed(&parents, &both, 3)), [(ChangeForm::Step, 3), (ChangeForm::Step, 6)]);
     let own = levels(&parents, &[(3, 1.2), (6, 1.3), (8, 1.15)]);
-    assert_eq!(named(&timed(&parents, &own, 4)), [(Form::Step, 3), (Form::Step, 6), (Form::Step, 8)]);
+    assert_eq!(
+        named(&timed(&parents, &own, 4)),
+        [(ChangeForm::Step, 3), (ChangeForm::Step, 6), (ChangeForm::Step, 8)]
+    );
     let only_merge = levels(&parents, &[(8, 1.15)]);
-    assert_eq!(named(&timed(&parents, &only_merge, 5)), [(Form::Step, 8)]);
+    assert_eq!(named(&timed(&parents, &only_merge, 5)), [(ChangeForm::Step, 8)]);
     // The expected count of a merge is the sum of what both sides added.
     let bytes = [100.0, 100.0, 100.0, 130.0, 100.0, 130.0, 150.0, 130.0, 180.0, 180.0];
-    assert_eq!(named(&counted(&parents, &bytes)), [(Form::Step, 3), (Form::Step, 6)]);
+    assert_eq!(named(&counted(&parents, &bytes)), [(ChangeForm::Step, 3), (ChangeForm::Step, 6)]);
     let bytes = [100.0, 100.0, 100.0, 130.0, 100.0, 130.0, 150.0, 130.0, 181.0, 181.0];
-    assert_eq!(named(&counted(&parents, &bytes)), [(Form::Step, 3), (Form::Step, 6), (Form::Step, 8)]);
+    assert_eq!(
+        named(&counted(&parents, &bytes)),
+        [(ChangeForm::Step, 3), (ChangeForm::Step, 6), (ChangeForm::Step, 8)]
+    );
 }
 
 #[test]
@@ -113,15 +119,15 @@ fn spikes_and_reverts_follow_parents() {
     let parents = forked();
     let mut bytes = [100.0; 10];
     bytes[3] = 120.0;
-    assert_eq!(named(&counted(&parents, &bytes)), [(Form::Spike, 3)]);
+    assert_eq!(named(&counted(&parents, &bytes)), [(ChangeForm::Spike, 3)]);
     // A change of the branch is named there although the merge does not take it over.
     let mut bytes = [100.0; 10];
     [3, 5, 7].into_iter().for_each(|version| bytes[version] = 120.0);
-    assert_eq!(named(&counted(&parents, &bytes)), [(Form::Step, 3)]);
+    assert_eq!(named(&counted(&parents, &bytes)), [(ChangeForm::Step, 3)]);
     // The version after the merge takes the change back.
     let mut bytes = [100.0; 10];
     [2, 3, 5, 7, 8].into_iter().for_each(|version| bytes[version] = 120.0);
-    assert_eq!(named(&counted(&parents, &bytes)), [(Form::Step, 2), (Form::Revert, 9)]);
+    assert_eq!(named(&counted(&parents, &bytes)), [(ChangeForm::Step, 2), (ChangeForm::Revert, 9)]);
 }
 
 #[test]
@@ -130,7 +136,7 @@ fn versions_of_a_branch_that_were_not_weighed_may_have_brought_what_its_merge_sh
     let mut levels = levels(&parents, &[(5, 1.2)]);
     [2, 3, 5, 7].into_iter().for_each(|version| levels[version] = 0.0);
     let mut history = timed(&parents, &levels, 6);
-    [2, 3, 5, 7].into_iter().for_each(|version| history.versions[version].state = State::Skipped);
+    [2, 3, 5, 7].into_iter().for_each(|version| history.versions[version].state = VersionState::Skipped);
     let series = only(&history);
     let [change] = series.changes.as_slice() else { panic!("{:#?}", series.changes) };
     assert_eq!((change.at, change.before, change.set.as_slice()), (8, 6, &[2, 3, 5, 7, 8][..]));
@@ -142,7 +148,7 @@ fn a_merge_with_the_artefacts_of_a_parent_brings_nothing() {
     let mut levels = levels(&parents, &[(3, 1.1)]);
     levels[8] = 1.3;
     let mut history = timed(&parents, &levels, 7);
-    assert!(named(&history).contains(&(Form::Step, 8)));
+    assert!(named(&history).contains(&(ChangeForm::Step, 8)));
     same(&mut history, 8, 7);
     assert!(!named(&history).iter().any(|(_, at)| *at == 8), "{:?}", named(&history));
 }
@@ -197,7 +203,7 @@ fn repositories(tries: u64) -> [f64; 3] {
         found += usize::from(series.changes.iter().any(|change| change.set.contains(&at)));
         others += series.changes.iter().filter(|change| !change.set.contains(&at)).count();
         let bytes: Vec<f64> = levels.iter().map(|level| level * 1000.0).collect();
-        assert_eq!(named(&counted(&parents, &bytes)), [(Form::Step, at)], "{number}: {parents:?}");
+        assert_eq!(named(&counted(&parents, &bytes)), [(ChangeForm::Step, at)], "{number}: {parents:?}");
     }
     let of = |count: usize| count as f64 / tries as f64;
     println!(

@@ -1,6 +1,6 @@
 //! Growth of costs whose form is known by construction.
 
-use scruple_core::stats::growth::{Form, NoFit, exact, noisy, within};
+use scruple_core::stats::growth::{GrowthForm, NoFit, exact, noisy, within};
 use scruple_core::stats::rng::Pcg;
 
 const SIZES: [u64; 6] = [1, 2, 8, 16, 64, 1024];
@@ -9,39 +9,42 @@ const SIZES: [u64; 6] = [1, 2, 8, 16, 64, 1024];
 fn thirty_two_bytes_a_step_are_found_to_the_byte() {
     let points: Vec<(u64, u64)> = [1, 10, 100, 1000].map(|n| (n, 32 * n + 16)).to_vec();
     let found = exact(&points).expect("the points lie on a line");
-    assert_eq!((found.form, found.slope, found.intercept, found.exact), (Form::Linear, 32.0, 16.0, true));
+    assert_eq!(
+        (found.form, found.slope, found.intercept, found.exact),
+        (GrowthForm::Linear, 32.0, 16.0, true)
+    );
     assert!(found.also_possible.is_empty());
 }
 
 #[test]
 fn every_form_is_recognised_exactly() {
     let log = |n: u64| u64::from(n.ilog2());
-    let costs: [(Form, &dyn Fn(u64) -> u64); 6] = [
-        (Form::Constant, &|_| 7),
-        (Form::Logarithmic, &|n| 5 + 3 * log(n)),
-        (Form::Linear, &|n| 5 + 3 * n),
-        (Form::Linearithmic, &|n| 5 + 3 * n * log(n)),
-        (Form::Quadratic, &|n| 5 + 3 * n * n),
-        (Form::Cubic, &|n| 5 + 3 * n * n * n),
+    let costs: [(GrowthForm, &dyn Fn(u64) -> u64); 6] = [
+        (GrowthForm::Constant, &|_| 7),
+        (GrowthForm::Logarithmic, &|n| 5 + 3 * log(n)),
+        (GrowthForm::Linear, &|n| 5 + 3 * n),
+        (GrowthForm::Linearithmic, &|n| 5 + 3 * n * log(n)),
+        (GrowthForm::Quadratic, &|n| 5 + 3 * n * n),
+        (GrowthForm::Cubic, &|n| 5 + 3 * n * n * n),
     ];
     for (form, cost) in costs {
         let found = exact(&SIZES.map(|n| (n, cost(n)))).expect("the points lie on a curve");
         assert_eq!(found.form, form);
-        assert_eq!(found.intercept, if form == Form::Constant { 7.0 } else { 5.0 });
-        assert_eq!(found.slope, if form == Form::Constant { 0.0 } else { 3.0 });
+        assert_eq!(found.intercept, if form == GrowthForm::Constant { 7.0 } else { 5.0 });
+        assert_eq!(found.slope, if form == GrowthForm::Constant { 0.0 } else { 3.0 });
     }
     let doubling = exact(&[1, 2, 3, 4, 5].map(|n| (n, 5 + 3 * (1 << n)))).expect("the points lie on a curve");
-    assert_eq!((doubling.form, doubling.intercept, doubling.slope), (Form::Exponential, 5.0, 3.0));
+    assert_eq!((doubling.form, doubling.intercept, doubling.slope), (GrowthForm::Exponential, 5.0, 3.0));
 }
 
 #[test]
 fn pairs_are_a_square_with_a_lower_term() {
     let found = exact(&[2, 3, 5, 8, 13].map(|n| (n, n * (n - 1) / 2 + 4))).expect("a polynomial");
-    assert_eq!((found.form, found.slope, found.intercept), (Form::Quadratic, 0.5, 4.0));
+    assert_eq!((found.form, found.slope, found.intercept), (GrowthForm::Quadratic, 0.5, 4.0));
     assert_eq!(found.lower, [-0.5]);
     let found =
         exact(&[1, 2, 3, 5, 8, 13].map(|n| (n, n * n * n + 2 * n * n + 3 * n + 4))).expect("a polynomial");
-    assert_eq!((found.form, found.slope, found.intercept), (Form::Cubic, 1.0, 4.0));
+    assert_eq!((found.form, found.slope, found.intercept), (GrowthForm::Cubic, 1.0, 4.0));
     assert_eq!(found.lower, [3.0, 2.0]);
 }
 
@@ -65,7 +68,7 @@ fn one_size_with_two_costs_is_not_exact() {
 #[test]
 fn huge_costs_do_not_overflow() {
     let points = [1_u64 << 61, 1 << 62, 1 << 63].map(|n| (n, n));
-    assert_eq!(exact(&points).map(|g| g.form), Ok(Form::Linear));
+    assert_eq!(exact(&points).map(|g| g.form), Ok(GrowthForm::Linear));
     assert!(exact(&[(u64::MAX, 1), (u64::MAX - 1, u64::MAX), (0, 5), (3, 3), (9, 1)]).is_err());
 }
 
@@ -74,7 +77,7 @@ fn a_few_stray_bytes_leave_a_line_a_line() {
     let stray = [0, 8, 0, 16, 8, 0];
     let points: Vec<(u64, u64)> = SIZES.iter().zip(stray).map(|(&n, s)| (n, 1000 + 32 * n + s)).collect();
     let found = within(&points, 16.0).expect("16 bytes cover it");
-    assert_eq!(found.form, Form::Linear);
+    assert_eq!(found.form, GrowthForm::Linear);
     assert!(!found.exact && found.residual <= 8.0);
     assert!((found.slope - 32.0).abs() < 0.1, "{found:?}");
     assert_eq!(within(&points, 1.0), Err(NoFit::NoForm));
@@ -83,7 +86,7 @@ fn a_few_stray_bytes_leave_a_line_a_line() {
 #[test]
 fn a_cost_that_only_jitters_is_constant() {
     let points: Vec<(u64, u64)> = SIZES.iter().zip([0, 3, 1, 0, 2, 3]).map(|(&n, s)| (n, 100 + s)).collect();
-    assert_eq!(within(&points, 2.0).map(|g| g.form), Ok(Form::Constant));
+    assert_eq!(within(&points, 2.0).map(|g| g.form), Ok(GrowthForm::Constant));
 }
 
 fn readings(pcg: &mut Pcg, sizes: &[f64], cost: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
@@ -101,7 +104,13 @@ fn readings(pcg: &mut Pcg, sizes: &[f64], cost: impl Fn(f64) -> f64) -> Vec<(f64
 fn the_true_form_is_never_far_away_under_disturbed_readings() {
     let sizes: Vec<f64> = (2..13).map(|power| f64::from(1 << power)).collect();
     let mut pcg = Pcg::new(11);
-    for form in [Form::Logarithmic, Form::Linear, Form::Linearithmic, Form::Quadratic, Form::Cubic] {
+    for form in [
+        GrowthForm::Logarithmic,
+        GrowthForm::Linear,
+        GrowthForm::Linearithmic,
+        GrowthForm::Quadratic,
+        GrowthForm::Cubic,
+    ] {
         let (mut named, mut kept) = (0, 0);
         for _ in 0..100 {
             let points = readings(&mut pcg, &sizes, |n| 40.0 + 3.0 * form.at(n).expect("n is positive"));
@@ -117,7 +126,7 @@ fn the_true_form_is_never_far_away_under_disturbed_readings() {
 fn a_narrow_range_of_sizes_cannot_tell_n_from_n_log_n() {
     let sizes = [1000.0, 1100.0, 1200.0, 1300.0];
     let found = noisy(&readings(&mut Pcg::new(5), &sizes, |n| 10.0 * n), 0.95).expect("four sizes");
-    let both = [Form::Linear, Form::Linearithmic];
+    let both = [GrowthForm::Linear, GrowthForm::Linearithmic];
     assert!(both.iter().all(|form| found.form == *form || found.also_possible.contains(form)), "{found:?}");
     assert!(!found.also_possible.is_empty());
 }
@@ -128,7 +137,7 @@ fn noise_without_growth_is_called_constant() {
     let mut pcg = Pcg::new(6);
     let flat = (0..100).filter(|_| {
         let found = noisy(&readings(&mut pcg, &sizes, |_| 10.0), 0.95).expect("four sizes");
-        found.form == Form::Constant
+        found.form == GrowthForm::Constant
     });
     assert!(flat.count() >= 80);
 }
@@ -149,26 +158,26 @@ fn steady(costs: &[(f64, f64)]) -> Vec<(f64, f64)> {
 fn what_grows_by_orders_of_magnitude_is_never_constant_however_badly_the_forms_fit() {
     let doubling = [(4.0, 389.0), (8.0, 2_670.0), (12.0, 18_300.0), (16.0, 155_000.0)];
     let found = noisy(&steady(&doubling), 0.95).expect("four sizes");
-    assert_eq!((found.form, found.also_possible.len()), (Form::Other, 0), "{found:?}");
+    assert_eq!((found.form, found.also_possible.len()), (GrowthForm::Other, 0), "{found:?}");
     let ends = found.ends.expect("a noisy growth has ends");
     assert_eq!((ends[0].0, ends[1].0), (4.0, 16.0));
     assert!((ends[0].1 / 389.0 - 1.0).abs() < 0.01 && (ends[1].1 / 155_000.0 - 1.0).abs() < 0.01);
     let sort = [(1.0, 24.7), (100.0, 1_400.0), (10_000.0, 447_000.0)];
-    assert_ne!(noisy(&steady(&sort), 0.95).expect("three sizes").form, Form::Constant);
+    assert_ne!(noisy(&steady(&sort), 0.95).expect("three sizes").form, GrowthForm::Constant);
     let once = doubling.map(|(n, cost)| (n, cost * 1.1));
-    assert_ne!(noisy(&once, 0.95).expect("one reading of each size").form, Form::Constant);
+    assert_ne!(noisy(&once, 0.95).expect("one reading of each size").form, GrowthForm::Constant);
 }
 
 #[test]
 fn layouts_that_move_a_loop_by_a_few_percent_are_no_growth() {
     let found = noisy(&steady(&[(10.0, 50.0), (100.0, 51.5), (1000.0, 49.5), (10_000.0, 51.0)]), 0.95);
-    assert_eq!(found.map(|growth| growth.form), Ok(Form::Constant));
+    assert_eq!(found.map(|growth| growth.form), Ok(GrowthForm::Constant));
 }
 
 #[test]
 fn a_form_that_comes_close_is_named_with_the_others_that_do() {
     let cached = [(10.0, 330.0), (100.0, 3_000.0), (1000.0, 33_500.0), (10_000.0, 310_000.0)];
     let found = noisy(&steady(&cached), 0.95).expect("four sizes");
-    assert!(matches!(found.form, Form::Linear | Form::Linearithmic), "{found:?}");
-    assert!(!found.also_possible.contains(&Form::Constant) && found.residual < 0.25);
+    assert!(matches!(found.form, GrowthForm::Linear | GrowthForm::Linearithmic), "{found:?}");
+    assert!(!found.also_possible.contains(&GrowthForm::Constant) && found.residual < 0.25);
 }

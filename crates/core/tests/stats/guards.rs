@@ -1,6 +1,6 @@
 //! Single constants and corrections, each with a case in which it decides.
 
-use scruple_core::budget::{self, Amount, Budget, Kept};
+use scruple_core::budget::{self, Budget, Kept, LimitedValue};
 use scruple_core::history::find_changes;
 use scruple_core::judge::{Pair, compare_pairs};
 use scruple_core::metric::metric;
@@ -82,7 +82,7 @@ fn versions_are_not_given_a_change_of_peak_memory_that_identical_programs_have()
 fn a_limit_across_which_the_interval_lies_is_neither_kept_nor_exceeded() {
     let limit = Budget::parse("time.cpu<5ms").expect("a limit");
     let held = |low: f64, high: f64| {
-        let amount = Amount { value: (low + high) / 2.0, bounds: Ok((low * 1e6, high * 1e6)) };
+        let amount = LimitedValue { value: (low + high) / 2.0, bounds: Ok((low * 1e6, high * 1e6)) };
         budget::check(&limit, "app", metric("time.cpu").expect("declared"), Some(amount), None, None).kept
     };
     assert_eq!([held(4.0, 5.0), held(4.0, 6.0), held(5.1, 6.0)], [Kept::Yes, Kept::CantTell, Kept::No]);

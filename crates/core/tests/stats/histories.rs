@@ -1,7 +1,7 @@
 //! Generated histories: every planted change is found at its version, and no other.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
-use scruple_core::history::{Acceptance, Change, Form, History, Series, State, find_changes};
+use scruple_core::history::{Acceptance, Change, ChangeForm, History, Series, VersionState, find_changes};
 use scruple_core::sample::BLOCKS_OF_A_VISIT;
 use scruple_core::stats::rng::Pcg;
 
@@ -23,7 +23,7 @@ pub fn cpu(levels: &[f64], blocks: u32, noise: f64, seed: u64) -> History {
     history
 }
 
-pub fn forms(series: &Series) -> Vec<(Form, usize)> {
+pub fn forms(series: &Series) -> Vec<(ChangeForm, usize)> {
     series.changes.iter().map(|change| (change.form, change.at)).collect()
 }
 
@@ -127,7 +127,7 @@ fn a_step_a_spike_and_a_revert_are_named_as_such() {
     let series = only(&cpu(&levels, 12, 0.01, 7));
     assert_eq!(
         forms(&series),
-        [(Form::Step, 6), (Form::Revert, 14), (Form::Spike, 18)],
+        [(ChangeForm::Step, 6), (ChangeForm::Revert, 14), (ChangeForm::Spike, 18)],
         "{:#?}",
         series.changes
     );
@@ -146,7 +146,7 @@ fn a_step_a_spike_and_a_revert_are_named_as_such() {
 fn a_single_odd_version_is_a_spike_only_if_its_own_readings_show_it() {
     let mut levels = vec![1.0; 12];
     levels[5] = 1.04;
-    assert_eq!(forms(&only(&cpu(&levels, 12, 0.01, 8))), [(Form::Spike, 5)]);
+    assert_eq!(forms(&only(&cpu(&levels, 12, 0.01, 8))), [(ChangeForm::Spike, 5)]);
     // A shift of a few of the readings is a disturbance, although it moves the median as much.
     let mut history = cpu(&[1.0; 12], 12, 0.01, 8);
     let arm = &mut history.run.arms[5];
@@ -172,7 +172,7 @@ fn two_versions_suffice_and_the_newest_may_be_blamed() {
     }
     let mut levels = vec![1.0; 20];
     levels[19] = 1.05;
-    assert_eq!(forms(&only(&cpu(&levels, 12, 0.01, 10))), [(Form::Step, 19)]);
+    assert_eq!(forms(&only(&cpu(&levels, 12, 0.01, 10))), [(ChangeForm::Step, 19)]);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn what_the_machine_did_meanwhile_is_taken_out() {
         read(&mut history, "parse", "time.cpu", version, &readings, &blocks);
     }
     let series = only(&history);
-    assert_eq!(forms(&series), [(Form::Step, 4)]);
+    assert_eq!(forms(&series), [(ChangeForm::Step, 4)]);
     assert!(series.changes[0].interval.is_some_and(|interval| interval.contains(1.03)));
     let spread = series.points[..4].iter().map(|p| p.value).fold(0.0, f64::max) / series.points[0].value;
     assert!(spread < 1.02, "{spread}");
@@ -203,7 +203,7 @@ fn every_change_of_an_exact_metric_is_a_change_by_its_own_rule() {
     count(&mut history, "parse", "malloc.bytes", &bytes);
     let series = only(&history);
     assert!(series.exact && series.changes.iter().all(|change| change.p == 0.0 && change.set == [change.at]));
-    assert_eq!(forms(&series), [(Form::Step, 2), (Form::Spike, 3), (Form::Revert, 8)]);
+    assert_eq!(forms(&series), [(ChangeForm::Step, 2), (ChangeForm::Spike, 3), (ChangeForm::Revert, 8)]);
     assert_eq!((series.changes[0].ratio, series.changes[2].ratio), (f64::INFINITY, 0.0));
     assert_eq!(series.changes[2].undoes, Some(2));
     let whole = series.whole.expect("first and last were weighed");
@@ -233,7 +233,7 @@ fn a_count_that_does_not_repeat_in_one_version_is_noisy() {
 fn a_count_that_is_alike_when_it_is_counted_again_is_no_change_of_the_version() {
     let mut history = range(8);
     count(&mut history, "parse", "malloc.bytes", &[500.0, 500.0, 500.0, 600.0, 600.0, 601.0, 601.0, 601.0]);
-    assert_eq!(forms(&only(&history)), [(Form::Step, 3), (Form::Step, 5)]);
+    assert_eq!(forms(&only(&history)), [(ChangeForm::Step, 3), (ChangeForm::Step, 5)]);
     let later = [0, 1, BLOCKS_OF_A_VISIT, BLOCKS_OF_A_VISIT + 1];
     let again = |history: &mut History, version: usize, first: f64, then: f64| {
         read(history, "parse", "malloc.bytes", version, &[first, first, then, then], &later);
@@ -252,7 +252,7 @@ fn a_count_that_is_alike_when_it_is_counted_again_is_no_change_of_the_version() 
 fn versions_that_were_not_weighed_belong_to_the_set_and_twins_do_not() {
     let levels = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.2, 1.2, 1.2, 1.2];
     let mut history = cpu(&levels, 12, 0.01, 12);
-    history.versions[4].state = State::BuildFailed;
+    history.versions[4].state = VersionState::BuildFailed;
     same(&mut history, 5, 3);
     let series = only(&history);
     let [change] = series.changes.as_slice() else { panic!("one change: {series:?}") };
@@ -263,7 +263,7 @@ fn versions_that_were_not_weighed_belong_to_the_set_and_twins_do_not() {
     );
     let copied = series.points.iter().find(|point| point.version == 5).expect("a copied point");
     assert!(copied.copied && copied.readings == series.points[3].readings);
-    history.versions[5].state = State::Skipped;
+    history.versions[5].state = VersionState::Skipped;
     let series = only(&history);
     assert_eq!((series.changes[0].before, series.changes[0].set.as_slice()), (3, &[4, 5, 6][..]));
     history.versions[6].accepted.push(Acceptance {
@@ -301,7 +301,7 @@ fn a_level_of_many_versions_is_no_spike_however_few_builds_they_have() {
     for (versions, first) in [(1..6, 0), (7..14, 6), (15..24, 14)] {
         versions.for_each(|version| same(&mut history, version, first));
     }
-    assert_eq!(forms(&only(&history)), [(Form::Step, 6), (Form::Revert, 14)]);
+    assert_eq!(forms(&only(&history)), [(ChangeForm::Step, 6), (ChangeForm::Revert, 14)]);
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn with_fewer_readings_than_an_interval_needs_no_change_is_named() {
         assert!(series.cannot.is_some_and(|why| why.contains("too few")), "{rounds}");
         assert!(series.whole.is_some_and(|whole| whole.interval.is_none() && !whole.surely));
     }
-    assert_eq!(forms(&only(&cpu(&[1.0, 1.0, 1.0, 1.5, 1.5, 1.5], 6, 0.01, 19))), [(Form::Step, 3)]);
+    assert_eq!(forms(&only(&cpu(&[1.0, 1.0, 1.0, 1.5, 1.5, 1.5], 6, 0.01, 19))), [(ChangeForm::Step, 3)]);
     // A version with too few readings counts as not weighed.
     let mut history = cpu(&[1.0, 1.0, 1.0, 1.5, 1.5, 1.5], 12, 0.01, 20);
     read(&mut history, "parse", "time.cpu", 3, &[1.5 * CPU; 3], &[0, 1, 2]);
@@ -405,7 +405,7 @@ pub fn building(history: &History) -> Series {
 #[test]
 fn versions_built_in_turns_show_what_building_costs() {
     let series = building(&rebuilt(1.0, [10.0, 14.0], 8, 21));
-    assert_eq!(forms(&series), [(Form::Step, 6)]);
+    assert_eq!(forms(&series), [(ChangeForm::Step, 6)]);
     for builds in 2..6 {
         assert_eq!(forms(&building(&rebuilt(1.0, [10.0, 40.0], builds, 22))), []);
     }

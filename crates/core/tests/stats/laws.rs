@@ -1,7 +1,7 @@
 //! Properties that hold for all readings.
 
 use proptest::prelude::*;
-use scruple_core::changepoint::{Options, noisy};
+use scruple_core::changepoint::{SeriesOptions, noisy};
 use scruple_core::stats::paired::Why;
 use scruple_core::stats::quantile::{median, median_interval, quantile, sorted};
 use scruple_core::stats::ranks::{hodges_lehmann, mann_whitney, signed_rank_interval};
@@ -129,9 +129,9 @@ proptest! {
         values in prop::collection::vec(any::<f64>().prop_map(f64::abs), 0..30),
         steps in prop::collection::vec(1..4_u8, 6..40),
     ) {
-        let _ = noisy(&values, &Options::default());
+        let _ = noisy(&values, &SeriesOptions::default());
         let coarse: Vec<f64> = steps.into_iter().map(f64::from).collect();
-        let series = noisy(&coarse, &Options::default()).expect("six or more, all positive");
+        let series = noisy(&coarse, &SeriesOptions::default()).expect("six or more, all positive");
         prop_assert!(series.changes.iter().all(|c| c.first <= c.at && c.at <= c.last && c.last < coarse.len()));
         prop_assert!(series.changes.len() + 1 == series.levels.len());
     }
@@ -152,5 +152,5 @@ proptest! {
 #[test]
 fn a_series_with_a_value_beyond_all_measure_has_no_change_points() {
     let values = [0.0, 0.0, 0.0, 0.0, 0.0, 4.3e-248, 7.9e161, 8.5e-44, 7.1e213, 2.4e297];
-    assert_eq!(noisy(&values, &Options::default()).err(), Some(Why::NotFinite));
+    assert_eq!(noisy(&values, &SeriesOptions::default()).err(), Some(Why::NotFinite));
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use scruple_core::stats::growth::{self, Form};
+use scruple_core::stats::growth::{self, GrowthForm};
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::summary::{Summary, mean, sd};
 use scruple_core::stats::{bootstrap, holm, ols, outlier, quantile, ranks};
@@ -236,7 +236,7 @@ fn noisy_growth_agrees_with_least_squares_by_numpy() {
         let interval = found.slope_interval.expect("noise has an interval");
         close(interval.low, number(&case["low"]), 1e-7);
         close(interval.high, number(&case["high"]), 1e-7);
-        let mut possible: Vec<String> = found.also_possible.iter().map(Form::to_string).collect();
+        let mut possible: Vec<String> = found.also_possible.iter().map(GrowthForm::to_string).collect();
         possible.sort();
         let expected: Vec<&str> =
             case["possible"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
@@ -251,8 +251,9 @@ fn the_closest_line_is_the_one_of_linear_programming() {
         let points: Vec<(u64, u64)> = whole(&case["n"]).into_iter().zip(whole(&case["cost"])).collect();
         let found = growth::within(&points, 1e9).expect("the tolerance is wide");
         let linear = growth::within(&points, number(&case["residual"]) + 1e-6).expect("the line is within");
-        assert!(found.form == Form::Constant || found.residual <= linear.residual);
-        let residual = if linear.form == Form::Linear { linear.residual } else { number(&case["residual"]) };
+        assert!(found.form == GrowthForm::Constant || found.residual <= linear.residual);
+        let residual =
+            if linear.form == GrowthForm::Linear { linear.residual } else { number(&case["residual"]) };
         close(residual, number(&case["residual"]), 1e-9);
     }
 }

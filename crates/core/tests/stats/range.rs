@@ -1,6 +1,6 @@
 //! Generated histories with planted changes.
 
-use scruple_core::history::{History, State, Version};
+use scruple_core::history::{History, Version, VersionState};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{self, Run, Terms};
@@ -21,7 +21,7 @@ pub fn range(n: usize) -> History {
         author: "nobody".to_owned(),
         time: i as i64 * 1000,
         tags: Vec::new(),
-        state: State::Built,
+        state: VersionState::Built,
         why: None,
         log: None,
         same_as: None,
@@ -32,7 +32,7 @@ pub fn range(n: usize) -> History {
         id: "run".to_owned(),
         label: None,
         started: 0,
-        state: run::State::Complete,
+        state: run::RunState::Complete,
         seed: 1,
         argv: Vec::new(),
         terms: Terms::default(),
@@ -117,6 +117,6 @@ pub fn count(history: &mut History, subject: &str, key: &str, values: &[f64]) {
 
 /// Marks a version as having the same binary as an earlier one.
 pub fn same(history: &mut History, version: usize, as_version: usize) {
-    history.versions[version].state = State::SameBinary;
+    history.versions[version].state = VersionState::SameBinary;
     history.versions[version].same_as = Some(history.versions[as_version].commit.clone());
 }

@@ -1,6 +1,6 @@
 //! Values that were taken one after another: build times, which are not judged, and the user's own series.
 
-use scruple_core::history::Form;
+use scruple_core::history::ChangeForm;
 use scruple_core::stats::rng::Pcg;
 
 use crate::histories::{CPU, building, cpu, forms, only};
@@ -39,7 +39,7 @@ fn only_a_series_of_ones_own_is_judged_by_values_that_follow_each_other() {
     assert!(series.changes.is_empty() && series.whole.is_some_and(|whole| !whole.surely));
     assert!(series.cannot.is_some_and(|why| why.contains("one after another")));
     history.run.provenance.tool = Some("CSV".to_owned());
-    assert_eq!(forms(&only(&history)), [(Form::Step, 25)]);
+    assert_eq!(forms(&only(&history)), [(ChangeForm::Step, 25)]);
     history.versions.truncate(5);
     history.run.arms.truncate(5);
     let series = only(&history);
@@ -56,7 +56,7 @@ fn a_series_that_crosses_zero_is_judged_by_differences() {
         read(&mut history, "drift", "own", version, &[level + 0.2 * normal(&mut pcg)], &[version as u32]);
     }
     let series = only(&history);
-    assert_eq!(forms(&series), [(Form::Step, 15)]);
+    assert_eq!(forms(&series), [(ChangeForm::Step, 15)]);
     let change = &series.changes[0];
     assert!(change.ratio == f64::INFINITY && change.better == Some(false), "{change:?}");
     assert!(

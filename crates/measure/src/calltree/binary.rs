@@ -3,7 +3,7 @@
 use super::data::Data;
 use super::machine_code::{Fnv, MachineCode};
 use super::merged_profiles::Side;
-use super::stripped::{Shape, ends};
+use super::stripped::{StrippedFunction, ends};
 use super::symbols::demangle;
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, Mnemonic, OpKind};
 use object::{Architecture, Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
@@ -22,7 +22,7 @@ pub struct Binaries {
 
 /// One executed instruction of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ExecutedInstruction {
     /// The distance from the beginning of its function, in bytes.
     pub distance: u64,
     /// The instruction in assembler syntax.
@@ -179,14 +179,14 @@ impl Binaries {
     }
 
     /// The functions of a file in the order of addresses: all in its unwinding table, or those whose code was stored.
-    pub(super) fn shapes(&self, side: &Side, path: &str) -> Vec<Shape> {
+    pub(super) fn shapes(&self, side: &Side, path: &str) -> Vec<StrippedFunction> {
         let mut shapes = Vec::new();
         if let Some(code) = &side.code {
             for (function, code) in side.functions.iter().zip(&code.functions) {
                 if function.object.as_deref() == Some(path) && !code.is_empty() {
                     let name = function.name.as_deref().map(|name| normal(&demangle(name)));
                     let code = code.values().copied().collect();
-                    shapes.push(Shape { begin: function.offset, name, code, targets: Vec::new() });
+                    shapes.push(StrippedFunction { begin: function.offset, name, code, targets: Vec::new() });
                 }
             }
             sorting::by_key(&mut shapes, |shape| shape.begin);
@@ -195,7 +195,7 @@ impl Binaries {
         let Some(file) = self.file(path, side).filter(|file| file.decodes) else { return shapes };
         for (begin, end) in &file.ends {
             let name = file.symbols.get(begin).map(|name| normal(&demangle(name)));
-            let mut shape = Shape { begin: *begin, name, ..Shape::default() };
+            let mut shape = StrippedFunction { begin: *begin, name, ..StrippedFunction::default() };
             let mut at = *begin;
             while at < (*end).min(begin + LONGEST) {
                 let Some((decoded, _, _)) = file.decoded(at) else { break };
@@ -274,7 +274,7 @@ impl Binaries {
 
     /// The executed instructions of a function, in order of address; `None` if its file no longer exists, or holds
     /// code that cannot be disassembled.
-    pub fn listing(&self, side: &Side, function: usize) -> Option<Vec<Listed>> {
+    pub fn listing(&self, side: &Side, function: usize) -> Option<Vec<ExecutedInstruction>> {
         let known = &side.functions[function];
         let object = known.object.as_deref().filter(|_| side.code.is_none())?;
         let file = self.file(object, side).filter(|file| file.decodes)?;
@@ -291,7 +291,7 @@ impl Binaries {
                 _ => formatter.format(&instruction, &mut text),
             }
             let count = side.counts.get(&(object.to_owned(), address)).copied().unwrap_or(0);
-            Some(Listed {
+            Some(ExecutedInstruction {
                 distance: *distance,
                 text,
                 code: file.instruction(known.offset, address, false)?,

@@ -2,7 +2,7 @@
 
 use super::choose_tool::Counter;
 use super::profile::Profiles;
-use super::session::{CalltreeSession, Counts, Settings};
+use super::session::{CalltreeSession, CountDetail, Settings};
 use crate::bench::{BenchError, BenchProgram, Start};
 use crate::instructions::{END, launch, steady};
 use scruple_core::harmless_text::list_names;
@@ -39,7 +39,7 @@ impl CountedCase<'_> {
         let lost = BenchError::NotCounted;
         let mut words = launch(self.start)?;
         steady(&mut words);
-        let settings = Settings { counts: Counts::Tree, fixed_random: true, control: false };
+        let settings = Settings { counts: CountDetail::Tree, fixed_random: true, control: false };
         let session =
             CalltreeSession::start(counter, settings, folder).map_err(|error| lost(error.to_string()))?;
         session.decorate(&mut words);

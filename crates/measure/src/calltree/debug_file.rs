@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The gimli reader of DWARF sections.
-pub(crate) type Reader = EndianArcSlice<RunTimeEndian>;
+pub(crate) type DwarfReader = EndianArcSlice<RunTimeEndian>;
 
 /// The folder in which distributions put separate debugging information.
 const PLACE: &str = "/usr/lib/debug";
 
 /// The DWARF tables of a file, from the file itself or from its separate debug file; `None` if neither has line
 /// tables.
-pub(super) fn dwarf(path: &Path, file: &File) -> Option<Dwarf<Reader>> {
+pub(super) fn dwarf(path: &Path, file: &File) -> Option<Dwarf<DwarfReader>> {
     if has_lines(file) {
         return load(file);
     }
@@ -54,9 +54,9 @@ fn candidates(path: &Path, file: &File) -> Vec<PathBuf> {
     paths
 }
 
-fn load(file: &File) -> Option<Dwarf<Reader>> {
+fn load(file: &File) -> Option<Dwarf<DwarfReader>> {
     let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
-    let section = |id: SectionId| -> Result<Reader, gimli::Error> {
+    let section = |id: SectionId| -> Result<DwarfReader, gimli::Error> {
         let data = file.section_by_name(id.name()).and_then(|section| section.uncompressed_data().ok());
         Ok(EndianArcSlice::new(Arc::from(data.unwrap_or_default().as_ref()), endian))
     };

@@ -2,7 +2,7 @@
 //! they have no calling contexts. Callgrind also records the calls between functions.
 
 use super::binary::Binaries;
-use super::profile::{Calls, Context, Function, Heap, Profile, RecursiveCalls, Run};
+use super::profile::{Calls, Context, Function, HeapCounts, InstructionRun, Profile, RecursiveCalls};
 use crate::load::cost::callgrind;
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,12 +11,12 @@ use std::path::Path;
 const UNKNOWN: &str = "a file that was not recorded";
 
 /// The tree of a profile, whose text contains the program's command line.
-pub(crate) fn of(counted: &callgrind::Profile, text: &str) -> Profile {
+pub(crate) fn of(counted: &callgrind::CallgrindProfile, text: &str) -> Profile {
     let line = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
     let words: Vec<String> = line("cmd:").unwrap_or_default().split_whitespace().map(str::to_owned).collect();
     let program = words.first().cloned().unwrap_or_default();
     let own_file = Path::new(&program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let root = Context { parent: None, function: None, calls: 1, own: 0, heap: Heap::default() };
+    let root = Context { parent: None, function: None, calls: 1, own: 0, heap: HeapCounts::default() };
     let mut profile = Profile {
         process: line("pid:").and_then(|pid| pid.parse().ok()).unwrap_or_default(),
         words: words.clone(),
@@ -39,8 +39,9 @@ pub(crate) fn of(counted: &callgrind::Profile, text: &str) -> Profile {
         let place = profile.functions.len();
         place_of.insert(function, place);
         let code = counted.code.get(function);
-        let is_one = |code: &&callgrind::Code| is_named && code.sources.len() == 1;
-        let begin = |code: &callgrind::Code| code.begin.or_else(|| Some(*code.counts.first_key_value()?.0));
+        let is_one = |code: &&callgrind::ExecutedCode| is_named && code.sources.len() == 1;
+        let begin =
+            |code: &callgrind::ExecutedCode| code.begin.or_else(|| Some(*code.counts.first_key_value()?.0));
         let offset = code.filter(is_one).and_then(begin);
         profile.functions.push(Function {
             name: is_named.then(|| function.name.clone()),
@@ -51,7 +52,7 @@ pub(crate) fn of(counted: &callgrind::Profile, text: &str) -> Profile {
             if let Some(length) = binaries.length(&object, *address) {
                 let lengths = vec![length];
                 let object = Some(object.clone());
-                profile.runs.push(Run {
+                profile.runs.push(InstructionRun {
                     function: offset.map(|_| place),
                     object,
                     offset: *address,
@@ -65,16 +66,17 @@ pub(crate) fn of(counted: &callgrind::Profile, text: &str) -> Profile {
             function: Some(place),
             calls: costs.calls.min(1),
             own: costs.own,
-            heap: Heap::default(),
+            heap: HeapCounts::default(),
         });
         if costs.calls > 1 {
             let context = profile.contexts.len() - 1;
             profile.recursive.push(RecursiveCalls { from: context, to: context, calls: costs.calls - 1 });
         }
     }
-    let edge = |((caller, callee), calls): (&(callgrind::Function, callgrind::Function), &u64)| {
-        Some(Calls { caller: *place_of.get(caller)?, callee: *place_of.get(callee)?, calls: *calls })
-    };
+    let edge =
+        |((caller, callee), calls): (&(callgrind::ObjectFunction, callgrind::ObjectFunction), &u64)| {
+            Some(Calls { caller: *place_of.get(caller)?, callee: *place_of.get(callee)?, calls: *calls })
+        };
     profile.calls = counted.edges.iter().filter_map(edge).collect();
     profile
 }

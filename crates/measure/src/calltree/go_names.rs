@@ -34,7 +34,7 @@ fn names(path: &Path) -> Option<HashMap<u64, String>> {
 /// The functions of a Go program by their start address; `None` if the file has no table that can be read.
 pub(crate) fn go_functions(file: &object::File<'_>) -> Option<HashMap<u64, String>> {
     let section = SECTIONS.iter().find_map(|name| file.section_by_name(name))?;
-    let table = Table(section.data().ok()?);
+    let table = FunctionTable(section.data().ok()?);
     if !KINDS.contains(&table.number(0, 4)?) {
         return None;
     }
@@ -55,9 +55,9 @@ pub(crate) fn go_functions(file: &object::File<'_>) -> Option<HashMap<u64, Strin
     Some(found)
 }
 
-struct Table<'a>(&'a [u8]);
+struct FunctionTable<'a>(&'a [u8]);
 
-impl Table<'_> {
+impl FunctionTable<'_> {
     /// A little-endian number of this many bytes.
     fn number(&self, at: u64, size: usize) -> Option<u64> {
         let at = usize::try_from(at).ok()?;

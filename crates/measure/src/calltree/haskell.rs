@@ -9,7 +9,7 @@ mod names;
 mod procedures;
 mod source;
 
-use super::profile::{Context, Function, Heap, Profile, RecursiveCalls, Run};
+use super::profile::{Context, Function, HeapCounts, InstructionRun, Profile, RecursiveCalls};
 use heap::{Location, Type};
 use procedures::Procedures;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -24,7 +24,7 @@ const ALL: f64 = 0.99;
 
 /// A piece of Haskell code: a procedure, or all code of a file that cannot be divided into procedures.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Piece {
+struct CodePiece {
     object: String,
     /// The start address; `None` where procedure boundaries are not known.
     begin: Option<u64>,
@@ -33,7 +33,7 @@ struct Piece {
 
 /// The counts of a piece.
 #[derive(Default)]
-struct Counted {
+struct PieceCounts {
     instructions: u64,
     entries: u64,
     /// Jumps from the piece to itself.
@@ -90,7 +90,7 @@ impl Haskell {
     }
 
     /// The file of a run, if the run is Haskell code.
-    fn file_of<'a>(&'a self, run: &'a Run) -> Option<(&'a str, &'a Procedures)> {
+    fn file_of<'a>(&'a self, run: &'a InstructionRun) -> Option<(&'a str, &'a Procedures)> {
         let object = run.object.as_deref()?;
         let procedures = self.files.get(object)?;
         let inside =
@@ -138,7 +138,7 @@ pub(super) fn by_procedure(profile: &Profile, sources: &SourceText<'_>) -> Optio
     Some((rebuilt(profile, &haskell, &pieces, rest), closures))
 }
 
-fn piece(run: &Run, profile: &Profile, object: &str, procedures: &Procedures) -> Piece {
+fn piece(run: &InstructionRun, profile: &Profile, object: &str, procedures: &Procedures) -> CodePiece {
     let object = object.to_owned();
     // Callgrind names local procedures, which have no symbol, by the symbol before them.
     let is_sure = profile.calls.is_empty();
@@ -146,16 +146,16 @@ fn piece(run: &Run, profile: &Profile, object: &str, procedures: &Procedures) ->
     if let Some((begin, name)) =
         symbol.and_then(|function| Some((function.offset, function.name.as_deref()?)))
     {
-        return Piece { object, begin: Some(begin), name: Some(names::shown(name)) };
+        return CodePiece { object, begin: Some(begin), name: Some(names::shown(name)) };
     }
     let (begin, name) = procedures.at(run.offset).unzip();
-    Piece { object, begin: begin.flatten(), name }
+    CodePiece { object, begin: begin.flatten(), name }
 }
 
 #[derive(Default)]
 struct Pieces {
-    all: Vec<(Piece, Counted)>,
-    known: HashMap<Piece, usize>,
+    all: Vec<(CodePiece, PieceCounts)>,
+    known: HashMap<CodePiece, usize>,
     begins: HashMap<(String, u64), usize>,
     /// Jumps with known targets: the index of the source piece, the file, the target address, and the count.
     jumps: Vec<(usize, String, u64, u64)>,
@@ -164,9 +164,15 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn add(&mut self, number: usize, run: &Run, piece: Piece, procedures: &Procedures) -> &mut Counted {
+    fn add(
+        &mut self,
+        number: usize,
+        run: &InstructionRun,
+        piece: CodePiece,
+        procedures: &Procedures,
+    ) -> &mut PieceCounts {
         let at = *self.known.entry(piece.clone()).or_insert_with(|| {
-            self.all.push((piece.clone(), Counted::default()));
+            self.all.push((piece.clone(), PieceCounts::default()));
             self.all.len() - 1
         });
         self.of_runs.insert(number, at);
@@ -188,7 +194,7 @@ impl Pieces {
 
     /// For each piece, how often it was entered, and its only caller if it has one.
     fn calls(&self) -> Vec<(u64, Option<usize>)> {
-        let mut counted: Vec<Counted> = self.all.iter().map(|_| Counted::default()).collect();
+        let mut counted: Vec<PieceCounts> = self.all.iter().map(|_| PieceCounts::default()).collect();
         for (from, object, target, count) in &self.jumps {
             match self.begins.get(&(object.clone(), *target)) {
                 Some(to) if to == from => counted[*to].repeats += count,
@@ -196,7 +202,7 @@ impl Pieces {
                 None => {}
             }
         }
-        let calls = |(at, one): (usize, &Counted)| {
+        let calls = |(at, one): (usize, &PieceCounts)| {
             let calls = self.all[at].1.entries.saturating_sub(one.repeats);
             let most = one.from.iter().max_by_key(|(_, count)| **count);
             let only = most.filter(|(_, count)| **count as f64 >= ALL * calls as f64 && calls > 0);
@@ -272,7 +278,7 @@ fn rebuilt(profile: &Profile, haskell: &Haskell, pieces: &Pieces, rest: u64) -> 
                 let counted = &pieces.all[one].1;
                 let (calls, function) = (calls[one].0, Some(first + one));
                 let bytes = u64::try_from(counted.bytes).unwrap_or(0);
-                let heap = Heap { allocations: counted.closures, bytes, frees: 0 };
+                let heap = HeapCounts { allocations: counted.closures, bytes, frees: 0 };
                 let own = counted.instructions;
                 new.contexts.push(Context { parent: Some(parent), function, calls, own, heap });
                 new.contexts.len() - 1

@@ -3,10 +3,10 @@
 use super::choose_tool::Counter;
 use super::error::CalltreeError;
 use super::profile::Profiles;
-use super::session::{CalltreeSession, Counts, Settings};
+use super::session::{CalltreeSession, CountDetail, Settings};
 use crate::instructions::steady;
 use crate::instrument::Instrument;
-use crate::launch::{Launch, Outcome};
+use crate::launch::{Launch, LaunchResult};
 use crate::program::Program;
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub struct Trees {
     counter: Counter,
     folder: PathBuf,
-    counts: Counts,
+    counts: CountDetail,
     session: Option<CalltreeSession>,
     failed: Option<String>,
     taken: Option<Result<Profiles, CalltreeError>>,
@@ -28,7 +28,7 @@ impl Trees {
         Trees {
             counter: counter.clone(),
             folder,
-            counts: Counts::Tree,
+            counts: CountDetail::Tree,
             session: None,
             failed: None,
             taken: None,
@@ -36,7 +36,7 @@ impl Trees {
     }
 
     /// Sets what further launches count.
-    pub fn count(&mut self, counts: Counts) {
+    pub fn count(&mut self, counts: CountDetail) {
         self.counts = counts;
     }
 
@@ -84,7 +84,7 @@ impl Instrument for Trees {
         Ok(())
     }
 
-    fn read(&mut self, outcome: &Outcome) -> Vec<Reading> {
+    fn read(&mut self, outcome: &LaunchResult) -> Vec<Reading> {
         self.failed = self.session.as_ref().and_then(CalltreeSession::failure);
         let of = |session: CalltreeSession| {
             let counted = session.read()?;

@@ -4,7 +4,7 @@ use super::merged_profiles::Side;
 use super::profile::{Context, End, Function, Profile, Profiles};
 use super::symbols::{Symbols, demangle};
 use crate::heap_sites::{
-    Blocks, CourseUnit, HeapAmounts, HeapCourse, HeapSites, SiteCounting, SiteFrame, SiteIndex,
+    CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteCounting, SiteFrame, SiteIndex,
 };
 use scruple_core::explain::{self, is_allocator};
 use std::collections::HashMap;
@@ -13,17 +13,17 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveBlocks {
     /// For some contexts, by index: the blocks that were live at the peak, and at the end.
-    pub contexts: HashMap<usize, (Blocks, Blocks)>,
+    pub contexts: HashMap<usize, (MemoryBlocks, MemoryBlocks)>,
     /// For some contexts, by index: the file and the address after the call that led to the context.
     pub calls: HashMap<usize, (Option<String>, u64)>,
     /// All blocks at the peak.
-    pub peak: Blocks,
+    pub peak: MemoryBlocks,
     /// The number of instructions that were executed until the peak.
     pub peak_at: u64,
     /// All blocks at the end.
-    pub end: Blocks,
+    pub end: MemoryBlocks,
     /// The blocks with which a forked process began.
-    pub inherited: Blocks,
+    pub inherited: MemoryBlocks,
     /// The number of blocks that were given out again although no known function had freed them.
     pub reused: u64,
     /// The number of calls of an allocator of which no return was seen, so that their blocks are not known.
@@ -41,7 +41,7 @@ impl Profiles {
             profile.heap_functions > 0
                 && (profile.end != End::Exec || profile.heap().allocations > 0 || live.end != live.inherited)
         });
-        counted.map(|(profile, live)| Builder::of(profile, live, symbols).sites()).collect()
+        counted.map(|(profile, live)| SiteBuilder::of(profile, live, symbols).sites()).collect()
     }
 }
 
@@ -134,7 +134,7 @@ impl Below {
 }
 
 /// Converts contexts of functions to contexts of frames.
-struct Builder<'a> {
+struct SiteBuilder<'a> {
     profile: &'a Profile,
     live: &'a LiveBlocks,
     symbols: &'a mut Symbols,
@@ -145,13 +145,13 @@ struct Builder<'a> {
     callers: HashMap<usize, Option<usize>>,
 }
 
-impl<'a> Builder<'a> {
-    fn of(profile: &'a Profile, live: &'a LiveBlocks, symbols: &'a mut Symbols) -> Builder<'a> {
+impl<'a> SiteBuilder<'a> {
+    fn of(profile: &'a Profile, live: &'a LiveBlocks, symbols: &'a mut Symbols) -> SiteBuilder<'a> {
         let sites = HeapSites {
             process: profile.process,
             words: profile.words.clone(),
             total: HeapAmounts {
-                allocated: Blocks { blocks: profile.heap().allocations, bytes: profile.heap().bytes },
+                allocated: MemoryBlocks { blocks: profile.heap().allocations, bytes: profile.heap().bytes },
                 at_peak: live.peak,
                 at_end: live.end,
             },
@@ -161,7 +161,7 @@ impl<'a> Builder<'a> {
             ..HeapSites::default()
         };
         let (index, callers, located) = (SiteIndex::default(), HashMap::new(), HashMap::new());
-        Builder { profile, live, symbols, located, sites, index, callers }
+        SiteBuilder { profile, live, symbols, located, sites, index, callers }
     }
 
     fn sites(mut self) -> HeapSites {
@@ -171,7 +171,7 @@ impl<'a> Builder<'a> {
                 continue;
             }
             let (at_peak, at_end) = live.copied().unwrap_or_default();
-            let allocated = Blocks { blocks: context.heap.allocations, bytes: context.heap.bytes };
+            let allocated = MemoryBlocks { blocks: context.heap.allocations, bytes: context.heap.bytes };
             let site = self.site(at);
             self.sites.contexts[site].own += HeapAmounts { allocated, at_peak, at_end };
         }

@@ -2,16 +2,16 @@
 
 use super::haskell::{self, ClosureTypes, SourceText};
 use super::machine_code::MachineCode;
-use super::profile::{Calls, Function, Heap, Profile, Profiles};
-use super::stripped::{self, Names};
+use super::profile::{Calls, Function, HeapCounts, Profile, Profiles};
+use super::stripped::{self, NamesByAddress};
 use super::symbols::demangle;
-use scruple_core::explain::{self, Cost, PROGRAM, Tree, is_library, normal};
+use scruple_core::explain::{self, OwnCost, PROGRAM, Tree, is_library, normal};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Indices of functions by file, address, name, and whether the file is the program itself.
-type Known = HashMap<(Option<String>, u64, Option<String>, bool), usize>;
+type FunctionIndices = HashMap<(Option<String>, u64, Option<String>, bool), usize>;
 
 /// One of two programs that are compared.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ pub struct Side {
     /// A digest of each function's code, where a language's runtime gave it: these functions have no machine code.
     pub digests: Option<Vec<u64>>,
     /// The names of functions in files without symbols, by file and start address.
-    pub names: Arc<Names>,
+    pub names: Arc<NamesByAddress>,
     /// The command line of each process, with the index of the context that stands for it.
     pub processes: Vec<(Vec<String>, usize)>,
 }
@@ -53,13 +53,13 @@ impl Side {
         let mut side = Side::default();
         let root = side.add_function(Function::default(), explain::Function::default());
         side.tree.contexts.push(explain::Context { function: root, calls: 1, ..Default::default() });
-        let mut known = Known::new();
+        let mut known = FunctionIndices::new();
         let program = profiles.processes.first().and_then(own_file).map(str::to_owned);
         for profile in &profiles.processes {
             let mut by_procedure = haskell::by_procedure(profile, sources);
             // Callgrind does not count the allocations of malloc, and a part must not be shown as the whole.
             if let Some((counted, closures)) = by_procedure.as_mut().filter(|_| !profile.calls.is_empty()) {
-                counted.contexts.iter_mut().for_each(|context| context.heap = Heap::default());
+                counted.contexts.iter_mut().for_each(|context| context.heap = HeapCounts::default());
                 closures.clear();
             }
             for (name, closures) in by_procedure.iter().flat_map(|(_, closures)| closures) {
@@ -94,7 +94,7 @@ impl Side {
     }
 
     /// Names the functions without a symbol. A function that `names` does not contain gets its address as its name.
-    pub(super) fn use_names(&mut self, names: &Arc<Names>, is_second: bool) {
+    pub(super) fn use_names(&mut self, names: &Arc<NamesByAddress>, is_second: bool) {
         for function in (0..self.functions.len()).filter(|one| self.is_stripped(*one)).collect::<Vec<_>>() {
             let known = &self.functions[function];
             let path = known.object.clone().unwrap_or_default();
@@ -143,7 +143,13 @@ impl Side {
 
     /// Adds the profile of a process. `program` is the file of the program that was started first; `is_program` says
     /// whether the process runs it.
-    fn add(&mut self, profile: &Profile, program: Option<&str>, is_program: bool, known: &mut Known) {
+    fn add(
+        &mut self,
+        profile: &Profile,
+        program: Option<&str>,
+        is_program: bool,
+        known: &mut FunctionIndices,
+    ) {
         self.cut = self.cut.saturating_add(profile.cut);
         let mut place_of = HashMap::new();
         for (index, function) in profile.functions.iter().enumerate() {
@@ -188,12 +194,12 @@ impl Side {
                 (Some(_), None) => signal,
                 (Some(_), Some(function)) => place_of[&function],
             };
-            let cost = Cost {
+            let cost = OwnCost {
                 instructions: context.own,
                 allocations: context.heap.allocations,
                 bytes: context.heap.bytes,
                 frees: context.heap.frees,
-                ..Cost::default()
+                ..OwnCost::default()
             };
             let calls = match index {
                 0 => 1,
@@ -324,8 +330,13 @@ mod tests {
     #[test]
     fn more_threads_of_go_are_not_more_calls() {
         let functions = vec![function("_rt0_amd64_linux"), function("runtime.clone.abi0")];
-        let context =
-            |parent, function, calls| Context { parent, function, calls, own: 9, heap: Heap::default() };
+        let context = |parent, function, calls| Context {
+            parent,
+            function,
+            calls,
+            own: 9,
+            heap: HeapCounts::default(),
+        };
         let contexts =
             vec![context(None, None, 0), context(Some(0), Some(0), 1), context(Some(0), Some(1), 6)];
         let process = Profile { words: vec!["/app".to_owned()], functions, contexts, ..Profile::default() };
@@ -339,8 +350,13 @@ mod tests {
     fn it_does_not_matter_which_thread_of_go_runs_a_function() {
         let on_thread = |start: &str| {
             let functions = vec![function("_rt0_amd64_linux"), function(start), function("main.main")];
-            let context =
-                |parent, function, own| Context { parent, function, calls: 1, own, heap: Heap::default() };
+            let context = |parent, function, own| Context {
+                parent,
+                function,
+                calls: 1,
+                own,
+                heap: HeapCounts::default(),
+            };
             let contexts =
                 vec![context(None, None, 0), context(Some(0), Some(1), 5), context(Some(1), Some(2), 70)];
             let process =

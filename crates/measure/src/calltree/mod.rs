@@ -26,11 +26,11 @@ mod sources;
 mod stripped;
 mod symbols;
 
-pub use binary::{Binaries, Listed};
+pub use binary::{Binaries, ExecutedInstruction};
 pub use cases::CountedCase;
 pub use choose_tool::{Counter, ValgrindTool};
 pub use data::Data;
-pub(crate) use debug_file::Reader;
+pub(crate) use debug_file::DwarfReader;
 pub use error::{CalltreeError, Unavailable};
 #[cfg(test)]
 pub(crate) use flat::of as flat;
@@ -42,13 +42,14 @@ pub use live::LiveBlocks;
 pub use machine_code::MachineCode;
 pub use merged_profiles::{Side, without_version};
 pub use profile::{
-    Calls, Context, End, Function, FunctionTotals, Heap, Profile, Profiles, RecursiveCalls, Run,
+    Calls, Context, End, Function, FunctionTotals, HeapCounts, InstructionRun, Profile, Profiles,
+    RecursiveCalls,
 };
 pub use script::{Language, ScriptCounts, ScriptSession};
-pub use session::{CalltreeSession, Counted, Counts, Settings};
-pub use sources::{Amount, SourceCosts};
+pub use session::{CalltreeSession, CountDetail, LaunchCounts, Settings};
+pub use sources::{SourceAmount, SourceCosts};
 pub use stripped::name_stripped;
-pub use symbols::{Frame, Location, Symbols, demangle};
+pub use symbols::{Location, SourceFrame, Symbols, demangle};
 
 /// The definition of an instruction. It is shown wherever a count of instructions is shown.
 pub const DEFINITION: &str = "instructions in user space of the processor that Valgrind shows to the program; a repeated \

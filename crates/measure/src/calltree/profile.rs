@@ -43,7 +43,7 @@ pub struct Profile {
     /// Functions; contexts and runs refer to them by index.
     pub functions: Vec<Function>,
     /// Instruction counts by address.
-    pub runs: Vec<Run>,
+    pub runs: Vec<InstructionRun>,
     /// Whether only the total was counted.
     pub total_only: bool,
     /// The number of entry points of allocators that were found. If it is 0, allocations could not be counted.
@@ -91,12 +91,12 @@ pub struct Context {
     /// Instructions executed in this context, without those of callees.
     pub own: u64,
     /// Allocations made in this context, without those of callees.
-    pub heap: Heap,
+    pub heap: HeapCounts,
 }
 
 /// Allocations, by the rules of Valgrind's memcheck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heap {
+pub struct HeapCounts {
     /// The number of allocated blocks.
     pub allocations: u64,
     /// The number of bytes requested.
@@ -129,7 +129,7 @@ pub struct Calls {
 
 /// Successive instructions that are always executed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct InstructionRun {
     /// The index of the function; `None` if neither a symbol nor an unwinding table covers the code.
     pub function: Option<usize>,
     /// The path of the file; `None` for code that the program generated.
@@ -152,11 +152,11 @@ pub struct FunctionTotals {
     /// The number of calls, including recursive ones.
     pub calls: u64,
     /// Allocations by the function itself.
-    pub heap: Heap,
+    pub heap: HeapCounts,
 }
 
-impl std::ops::AddAssign for Heap {
-    fn add_assign(&mut self, other: Heap) {
+impl std::ops::AddAssign for HeapCounts {
+    fn add_assign(&mut self, other: HeapCounts) {
         self.allocations = self.allocations.saturating_add(other.allocations);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.frees = self.frees.saturating_add(other.frees);
@@ -170,7 +170,7 @@ impl Profiles {
     }
 
     /// The allocations of all processes; `None` if no process has a known allocator.
-    pub fn heap(&self) -> Option<Heap> {
+    pub fn heap(&self) -> Option<HeapCounts> {
         let seen = self.processes.iter().filter(|profile| profile.heap_functions > 0);
         seen.map(Profile::heap).reduce(|mut sum, heap| {
             sum += heap;
@@ -181,8 +181,8 @@ impl Profiles {
 
 impl Profile {
     /// The allocations of the process.
-    pub fn heap(&self) -> Heap {
-        let mut sum = Heap::default();
+    pub fn heap(&self) -> HeapCounts {
+        let mut sum = HeapCounts::default();
         for context in &self.contexts {
             sum += context.heap;
         }

@@ -4,7 +4,7 @@ mod live;
 
 use super::error::CalltreeError;
 use super::live::LiveBlocks;
-use super::profile::{Context, End, Function, Heap, Profile, Profiles, RecursiveCalls, Run};
+use super::profile::{Context, End, Function, HeapCounts, InstructionRun, Profile, Profiles, RecursiveCalls};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub(super) fn parse(text: &str) -> Result<Profile, String> {
         }
         _ => return Err("it does not begin like a profile".to_owned()),
     }
-    let mut reader = Reader::default();
+    let mut reader = ProfileParser::default();
     for (number, line) in lines.enumerate() {
         if reader.ended {
             return Err(format!("line {}: something follows the end", number + 2));
@@ -75,7 +75,7 @@ pub(super) fn parse(text: &str) -> Result<Profile, String> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct ProfileParser {
     profile: Profile,
     objects: HashMap<u32, Option<String>>,
     functions: HashMap<u32, usize>,
@@ -125,7 +125,7 @@ fn some(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-impl Reader {
+impl ProfileParser {
     fn line(&mut self, line: &str) -> Result<(), String> {
         let mut words = Words(line);
         let profile = &mut self.profile;
@@ -183,15 +183,16 @@ impl Reader {
     fn context(&mut self, mut words: Words) -> Result<(), String> {
         let (id, parent, function): (u32, u32, u32) = (words.number()?, words.number()?, words.number()?);
         let own = words.number()?;
-        let heap = Heap { allocations: words.number()?, bytes: words.number()?, frees: words.number()? };
+        let heap =
+            HeapCounts { allocations: words.number()?, bytes: words.number()?, frees: words.number()? };
         // Only the first context has no parent, and each other one follows its parent.
         let parent = match parent {
             0 if self.profile.contexts.is_empty() => None,
-            id => Some(Reader::known(&self.contexts, id, "context")?),
+            id => Some(ProfileParser::known(&self.contexts, id, "context")?),
         };
         let function = match function {
             0 => None,
-            id => Some(Reader::known(&self.functions, id, "function")?),
+            id => Some(ProfileParser::known(&self.functions, id, "function")?),
         };
         self.contexts.insert(id, self.profile.contexts.len());
         self.profile.contexts.push(Context { parent, function, calls: 0, own, heap });
@@ -199,8 +200,8 @@ impl Reader {
     }
 
     fn calls(&mut self, mut words: Words) -> Result<(), String> {
-        let from = Reader::known(&self.contexts, words.number()?, "context")?;
-        let to = Reader::known(&self.contexts, words.number()?, "context")?;
+        let from = ProfileParser::known(&self.contexts, words.number()?, "context")?;
+        let to = ProfileParser::known(&self.contexts, words.number()?, "context")?;
         let calls = words.number()?;
         let target = &mut self.profile.contexts[to];
         if target.parent == Some(from) {
@@ -216,12 +217,12 @@ impl Reader {
         let (offset, count) = (words.address()?, words.number()?);
         let function = match function {
             0 => None,
-            id => Some(Reader::known(&self.functions, id, "function")?),
+            id => Some(ProfileParser::known(&self.functions, id, "function")?),
         };
         let digits = words.word()?.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8));
         let lengths = digits.collect::<Option<Vec<u8>>>().ok_or("a length is malformed")?;
         let object = self.object(object)?;
-        self.profile.runs.push(Run { function, object, offset, lengths, count });
+        self.profile.runs.push(InstructionRun { function, object, offset, lengths, count });
         Ok(())
     }
 
@@ -235,7 +236,7 @@ impl Reader {
             live.check()?;
         } else if !profile.total_only {
             let tree = profile.contexts.iter().fold(0, |sum: u64, context| sum.saturating_add(context.own));
-            let of_run = |run: &Run| run.count.saturating_mul(run.lengths.len() as u64);
+            let of_run = |run: &InstructionRun| run.count.saturating_mul(run.lengths.len() as u64);
             let runs = profile.runs.iter().fold(0, |sum: u64, run| sum.saturating_add(of_run(run)));
             if (tree, runs) != (profile.total, profile.total) {
                 return Err(format!(

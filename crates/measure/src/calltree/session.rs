@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// What is counted.
-    pub counts: Counts,
+    pub counts: CountDetail,
     /// Whether the random bytes that the kernel gives to the program are the same in each run (the call tree only).
     pub fixed_random: bool,
     /// Whether other processes may reset, write and label counts with `vgdb` while the program runs.
@@ -28,7 +28,7 @@ pub struct Settings {
 
 /// What the call tree counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Counts {
+pub enum CountDetail {
     /// Instructions, calls and allocations by context.
     #[default]
     Tree,
@@ -48,7 +48,7 @@ pub struct CalltreeSession {
 
 /// The counts of one launch.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Counted {
+pub struct LaunchCounts {
     /// The tool that counted.
     pub by: ValgrindTool,
     /// The number of instructions of all processes.
@@ -56,7 +56,7 @@ pub struct Counted {
     /// The call trees; what callgrind and cachegrind counted are trees without calling contexts.
     pub profiles: Profiles,
     /// The counts by function, if callgrind counted.
-    pub callgrind: Option<callgrind::Profile>,
+    pub callgrind: Option<callgrind::CallgrindProfile>,
 }
 
 impl CalltreeSession {
@@ -110,8 +110,8 @@ impl CalltreeSession {
             ValgrindTool::Calltree => {
                 words.extend(["--tool=calltree".into(), with("--out=", "profiles/out")]);
                 let flags = [
-                    ("--total=yes", self.settings.counts == Counts::Total),
-                    ("--sites=yes", self.settings.counts == Counts::Sites),
+                    ("--total=yes", self.settings.counts == CountDetail::Total),
+                    ("--sites=yes", self.settings.counts == CountDetail::Sites),
                     ("--fixed-random=yes", self.settings.fixed_random),
                 ];
                 words.extend(flags.iter().filter(|(_, wanted)| *wanted).map(|(flag, _)| (*flag).into()));
@@ -119,7 +119,7 @@ impl CalltreeSession {
             ValgrindTool::Callgrind => {
                 // Names as they are in the files, and the addresses of instructions, show whether code is the same.
                 words.extend(["--tool=callgrind", "--demangle=no", "--show-below-main=yes"].map(Into::into));
-                if self.settings.counts != Counts::Total {
+                if self.settings.counts != CountDetail::Total {
                     words.extend(["--dump-instr=yes", "--compress-pos=no"].map(Into::into));
                 }
                 words.push(with("--callgrind-out-file=", "out.%p"));
@@ -175,7 +175,7 @@ impl CalltreeSession {
     ///
     /// # Errors
     /// Fails if nothing was counted, or if counts are lost or damaged.
-    pub fn read(&self) -> Result<Counted, CalltreeError> {
+    pub fn read(&self) -> Result<LaunchCounts, CalltreeError> {
         if let Some(line) = self.failure() {
             return Err(CalltreeError::Failed(line));
         }
@@ -183,13 +183,13 @@ impl CalltreeSession {
         if by == ValgrindTool::Calltree {
             let mut profiles = reader::read_all(&self.out())?;
             go_names::name(&mut profiles);
-            return Ok(Counted { by, total: profiles.total(), profiles, callgrind: None });
+            return Ok(LaunchCounts { by, total: profiles.total(), profiles, callgrind: None });
         }
         let files = self.files("out.");
         if files.is_empty() {
             return Err(CalltreeError::Nothing(by.name()));
         }
-        let mut all = callgrind::Profile::default();
+        let mut all = callgrind::CallgrindProfile::default();
         let mut profiles = Profiles::default();
         for path in files {
             let text =
@@ -209,7 +209,7 @@ impl CalltreeSession {
             return Err(CalltreeError::Forked { program, by: by.name() });
         }
         let callgrind = (by == ValgrindTool::Callgrind).then_some(all);
-        Ok(Counted { by, total: profiles.total(), profiles, callgrind })
+        Ok(LaunchCounts { by, total: profiles.total(), profiles, callgrind })
     }
 
     fn files(&self, beginning: &str) -> Vec<PathBuf> {

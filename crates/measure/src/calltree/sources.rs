@@ -1,16 +1,16 @@
 //! Instructions by source function and line, with inlined functions listed separately.
 
-use super::profile::{Profile, Profiles, Run};
-use super::symbols::{Frame, Symbols};
+use super::profile::{InstructionRun, Profile, Profiles};
+use super::symbols::{SourceFrame, Symbols};
 use scruple_core::sorting;
 use std::collections::HashMap;
 
 /// Instructions of one source function or line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Amount {
+pub struct SourceAmount {
     /// The function, and for lines also the file and the line. If the function is not known, the name is the file and
     /// the address of the code.
-    pub frame: Frame,
+    pub frame: SourceFrame,
     /// Whether the function or line is known.
     pub is_known: bool,
     /// The number of instructions.
@@ -21,9 +21,9 @@ pub struct Amount {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceCosts {
     /// Instructions by function, the largest number first. Inlined code counts for the function that was inlined.
-    pub functions: Vec<Amount>,
+    pub functions: Vec<SourceAmount>,
     /// Instructions by line, the largest number first; only code with line numbers.
-    pub lines: Vec<Amount>,
+    pub lines: Vec<SourceAmount>,
     /// The number of instructions in code without line numbers.
     pub without_lines: u64,
 }
@@ -43,9 +43,9 @@ impl Profiles {
 }
 
 impl SourceCosts {
-    fn of<'a>(runs: impl IntoIterator<Item = &'a Run>, symbols: &mut Symbols) -> SourceCosts {
-        let mut functions: HashMap<(Frame, bool), u64> = HashMap::new();
-        let mut lines: HashMap<Frame, u64> = HashMap::new();
+    fn of<'a>(runs: impl IntoIterator<Item = &'a InstructionRun>, symbols: &mut Symbols) -> SourceCosts {
+        let mut functions: HashMap<(SourceFrame, bool), u64> = HashMap::new();
+        let mut lines: HashMap<SourceFrame, u64> = HashMap::new();
         let mut without_lines = 0;
         for run in runs {
             let mut address = run.offset;
@@ -63,23 +63,24 @@ impl SourceCosts {
                     // One row for each run of instructions, not for each instruction.
                     Some(symbols.locate(run.object.as_deref(), run.offset).place)
                 };
-                let frame = Frame { name, file: innermost.file, line: None };
+                let frame = SourceFrame { name, file: innermost.file, line: None };
                 *functions.entry((frame, is_known)).or_default() += run.count;
                 address += u64::from(*length);
             }
         }
         let functions = functions.into_iter();
         let functions =
-            functions.map(|((frame, is_known), instructions)| Amount { frame, is_known, instructions });
+            functions.map(|((frame, is_known), instructions)| SourceAmount { frame, is_known, instructions });
         let lines = lines.into_iter();
-        let lines = lines.map(|(frame, instructions)| Amount { frame, is_known: true, instructions });
+        let lines = lines.map(|(frame, instructions)| SourceAmount { frame, is_known: true, instructions });
         SourceCosts { functions: sorted(functions), lines: sorted(lines), without_lines }
     }
 }
 
-fn sorted(amounts: impl Iterator<Item = Amount>) -> Vec<Amount> {
-    let mut amounts: Vec<Amount> = amounts.collect();
-    let key = |amount: &Amount| (amount.frame.name.clone(), amount.frame.file.clone(), amount.frame.line);
+fn sorted(amounts: impl Iterator<Item = SourceAmount>) -> Vec<SourceAmount> {
+    let mut amounts: Vec<SourceAmount> = amounts.collect();
+    let key =
+        |amount: &SourceAmount| (amount.frame.name.clone(), amount.frame.file.clone(), amount.frame.line);
     sorting::by(&mut amounts, |a, b| b.instructions.cmp(&a.instructions).then_with(|| key(a).cmp(&key(b))));
     amounts
 }

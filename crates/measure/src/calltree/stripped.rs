@@ -11,11 +11,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The names of functions by file and start address.
-pub(super) type Names = HashMap<String, HashMap<u64, String>>;
+pub(super) type NamesByAddress = HashMap<String, HashMap<u64, String>>;
 
 /// A function of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct StrippedFunction {
     /// The start address.
     pub begin: u64,
     /// The name, if a symbol has it.
@@ -41,7 +41,7 @@ const MOST: usize = 10_000;
 pub fn name_stripped(sides: &mut [Vec<Side>; 2]) {
     let binaries = Binaries::new();
     let files = sides.each_ref().map(|runs| files(runs));
-    let mut names = [Names::new(), Names::new()];
+    let mut names = [NamesByAddress::new(), NamesByAddress::new()];
     let both: BTreeSet<&String> = sorting::set(files.iter().flat_map(|files| files.keys()));
     for module in both {
         let found = files.each_ref().map(|files| files.get(module).cloned().unwrap_or_default());
@@ -51,14 +51,15 @@ pub fn name_stripped(sides: &mut [Vec<Side>; 2]) {
         let mut left = found[1].clone();
         for (path, file) in &found[0] {
             let first = (&sides[0][file.run], file.function);
-            let is_same = |other: &File| {
+            let is_same = |other: &SideFile| {
                 binaries.same_file(first, (&sides[1][other.run], other.function)) == Some(true)
             };
             if left.values().any(is_same) {
                 left.retain(|_, other| !is_same(other));
                 continue;
             }
-            let others: Vec<(String, File)> = left.iter().map(|(path, file)| (path.clone(), *file)).collect();
+            let others: Vec<(String, SideFile)> =
+                left.iter().map(|(path, file)| (path.clone(), *file)).collect();
             if let ([(other, second)], 1) = (others.as_slice(), found[0].len()) {
                 let shapes = [
                     binaries.shapes(&sides[0][file.run], path),
@@ -84,22 +85,23 @@ pub fn name_stripped(sides: &mut [Vec<Side>; 2]) {
 
 /// A file of one side, by one of its functions.
 #[derive(Clone, Copy, Debug)]
-struct File {
+struct SideFile {
     run: usize,
     function: usize,
     is_stripped: bool,
 }
 
 /// The files of the functions that were executed, by module and path.
-fn files(runs: &[Side]) -> BTreeMap<String, BTreeMap<String, File>> {
-    let mut files: BTreeMap<String, BTreeMap<String, File>> = BTreeMap::new();
+fn files(runs: &[Side]) -> BTreeMap<String, BTreeMap<String, SideFile>> {
+    let mut files: BTreeMap<String, BTreeMap<String, SideFile>> = BTreeMap::new();
     for (run, side) in runs.iter().enumerate() {
         for (function, known) in side.functions.iter().enumerate() {
             let Some(path) = known.object.as_ref().filter(|_| !side.executed[function].is_empty()) else {
                 continue;
             };
             let of_module = files.entry(side.tree.functions[function].module.clone()).or_default();
-            let file = of_module.entry(path.clone()).or_insert(File { run, function, is_stripped: false });
+            let file =
+                of_module.entry(path.clone()).or_insert(SideFile { run, function, is_stripped: false });
             file.is_stripped |= side.is_stripped(function);
         }
     }
@@ -120,7 +122,7 @@ pub(super) fn label_of_second(begin: u64, path: &str) -> String {
     label(begin, None, path).replace(" (stripped)", " (stripped, in B)")
 }
 
-fn named(shapes: &[Vec<Shape>; 2], paths: [&String; 2]) -> [HashMap<u64, String>; 2] {
+fn named(shapes: &[Vec<StrippedFunction>; 2], paths: [&String; 2]) -> [HashMap<u64, String>; 2] {
     let [first, second] = shapes;
     let pairs = Pairs::of(first, second);
     let mut names = [HashMap::new(), HashMap::new()];
@@ -142,15 +144,15 @@ fn named(shapes: &[Vec<Shape>; 2], paths: [&String; 2]) -> [HashMap<u64, String>
 
 /// Which function of one file is which of the other.
 struct Pairs<'a> {
-    first: &'a [Shape],
-    second: &'a [Shape],
+    first: &'a [StrippedFunction],
+    second: &'a [StrippedFunction],
     of_first: Vec<Option<usize>>,
     of_second: Vec<Option<usize>>,
 }
 
 impl<'a> Pairs<'a> {
     /// Both lists are in the order of addresses.
-    fn of(first: &'a [Shape], second: &'a [Shape]) -> Pairs<'a> {
+    fn of(first: &'a [StrippedFunction], second: &'a [StrippedFunction]) -> Pairs<'a> {
         let (of_first, of_second) = (vec![None; first.len()], vec![None; second.len()]);
         let mut pairs = Pairs { first, second, of_first, of_second };
         pairs.by(|shape| shape.name.as_deref());
@@ -173,8 +175,8 @@ impl<'a> Pairs<'a> {
     }
 
     /// Joins functions of which each file has exactly one with the same value.
-    fn by<K: std::hash::Hash + Eq>(&mut self, key: impl Fn(&'a Shape) -> Option<K>) {
-        let unique = |shapes: &'a [Shape]| {
+    fn by<K: std::hash::Hash + Eq>(&mut self, key: impl Fn(&'a StrippedFunction) -> Option<K>) {
+        let unique = |shapes: &'a [StrippedFunction]| {
             let mut found: HashMap<K, Option<usize>> = HashMap::new();
             for (at, shape) in shapes.iter().enumerate() {
                 if let Some(key) = key(shape) {
@@ -194,7 +196,7 @@ impl<'a> Pairs<'a> {
     /// Joins the functions to which the code of joined functions refers: at the same instructions of equal code, and in
     /// the same order in changed code that refers to as many. Returns whether there were any.
     fn by_targets(&mut self) -> bool {
-        let places = |shapes: &[Shape]| {
+        let places = |shapes: &[StrippedFunction]| {
             shapes.iter().enumerate().map(|(at, one)| (one.begin, at)).collect::<HashMap<u64, usize>>()
         };
         let places = [places(self.first), places(self.second)];
@@ -344,8 +346,8 @@ fn likeness(one: &[u32], other: &[u32]) -> f64 {
 mod tests {
     use super::*;
 
-    fn shape(begin: u64, code: &[u32], targets: &[(usize, u64)]) -> Shape {
-        Shape { begin, name: None, code: code.to_vec(), targets: targets.to_vec() }
+    fn shape(begin: u64, code: &[u32], targets: &[(usize, u64)]) -> StrippedFunction {
+        StrippedFunction { begin, name: None, code: code.to_vec(), targets: targets.to_vec() }
     }
 
     fn numbers(from: u32, count: u32) -> Vec<u32> {

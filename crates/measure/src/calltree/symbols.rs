@@ -1,7 +1,7 @@
 //! Resolves addresses to names and lines, with symbols, debugging information and inlined calls. A file is read when
 //! one of its addresses is first needed.
 
-use super::debug_file::{self, Reader};
+use super::debug_file::{self, DwarfReader};
 use addr2line::Context;
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// One source function that contains an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Frame {
+pub struct SourceFrame {
     /// The function's demangled name; `None` if neither a symbol nor debugging information names it.
     pub name: Option<String>,
     /// The source file, if it is known.
@@ -23,7 +23,7 @@ pub struct Frame {
 pub struct Location {
     /// The functions that contain the address, innermost first: each is inlined into the next. Empty if nothing is
     /// known.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<SourceFrame>,
     /// The file and the address as text, which is shown if nothing else is known.
     pub place: String,
 }
@@ -31,13 +31,13 @@ pub struct Location {
 /// The files of a profile.
 #[derive(Default)]
 pub struct Symbols {
-    files: HashMap<String, Option<Known>>,
+    files: HashMap<String, Option<FileSymbols>>,
 }
 
-struct Known {
+struct FileSymbols {
     /// Symbols, sorted by address: start, end, and the linker's name.
     symbols: Vec<(u64, u64, String)>,
-    lines: Option<Context<Reader>>,
+    lines: Option<Context<DwarfReader>>,
 }
 
 impl Symbols {
@@ -72,11 +72,11 @@ impl Location {
     }
 }
 
-fn read(path: &Path) -> Option<Known> {
+fn read(path: &Path) -> Option<FileSymbols> {
     of(path, &std::fs::read(path).ok()?)
 }
 
-fn of(path: &Path, data: &[u8]) -> Option<Known> {
+fn of(path: &Path, data: &[u8]) -> Option<FileSymbols> {
     let file = object::File::parse(data).ok()?;
     let mut symbols: Vec<(u64, u64, String)> = file
         .symbols()
@@ -90,17 +90,19 @@ fn of(path: &Path, data: &[u8]) -> Option<Known> {
     symbols.sort_unstable();
     symbols.dedup_by_key(|(begin, end, _)| (*begin, *end));
     let lines = debug_file::dwarf(path, &file).and_then(|dwarf| Context::from_dwarf(dwarf).ok());
-    Some(Known { symbols, lines })
+    Some(FileSymbols { symbols, lines })
 }
 
-impl Known {
-    fn frames(&self, offset: u64) -> Vec<Frame> {
+impl FileSymbols {
+    fn frames(&self, offset: u64) -> Vec<SourceFrame> {
         let mut frames = self.lines.as_ref().map(|lines| inlined(lines, offset)).unwrap_or_default();
         let symbol = self.symbol(offset).map(demangle);
         match frames.last_mut() {
             Some(outermost) if outermost.name.is_none() => outermost.name = symbol,
             Some(_) => {}
-            None => frames.extend(symbol.map(|name| Frame { name: Some(name), file: None, line: None })),
+            None => {
+                frames.extend(symbol.map(|name| SourceFrame { name: Some(name), file: None, line: None }))
+            }
         }
         frames
     }
@@ -113,7 +115,7 @@ impl Known {
     }
 }
 
-fn inlined(lines: &Context<Reader>, offset: u64) -> Vec<Frame> {
+fn inlined(lines: &Context<DwarfReader>, offset: u64) -> Vec<SourceFrame> {
     let mut frames = Vec::new();
     let Ok(mut found) = lines.find_frames(offset).skip_all_loads() else { return frames };
     while let Ok(Some(frame)) = found.next() {
@@ -121,7 +123,7 @@ fn inlined(lines: &Context<Reader>, offset: u64) -> Vec<Frame> {
         let name = raw.map(|name| demangle(name.as_ref()));
         let file = frame.location.as_ref().and_then(|place| place.file.map(str::to_owned));
         let line = frame.location.and_then(|place| place.line);
-        frames.push(Frame { name, file, line });
+        frames.push(SourceFrame { name, file, line });
     }
     frames
 }

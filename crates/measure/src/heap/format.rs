@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 
 use super::sites::{MOST_PIECES, PIECE, SiteSampling};
-use super::{Counts, HeapError, Live, Origin, Peak, Process, Totals, TreePeak, Unseen};
+use super::{
+    AllocationCounts, HeapError, LiveMemory, Peak, Process, ProcessOrigin, Totals, TreePeak, Unseen,
+};
 
 const MAGIC: u64 = 0x3170_6165_682e_6373;
 const VERSION: u32 = 3;
@@ -62,7 +64,7 @@ pub(super) fn parse(file: &[u8], mode: Peak, unit: u32) -> Result<Totals, HeapEr
         tree: None,
     };
     let mut slots = Vec::new();
-    let mut gathered: HashMap<u32, Gathered> = HashMap::new();
+    let mut gathered: HashMap<u32, GatheredSlots> = HashMap::new();
     let mut order = Vec::new();
     let mut notes = Vec::new();
     let units = file.chunks_exact(unit as usize).enumerate().skip(1);
@@ -139,7 +141,7 @@ fn mode_word(mode: Peak) -> u32 {
 
 /// The head of a process and the sum of its threads' slots, which may be in several units.
 #[derive(Default)]
-struct Gathered {
+struct GatheredSlots {
     head: Option<ProcessHeader>,
     sum: Slot,
     slots: u64,
@@ -148,7 +150,7 @@ struct Gathered {
 struct ProcessHeader {
     pid: i32,
     parent: i32,
-    origin: Origin,
+    origin: ProcessOrigin,
     flags: u32,
     threads: u32,
     inherited: i64,
@@ -175,7 +177,7 @@ struct Note {
     path: String,
 }
 
-impl Gathered {
+impl GatheredSlots {
     fn add(&mut self, slot: &Slot) {
         let sum = &mut self.sum;
         sum.allocations = sum.allocations.saturating_add(slot.allocations);
@@ -213,7 +215,7 @@ impl ProcessHeader {
         ProcessHeader {
             pid: word(unit, 8) as i32,
             parent: word(unit, 12) as i32,
-            origin: if word(unit, 16) == ORIGIN_FORK { Origin::Fork } else { Origin::Exec },
+            origin: if word(unit, 16) == ORIGIN_FORK { ProcessOrigin::Fork } else { ProcessOrigin::Exec },
             flags: word(unit, 20),
             threads: word(unit, 24),
             inherited: long(unit, 32) as i64,
@@ -265,12 +267,16 @@ fn unanswered(notes: Vec<Note>, began: &[(u32, i32)]) -> Vec<Unseen> {
     unseen
 }
 
-fn counts(sum: &Slot, live: i64, peak: i64, error: u64, mode: Peak) -> Counts {
+fn counts(sum: &Slot, live: i64, peak: i64, error: u64, mode: Peak) -> AllocationCounts {
     let now = live.saturating_add(sum.drift);
     let peak = peak.max(live.saturating_add(sum.crest)).max(now);
-    let live =
-        Live { freed: sum.returned, bytes: now, peak: u64::try_from(peak).unwrap_or(0), peak_error: error };
-    Counts {
+    let live = LiveMemory {
+        freed: sum.returned,
+        bytes: now,
+        peak: u64::try_from(peak).unwrap_or(0),
+        peak_error: error,
+    };
+    AllocationCounts {
         allocations: sum.allocations,
         bytes: sum.bytes,
         frees: sum.frees,

@@ -2,7 +2,7 @@
 
 use super::{HeapSession, Peak, Totals, measurable};
 use crate::instrument::{Instrument, let_sanitizers_be_second};
-use crate::launch::{Launch, Outcome};
+use crate::launch::{Launch, LaunchResult};
 use crate::program::Program;
 use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Reading;
@@ -61,7 +61,7 @@ impl Instrument for HeapInstrument {
         Ok(())
     }
 
-    fn read(&mut self, _outcome: &Outcome) -> Vec<Reading> {
+    fn read(&mut self, _outcome: &LaunchResult) -> Vec<Reading> {
         let Some(session) = self.session.take() else { return Vec::new() };
         let all_absent = |why: &str| absent(self.metrics(), why);
         match session.read() {

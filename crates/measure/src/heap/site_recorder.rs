@@ -4,7 +4,7 @@ use super::instrument::load_into;
 use super::{HeapError, HeapSession, SiteSampling, measurable};
 use crate::heap_sites::HeapSites;
 use crate::instrument::Instrument;
-use crate::launch::{Launch, Outcome};
+use crate::launch::{Launch, LaunchResult};
 use crate::program::Program;
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ impl Instrument for SiteRecorder {
         Ok(())
     }
 
-    fn read(&mut self, _outcome: &Outcome) -> Vec<Reading> {
+    fn read(&mut self, _outcome: &LaunchResult) -> Vec<Reading> {
         let of = |session: HeapSession| {
             let totals = session.read()?;
             let processes = session.read_sites(&totals)?;

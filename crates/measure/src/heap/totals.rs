@@ -13,7 +13,7 @@ pub struct Totals {
     /// Programs that counted processes started and that did not load the counter. Their allocations are missing.
     pub unseen: Vec<Unseen>,
     /// Counts of threads and processes for which there was no room for a record. They are part of the sums only.
-    pub unattributed: Counts,
+    pub unattributed: AllocationCounts,
     /// The number of threads and processes without a record.
     pub refused: u32,
     /// The peak of all processes together; `None` if it was not recorded.
@@ -38,7 +38,7 @@ pub struct Process {
     /// The id of the process that started it.
     pub parent: i32,
     /// How the process started.
-    pub origin: Origin,
+    pub origin: ProcessOrigin,
     /// The path of the program (the last 127 bytes of a longer one).
     pub exe: String,
     /// The number of threads that ever allocated or freed.
@@ -46,7 +46,7 @@ pub struct Process {
     /// Whether the program uses an allocator that the counter cannot intercept, so that calls are missing.
     pub foreign_malloc: bool,
     /// The process's counts.
-    pub counts: Counts,
+    pub counts: AllocationCounts,
     /// The unit of its record in the data file.
     pub(super) unit: u32,
     /// The live bytes with which a forked process began.
@@ -57,7 +57,7 @@ pub struct Process {
 
 /// How a process started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ProcessOrigin {
     /// The process loaded a program.
     Exec,
     /// The process is a copy of its parent, including the parent's live blocks.
@@ -76,7 +76,7 @@ pub struct Unseen {
 /// The number of calls and of bytes. A failing call and `free(NULL)` do not count; `realloc` of a block counts as one
 /// allocation of the new size and one free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct AllocationCounts {
     /// The number of blocks allocated.
     pub allocations: u64,
     /// The number of bytes requested.
@@ -84,12 +84,12 @@ pub struct Counts {
     /// The number of blocks freed.
     pub frees: u64,
     /// Live memory, if it was recorded.
-    pub live: Option<Live>,
+    pub live: Option<LiveMemory>,
 }
 
 /// Memory in use, in usable or requested bytes depending on [`Totals::mode`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Live {
+pub struct LiveMemory {
     /// The number of bytes freed.
     pub freed: u64,
     /// The number of bytes in use at the end, or when the counts were read. In a forked process it starts with the
@@ -102,7 +102,7 @@ pub struct Live {
     pub peak_error: u64,
 }
 
-impl Counts {
+impl AllocationCounts {
     /// The number of blocks allocated minus blocks freed. It may be negative, since a forked process may free its
     /// parent's blocks.
     pub fn live_blocks(&self) -> i64 {
@@ -110,7 +110,7 @@ impl Counts {
     }
 
     /// Adds calls and bytes. Peaks are added as if all were reached at the same time: an upper bound for the tree.
-    pub(super) fn add(&mut self, other: &Counts) {
+    pub(super) fn add(&mut self, other: &AllocationCounts) {
         self.allocations = self.allocations.saturating_add(other.allocations);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.frees = self.frees.saturating_add(other.frees);
@@ -121,9 +121,9 @@ impl Counts {
     }
 }
 
-impl Live {
-    fn plus(&self, other: &Live) -> Live {
-        Live {
+impl LiveMemory {
+    fn plus(&self, other: &LiveMemory) -> LiveMemory {
+        LiveMemory {
             freed: self.freed.saturating_add(other.freed),
             bytes: self.bytes.saturating_add(other.bytes),
             peak: self.peak.saturating_add(other.peak),
@@ -135,7 +135,7 @@ impl Live {
 impl Totals {
     /// The sums over all processes. `live.peak` is the sum of the processes' peaks; [`Totals::largest_peak`] is a
     /// value that was certainly reached.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> AllocationCounts {
         let mut sum = self.unattributed;
         for process in &self.processes {
             sum.add(&process.counts);
@@ -144,7 +144,7 @@ impl Totals {
     }
 
     /// The process with the highest peak. Its peak is a lower bound for the tree.
-    pub fn largest_peak(&self) -> Option<(&Process, Live)> {
+    pub fn largest_peak(&self) -> Option<(&Process, LiveMemory)> {
         let peaks = self.processes.iter().filter_map(|process| Some((process, process.counts.live?)));
         peaks.max_by_key(|(_, live)| live.peak)
     }

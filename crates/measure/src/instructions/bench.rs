@@ -3,7 +3,7 @@
 use super::{Instructions, KEY, Running};
 use crate::bench::{BenchError, BenchProgram, Start};
 use crate::instrument::Instrument;
-use crate::launch::{Launch, Options};
+use crate::launch::{Launch, LaunchOptions};
 use crate::own_environment::inherited;
 use crate::program::Program;
 use std::ffi::OsString;
@@ -81,6 +81,6 @@ pub(crate) fn launch(start: &Start<'_>) -> Result<Launch, BenchError> {
         env,
         folder,
         stdio: [nowhere()?, nowhere()?, nowhere()?],
-        options: Options::default(),
+        options: LaunchOptions::default(),
     })
 }

@@ -7,7 +7,7 @@ use std::os::fd::FromRawFd;
 
 /// The events that can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum HardwareEvent {
     /// Retired instructions.
     Instructions,
     /// Cycles of the core.
@@ -20,15 +20,15 @@ pub enum Event {
     PageFaults,
 }
 
-impl Event {
+impl HardwareEvent {
     /// The kernel's numbers for the kind of counter, and for the counter itself.
     fn numbers(self) -> (u32, u64) {
         match self {
-            Event::Cycles => (0, 0),
-            Event::Instructions => (0, 1),
-            Event::CacheMisses => (0, 3),
-            Event::BranchMisses => (0, 5),
-            Event::PageFaults => (1, 2),
+            HardwareEvent::Cycles => (0, 0),
+            HardwareEvent::Instructions => (0, 1),
+            HardwareEvent::CacheMisses => (0, 3),
+            HardwareEvent::BranchMisses => (0, 5),
+            HardwareEvent::PageFaults => (1, 2),
         }
     }
 }
@@ -68,7 +68,7 @@ impl Hardware {
     /// # Errors
     /// Says why it cannot be used.
     pub fn available() -> Result<(), String> {
-        Hardware::attach(Event::Instructions, 0).map(drop)
+        Hardware::attach(HardwareEvent::Instructions, 0).map(drop)
     }
 
     /// Counts an event in user space, in the next child of the process `parent` (0: of the calling thread) and in all
@@ -77,7 +77,7 @@ impl Hardware {
     ///
     /// # Errors
     /// Says why the event cannot be counted.
-    pub fn attach(event: Event, parent: i32) -> Result<Hardware, String> {
+    pub fn attach(event: HardwareEvent, parent: i32) -> Result<Hardware, String> {
         let (kind, config) = event.numbers();
         let attributes = Attributes {
             kind,

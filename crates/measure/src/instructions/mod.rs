@@ -7,13 +7,13 @@ mod steady;
 
 pub use bench::CountedBench;
 pub(crate) use bench::{END, launch};
-pub use hardware::{Event, Hardware};
+pub use hardware::{Hardware, HardwareEvent};
 pub use steady::steady;
 
-use crate::calltree::{self, CalltreeSession, Counted, Counter, Counts, Settings, ValgrindTool};
+use crate::calltree::{self, CalltreeSession, CountDetail, Counter, LaunchCounts, Settings, ValgrindTool};
 use crate::command::{Commands, Job};
 use crate::instrument::Instrument;
-use crate::launch::{Ending, Launch, Outcome};
+use crate::launch::{Ending, Launch, LaunchResult};
 use crate::program::Program;
 use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Reading;
@@ -25,11 +25,11 @@ const KEY: &str = "instructions";
 /// The metrics that the processor's counters can read.
 pub const KEYS: &[&str] = &[KEY, "cycles", "branch.misses", "cache.misses"];
 
-const EVENTS: [(Event, &str); 4] = [
-    (Event::Instructions, KEYS[0]),
-    (Event::Cycles, KEYS[1]),
-    (Event::BranchMisses, KEYS[2]),
-    (Event::CacheMisses, KEYS[3]),
+const EVENTS: [(HardwareEvent, &str); 4] = [
+    (HardwareEvent::Instructions, KEYS[0]),
+    (HardwareEvent::Cycles, KEYS[1]),
+    (HardwareEvent::BranchMisses, KEYS[2]),
+    (HardwareEvent::CacheMisses, KEYS[3]),
 ];
 
 /// The instrument that counts the instructions of one launch at a time.
@@ -144,7 +144,7 @@ fn command_of(launch: &Launch) -> String {
 ///
 /// # Errors
 /// Says what was not counted. Only the call tree counts what a process did before it executed another program.
-fn whole(counted: Counted, command: &str) -> Result<Counted, String> {
+fn whole(counted: LaunchCounts, command: &str) -> Result<LaunchCounts, String> {
     let by = counted.by.name();
     let number = counted.profiles.processes.len();
     match counted.by {
@@ -166,7 +166,7 @@ fn whole(counted: Counted, command: &str) -> Result<Counted, String> {
 }
 
 /// Whether no process still ran the command when it ended: the first one had executed another program in place of it.
-fn is_replaced(counted: &Counted, command: &str) -> bool {
+fn is_replaced(counted: &LaunchCounts, command: &str) -> bool {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     // Callgrind escapes line ends and backslashes; cachegrind does not, and what follows a line end is not read.
     let escaped = words(&command.replace('\\', "\\\\").replace('\n', "\\n"));
@@ -206,7 +206,7 @@ impl Instrument for Instructions {
                     .collect::<Result<_, String>>()?,
             ),
             Means::Tool { counter, .. } => {
-                let settings = Settings { counts: Counts::Total, fixed_random: true, control: false };
+                let settings = Settings { counts: CountDetail::Total, fixed_random: true, control: false };
                 let session = CalltreeSession::start(&counter, settings, &self.folder);
                 let session = session.map_err(|error| error.to_string())?;
                 let command = command_of(launch);
@@ -217,7 +217,7 @@ impl Instrument for Instructions {
         Ok(())
     }
 
-    fn read(&mut self, _outcome: &Outcome) -> Vec<Reading> {
+    fn read(&mut self, _outcome: &LaunchResult) -> Vec<Reading> {
         self.readings()
     }
 }
@@ -280,7 +280,7 @@ pub fn measure(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::launch::Options;
+    use crate::launch::LaunchOptions;
     use std::fs::File;
     use std::process::Command;
 
@@ -297,7 +297,7 @@ mod tests {
             env: vec![("PATH".into(), "/usr/bin:/bin".into())],
             folder: "/".into(),
             stdio: [nowhere(), nowhere(), nowhere()],
-            options: Options::default(),
+            options: LaunchOptions::default(),
         };
         instrument.decorate(&mut launch).expect("a launch");
         let mut command = Command::new(&launch.path);

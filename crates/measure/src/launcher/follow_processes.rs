@@ -8,9 +8,9 @@
 use super::foreign_tracers::Tracers;
 use super::go_processes::GoProcesses;
 use super::peak_memory::{BLUR, keep_peak, note_peak, own_mark};
-use super::server::Watch;
+use super::server::TreeWatch;
 use super::spawn;
-use crate::launch::{Options, PeakMemory};
+use crate::launch::{LaunchOptions, PeakMemory};
 use crate::runtimes::ProgramFiles;
 use std::collections::HashSet;
 use std::ffi::c_int;
@@ -42,7 +42,7 @@ pub(super) struct Follower {
 
 impl Follower {
     /// Creates a tracer of the tree that starts with this process; `None` if no requested figure needs tracing.
-    pub(super) fn of(main: libc::pid_t, options: &Options) -> Option<Follower> {
+    pub(super) fn of(main: libc::pid_t, options: &LaunchOptions) -> Option<Follower> {
         (options.trace_memory || options.read_counters).then(|| Follower {
             main,
             attached: false,
@@ -58,7 +58,7 @@ impl Follower {
     }
 
     /// Follows the tree until its first process has ended; that process is not reaped.
-    pub(super) fn until_exit(&mut self, watch: &mut Watch<'_>) {
+    pub(super) fn until_exit(&mut self, watch: &mut TreeWatch<'_>) {
         loop {
             if !wait_for_any(watch) {
                 return;
@@ -203,7 +203,7 @@ fn ptrace(request: libc::c_uint, pid: libc::pid_t, data: usize) {
 }
 
 /// Blocks until some process changes its state; false if no process is left.
-fn wait_for_any(watch: &mut Watch<'_>) -> bool {
+fn wait_for_any(watch: &mut TreeWatch<'_>) -> bool {
     loop {
         // SAFETY: an all-zero siginfo is valid, and the kernel fills it in.
         let result = unsafe {

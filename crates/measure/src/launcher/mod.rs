@@ -15,7 +15,7 @@ mod spawn;
 mod system_call;
 mod wire;
 
-use crate::launch::{Answer, Launch, Outcome};
+use crate::launch::{Launch, LaunchAnswer, LaunchResult};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,7 +75,7 @@ impl Launcher {
 
     /// Runs one program to its end. When `interrupted` becomes true, the program's process tree is killed and the
     /// outcome's ending is `Interrupted`.
-    pub fn launch(&mut self, launch: &Launch, interrupted: &AtomicBool) -> Result<Outcome, LaunchError> {
+    pub fn launch(&mut self, launch: &Launch, interrupted: &AtomicBool) -> Result<LaunchResult, LaunchError> {
         wire::send_launch(self.socket.as_fd(), launch)?;
         let mut told = false;
         while !wire::readable(self.socket.as_fd(), if told { 50 } else { 500 })? {
@@ -88,8 +88,8 @@ impl Launcher {
             }
         }
         match wire::receive_answer(self.socket.as_fd())? {
-            Answer::Ran(outcome) => Ok(*outcome),
-            Answer::NotStarted { step, errno } => Err(LaunchError::NotStarted {
+            LaunchAnswer::Ran(outcome) => Ok(*outcome),
+            LaunchAnswer::NotStarted { step, errno } => Err(LaunchError::NotStarted {
                 program: launch.path.display().to_string(),
                 step,
                 error: io::Error::from_raw_os_error(errno),

@@ -4,7 +4,7 @@ use super::follow_processes::Follower;
 use super::go_processes::GoProcesses;
 use super::spawn::{self, Spawned};
 use super::{end_leftovers, kernel_accounts, peak_memory, wire};
-use crate::launch::{Answer, Ending, Outcome};
+use crate::launch::{Ending, LaunchAnswer, LaunchResult};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -44,7 +44,7 @@ pub(super) fn serve(socket: BorrowedFd<'_>, parent: libc::pid_t) -> io::Result<(
         let answer = match spawn::spawn(&request) {
             Ok(spawned) => {
                 let outcome = follow(&spawned, &request, pressure);
-                spawned.failure().map_or_else(|| Answer::Ran(Box::new(outcome)), not_started)
+                spawned.failure().map_or_else(|| LaunchAnswer::Ran(Box::new(outcome)), not_started)
             }
             Err(failure) => not_started(failure),
         };
@@ -54,8 +54,8 @@ pub(super) fn serve(socket: BorrowedFd<'_>, parent: libc::pid_t) -> io::Result<(
     Ok(())
 }
 
-fn not_started((step, error): (String, io::Error)) -> Answer {
-    Answer::NotStarted { step, errno: error.raw_os_error().unwrap_or(0) }
+fn not_started((step, error): (String, io::Error)) -> LaunchAnswer {
+    LaunchAnswer::NotStarted { step, errno: error.raw_os_error().unwrap_or(0) }
 }
 
 /// Sets up the launcher process: it reaps orphans, ends with its parent, and ignores the terminal's signals.
@@ -104,7 +104,7 @@ fn set_timer(first: Option<Duration>) {
 }
 
 /// The state of a running tree with respect to its limits: it is checked whenever a wait is interrupted.
-pub(super) struct Watch<'a> {
+pub(super) struct TreeWatch<'a> {
     pid: libc::pid_t,
     started: Instant,
     request: &'a wire::LaunchRequest,
@@ -113,7 +113,7 @@ pub(super) struct Watch<'a> {
     killed_at: Option<Instant>,
 }
 
-impl Watch<'_> {
+impl TreeWatch<'_> {
     /// Checks the limits, and kills or unshields the tree if one has passed.
     pub(super) fn look(&mut self) {
         let elapsed = self.started.elapsed();
@@ -141,13 +141,13 @@ impl Watch<'_> {
 }
 
 /// Waits for the program and the processes that it leaves behind, and collects the kernel's accounts.
-fn follow(spawned: &Spawned, request: &wire::LaunchRequest, pressure: Option<u64>) -> Outcome {
+fn follow(spawned: &Spawned, request: &wire::LaunchRequest, pressure: Option<u64>) -> LaunchResult {
     let options = &request.options;
     let limit = options.time_limit.into_iter().chain(options.shield.as_ref().map(|shield| shield.cap)).min();
     if limit.is_some() {
         set_timer(limit);
     }
-    let mut watch = Watch {
+    let mut watch = TreeWatch {
         pid: spawned.pid,
         started: spawned.started,
         request,
@@ -195,14 +195,14 @@ fn follow(spawned: &Spawned, request: &wire::LaunchRequest, pressure: Option<u64
     outcome
 }
 
-fn outcome_of(wall: Duration, status: libc::c_int, usage: &libc::rusage) -> Outcome {
+fn outcome_of(wall: Duration, status: libc::c_int, usage: &libc::rusage) -> LaunchResult {
     let ending = if libc::WIFSIGNALED(status) {
         Ending::Signaled(libc::WTERMSIG(status))
     } else {
         Ending::Exited(libc::WEXITSTATUS(status))
     };
     // The kernel counts block input and output in units of 512 bytes.
-    Outcome {
+    LaunchResult {
         wall: wall.as_nanos() as u64,
         user: kernel_accounts::nanoseconds(usage.ru_utime),
         system: kernel_accounts::nanoseconds(usage.ru_stime),
@@ -210,6 +210,6 @@ fn outcome_of(wall: Duration, status: libc::c_int, usage: &libc::rusage) -> Outc
         switches: (usage.ru_nvcsw as u64, usage.ru_nivcsw as u64),
         blocks: (usage.ru_inblock as u64 * 512, usage.ru_oublock as u64 * 512),
         resident: peak_memory::own_peak(usage),
-        ..Outcome::ended(ending)
+        ..LaunchResult::ended(ending)
     }
 }

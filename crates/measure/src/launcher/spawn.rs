@@ -225,14 +225,19 @@ mod tests {
     #![expect(clippy::unwrap_used)]
 
     use super::*;
-    use crate::launch::Options;
+    use crate::launch::LaunchOptions;
     use std::fs::File;
     use std::os::fd::OwnedFd;
 
     fn request(path: &str, folder: &str) -> LaunchRequest {
         let null = || OwnedFd::from(File::open("/dev/null").unwrap());
         let strings = format!("{path}\0{folder}\0{path}\0").into_bytes();
-        LaunchRequest { options: Options::default(), strings, arguments: 1, stdio: [null(), null(), null()] }
+        LaunchRequest {
+            options: LaunchOptions::default(),
+            strings,
+            arguments: 1,
+            stdio: [null(), null(), null()],
+        }
     }
 
     #[test]

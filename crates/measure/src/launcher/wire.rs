@@ -1,6 +1,6 @@
 //! The messages between Scruple and its launcher: lengths, a JSON head, and zero-terminated byte strings.
 
-use crate::launch::{Answer, Launch, Options};
+use crate::launch::{Launch, LaunchAnswer, LaunchOptions};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io;
@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 /// A launch as the launcher receives it. `strings` are zero-terminated: path, folder, arguments, variables.
 #[derive(Debug)]
 pub(super) struct LaunchRequest {
-    pub(super) options: Options,
+    pub(super) options: LaunchOptions,
     pub(super) strings: Vec<u8>,
     pub(super) arguments: usize,
     pub(super) stdio: [OwnedFd; 3],
@@ -19,7 +19,7 @@ pub(super) struct LaunchRequest {
 
 #[derive(Serialize, Deserialize)]
 struct LaunchHeader {
-    options: Options,
+    options: LaunchOptions,
     arguments: usize,
     strings: usize,
 }
@@ -72,13 +72,13 @@ pub(super) fn receive_request(socket: BorrowedFd<'_>) -> io::Result<Option<Launc
     Ok(Some(LaunchRequest { options: head.options, strings, arguments: head.arguments, stdio }))
 }
 
-pub(super) fn send_answer(socket: BorrowedFd<'_>, answer: &Answer) -> io::Result<()> {
+pub(super) fn send_answer(socket: BorrowedFd<'_>, answer: &LaunchAnswer) -> io::Result<()> {
     let body = serde_json::to_vec(answer)?;
     send_all(socket, &(body.len() as u64).to_le_bytes())?;
     send_all(socket, &body)
 }
 
-pub(super) fn receive_answer(socket: BorrowedFd<'_>) -> io::Result<Answer> {
+pub(super) fn receive_answer(socket: BorrowedFd<'_>) -> io::Result<LaunchAnswer> {
     let mut length = [0; 8];
     length.copy_from_slice(&receive_exactly(socket, 8)?);
     Ok(serde_json::from_slice(&receive_exactly(socket, u64::from_le_bytes(length) as usize)?)?)

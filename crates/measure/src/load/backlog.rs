@@ -4,7 +4,7 @@
 //! waits. A backlog after a stall empties again, so that times of little waiting occur until the end. The minimum
 //! wait over some time distinguishes the two cases, as in Nichols and Jacobson ("Controlling queue delay", 2012).
 
-use super::result::Part;
+use super::result::RunPart;
 use scruple_core::knee::BEHIND;
 
 /// The smallest number of parts from which a window's course is judged.
@@ -18,8 +18,8 @@ const QUEUE: f64 = 5.0;
 /// generator, extrapolated over the window; but at most the time from the end of the window to `last_done`, when the
 /// last request was done, on the same scale as the parts. It is 0 if it is too small to be distinguished from ordinary
 /// slowness.
-pub(super) fn behind(parts: &[Part], last_done: i64) -> u64 {
-    let middle = |part: &Part| (part.from + part.to) as f64 / 2.0;
+pub(super) fn behind(parts: &[RunPart], last_done: i64) -> u64 {
+    let middle = |part: &RunPart| (part.from + part.to) as f64 / 2.0;
     let told: Vec<(f64, u64)> =
         parts.iter().filter_map(|part| Some((middle(part), part.least().quantile(0.5)?))).collect();
     let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return 0 };
@@ -43,16 +43,22 @@ pub(super) fn behind(parts: &[Part], last_done: i64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::super::latencies::Latencies;
-    use super::super::result::{RequestCounts, Times};
+    use super::super::result::{RequestCounts, RequestTimes};
     use super::*;
 
     const MS: i64 = 1_000_000;
 
     /// A part whose requests all waited `waited` nanoseconds.
-    fn part(from: i64, to: i64, answered: u64, waited: Option<u64>) -> Part {
+    fn part(from: i64, to: i64, answered: u64, waited: Option<u64>) -> RunPart {
         let response = Latencies::of(waited.map(|waited| (waited, answered)));
         let counts = RequestCounts { answered, ..RequestCounts::default() };
-        Part { from, to, counts, times: Times { response, ..Times::default() }, ..Part::default() }
+        RunPart {
+            from,
+            to,
+            counts,
+            times: RequestTimes { response, ..RequestTimes::default() },
+            ..RunPart::default()
+        }
     }
 
     /// How far behind a server is, in milliseconds, in a window of one second; `waited` gives the wait in
@@ -63,7 +69,7 @@ mod tests {
             let waited = (waited((from + to) as f64 / 2.0 / MS as f64) * MS as f64) as u64;
             part(from, to, 10, Some(waited))
         };
-        let parts: Vec<Part> = (0..32).map(slice).collect();
+        let parts: Vec<RunPart> = (0..32).map(slice).collect();
         behind(&parts, 1000 * MS + (waited(1000.0) * MS as f64) as i64) as f64 / MS as f64
     }
 
@@ -97,7 +103,7 @@ mod tests {
     #[test]
     fn what_is_given_up_early_is_behind_by_no_more_than_was_waited() {
         // Interrupted at the end of the window: nothing arrived after it.
-        let each = |answered| -> Vec<Part> {
+        let each = |answered| -> Vec<RunPart> {
             let waited = |i: i64| (i < 5).then_some(i as u64 * 100_000_000);
             (0..10).map(|i| part(i * 100 * MS, (i + 1) * 100 * MS, answered, waited(i))).collect()
         };

@@ -1,11 +1,12 @@
 //! Finds the highest rate at which a server keeps its limits, with the search of `scruple_core::knee`.
 
 use super::{
-    Arrivals, LATE, Latencies, LoadError, LoadResult, Moment, Pace, Part, Plan, Progress, Session, Target,
+    Arrivals, LATE, Latencies, LoadError, LoadResult, Moment, Pace, Plan, Progress, RunPart, Session, Target,
     WarmUp,
 };
 use scruple_core::knee::{
-    Count, Knee, KneeInterval, Limit, Measure, Measurement, Next, Outcome, Search, Seen, Slo, Tally,
+    Count, Knee, KneeInterval, KneeSearch, Measure, Measurement, Next, RateFigures, RateLimit, RateOutcome,
+    Slo, Tally,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -18,18 +19,18 @@ pub struct Capacity {
     /// The results of the measurements, added up by rate.
     pub tallies: Vec<Tally>,
     /// The measurements, in the order in which they were taken.
-    pub points: Vec<Point>,
+    pub points: Vec<RatePoint>,
     /// Whether the user interrupted the search.
     pub interrupted: bool,
 }
 
 /// One measurement of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub struct RatePoint {
     /// The requested rate, in requests per second.
     pub rate: f64,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: RateOutcome,
     /// The text of each limit that was broken.
     pub broken: Vec<String>,
     /// The complete result of the load.
@@ -63,7 +64,7 @@ pub fn capacity(
     target: &Target,
     plan: &Plan,
     slo: &Slo,
-    search: Search,
+    search: KneeSearch,
     interrupted: &AtomicBool,
     progress: &mut dyn FnMut(f64, &Progress),
 ) -> Result<Capacity, LoadError> {
@@ -79,7 +80,7 @@ pub fn capacity(
     };
     let mut knee = Knee::new(search, slo);
     let mut session = Session::new(target, plan)?;
-    let mut points: Vec<Point> = Vec::new();
+    let mut points: Vec<RatePoint> = Vec::new();
     let found = loop {
         let rate = match knee.next() {
             Next::Found(found) => break found,
@@ -108,20 +109,20 @@ pub fn capacity(
         let (measurement, broken) = judge(slo, rate, lateness, &load);
         let outcome = measurement.outcome;
         knee.report(measurement);
-        points.push(Point { rate, outcome, broken, load });
+        points.push(RatePoint { rate, outcome, broken, load });
     };
     let interrupted = interrupted.load(Ordering::Relaxed);
     Ok(Capacity { found, tallies: knee.tallies().to_vec(), points, interrupted })
 }
 
 fn judge(slo: &Slo, rate: f64, lateness: Duration, load: &LoadResult) -> (Measurement, Vec<String>) {
-    let timely = |part: &&Part| part.times.lateness.max().unwrap_or(0) <= lateness.as_nanos() as u64;
-    let parts: Vec<&Part> = load.counted().iter().filter(timely).collect();
-    let whole = Part::together(parts.iter().copied());
+    let timely = |part: &&RunPart| part.times.lateness.max().unwrap_or(0) <= lateness.as_nanos() as u64;
+    let parts: Vec<&RunPart> = load.counted().iter().filter(timely).collect();
+    let whole = RunPart::together(parts.iter().copied());
     let responses = &whole.times.response;
     let quantile = |q: f64| responses.quantile(q).map(|value| value as f64);
     let failed = whole.counts.failures.total() as f64;
-    let seen = Seen {
+    let seen = RateFigures {
         quantile: &quantile,
         mean: (responses.count() > 0).then(|| responses.sum() / responses.count() as f64),
         errors: failed / (whole.counts.answered as f64 + failed).max(1.0),
@@ -143,8 +144,8 @@ fn judge(slo: &Slo, rate: f64, lateness: Duration, load: &LoadResult) -> (Measur
     (measurement, broken)
 }
 
-fn count(limit: &Limit, parts: &[&Part]) -> Count {
-    let of = |part: &Part| match limit.of {
+fn count(limit: &RateLimit, parts: &[&RunPart]) -> Count {
+    let of = |part: &RunPart| match limit.of {
         Measure::Errors => {
             let failed = part.counts.failures.total();
             Count::of((part.counts.answered + failed) as f64, failed as f64)
@@ -161,7 +162,7 @@ fn count(limit: &Limit, parts: &[&Part]) -> Count {
     })
 }
 
-fn of_responses(part: &Part, beyond: &dyn Fn(&Latencies) -> f64) -> Count {
+fn of_responses(part: &RunPart, beyond: &dyn Fn(&Latencies) -> f64) -> Count {
     let requests = part.times.response.count() as f64;
     Count {
         requests,

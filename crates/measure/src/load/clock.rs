@@ -29,7 +29,7 @@ impl Interest {
 
 /// One event of a watched descriptor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Event {
+pub(crate) struct ReadyEvent {
     /// The token with which the descriptor was registered.
     pub(crate) token: u64,
     /// There may be something to read: bytes, the end of the stream or an error.
@@ -145,11 +145,11 @@ impl Poller {
     }
 
     /// The event at this index of the last wait.
-    pub(crate) fn event(&self, index: usize) -> Event {
+    pub(crate) fn event(&self, index: usize) -> ReadyEvent {
         let event = self.events[index.min(self.filled.saturating_sub(1))];
         let flags = event.events;
         let any = |mask: libc::c_int| flags & mask as u32 != 0;
-        Event {
+        ReadyEvent {
             token: event.u64,
             readable: any(libc::EPOLLIN | libc::EPOLLERR | libc::EPOLLHUP | libc::EPOLLRDHUP),
             writable: any(libc::EPOLLOUT | libc::EPOLLERR | libc::EPOLLHUP),

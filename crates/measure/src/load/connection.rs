@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Link {
+pub(crate) enum ConnectionState {
     /// There is no socket; a new attempt may be scheduled.
     Down,
     /// The kernel is connecting.
@@ -24,7 +24,7 @@ pub(crate) enum Link {
 }
 
 pub(crate) struct Connection {
-    pub(crate) link: Link,
+    pub(crate) link: ConnectionState,
     /// The number of sockets that this connection has had; it is part of the token, so that events of earlier ones
     /// are ignored.
     pub(crate) generation: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Connection {
     /// Whether the connection is in the queue of free connections.
     pub(crate) queued: bool,
     pub(crate) exchange: Option<Exchange>,
-    pub(crate) reader: http1::Reader,
+    pub(crate) reader: http1::ResponseReader,
     pub(crate) tls: Option<Box<Tls>>,
     /// The state of HTTP/2; if it is set, `exchange` and `reader` are unused.
     pub(crate) http2: Option<Box<Http2>>,
@@ -61,14 +61,14 @@ struct Outgoing {
 impl Connection {
     pub(crate) fn new() -> Connection {
         Connection {
-            link: Link::Down,
+            link: ConnectionState::Down,
             generation: 0,
             since: 0,
             failed_attempts: 0,
             freed: None,
             queued: false,
             exchange: None,
-            reader: http1::Reader::default(),
+            reader: http1::ResponseReader::default(),
             tls: None,
             http2: None,
             gathers: false,
@@ -93,7 +93,7 @@ impl Connection {
         self.interest = Interest::ReadWrite;
         poller.add(socket.as_raw_fd(), self.token(index), self.interest)?;
         self.socket = Some(socket);
-        self.link = Link::Connecting;
+        self.link = ConnectionState::Connecting;
         self.since = now;
         Ok(())
     }
@@ -112,7 +112,7 @@ impl Connection {
             socket::abandon(socket);
         }
         self.generation = self.generation.wrapping_add(1);
-        self.link = Link::Down;
+        self.link = ConnectionState::Down;
         self.exchange = None;
         self.tls = None;
         self.http2 = None;
@@ -128,7 +128,7 @@ impl Connection {
 
     /// Whether another request can be sent now.
     pub(crate) fn is_free(&self) -> bool {
-        self.link == Link::Up
+        self.link == ConnectionState::Up
             && self.exchange.is_none()
             && self.http2.as_ref().is_none_or(|http2| http2.is_free())
     }

@@ -4,7 +4,7 @@ use super::delayed::PUNCTUAL;
 use super::doubt::Doubt;
 use super::failure::Failure;
 use super::plan::Plan;
-use super::result::{LoadResult, Times};
+use super::result::{LoadResult, RequestTimes};
 use super::shared::Ended;
 use scruple_core::unit::{Unit, grouped, quantity};
 
@@ -112,7 +112,7 @@ fn delayed(result: &LoadResult) -> Option<Doubt> {
 
 /// Says how many responses contain a delay of the generator, and the bounds of the figures that contain a noticeable
 /// one; `None` if there are none.
-pub fn between(times: &Times) -> Option<String> {
+pub fn between(times: &RequestTimes) -> Option<String> {
     if times.delayed.count() == 0 {
         return None;
     }

@@ -37,8 +37,8 @@ const KEPT: usize = 1 << 20;
 
 /// The reader of one connection. Between responses it holds no data.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    state: State,
+pub(crate) struct ResponseReader {
+    state: ResponseState,
     head: Head,
     /// The bytes of an incomplete head, or of an incomplete line between chunks.
     pending: Vec<u8>,
@@ -59,7 +59,7 @@ pub(crate) struct Expect {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum ResponseState {
     #[default]
     Head,
     Counted(u64),
@@ -78,45 +78,45 @@ enum Framing {
     UntilEnd,
 }
 
-impl Reader {
+impl ResponseReader {
     /// Processes `bytes`. Returns how many of them belong to the response, and the response if it is complete.
     pub(crate) fn feed(&mut self, bytes: &[u8], expect: Expect) -> Result<(usize, Option<Head>), Garbage> {
         let mut at = 0;
         loop {
             match self.state {
-                State::Head => match self.feed_head(&bytes[at..], expect)? {
+                ResponseState::Head => match self.feed_head(&bytes[at..], expect)? {
                     (used, false) => return Ok((at + used, None)),
                     (used, true) => {
                         at += used;
-                        if self.state == State::Head {
+                        if self.state == ResponseState::Head {
                             return Ok((at, Some(self.finish())));
                         }
                     }
                 },
-                State::Counted(left) => {
+                ResponseState::Counted(left) => {
                     at += self.content(&bytes[at..], left, expect);
                     match self.state {
-                        State::Counted(0) => return Ok((at, Some(self.finish()))),
+                        ResponseState::Counted(0) => return Ok((at, Some(self.finish()))),
                         _ => return Ok((at, None)),
                     }
                 }
-                State::UntilEnd => {
+                ResponseState::UntilEnd => {
                     self.content(&bytes[at..], u64::MAX, expect);
-                    self.state = State::UntilEnd;
+                    self.state = ResponseState::UntilEnd;
                     return Ok((bytes.len(), None));
                 }
-                State::Chunk(left) => {
+                ResponseState::Chunk(left) => {
                     at += self.content(&bytes[at..], left, expect);
                     match self.state {
-                        State::Counted(0) => self.state = State::ChunkEnd,
-                        State::Counted(left) => {
-                            self.state = State::Chunk(left);
+                        ResponseState::Counted(0) => self.state = ResponseState::ChunkEnd,
+                        ResponseState::Counted(left) => {
+                            self.state = ResponseState::Chunk(left);
                             return Ok((at, None));
                         }
                         _ => {}
                     }
                 }
-                State::ChunkSize | State::ChunkEnd | State::Trailer => {
+                ResponseState::ChunkSize | ResponseState::ChunkEnd | ResponseState::Trailer => {
                     let (used, line) = self.line(&bytes[at..])?;
                     at += used;
                     let Some(line) = line else { return Ok((at, None)) };
@@ -131,22 +131,22 @@ impl Reader {
     /// What the end of the stream means at this point.
     pub(crate) fn end(&mut self) -> AtEnd {
         match self.state {
-            State::Head if self.pending.is_empty() => AtEnd::Nothing,
-            State::UntilEnd => AtEnd::Complete(self.finish()),
+            ResponseState::Head if self.pending.is_empty() => AtEnd::Nothing,
+            ResponseState::UntilEnd => AtEnd::Complete(self.finish()),
             _ => AtEnd::Half,
         }
     }
 
     /// Discards a partial response.
     pub(crate) fn reset(&mut self) {
-        self.state = State::Head;
+        self.state = ResponseState::Head;
         self.head = Head::default();
         self.pending.clear();
         self.kept_head.clear();
         self.kept_body.clear();
     }
 
-    /// Takes the kept head and content while the answer is examined; [`Reader::give_back`] returns the memory.
+    /// Takes the kept head and content while the answer is examined; [`ResponseReader::give_back`] returns the memory.
     pub(crate) fn take_kept(&mut self) -> (Vec<u8>, Vec<u8>) {
         (std::mem::take(&mut self.kept_head), std::mem::take(&mut self.kept_body))
     }
@@ -157,7 +157,7 @@ impl Reader {
     }
 
     fn finish(&mut self) -> Head {
-        self.state = State::Head;
+        self.state = ResponseState::Head;
         self.pending.clear();
         std::mem::take(&mut self.head)
     }
@@ -201,13 +201,13 @@ impl Reader {
         self.head = Head { status: parsed.status, body: 0, keep_alive: parsed.keep_alive };
         let bodiless = expect.no_body || matches!(parsed.status, 204 | 304);
         self.state = match parsed.framing {
-            _ if bodiless => State::Head,
-            Framing::None | Framing::Counted(0) => State::Head,
-            Framing::Counted(length) => State::Counted(length),
-            Framing::Chunked => State::ChunkSize,
+            _ if bodiless => ResponseState::Head,
+            Framing::None | Framing::Counted(0) => ResponseState::Head,
+            Framing::Counted(length) => ResponseState::Counted(length),
+            Framing::Chunked => ResponseState::ChunkSize,
             Framing::UntilEnd => {
                 self.head.keep_alive = false;
-                State::UntilEnd
+                ResponseState::UntilEnd
             }
         };
         Ok((used, true))
@@ -239,7 +239,7 @@ impl Reader {
             self.kept_body.extend_from_slice(&bytes[..room]);
         }
         self.head.body += used as u64;
-        self.state = State::Counted(left - used as u64);
+        self.state = ResponseState::Counted(left - used as u64);
         used
     }
 
@@ -263,7 +263,7 @@ impl Reader {
     /// Processes a line between chunks; true if it was the last line of the response.
     fn between_chunks(&mut self, line: &[u8]) -> Result<bool, Garbage> {
         match self.state {
-            State::ChunkSize => {
+            ResponseState::ChunkSize => {
                 let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
                 let text =
                     std::str::from_utf8(digits).map_err(|_| Garbage("the size of a chunk is no number"))?;
@@ -271,14 +271,14 @@ impl Reader {
                     return Err(Garbage("the size of a chunk is no number"));
                 }
                 let size = u64::from_str_radix(text, 16).map_err(|_| Garbage("a chunk is too large"))?;
-                self.state = if size == 0 { State::Trailer } else { State::Chunk(size) };
+                self.state = if size == 0 { ResponseState::Trailer } else { ResponseState::Chunk(size) };
                 Ok(false)
             }
-            State::ChunkEnd if line.is_empty() => {
-                self.state = State::ChunkSize;
+            ResponseState::ChunkEnd if line.is_empty() => {
+                self.state = ResponseState::ChunkSize;
                 Ok(false)
             }
-            State::ChunkEnd => Err(Garbage("a chunk is longer than it says")),
+            ResponseState::ChunkEnd => Err(Garbage("a chunk is longer than it says")),
             _ => Ok(line.is_empty()),
         }
     }
@@ -376,7 +376,7 @@ mod tests {
     /// Feeds a text whole and in small steps, and checks that the answer is the same.
     fn read(text: &str, expect: Expect) -> Result<(Head, usize), Garbage> {
         let run = |step: usize| {
-            let mut reader = Reader::default();
+            let mut reader = ResponseReader::default();
             let mut used = 0;
             for part in text.as_bytes().chunks(step) {
                 let (taken, head) = reader.feed(part, expect)?;
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn a_head_that_comes_again_says_the_same_and_one_that_differs_does_not() {
-        let mut reader = Reader::default();
+        let mut reader = ResponseReader::default();
         let mut feed = |text: &str| reader.feed(text.as_bytes(), Expect::default());
         let head = |body| Some(Head { status: 200, body, keep_alive: true });
         for text in
@@ -475,7 +475,7 @@ mod tests {
 
     #[test]
     fn an_early_end_is_nothing_or_half() {
-        let mut reader = Reader::default();
+        let mut reader = ResponseReader::default();
         assert_eq!(reader.end(), AtEnd::Nothing);
         for half in ["HTTP/1.1 20", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"] {
             reader.reset();
@@ -486,7 +486,7 @@ mod tests {
 
     #[test]
     fn a_check_sees_head_and_content() {
-        let mut reader = Reader::default();
+        let mut reader = ResponseReader::default();
         let text = "HTTP/1.1 200 OK\r\nX-Version:  3 \r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
         for part in text.as_bytes().chunks(5) {
             reader.feed(part, Expect { no_body: false, keep: true }).expect("valid");

@@ -6,7 +6,7 @@ use super::failure::Failures;
 use super::latencies::Latencies;
 use super::plan::{Plan, PlannedRow};
 use super::record::{KindPart, KindRecord, PartRecord, Recorder, Slow};
-use super::result::{GeneratorCost, LoadResult, Part, PartRow, RequestCounts, RequestKind};
+use super::result::{GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RunPart};
 use super::shared::Ended;
 use super::stalls;
 use super::{backlog, find_doubts, warm_up};
@@ -43,7 +43,7 @@ pub(crate) fn merge(
     let listeners: Vec<_> = recorders.iter().map(|recorder| &recorder.listener).collect();
     let stalls = stalls::stalls(&listeners, started.0);
     let cut = warm_up::of(plan, &parts, &stalls);
-    let counted = Part::together(&parts[cut..]);
+    let counted = RunPart::together(&parts[cut..]);
     let mut result = LoadResult {
         ended,
         started,
@@ -96,11 +96,11 @@ fn often_late(plan: &Plan, recorders: &[&Recorder]) -> bool {
 
 /// The parts in order of time. Their limits are those of the plan; but if only the number of requests ends the run, a
 /// part is the time in which its share of them was sent.
-fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, whole: bool, often_late: bool) -> Vec<Part> {
+fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, whole: bool, often_late: bool) -> Vec<RunPart> {
     // Users may have sent everything before the end.
     let by_clock = plan.rate().is_some() && plan.scenario.is_none() || plan.max_requests.is_none();
     let indices = 0..=plan.parts as usize;
-    let mut parts: Vec<Part> = indices.map(|index| part(index, recorders, start, often_late)).collect();
+    let mut parts: Vec<RunPart> = indices.map(|index| part(index, recorders, start, often_late)).collect();
     let (span, of) = (plan.span() as i64, i64::from(plan.parts));
     if by_clock {
         for (index, part) in (0..).zip(parts.iter_mut().skip(1)) {
@@ -123,14 +123,14 @@ fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, whole: bool, often_la
     parts
 }
 
-fn part(index: usize, recorders: &[&Recorder], start: u64, often_late: bool) -> Part {
+fn part(index: usize, recorders: &[&Recorder], start: u64, often_late: bool) -> RunPart {
     let records: Vec<&PartRecord> = recorders.iter().map(|recorder| &recorder.parts[index]).collect();
     let relative = |time: u64| time as i64 - start as i64;
     let spans: Vec<_> = records.iter().filter_map(|record| record.span).collect();
-    let mut part = Part {
+    let mut part = RunPart {
         from: spans.iter().map(|(first, _)| relative(*first)).min().unwrap_or(0),
         to: spans.iter().map(|(_, last)| relative(*last)).max().unwrap_or(0),
-        ..Part::default()
+        ..RunPart::default()
     };
     let (mut delayed, mut carried) = (DelayedRecord::default(), DelayedRecord::default());
     for record in records {
@@ -178,7 +178,7 @@ fn rows(index: usize, recorders: &[&Recorder], often_late: bool) -> Vec<PartRow>
 }
 
 /// Extends each part to the start of the next; the last part is extended by one mean gap between its requests.
-fn close_gaps(parts: &mut Vec<Part>, by_clock: bool, recorders: &[&Recorder], start: u64) {
+fn close_gaps(parts: &mut Vec<RunPart>, by_clock: bool, recorders: &[&Recorder], start: u64) {
     if !by_clock {
         parts.retain(|part| part.counts.due > 0);
         for index in 1..parts.len() {

@@ -13,7 +13,7 @@ pub struct Plan {
     /// The kinds of requests. There must be at least one.
     pub requests: Vec<Request>,
     /// How the next request is chosen.
-    pub order: Order,
+    pub order: RequestOrder,
     /// What users do, if they do more than send single requests.
     pub scenario: Option<Arc<Scenario>>,
     /// When requests are sent.
@@ -65,7 +65,7 @@ pub struct Plan {
 /// How the next request is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
+pub enum RequestOrder {
     /// At random, with the probabilities of the weights.
     #[default]
     Weighted,
@@ -167,7 +167,7 @@ impl Plan {
     pub fn of(request: Request) -> Plan {
         Plan {
             requests: vec![request],
-            order: Order::Weighted,
+            order: RequestOrder::Weighted,
             scenario: None,
             pace: Pace::Closed,
             connections: 1,

@@ -7,7 +7,7 @@ use super::latency_counts::LatencyCounts;
 use super::plan::{Plan, RowOf};
 use super::request::Request;
 use super::shared::LIVE_BOUNDS;
-use super::stalls::{Listener, Reading};
+use super::stalls::{Arrival, Listener};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -255,7 +255,7 @@ impl Recorder {
     }
 
     /// Records that a good answer has arrived completely; `now` is the current part.
-    pub(crate) fn answered(&mut self, exchange: &Exchange, read: Reading, now: Option<u16>, bytes: u64) {
+    pub(crate) fn answered(&mut self, exchange: &Exchange, read: Arrival, now: Option<u16>, bytes: u64) {
         self.listener.answer(read);
         if let Some(record) = now.and_then(|part| self.parts.get_mut(usize::from(part))) {
             record.came += 1;
@@ -383,7 +383,7 @@ mod tests {
         for i in 0..5_000_u64 {
             let exchange =
                 Exchange { request: 0, part: 1, intended: 10, sent: 10, late: 0, carried: 0, user: NOBODY };
-            recorder.answered(&exchange, Reading::at(10 + (i * 7919) % 5_000), Some(1), 1);
+            recorder.answered(&exchange, Arrival::at(10 + (i * 7919) % 5_000), Some(1), 1);
         }
         let fastest = recorder.slowest.iter().map(|Reverse(slow)| slow.response).min();
         assert_eq!((recorder.slowest.len(), fastest), (SLOWEST, Some(5_000 - SLOWEST as u64)));

@@ -22,7 +22,7 @@ pub struct Request {
     /// The weight with which the request is drawn, relative to the others; positive.
     pub weight: f64,
     /// The check of the answers.
-    pub check: Check,
+    pub check: AnswerCheck,
     /// The group with whose other requests it shares a row, if there is one.
     pub group: Option<String>,
     /// Whether answers are kept until they were examined, because more than the check needs them.
@@ -32,7 +32,7 @@ pub struct Request {
 /// The check of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Check {
+pub struct AnswerCheck {
     /// The good statuses, each a code (`200`) or a class (`2xx`). If there are none, 2xx and 3xx are good.
     #[serde(default, deserialize_with = "statuses")]
     pub status: Vec<String>,
@@ -60,13 +60,13 @@ pub(crate) enum Failed {
     Check,
 }
 
-impl Check {
+impl AnswerCheck {
     /// Whether the check examines more than the status and the length.
     pub(crate) fn looks_inside(&self) -> bool {
         self.contains.is_some() || !self.headers.is_empty() || !self.json.is_empty()
     }
 
-    /// Judges a complete answer. `header` and `body` are only used if [`Check::looks_inside`].
+    /// Judges a complete answer. `header` and `body` are only used if [`AnswerCheck::looks_inside`].
     pub(crate) fn judge<'a>(
         &self,
         status: u16,
@@ -103,7 +103,11 @@ impl Check {
     }
 
     /// Judges an answer that a reader of HTTP/1.1 kept.
-    pub(crate) fn judge_kept(&self, answer: http1::Head, reader: &http1::Reader) -> Result<(), Failed> {
+    pub(crate) fn judge_kept(
+        &self,
+        answer: http1::Head,
+        reader: &http1::ResponseReader,
+    ) -> Result<(), Failed> {
         let header = |name: &str| http1::header(&reader.kept_head, name);
         self.judge(answer.status, answer.body, header, &reader.kept_body)
     }
@@ -137,7 +141,7 @@ impl Request {
             headers: Vec::new(),
             body: Vec::new(),
             weight: 1.0,
-            check: Check::default(),
+            check: AnswerCheck::default(),
             group: None,
             keep: false,
         }
@@ -285,24 +289,30 @@ mod tests {
 
     #[test]
     fn checks_judge_status_length_content_and_headers() {
-        let judge = |check: &Check, status, length, body: &[u8]| {
+        let judge = |check: &AnswerCheck, status, length, body: &[u8]| {
             check.judge(status, length, |_| Some(b"text/html"), body)
         };
-        let any = Check::default();
+        let any = AnswerCheck::default();
         assert_eq!(judge(&any, 304, 0, b""), Ok(()));
         assert_eq!(judge(&any, 500, 0, b""), Err(Failed::Status));
-        let strict =
-            Check { status: vec!["2xx".into()], contains: Some("lo".into()), min_bytes: Some(2), ..any };
+        let strict = AnswerCheck {
+            status: vec!["2xx".into()],
+            contains: Some("lo".into()),
+            min_bytes: Some(2),
+            ..any
+        };
         assert_eq!(judge(&strict, 204, 5, b"hello"), Ok(()));
         assert_eq!(judge(&strict, 301, 5, b"hello"), Err(Failed::Status));
         assert_eq!(judge(&strict, 200, 5, b"holla"), Err(Failed::Check));
         assert_eq!(judge(&strict, 200, 1, b"hello"), Err(Failed::Check));
-        let header =
-            Check { headers: BTreeMap::from([("Content-Type".into(), "json".into())]), ..Check::default() };
+        let header = AnswerCheck {
+            headers: BTreeMap::from([("Content-Type".into(), "json".into())]),
+            ..AnswerCheck::default()
+        };
         assert_eq!(judge(&header, 200, 1, b""), Err(Failed::Check));
-        let json = |pointer: &str, value: Value| Check {
+        let json = |pointer: &str, value: Value| AnswerCheck {
             json: BTreeMap::from([(pointer.to_owned(), value)]),
-            ..Check::default()
+            ..AnswerCheck::default()
         };
         let body = br#"{"order":{"paid":true,"sum":7}}"#;
         assert_eq!(judge(&json("/order/paid", true.into()), 200, 1, body), Ok(()));

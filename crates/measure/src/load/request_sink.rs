@@ -25,7 +25,7 @@ pub struct EachRequest {
 
 /// Records of requests of one turn of one server, in the order in which the requests ended.
 #[derive(Debug)]
-pub struct Batch {
+pub struct RequestBatch {
     /// The index of the server in the run.
     pub server: usize,
     /// The number of the turn.
@@ -42,7 +42,7 @@ pub struct Listeners {
     /// The number of the turn.
     pub turn: u32,
     /// The channel that takes batches, so that writing a file does not delay the generator.
-    pub sender: Sender<Batch>,
+    pub sender: Sender<RequestBatch>,
 }
 
 impl PartialEq for Listeners {
@@ -99,7 +99,8 @@ impl RequestSink {
         let requests = std::mem::replace(&mut self.requests, Vec::with_capacity(BATCH));
         if !requests.is_empty() {
             // If the consumer has stopped listening, it has reported the reason itself.
-            let _ = self.to.sender.send(Batch { server: self.to.server, turn: self.to.turn, requests });
+            let _ =
+                self.to.sender.send(RequestBatch { server: self.to.server, turn: self.to.turn, requests });
         }
     }
 }

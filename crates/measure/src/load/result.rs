@@ -24,7 +24,7 @@ pub struct LoadResult {
     /// The numbers of requests and their outcomes.
     pub counts: RequestCounts,
     /// How long requests took.
-    pub times: Times,
+    pub times: RequestTimes,
     /// Failures of connections while no request waited for them.
     pub idle_failures: Failures,
     /// Times from the start of a connection until it could be used, including TLS, for all connections of the run.
@@ -32,7 +32,7 @@ pub struct LoadResult {
     /// The number of times that a connection was made again.
     pub reconnects: u64,
     /// The parts of the run, including the warm-up.
-    pub parts: Vec<Part>,
+    pub parts: Vec<RunPart>,
     /// The number of parts at the beginning that count as warm-up.
     pub warm_up: usize,
     /// The times without answers although requests were due, including the warm-up.
@@ -77,7 +77,7 @@ impl RequestCounts {
 
 /// How long requests took, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Times {
+pub struct RequestTimes {
     /// From when a request was due to its answer. In a closed loop it is due when the connection becomes free.
     pub response: Latencies,
     /// From the sending of a request to its answer.
@@ -90,13 +90,13 @@ pub struct Times {
     pub delayed: Delayed,
 }
 
-impl Times {
+impl RequestTimes {
     /// The requests of several times as one.
-    fn together<'a>(all: impl Iterator<Item = &'a Times> + Clone) -> Times {
-        let sum = |of: fn(&Times) -> &Latencies| Latencies::together(all.clone().map(of));
+    fn together<'a>(all: impl Iterator<Item = &'a RequestTimes> + Clone) -> RequestTimes {
+        let sum = |of: fn(&RequestTimes) -> &Latencies| Latencies::together(all.clone().map(of));
         let mut delayed = Delayed::default();
         all.clone().for_each(|times| delayed.add(&times.delayed));
-        Times {
+        RequestTimes {
             response: sum(|times| &times.response),
             service: sum(|times| &times.service),
             lag: sum(|times| &times.lag),
@@ -106,7 +106,7 @@ impl Times {
     }
 
     /// Adds the requests of another time.
-    pub fn add(&mut self, other: &Times) {
+    pub fn add(&mut self, other: &RequestTimes) {
         self.response += &other.response;
         self.service += &other.service;
         self.lag += &other.lag;
@@ -117,7 +117,7 @@ impl Times {
 
 /// A part of the run: the requests that were due in it, with their outcome, whenever they were answered.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Part {
+pub struct RunPart {
     /// The start in nanoseconds since the start of the measured span; negative in the warm-up before it.
     pub from: i64,
     /// The end in nanoseconds since the start of the measured span.
@@ -128,7 +128,7 @@ pub struct Part {
     pub came: u64,
     /// How long the requests that were due in the part took. If the generator was late by more than the plan allows,
     /// the delayed ones are those in `carried`.
-    pub times: Times,
+    pub times: RequestTimes,
     /// The responses that may be longer because of a delay, their own or that of requests in flight at the same time.
     pub carried: Delayed,
     /// The figures of each row of the plan; empty if there is only one row, or more than 64.
@@ -157,11 +157,11 @@ impl PartRow {
     }
 }
 
-impl Part {
+impl RunPart {
     /// The part restricted to one row of the plan.
-    pub fn row(&self, index: usize) -> Part {
+    pub fn row(&self, index: usize) -> RunPart {
         let row = self.rows.get(index).cloned().unwrap_or_default();
-        Part {
+        RunPart {
             from: self.from,
             to: self.to,
             counts: RequestCounts {
@@ -171,8 +171,8 @@ impl Part {
                 ..RequestCounts::default()
             },
             came: row.answered,
-            times: Times { response: row.response, delayed: row.delayed, ..Times::default() },
-            ..Part::default()
+            times: RequestTimes { response: row.response, delayed: row.delayed, ..RequestTimes::default() },
+            ..RunPart::default()
         }
     }
 
@@ -182,11 +182,13 @@ impl Part {
     }
 
     /// Joins several parts to one, from the start of the first to the end of the last.
-    pub fn together<'a>(parts: impl IntoIterator<Item = &'a Part>) -> Part {
-        let parts: Vec<&Part> = parts.into_iter().collect();
-        let Some((first, more)) = parts.split_first() else { return Part::default() };
-        let mut sum =
-            Part { times: Times::together(parts.iter().map(|part| &part.times)), ..(*first).clone() };
+    pub fn together<'a>(parts: impl IntoIterator<Item = &'a RunPart>) -> RunPart {
+        let parts: Vec<&RunPart> = parts.into_iter().collect();
+        let Some((first, more)) = parts.split_first() else { return RunPart::default() };
+        let mut sum = RunPart {
+            times: RequestTimes::together(parts.iter().map(|part| &part.times)),
+            ..(*first).clone()
+        };
         for part in more {
             sum.to = part.to;
             sum.counts.add(&part.counts);
@@ -279,12 +281,12 @@ impl LoadResult {
     }
 
     /// The parts that count: all but the warm-up.
-    pub fn counted(&self) -> &[Part] {
+    pub fn counted(&self) -> &[RunPart] {
         &self.parts[self.warm_up.min(self.parts.len())..]
     }
 
     /// The parts of the warm-up.
-    pub fn cut(&self) -> &[Part] {
+    pub fn cut(&self) -> &[RunPart] {
         &self.parts[..self.warm_up.min(self.parts.len())]
     }
 

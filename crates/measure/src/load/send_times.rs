@@ -14,12 +14,12 @@ pub(crate) struct Schedule {
     offset: f64,
     sent: u64,
     random: Option<Pcg>,
-    shape: Shape,
+    shape: RateCourse,
     next: Option<u64>,
 }
 
 /// How the rate changes over time.
-pub(crate) enum Shape {
+pub(crate) enum RateCourse {
     /// The rate is constant.
     Constant,
     /// The rate changes in stages; `rate` must then be 1.
@@ -38,7 +38,7 @@ pub(crate) struct Share {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) limit: u64,
-    pub(crate) shape: Shape,
+    pub(crate) shape: RateCourse,
 }
 
 impl Schedule {
@@ -72,10 +72,10 @@ impl Schedule {
     /// The number of what is due next, if times are listed; else 0.
     pub(crate) fn number(&self) -> u32 {
         match &self.shape {
-            Shape::Listed(times) => {
+            RateCourse::Listed(times) => {
                 times.get(self.sent.saturating_sub(1) as usize).map_or(0, |(_, number)| *number)
             }
-            Shape::Constant | Shape::Stages(_) => 0,
+            RateCourse::Constant | RateCourse::Stages(_) => 0,
         }
     }
 
@@ -100,9 +100,9 @@ impl Schedule {
         };
         // At a rate of 1/s the offset in seconds is the number of sessions that have begun.
         let offset = match &self.shape {
-            Shape::Constant => Some(offset as u64),
-            Shape::Stages(stages) => time_of(stages, offset / 1e9),
-            Shape::Listed(times) => times.get(self.sent as usize).map(|(at, _)| *at),
+            RateCourse::Constant => Some(offset as u64),
+            RateCourse::Stages(stages) => time_of(stages, offset / 1e9),
+            RateCourse::Listed(times) => times.get(self.sent as usize).map(|(at, _)| *at),
         };
         self.left -= 1;
         self.sent += 1;
@@ -129,7 +129,7 @@ mod tests {
                 start: 1_000,
                 end: 1_000 + 10_000_000_000,
                 limit,
-                shape: Shape::Constant,
+                shape: RateCourse::Constant,
             });
             while let Some(time) = schedule.next() {
                 all.push(time);

@@ -24,7 +24,7 @@ pub enum Ended {
     ServerGone,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct LoadShared {
     pub(crate) address: Address,
     pub(crate) target: Target,
     pub(crate) tls: Option<TlsSetup>,
@@ -36,17 +36,17 @@ pub(crate) struct Shared {
     /// The cumulative weights of the requests.
     pub(crate) cumulated: Vec<f64>,
     pub(crate) cores: usize,
-    pub(crate) live: Vec<Live>,
+    pub(crate) live: Vec<LiveFigures>,
     stop: AtomicBool,
 }
 
-impl Shared {
+impl LoadShared {
     pub(crate) fn new(
         target: &Target,
         plan: &Plan,
         address: Address,
         tls: Option<TlsSetup>,
-    ) -> Result<Shared, String> {
+    ) -> Result<LoadShared, String> {
         let frames = match target.protocol {
             Protocol::Http1 => Vec::new(),
             Protocol::Http2 => {
@@ -59,7 +59,7 @@ impl Shared {
             sum += request.weight;
             sum
         });
-        Ok(Shared {
+        Ok(LoadShared {
             address,
             target: target.clone(),
             tls,
@@ -68,7 +68,7 @@ impl Shared {
             expected: plan.requests.iter().map(expected).collect(),
             cumulated: cumulated.collect(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            live: (0..plan.threads).map(|_| Live::default()).collect(),
+            live: (0..plan.threads).map(|_| LiveFigures::default()).collect(),
             stop: AtomicBool::new(false),
         })
     }
@@ -81,7 +81,7 @@ impl Shared {
     /// Resets what the last turn published.
     pub(crate) fn begin(&self) {
         self.stop.store(false, Ordering::Relaxed);
-        self.live.iter().for_each(Live::clear);
+        self.live.iter().for_each(LiveFigures::clear);
     }
 
     /// Makes all threads stop: the user interrupted, a limit was exceeded, or a thread could not start or gave up.
@@ -96,7 +96,8 @@ impl Shared {
 
     /// The number of requests that have been answered or have failed in this turn.
     pub(crate) fn handled(&self) -> u64 {
-        let of = |live: &Live| live.answered.load(Ordering::Relaxed) + live.failed.load(Ordering::Relaxed);
+        let of =
+            |live: &LiveFigures| live.answered.load(Ordering::Relaxed) + live.failed.load(Ordering::Relaxed);
         self.live.iter().map(of).sum()
     }
 }
@@ -108,7 +109,7 @@ fn expected(request: &Request) -> Expect {
 
 /// What a thread publishes while it runs.
 #[derive(Default)]
-pub(crate) struct Live {
+pub(crate) struct LiveFigures {
     pub(crate) answered: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) backlog: AtomicU64,
@@ -149,7 +150,7 @@ pub const LIVE_BOUNDS: [u64; 20] = {
     ]
 };
 
-impl Live {
+impl LiveFigures {
     fn clear(&self) {
         let single = [&self.answered, &self.failed, &self.backlog, &self.p50, &self.p99, &self.sum];
         for one in single.into_iter().chain(&self.response).chain(&self.failures) {
@@ -187,9 +188,10 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn of(live: &[Live], elapsed: f64, before: &Progress) -> Progress {
-        let sum = |pick: fn(&Live) -> &AtomicU64| live.iter().map(|l| pick(l).load(Ordering::Relaxed)).sum();
-        let most = |pick: fn(&Live) -> &AtomicU64| {
+    pub(crate) fn of(live: &[LiveFigures], elapsed: f64, before: &Progress) -> Progress {
+        let sum =
+            |pick: fn(&LiveFigures) -> &AtomicU64| live.iter().map(|l| pick(l).load(Ordering::Relaxed)).sum();
+        let most = |pick: fn(&LiveFigures) -> &AtomicU64| {
             live.iter().map(|l| pick(l).load(Ordering::Relaxed)).max().unwrap_or(0)
         };
         let answered: u64 = sum(|l| &l.answered);
@@ -209,7 +211,7 @@ impl Progress {
             failures: {
                 let mut failures = Failures::default();
                 for class in Failure::ALL {
-                    let of = |l: &Live| l.failures[class as usize].load(Ordering::Relaxed);
+                    let of = |l: &LiveFigures| l.failures[class as usize].load(Ordering::Relaxed);
                     failures.record(class, live.iter().map(of).sum());
                 }
                 failures

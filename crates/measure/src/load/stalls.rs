@@ -35,7 +35,7 @@ pub(crate) struct Quiet {
 
 /// When the generator read something, and when that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct Arrival {
     /// When it was read.
     pub(crate) now: u64,
     /// It arrived no earlier than this,
@@ -44,10 +44,10 @@ pub(crate) struct Reading {
     pub(crate) latest: u64,
 }
 
-impl Reading {
+impl Arrival {
     /// Something that was read as it arrived.
-    pub(crate) fn at(now: u64) -> Reading {
-        Reading { now, earliest: now, latest: now }
+    pub(crate) fn at(now: u64) -> Arrival {
+        Arrival { now, earliest: now, latest: now }
     }
 
     /// How late it may have been read.
@@ -89,12 +89,12 @@ impl Listener {
 
     /// Something was read at `now` that arrived at a time, if that is known. Otherwise it may have arrived since the
     /// generator last polled.
-    pub(crate) fn reading(&self, now: u64, arrived: Option<u64>) -> Reading {
+    pub(crate) fn reading(&self, now: u64, arrived: Option<u64>) -> Arrival {
         match arrived {
-            Some(arrived) => Reading { now, earliest: arrived, latest: arrived },
+            Some(arrived) => Arrival { now, earliest: arrived, latest: arrived },
             None => {
                 let earliest = self.blind.map_or(now, |blind| blind.min(now));
-                Reading { now, earliest, latest: now }
+                Arrival { now, earliest, latest: now }
             }
         }
     }
@@ -111,8 +111,8 @@ impl Listener {
     }
 
     /// Records that the server has reacted to a request.
-    pub(crate) fn answer(&mut self, read: Reading) {
-        let Reading { now, earliest, .. } = read;
+    pub(crate) fn answer(&mut self, read: Arrival) {
+        let Arrival { now, earliest, .. } = read;
         self.note(earliest);
         self.between.0 += earliest.saturating_sub(self.since.unwrap_or(now));
         self.between.1 += 1;
@@ -188,7 +188,7 @@ mod tests {
         events.sort_unstable_by_key(|(at, due)| (*at, !due));
         let mut listener = Listener::default();
         for (at, due) in events {
-            if due { listener.due(at * MS) } else { listener.answer(Reading::at(at * MS)) }
+            if due { listener.due(at * MS) } else { listener.answer(Arrival::at(at * MS)) }
         }
         listener
     }

@@ -2,7 +2,7 @@
 
 use super::latencies::Latencies;
 use super::plan::{Plan, WarmUp};
-use super::result::Part;
+use super::result::RunPart;
 use super::stalls::Stall;
 use scruple_core::warm_up::cut;
 
@@ -11,7 +11,7 @@ const MEDIAN_OF: u64 = 10;
 
 /// The number of parts at the beginning that are warm-up: a decay of the service time without a stall of the
 /// server and without failures, which would otherwise be left out.
-pub(super) fn of(plan: &Plan, parts: &[Part], stalls: &[Stall]) -> usize {
+pub(super) fn of(plan: &Plan, parts: &[RunPart], stalls: &[Stall]) -> usize {
     match plan.warm_up {
         WarmUp::Off => 0,
         WarmUp::For(_) => parts.iter().take_while(|part| part.to <= 0).count(),
@@ -19,7 +19,7 @@ pub(super) fn of(plan: &Plan, parts: &[Part], stalls: &[Stall]) -> usize {
             let answers: u64 = parts.iter().map(|part| part.times.service.count()).sum();
             // Medians of few requests differ by chance, so several parts may be joined.
             let each = (MEDIAN_OF * parts.len() as u64).div_ceil(answers.max(1)) as usize;
-            let median = |parts: &[Part]| {
+            let median = |parts: &[RunPart]| {
                 let service = Latencies::together(parts.iter().map(|part| &part.times.service));
                 Some((service.quantile(0.5)? as f64).max(1.0).ln())
             };

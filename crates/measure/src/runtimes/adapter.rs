@@ -1,8 +1,8 @@
 //! The declaration of a runtime, and functions that follow from it.
 
-use super::agent_records::{Answer, Record};
+use super::agent_records::{AgentRecord, HookFile};
 use super::elf::Elf;
-use super::figures::{COMMON, Figure};
+use super::figures::{COMMON, RuntimeFigure};
 use super::{ALL, Runtime};
 
 /// The declaration of a runtime, in the runtime's own file.
@@ -14,7 +14,7 @@ pub(super) struct Adapter {
     /// Recognises the runtime in a program's file.
     pub(super) find: fn(&Elf) -> Option<Recognition>,
     /// Reads the record of one process of the runtime; `answers` are the hooks' answers of the same process.
-    pub(super) tell: fn(&Record, &[&Answer]) -> Result<Vec<Figure>, String>,
+    pub(super) tell: fn(&AgentRecord, &[&HookFile]) -> Result<Vec<RuntimeFigure>, String>,
     /// Whether the totals of a forked process contain its parent's counts, or the process reports nothing. For other
     /// runtimes the agent knows the values at the fork.
     pub(super) counts_from_its_parent: bool,

@@ -14,7 +14,7 @@ const SPILLED: u64 = u64::MAX;
 
 /// The last state of a process that the agent saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ProcessState {
     /// The process was still running at its last report: it was killed, or ended in a way that the agent does not
     /// see.
     Running,
@@ -26,10 +26,10 @@ pub(super) enum State {
 
 /// The agent's record of one process.
 #[derive(Clone, Debug)]
-pub(super) struct Record {
+pub(super) struct AgentRecord {
     pub(super) runtime: Runtime,
     pub(super) pid: i32,
-    pub(super) state: State,
+    pub(super) state: ProcessState,
     flags: u32,
     pub(super) values: Vec<u64>,
     pub(super) text: Vec<u8>,
@@ -38,13 +38,13 @@ pub(super) struct Record {
     pub(super) pauses: Vec<(u64, u64)>,
 }
 
-impl Record {
+impl AgentRecord {
     /// A record for a forked process of which only a hook's answer exists.
-    pub(super) fn of_fork(runtime: Runtime, pid: i32) -> Record {
-        Record {
+    pub(super) fn of_fork(runtime: Runtime, pid: i32) -> AgentRecord {
+        AgentRecord {
             runtime,
             pid,
-            state: State::Exited,
+            state: ProcessState::Exited,
             flags: 1,
             values: vec![0; 60],
             text: Vec::new(),
@@ -57,7 +57,7 @@ impl Record {
     }
     /// Whether this is a forked process that only executed another program, so that its runtime did nothing in it.
     pub(super) fn only_executed(&self) -> bool {
-        self.forked() && self.state == State::Executed
+        self.forked() && self.state == ProcessState::Executed
     }
     pub(super) fn asked(&self) -> bool {
         self.flags & 2 != 0
@@ -75,17 +75,17 @@ impl Record {
     /// Why a process that should have reported its figures has not.
     pub(super) fn silence(&self) -> String {
         match self.state {
-            State::Running => format!(
+            ProcessState::Running => format!(
                 "a {} process ended without reporting its figures: it was killed, or exited without ending its runtime",
                 self.runtime.word()
             ),
-            State::Executed => {
+            ProcessState::Executed => {
                 format!(
                     "a {} process executed another program before it reported its figures",
                     self.runtime.word()
                 )
             }
-            State::Exited => {
+            ProcessState::Exited => {
                 format!("a {} process exited without reporting its figures", self.runtime.word())
             }
         }
@@ -94,7 +94,7 @@ impl Record {
 
 /// The content of a file that a hook wrote: `<runtime>-<pid>-….txt` or `.json`.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct HookFile {
     pub(super) runtime: Runtime,
     pub(super) pid: i32,
     pub(super) text: String,
@@ -103,8 +103,8 @@ pub(super) struct Answer {
 /// All records and answers of a launch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Left {
-    pub(super) records: Vec<Record>,
-    pub(super) answers: Vec<Answer>,
+    pub(super) records: Vec<AgentRecord>,
+    pub(super) answers: Vec<HookFile>,
     /// The number of programs that were started where the agent's library could not be read.
     pub(super) not_followed: u64,
 }
@@ -142,7 +142,7 @@ pub(super) fn take(folder: &Path) -> Left {
                 if let (Some(runtime), Some(text)) = (runtime, text) {
                     let pid = words.next().and_then(|pid| pid.parse().ok()).unwrap_or(0);
                     let pid = field(&text, "pid").map_or(pid, |pid| pid as i32);
-                    left.answers.push(Answer { runtime, pid, text });
+                    left.answers.push(HookFile { runtime, pid, text });
                 }
             }
             _ => continue,
@@ -159,7 +159,7 @@ pub(super) fn take(folder: &Path) -> Left {
     left
 }
 
-fn parse(data: &[u8], spilled: &Path) -> Option<Record> {
+fn parse(data: &[u8], spilled: &Path) -> Option<AgentRecord> {
     if data.len() < SIZE || !data.starts_with(b"SCRRT01") {
         return None;
     }
@@ -169,13 +169,13 @@ fn parse(data: &[u8], spilled: &Path) -> Option<Record> {
         SPILLED => fs::read(spilled).unwrap_or_default(),
         size => data[TEXT..SIZE].get(..size as usize).unwrap_or_default().to_vec(),
     };
-    Some(Record {
+    Some(AgentRecord {
         runtime: Runtime::from_number(word(8))?,
         pid: word(12) as i32,
         state: match word(16) {
-            0 => State::Running,
-            1 => State::Exited,
-            _ => State::Executed,
+            0 => ProcessState::Running,
+            1 => ProcessState::Exited,
+            _ => ProcessState::Executed,
         },
         flags: word(20),
         values: (0..60).map(|i| long(24 + 8 * i)).collect(),

@@ -17,7 +17,7 @@ pub enum Merge {
 
 /// One number that a runtime reported.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub struct RuntimeFigure {
     /// The metric's key: a declared one, or `<runtime>.<word>` for a number that only this runtime has.
     pub key: &'static str,
     /// The unit of the number.
@@ -30,10 +30,10 @@ pub struct Figure {
     pub value: f64,
 }
 
-impl Figure {
+impl RuntimeFigure {
     /// Creates a figure of a declared metric, or of one that only the runtime has. The last word of the key of the
     /// latter determines its unit.
-    pub(super) fn of(key: &'static str, value: f64, quality: Quality) -> Figure {
+    pub(super) fn of(key: &'static str, value: f64, quality: Quality) -> RuntimeFigure {
         let last = key.rsplit(['.', '_']).next().unwrap_or("");
         let unit = match metric(key) {
             Some(metric) => metric.unit.clone(),
@@ -51,23 +51,23 @@ impl Figure {
             "max" | "peak" | "capacity" | "slop" => Merge::Max,
             _ => Merge::Sum,
         };
-        Figure { key, unit, quality, merge, value }
+        RuntimeFigure { key, unit, quality, merge, value }
     }
 
-    pub(super) fn exact(key: &'static str, value: f64) -> Figure {
-        Figure::of(key, value, Quality::Exact)
+    pub(super) fn exact(key: &'static str, value: f64) -> RuntimeFigure {
+        RuntimeFigure::of(key, value, Quality::Exact)
     }
 
-    pub(super) fn near(key: &'static str, value: f64) -> Figure {
-        Figure::of(key, value, Quality::Near)
+    pub(super) fn near(key: &'static str, value: f64) -> RuntimeFigure {
+        RuntimeFigure::of(key, value, Quality::Near)
     }
 
-    pub(super) fn noisy(key: &'static str, value: f64) -> Figure {
-        Figure::of(key, value, Quality::Noisy)
+    pub(super) fn noisy(key: &'static str, value: f64) -> RuntimeFigure {
+        RuntimeFigure::of(key, value, Quality::Noisy)
     }
 
-    pub(super) fn estimated(key: &'static str, value: f64) -> Figure {
-        Figure::of(key, value, Quality::Estimated)
+    pub(super) fn estimated(key: &'static str, value: f64) -> RuntimeFigure {
+        RuntimeFigure::of(key, value, Quality::Estimated)
     }
 }
 
@@ -79,7 +79,7 @@ pub struct RuntimeReport {
     /// The process id.
     pub pid: i32,
     /// The process's figures, or why it reported none.
-    pub figures: Result<Vec<Figure>, String>,
+    pub figures: Result<Vec<RuntimeFigure>, String>,
     /// Why this process did not report figures that its runtime can report.
     pub missing: Option<String>,
 }
@@ -128,7 +128,7 @@ pub(super) fn readings(told: &[RuntimeReport], nothing: &str) -> Vec<Reading> {
             Err(why) => Reading::absent(metric, why.unwrap_or_else(|| nothing.to_owned())),
         })
         .collect();
-    let mut extras: Vec<&Figure> = Vec::new();
+    let mut extras: Vec<&RuntimeFigure> = Vec::new();
     for figure in told.iter().flat_map(|told| told.figures.iter().flatten()) {
         if metric(figure.key).is_none()
             && ![LIVE, LIVE_AT_MOST].contains(&figure.key)
@@ -263,9 +263,10 @@ mod tests {
 
     fn process(runtime: Runtime, bytes: Option<f64>) -> RuntimeReport {
         let figures = match bytes {
-            Some(bytes) => {
-                Ok(vec![Figure::exact("alloc.bytes", bytes), Figure::noisy("gc.pause_max", bytes)])
-            }
+            Some(bytes) => Ok(vec![
+                RuntimeFigure::exact("alloc.bytes", bytes),
+                RuntimeFigure::noisy("gc.pause_max", bytes),
+            ]),
             None => Err("it was killed".to_owned()),
         };
         RuntimeReport { runtime, pid: 1, figures, missing: None }
@@ -288,7 +289,7 @@ mod tests {
         let mut one = process(Runtime::Racket, Some(0.0));
         let pause = |one: &RuntimeReport| value(&readings(std::slice::from_ref(one), "none"), "gc.pause_max");
         assert_eq!(pause(&one), Ok(0.0), "without a collection nothing paused");
-        one.figures.as_mut().expect("figures").push(Figure::exact("gc.count", 3.0));
+        one.figures.as_mut().expect("figures").push(RuntimeFigure::exact("gc.count", 3.0));
         let why = "racket: the collections took less than its clock can measure";
         assert_eq!(pause(&one), Err(why.to_owned()));
     }
@@ -305,9 +306,10 @@ mod tests {
     #[test]
     fn one_process_without_a_figure_makes_its_total_absent() {
         let mut silent = process(Runtime::Ghc, Some(4.0));
-        silent.figures = Ok(vec![Figure::exact("alloc.bytes", 4.0), Figure::exact("gc.count", 0.0)]);
+        silent.figures =
+            Ok(vec![RuntimeFigure::exact("alloc.bytes", 4.0), RuntimeFigure::exact("gc.count", 0.0)]);
         let mut whole = process(Runtime::Ghc, Some(10.0));
-        whole.figures.as_mut().expect("figures").push(Figure::exact("heap.live_max", 9.0));
+        whole.figures.as_mut().expect("figures").push(RuntimeFigure::exact("heap.live_max", 9.0));
         let all = readings(&[whole, silent], "none");
         assert_eq!(value(&all, "alloc.bytes"), Ok(14.0));
         assert_eq!(

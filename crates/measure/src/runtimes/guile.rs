@@ -1,9 +1,9 @@
 //! Guile 3, and all other programs with the Boehm-Demers-Weiser collector (libgc): reads its events and totals.
 
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record};
+use super::agent_records::{AgentRecord, HookFile};
 use super::elf::Elf;
-use super::figures::{Figure, LIVE};
+use super::figures::{LIVE, RuntimeFigure};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "guile",
@@ -28,23 +28,23 @@ fn find(elf: &Elf) -> Option<Recognition> {
         .and_then(|_| Recognition::new(None, "the collector's library, which it needs", asked))
 }
 
-fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     if !record.reported() {
         return Err(record.silence());
     }
     let value = |at: usize| record.values[at] as f64;
     let mut figures = vec![
-        Figure::near("alloc.bytes", value(0)),
-        Figure::exact("gc.count", value(1)),
-        Figure::noisy("gc.time", value(2)),
-        Figure::noisy("gc.pause_max", value(3)),
-        Figure::near("heap.peak", value(5)),
+        RuntimeFigure::near("alloc.bytes", value(0)),
+        RuntimeFigure::exact("gc.count", value(1)),
+        RuntimeFigure::noisy("gc.time", value(2)),
+        RuntimeFigure::noisy("gc.pause_max", value(3)),
+        RuntimeFigure::near("heap.peak", value(5)),
     ];
     if value(4) > 0.0 {
-        figures.push(Figure::estimated("heap.live_max", value(4)));
+        figures.push(RuntimeFigure::estimated("heap.live_max", value(4)));
     }
     if value(6) > 0.0 {
-        figures.push(Figure::near(LIVE, value(6)));
+        figures.push(RuntimeFigure::near(LIVE, value(6)));
     }
     Ok(figures)
 }

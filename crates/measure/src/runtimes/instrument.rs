@@ -2,14 +2,14 @@
 
 use super::Runtime;
 use super::agent_folder::{AgentFolder, Mark};
-use super::agent_records::{self, Answer, Left, Record};
+use super::agent_records::{self, AgentRecord, HookFile, Left};
 use super::elf::Elf;
 use super::figures::{self, COMMON, RuntimeReport};
 use super::go::Twin;
 use super::stderr_report::Cut;
 use super::{ghc, go, jvm, ocaml, recognise, sbcl};
 use crate::instrument::Instrument;
-use crate::launch::{Launch, Outcome};
+use crate::launch::{Launch, LaunchResult};
 use crate::program::{FileKind, Program};
 use scruple_core::sample::Reading;
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ pub struct Runtimes {
     /// The runtimes of programs in the tree that cannot be asked, because nothing can be loaded into them.
     unreached: Vec<String>,
     told: Vec<RuntimeReport>,
-    logs: Vec<(i32, ghc::log::Log)>,
+    logs: Vec<(i32, ghc::log::CollectionLog)>,
     pauses: Vec<(u64, u64)>,
 }
 
@@ -85,7 +85,7 @@ impl Runtimes {
     }
 
     /// The logs of collections of the last launch, by process id.
-    pub fn logs(&self) -> &[(i32, ghc::log::Log)] {
+    pub fn logs(&self) -> &[(i32, ghc::log::CollectionLog)] {
         &self.logs
     }
 }
@@ -184,7 +184,7 @@ impl Instrument for Runtimes {
         Ok(())
     }
 
-    fn read(&mut self, outcome: &Outcome) -> Vec<Reading> {
+    fn read(&mut self, outcome: &LaunchResult) -> Vec<Reading> {
         let left = self.place.as_ref().map(|place| agent_records::take(place.folder())).unwrap_or_default();
         self.told = left
             .records
@@ -245,9 +245,9 @@ const NOT_FOLLOWED: &str = "a program of the tree was started where the library 
 const UNREACHED: &str = "in a program of the tree that is static or changes its user, so that nothing can be loaded into \
                          it: its figures are not known";
 
-fn report_of(record: &Record, left: &Left) -> RuntimeReport {
-    let mine = |answer: &&Answer| answer.runtime == record.runtime && answer.pid == record.pid;
-    let answers: Vec<&Answer> = left.answers.iter().filter(mine).collect();
+fn report_of(record: &AgentRecord, left: &Left) -> RuntimeReport {
+    let mine = |answer: &&HookFile| answer.runtime == record.runtime && answer.pid == record.pid;
+    let answers: Vec<&HookFile> = left.answers.iter().filter(mine).collect();
     let figures = match record.forked() && record.runtime.adapter().counts_from_its_parent {
         true => Err(format!(
             "a forked {0} process: its runtime goes on counting from what its parent had, and does not say what that \
@@ -266,13 +266,13 @@ fn report_of(record: &Record, left: &Left) -> RuntimeReport {
 
 /// The reports of forked children. Hooks answer in them too, but the agent keeps no record of them.
 fn of_forks(left: &Left) -> Vec<RuntimeReport> {
-    let known = |answer: &Answer| {
+    let known = |answer: &HookFile| {
         left.records.iter().any(|record| (record.runtime, record.pid) == (answer.runtime, answer.pid))
     };
     let mut told: Vec<RuntimeReport> = Vec::new();
     for answer in left.answers.iter().filter(|answer| !known(answer)) {
         let (runtime, pid) = (answer.runtime, answer.pid);
-        let figures = (runtime.adapter().tell)(&Record::of_fork(runtime, pid), &[answer]);
+        let figures = (runtime.adapter().tell)(&AgentRecord::of_fork(runtime, pid), &[answer]);
         told.push(RuntimeReport { runtime, pid, figures, missing: None });
     }
     told

@@ -1,9 +1,9 @@
 //! Lua 5.4: the collector's cycles, counted by a finaliser that re-creates itself.
 
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record, field};
+use super::agent_records::{AgentRecord, HookFile, field};
 use super::elf::Elf;
-use super::figures::Figure;
+use super::figures::RuntimeFigure;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "lua",
@@ -32,9 +32,9 @@ fn find(elf: &Elf) -> Option<Recognition> {
     .flatten()
 }
 
-pub(super) fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+pub(super) fn tell(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     match answers.first().and_then(|answer| field(&answer.text, "cycles")) {
-        Some(cycles) => Ok(vec![Figure::exact("gc.count", cycles)]),
+        Some(cycles) => Ok(vec![RuntimeFigure::exact("gc.count", cycles)]),
         None => Err(format!("{}; os.exit without `true` closes nothing", record.silence())),
     }
 }

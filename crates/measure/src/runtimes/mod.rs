@@ -34,11 +34,11 @@ mod seen;
 mod stderr_report;
 mod wrappers;
 
-pub use figures::{COMMON, Figure, LIVE, LIVE_AT_MOST, Merge, RuntimeReport, WITHOUT};
+pub use figures::{COMMON, LIVE, LIVE_AT_MOST, Merge, RuntimeFigure, RuntimeReport, WITHOUT};
 pub use instrument::Runtimes;
 pub use recognise::{Recognised, executed_by, recognise};
 pub(crate) use seen::ProgramFiles;
-pub use seen::Seen;
+pub use seen::TreePrograms;
 
 use crate::instrument::Instrument;
 

@@ -1,9 +1,9 @@
 //! Node.js: V8 reports the used heap before and after each collection; allocated bytes are the sum of its growth.
 
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record};
+use super::agent_records::{AgentRecord, HookFile};
 use super::elf::Elf;
-use super::figures::{Figure, LIVE};
+use super::figures::{LIVE, RuntimeFigure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
 
 /// The hook's record of one thread that ran to its end. Sizes are in bytes.
 #[derive(Deserialize)]
-struct Heap {
+struct ThreadHeap {
     start: f64,
     allocated: f64,
     peak: f64,
@@ -45,7 +45,7 @@ struct CollectionKind {
     longest: f64,
 }
 
-fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+fn tell(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     if answers.is_empty() {
         return Err(match record.refused() {
             true => "node's permission model is on, and would stop the program at our hook: run it without"
@@ -53,7 +53,7 @@ fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
             false => format!("{}, or node is older than 18.15", record.silence()),
         });
     }
-    let heaps: Vec<Heap> = answers
+    let heaps: Vec<ThreadHeap> = answers
         .iter()
         .map(|answer| serde_json::from_str(&answer.text))
         .collect::<Result<_, _>>()
@@ -62,37 +62,37 @@ fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
 }
 
 /// The times at which collections stopped a thread: start and end in nanoseconds on the monotonic clock.
-pub(super) fn pauses(answer: &Answer) -> Vec<(u64, u64)> {
-    serde_json::from_str::<Heap>(&answer.text).map(|heap| heap.pauses).unwrap_or_default()
+pub(super) fn pauses(answer: &HookFile) -> Vec<(u64, u64)> {
+    serde_json::from_str::<ThreadHeap>(&answer.text).map(|heap| heap.pauses).unwrap_or_default()
 }
 
-fn figures(heaps: &[Heap]) -> Vec<Figure> {
-    let sum = |of: &dyn Fn(&Heap) -> f64| heaps.iter().map(of).fold(0.0, std::ops::Add::add);
-    let most = |of: &dyn Fn(&Heap) -> f64| heaps.iter().map(of).fold(0.0, f64::max);
-    let kinds = |heap: &Heap, minor: Option<bool>, of: &dyn Fn(&CollectionKind) -> f64| {
+fn figures(heaps: &[ThreadHeap]) -> Vec<RuntimeFigure> {
+    let sum = |of: &dyn Fn(&ThreadHeap) -> f64| heaps.iter().map(of).fold(0.0, std::ops::Add::add);
+    let most = |of: &dyn Fn(&ThreadHeap) -> f64| heaps.iter().map(of).fold(0.0, f64::max);
+    let kinds = |heap: &ThreadHeap, minor: Option<bool>, of: &dyn Fn(&CollectionKind) -> f64| {
         let chosen = heap.kinds.iter().filter(|(name, _)| minor.is_none_or(|minor| is_minor(name) == minor));
         chosen.map(|(_, kind)| of(kind)).fold(0.0, std::ops::Add::add)
     };
     let count = |kind: &CollectionKind| kind.count;
     let mut figures = vec![
         // Data that was on the heap before the hook ran was allocated by the program, too.
-        Figure::near("alloc.bytes", sum(&|heap| heap.start + heap.allocated)),
-        Figure::exact("gc.count", sum(&|heap| kinds(heap, None, &count))),
-        Figure::exact("gc.minor", sum(&|heap| kinds(heap, Some(true), &count))),
-        Figure::exact("gc.major", sum(&|heap| kinds(heap, Some(false), &count))),
-        Figure::noisy("gc.time", sum(&|heap| kinds(heap, None, &|kind| kind.micros)) * 1e3),
-        Figure::noisy(
+        RuntimeFigure::near("alloc.bytes", sum(&|heap| heap.start + heap.allocated)),
+        RuntimeFigure::exact("gc.count", sum(&|heap| kinds(heap, None, &count))),
+        RuntimeFigure::exact("gc.minor", sum(&|heap| kinds(heap, Some(true), &count))),
+        RuntimeFigure::exact("gc.major", sum(&|heap| kinds(heap, Some(false), &count))),
+        RuntimeFigure::noisy("gc.time", sum(&|heap| kinds(heap, None, &|kind| kind.micros)) * 1e3),
+        RuntimeFigure::noisy(
             "gc.pause_max",
             most(&|heap| heap.kinds.values().map(|kind| kind.longest).fold(0.0, f64::max)) * 1e3,
         ),
-        Figure::near("heap.peak", most(&|heap| heap.peak)),
+        RuntimeFigure::near("heap.peak", most(&|heap| heap.peak)),
     ];
     let live = most(&|heap| heap.live);
     if live > 0.0 {
-        figures.push(Figure::near("heap.live_max", live));
+        figures.push(RuntimeFigure::near("heap.live_max", live));
     }
     if heaps.iter().all(|heap| heap.reachable.is_some()) {
-        figures.push(Figure::near(LIVE, sum(&|heap| heap.reachable.unwrap_or(0.0))));
+        figures.push(RuntimeFigure::near(LIVE, sum(&|heap| heap.reachable.unwrap_or(0.0))));
     }
     figures
 }
@@ -111,9 +111,10 @@ mod tests {
             "live":20440576,"kinds":{"Scavenge":{"count":40,"micros":412489.33,"longest":20275.2},
             "IncrementalMarking":{"count":1,"micros":14331.9,"longest":14331.9},
             "MarkSweepCompact":{"count":1,"micros":7950.83,"longest":7950.83}}}"#;
-        let heap = || serde_json::from_str::<Heap>(text).expect("an answer");
+        let heap = || serde_json::from_str::<ThreadHeap>(text).expect("an answer");
         let one = figures(&[heap()]);
-        let value = |figures: &[Figure], key: &str| figures.iter().find(|f| f.key == key).map(|f| f.value);
+        let value =
+            |figures: &[RuntimeFigure], key: &str| figures.iter().find(|f| f.key == key).map(|f| f.value);
         assert_eq!(value(&one, "alloc.bytes"), Some(405_024_072.0));
         assert_eq!((value(&one, "gc.minor"), value(&one, "gc.major")), (Some(40.0), Some(2.0)));
         assert_eq!(value(&one, "gc.pause_max"), Some(20_275_200.0));

@@ -2,9 +2,9 @@
 //! exit.
 
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record};
+use super::agent_records::{AgentRecord, HookFile};
 use super::elf::{Elf, word_after};
-use super::figures::{Figure, LIVE};
+use super::figures::{LIVE, RuntimeFigure};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "ocaml",
@@ -39,7 +39,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     Recognition::new(word_after(&elf.comment, "OCaml "), by, asked)
 }
 
-fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     match summary(&record.text()) {
         Some(mut figures) => {
             figures.extend(live(record, &figures));
@@ -54,15 +54,19 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
 
 /// The live size in bytes. It is the live size at the end, unless the heap had been much larger before; then it is
 /// the heap size, which exceeds the live size by a tenth.
-fn live(record: &Record, figures: &[Figure]) -> Option<Figure> {
+fn live(record: &AgentRecord, figures: &[RuntimeFigure]) -> Option<RuntimeFigure> {
     let peak = figures.iter().find(|figure| figure.key == "heap.peak")?.value;
     let at_end = record.reported().then(|| record.values[0] as f64 * WORD)?;
     const SLACK: f64 = 4e6;
-    Some(if peak > 1.5 * at_end + SLACK { Figure::estimated(LIVE, peak) } else { Figure::near(LIVE, at_end) })
+    Some(if peak > 1.5 * at_end + SLACK {
+        RuntimeFigure::estimated(LIVE, peak)
+    } else {
+        RuntimeFigure::near(LIVE, at_end)
+    })
 }
 
 /// The figures of a summary; `None` if the text contains none.
-pub(super) fn summary(text: &str) -> Option<Vec<Figure>> {
+pub(super) fn summary(text: &str) -> Option<Vec<RuntimeFigure>> {
     let value = |name: &str| {
         text.lines()
             .rev()
@@ -70,14 +74,14 @@ pub(super) fn summary(text: &str) -> Option<Vec<Figure>> {
     };
     let (minor, major) = (value("minor_collections")?, value("major_collections")?);
     let mut figures = vec![
-        Figure::exact("alloc.bytes", value("allocated_words")? * WORD),
-        Figure::exact("gc.count", minor + major),
-        Figure::exact("gc.minor", minor),
-        Figure::exact("gc.major", major),
-        Figure::exact("heap.peak", value("top_heap_words")? * WORD),
-        Figure::exact("ocaml.promoted", value("promoted_words")? * WORD),
+        RuntimeFigure::exact("alloc.bytes", value("allocated_words")? * WORD),
+        RuntimeFigure::exact("gc.count", minor + major),
+        RuntimeFigure::exact("gc.minor", minor),
+        RuntimeFigure::exact("gc.major", major),
+        RuntimeFigure::exact("heap.peak", value("top_heap_words")? * WORD),
+        RuntimeFigure::exact("ocaml.promoted", value("promoted_words")? * WORD),
     ];
-    figures.extend(value("compactions").map(|count| Figure::exact("ocaml.compactions", count)));
+    figures.extend(value("compactions").map(|count| RuntimeFigure::exact("ocaml.compactions", count)));
     Some(figures)
 }
 

@@ -1,9 +1,9 @@
 //! PHP: handlers in its memory manager count and call the original functions. No setting of PHP is changed.
 
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record};
+use super::agent_records::{AgentRecord, HookFile};
 use super::elf::Elf;
-use super::figures::Figure;
+use super::figures::RuntimeFigure;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "php",
@@ -25,20 +25,20 @@ fn find(elf: &Elf) -> Option<Recognition> {
     php.then(|| Recognition::new(None, "the symbols it exports", asked)).flatten()
 }
 
-fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     if !record.reported() {
         return Err(record.silence());
     }
     let value = |at: usize| record.values[at] as f64;
     let mut figures = vec![
-        Figure::exact("alloc.bytes", value(1)),
-        Figure::exact("alloc.objects", value(0)),
-        Figure::exact("heap.peak", value(2)),
+        RuntimeFigure::exact("alloc.bytes", value(1)),
+        RuntimeFigure::exact("alloc.objects", value(0)),
+        RuntimeFigure::exact("heap.peak", value(2)),
     ];
     // Up to PHP 8.2 the status starts with the numbers of runs and of collected values, and a threshold of at least
     // 10001 follows. Later versions start with booleans, and no such threshold follows.
     if record.values[5] >= 10_001 {
-        figures.push(Figure::exact("gc.count", value(3)));
+        figures.push(RuntimeFigure::exact("gc.count", value(3)));
     }
     Ok(figures)
 }

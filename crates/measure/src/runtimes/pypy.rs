@@ -1,9 +1,9 @@
 //! PyPy: reads its log of collections, which every build writes if `PYPYLOG` requests it.
 
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record};
+use super::agent_records::{AgentRecord, HookFile};
 use super::elf::Elf;
-use super::figures::Figure;
+use super::figures::RuntimeFigure;
 
 const NO_BYTES: &str = "the log has collections, not allocations; see heap.peak and gc.count";
 const NO_TIMES: &str = "the log's times are ticks of the processor, whose length it does not say";
@@ -28,7 +28,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     elf.needs("libpypy").and_then(|_| Recognition::new(None, "the library it needs", asked))
 }
 
-fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+fn tell(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     if record.refused() {
         return Err("the program's own PYPYLOG is kept: run it without".to_owned());
     }
@@ -39,11 +39,11 @@ fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     };
     let (minor, major) = (ended("gc-minor"), ended("gc-collect-done"));
     let mut figures = vec![
-        Figure::exact("gc.count", minor + major),
-        Figure::exact("gc.minor", minor),
-        Figure::exact("gc.major", major),
+        RuntimeFigure::exact("gc.count", minor + major),
+        RuntimeFigure::exact("gc.minor", minor),
+        RuntimeFigure::exact("gc.major", major),
     ];
-    figures.extend(peak(&answer.text).map(|peak| Figure::near("heap.peak", peak)));
+    figures.extend(peak(&answer.text).map(|peak| RuntimeFigure::near("heap.peak", peak)));
     Ok(figures)
 }
 

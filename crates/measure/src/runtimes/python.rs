@@ -2,9 +2,9 @@
 //! runs.
 
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record, State};
+use super::agent_records::{AgentRecord, HookFile, ProcessState};
 use super::elf::Elf;
-use super::figures::{Figure, LIVE};
+use super::figures::{LIVE, RuntimeFigure};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "python",
@@ -41,11 +41,11 @@ fn find(elf: &Elf) -> Option<Recognition> {
         .flatten()
 }
 
-fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     let value = |at: usize| record.values[at] as f64;
     // The raw domain belongs to the interpreter and differs by one call between runs, so it is kept separate.
     let calls = value(CALLS + 1) + value(CALLS + 2);
-    if calls < 64.0 && record.state == State::Running {
+    if calls < 64.0 && record.state == ProcessState::Running {
         return Err(record.silence());
     }
     if calls < 64.0 {
@@ -57,23 +57,23 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         );
     }
     let mut figures = vec![
-        Figure::exact("alloc.bytes", value(BYTES + 1) + value(BYTES + 2)),
-        Figure::exact("alloc.objects", calls),
-        Figure::near("python.raw_calls", value(CALLS)),
-        Figure::near("python.raw_bytes", value(BYTES)),
+        RuntimeFigure::exact("alloc.bytes", value(BYTES + 1) + value(BYTES + 2)),
+        RuntimeFigure::exact("alloc.objects", calls),
+        RuntimeFigure::near("python.raw_calls", value(CALLS)),
+        RuntimeFigure::near("python.raw_bytes", value(BYTES)),
     ];
     if record.values[HAVE_COLLECTIONS] == 1 {
         let by_generation = [0, 1, 2].map(|i| value(COLLECTIONS + i));
         figures.extend([
-            Figure::exact("gc.count", by_generation.iter().sum()),
-            Figure::exact("gc.minor", by_generation[0] + by_generation[1]),
-            Figure::exact("gc.major", by_generation[2]),
-            Figure::noisy("gc.time", value(TIME)),
-            Figure::noisy("gc.pause_max", value(LONGEST)),
+            RuntimeFigure::exact("gc.count", by_generation.iter().sum()),
+            RuntimeFigure::exact("gc.minor", by_generation[0] + by_generation[1]),
+            RuntimeFigure::exact("gc.major", by_generation[2]),
+            RuntimeFigure::noisy("gc.time", value(TIME)),
+            RuntimeFigure::noisy("gc.pause_max", value(LONGEST)),
         ]);
     }
     if record.values[HAVE_LOOKED] == 1 {
-        figures.push(Figure::near(LIVE, value(AT_LOOKS)));
+        figures.push(RuntimeFigure::near(LIVE, value(AT_LOOKS)));
     }
     Ok(figures)
 }

@@ -1,9 +1,9 @@
 //! R: a profile script of ours runs the user's own, and reads the collector's counts at the end of the session.
 
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record, field};
+use super::agent_records::{AgentRecord, HookFile, field};
 use super::elf::Elf;
-use super::figures::Figure;
+use super::figures::RuntimeFigure;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "r",
@@ -27,14 +27,14 @@ fn find(elf: &Elf) -> Option<Recognition> {
     elf.needs("libR.so").and_then(|_| Recognition::new(None, "the library it needs", asked))
 }
 
-fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+fn tell(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     let Some(answer) = answers.first() else {
         return Err(format!("{}; with --vanilla R runs no profile", record.silence()));
     };
     let value = |name: &str| field(&answer.text, name);
     let mut figures = Vec::new();
-    figures.extend(value("cycles").map(|cycles| Figure::near("gc.count", cycles)));
-    figures.extend(value("gc_seconds").map(|seconds| Figure::noisy("gc.time", seconds * 1e9)));
-    figures.extend(value("max_used_mb").map(|size| Figure::near("heap.peak", size * 1024.0 * 1024.0)));
+    figures.extend(value("cycles").map(|cycles| RuntimeFigure::near("gc.count", cycles)));
+    figures.extend(value("gc_seconds").map(|seconds| RuntimeFigure::noisy("gc.time", seconds * 1e9)));
+    figures.extend(value("max_used_mb").map(|size| RuntimeFigure::near("heap.peak", size * 1024.0 * 1024.0)));
     Ok(figures)
 }

@@ -1,9 +1,9 @@
 //! Racket CS: reads the log of its collections (`PLTSTDERR=… debug@GC`), whose last line is a summary.
 
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record};
+use super::agent_records::{AgentRecord, HookFile};
 use super::elf::Elf;
-use super::figures::Figure;
+use super::figures::RuntimeFigure;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "racket",
@@ -21,7 +21,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
         .flatten()
 }
 
-fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     match log(&record.text()) {
         Some(figures) => Ok(figures),
         None if record.refused() => {
@@ -33,7 +33,7 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
 
 /// The figures of a log. It has a line `GC: 0:min0 @ 49,476K(+6,943K); free 6,695K(-8,783K) 2ms @ 68` for each
 /// collection, and ends with `GC: 0:atexit peak 61,124K(+16,175K); alloc 175,894K; major 0; minor 21; 28ms`.
-fn log(text: &str) -> Option<Vec<Figure>> {
+fn log(text: &str) -> Option<Vec<RuntimeFigure>> {
     let last = text.lines().rev().find(|line| line.starts_with("GC: ") && line.contains(":atexit "))?;
     let after = |word: &str| {
         let rest = &last[last.find(word)? + word.len()..];
@@ -59,14 +59,14 @@ fn log(text: &str) -> Option<Vec<Figure>> {
     }
     const KIB: f64 = 1024.0;
     Some(vec![
-        Figure::near("alloc.bytes", after("alloc ")? * KIB),
-        Figure::exact("gc.count", major + minor),
-        Figure::exact("gc.minor", minor),
-        Figure::exact("gc.major", major),
-        Figure::noisy("gc.time", time * 1e6),
-        Figure::noisy("gc.pause_max", longest * 1e6),
-        Figure::near("heap.peak", after("peak ")? * KIB),
-        Figure::estimated("heap.live_max", live * KIB),
+        RuntimeFigure::near("alloc.bytes", after("alloc ")? * KIB),
+        RuntimeFigure::exact("gc.count", major + minor),
+        RuntimeFigure::exact("gc.minor", minor),
+        RuntimeFigure::exact("gc.major", major),
+        RuntimeFigure::noisy("gc.time", time * 1e6),
+        RuntimeFigure::noisy("gc.pause_max", longest * 1e6),
+        RuntimeFigure::near("heap.peak", after("peak ")? * KIB),
+        RuntimeFigure::estimated("heap.live_max", live * KIB),
     ])
 }
 

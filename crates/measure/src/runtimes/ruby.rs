@@ -1,9 +1,9 @@
 //! Ruby: a hook of a few lines runs at the process's exit and reads `GC.stat`.
 
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record, field};
+use super::agent_records::{AgentRecord, HookFile, field};
 use super::elf::Elf;
-use super::figures::{Figure, LIVE};
+use super::figures::{LIVE, RuntimeFigure};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "ruby",
@@ -23,7 +23,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     elf.exports("ruby_init").then(|| Recognition::new(None, "the symbols it exports", asked)).flatten()
 }
 
-fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+fn tell(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     match answers.first() {
         Some(answer) => answered(&answer.text),
         None if record.asked() => Err(format!("{}; ‘exit!’ runs nothing at exit", record.silence())),
@@ -31,7 +31,7 @@ fn tell(record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     }
 }
 
-fn answered(text: &str) -> Result<Vec<Figure>, String> {
+fn answered(text: &str) -> Result<Vec<RuntimeFigure>, String> {
     if field(text, "unknown_start").is_some() {
         return Err(
             "a forked ruby process older than 3.1: its figures cannot be told from its parent's".to_owned()
@@ -45,18 +45,18 @@ fn answered(text: &str) -> Result<Vec<Figure>, String> {
     // them.
     let slots = value("slot_bytes").unwrap_or_else(|| objects * value("slot_size").unwrap_or(40.0));
     let mut figures = vec![
-        Figure::near("alloc.bytes", slots),
-        Figure::near("alloc.objects", objects),
-        Figure::exact("gc.count", count),
+        RuntimeFigure::near("alloc.bytes", slots),
+        RuntimeFigure::near("alloc.objects", objects),
+        RuntimeFigure::exact("gc.count", count),
     ];
-    figures.extend(value("minor_gc_count").map(|count| Figure::exact("gc.minor", count)));
-    figures.extend(value("major_gc_count").map(|count| Figure::exact("gc.major", count)));
-    figures.extend(value("live").map(|live| Figure::near(LIVE, live)));
-    figures.extend(value("gc_ns").map(|time| Figure::noisy("gc.time", time)));
-    figures.extend(value("longest").map(|seconds| Figure::noisy("gc.pause_max", seconds * 1e9)));
+    figures.extend(value("minor_gc_count").map(|count| RuntimeFigure::exact("gc.minor", count)));
+    figures.extend(value("major_gc_count").map(|count| RuntimeFigure::exact("gc.major", count)));
+    figures.extend(value("live").map(|live| RuntimeFigure::near(LIVE, live)));
+    figures.extend(value("gc_ns").map(|time| RuntimeFigure::noisy("gc.time", time)));
+    figures.extend(value("longest").map(|seconds| RuntimeFigure::noisy("gc.pause_max", seconds * 1e9)));
     if let (Some(pages), Some(size)) = (value("heap_allocated_pages"), value("page_size")) {
         // The number of pages at exit approximates the peak, because Ruby rarely returns pages.
-        figures.push(Figure::estimated("heap.peak", pages * size));
+        figures.push(RuntimeFigure::estimated("heap.peak", pages * size));
     }
     Ok(figures)
 }

@@ -1,9 +1,9 @@
 //! Steel Bank Common Lisp: a file of ours is loaded before the program's, if the command line permits it.
 
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record, field};
+use super::agent_records::{AgentRecord, HookFile, field};
 use super::elf::Elf;
-use super::figures::Figure;
+use super::figures::RuntimeFigure;
 use super::wrappers;
 use std::ffi::OsString;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     sbcl.then(|| Recognition::new(None, "the symbols it exports", asked)).flatten()
 }
 
-fn tell(_record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+fn tell(_record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     let Some(answer) = answers.first() else {
         return Err("sbcl reported nothing: only `sbcl --script FILE`, `sbcl --load …` and `sbcl --eval …` can be asked, by \
                     themselves or behind env, nice and the like; not a script that names it, not a saved image and \
@@ -39,10 +39,12 @@ fn tell(_record: &Record, answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     };
     let value = |name: &str| field(&answer.text, name);
     let mut figures = Vec::new();
-    figures.extend(value("consed").map(|bytes| Figure::exact("alloc.bytes", bytes)));
-    figures.extend(value("cycles").map(|cycles| Figure::exact("gc.count", cycles)));
-    figures.extend(value("gc_us").map(|time| Figure::noisy("gc.time", time * 1e3)));
-    figures.extend(value("live").filter(|live| *live > 0.0).map(|live| Figure::near("heap.live_max", live)));
+    figures.extend(value("consed").map(|bytes| RuntimeFigure::exact("alloc.bytes", bytes)));
+    figures.extend(value("cycles").map(|cycles| RuntimeFigure::exact("gc.count", cycles)));
+    figures.extend(value("gc_us").map(|time| RuntimeFigure::noisy("gc.time", time * 1e3)));
+    figures.extend(
+        value("live").filter(|live| *live > 0.0).map(|live| RuntimeFigure::near("heap.live_max", live)),
+    );
     Ok(figures)
 }
 

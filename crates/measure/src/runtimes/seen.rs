@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// What must be known of the programs of a tree before their runtimes are asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct TreePrograms {
     /// Whether a Go program was among them.
     pub go: bool,
     /// How the stripped Go programs were built.
@@ -23,9 +23,9 @@ pub struct Seen {
     pub unreached: BTreeSet<String>,
 }
 
-impl Seen {
+impl TreePrograms {
     /// Adds the programs of another launch.
-    pub(crate) fn add(&mut self, other: Seen) {
+    pub(crate) fn add(&mut self, other: TreePrograms) {
         self.go |= other.go;
         self.stripped_go.extend(other.stripped_go);
         self.unreached.extend(other.unreached);
@@ -36,7 +36,7 @@ impl Seen {
 #[derive(Debug, Default)]
 pub(crate) struct ProgramFiles {
     known: HashSet<(u64, u64)>,
-    pub(crate) seen: Seen,
+    pub(crate) seen: TreePrograms,
 }
 
 impl ProgramFiles {

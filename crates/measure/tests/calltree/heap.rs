@@ -1,19 +1,19 @@
 //! Tests that the allocations in the call tree equal memcheck's.
 
 use crate::harness::{Workshop, of};
-use scruple_measure::calltree::Heap;
+use scruple_measure::calltree::HeapCounts;
 use std::path::Path;
 
 /// The totals of memcheck. Memory that the C and C++ libraries keep is not freed at the end, since that would count
 /// as frees.
-fn memcheck(workshop: &Workshop, program: &Path) -> Heap {
+fn memcheck(workshop: &Workshop, program: &Path) -> HeapCounts {
     let options =
         ["--tool=memcheck", "--vgdb=no", "--run-libc-freeres=no", "--run-cxx-freeres=no", "--leak-check=no"];
     let output = workshop.valgrind(&options, program, &[]);
     let text = String::from_utf8_lossy(&output.stderr).replace(',', "");
     let usage = text.split_once("total heap usage: ").expect(&text).1;
     let numbers: Vec<u64> = usage.split_whitespace().filter_map(|word| word.parse().ok()).take(3).collect();
-    Heap { allocations: numbers[0], frees: numbers[1], bytes: numbers[2] }
+    HeapCounts { allocations: numbers[0], frees: numbers[1], bytes: numbers[2] }
 }
 
 #[test]
@@ -27,9 +27,9 @@ fn every_way_to_allocate_counts_as_under_memcheck() {
         let caller = context.parent.and_then(|parent| tree.contexts[parent].function);
         caller.is_some_and(|at| tree.functions[at].name.as_deref() == Some("one"))
     });
-    let mut sum = Heap::default();
+    let mut sum = HeapCounts::default();
     malloc.for_each(|context| sum += context.heap);
-    assert_eq!(sum, Heap { allocations: 10, bytes: 1000, frees: 10 });
+    assert_eq!(sum, HeapCounts { allocations: 10, bytes: 1000, frees: 10 });
 }
 
 #[test]

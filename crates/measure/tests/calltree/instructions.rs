@@ -1,9 +1,9 @@
 //! Tests of counting a command's instructions, and of removing sources of variation.
 
 use crate::harness::{Workshop, cache};
-use scruple_measure::instructions::{Event, Hardware, Instructions, steady};
+use scruple_measure::instructions::{Hardware, HardwareEvent, Instructions, steady};
 use scruple_measure::instrument::Instrument;
-use scruple_measure::launch::{Ending, Launch, Options, Outcome};
+use scruple_measure::launch::{Ending, Launch, LaunchOptions, LaunchResult};
 use scruple_measure::program::Program;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ fn launch(path: &Path, arguments: &[&str], env: &[(&str, &str)]) -> Launch {
         env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
         folder: std::env::temp_dir(),
         stdio: [null(), null(), null()],
-        options: Options::default(),
+        options: LaunchOptions::default(),
     }
 }
 
@@ -35,7 +35,7 @@ fn count(
     let mut command = Command::new(&launch.path);
     command.args(&launch.argv[1..]).env_clear().envs(launch.env.iter().map(|(name, value)| (name, value)));
     assert!(command.current_dir(&launch.folder).output().unwrap().status.success(), "{command:?}");
-    let readings = instrument.read(&Outcome::ended(Ending::Exited(0)));
+    let readings = instrument.read(&LaunchResult::ended(Ending::Exited(0)));
     let keys: Vec<&str> = readings.iter().map(|reading| reading.key.as_str()).collect();
     assert_eq!(keys, instrument.metrics(), "each is there, if only as absent");
     let reading = readings.into_iter().next().unwrap();
@@ -94,7 +94,7 @@ fn what_is_set_for_a_command_stays() {
 fn a_counter_is_inherited_by_programs_that_begin_later() {
     // The kernel counts page faults itself, so this tests the inheritance of counters on any processor.
     let touch = |pages: u32| {
-        let counter = Hardware::attach(Event::PageFaults, 0)?;
+        let counter = Hardware::attach(HardwareEvent::PageFaults, 0)?;
         assert!(counter.read().is_err(), "nothing was executed yet");
         let program =
             format!("import mmap\nm = mmap.mmap(-1, 1 << 26)\nfor i in range({pages}): m[i * 4096] = 1");
@@ -114,7 +114,7 @@ fn a_counter_is_inherited_by_programs_that_begin_later() {
 #[test]
 fn where_the_processor_does_not_count_the_reason_is_given() {
     match Hardware::available() {
-        Ok(()) => assert!(Hardware::attach(Event::Cycles, 0).is_ok()),
+        Ok(()) => assert!(Hardware::attach(HardwareEvent::Cycles, 0).is_ok()),
         Err(why) => {
             assert!(why.contains("counter") || why.contains("permit") || why.contains("kernel"), "{why}")
         }

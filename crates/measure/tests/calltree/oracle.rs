@@ -2,7 +2,7 @@
 //! instructions.
 
 use crate::harness::{Workshop, of, skip};
-use scruple_measure::calltree::{Function, Profile, Run};
+use scruple_measure::calltree::{Function, InstructionRun, Profile};
 use scruple_measure::load::cost::callgrind;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -148,7 +148,7 @@ fn a_stripped_program_without_unwinding_tables_has_no_invented_functions() {
     check(&workshop, &program, &[], &[]);
     let tree = workshop.tree(&program, &[]);
     let path = program.display().to_string();
-    let own = |run: &&Run| run.object.as_deref() == Some(&path);
+    let own = |run: &&InstructionRun| run.object.as_deref() == Some(&path);
     let unknown = tree.runs.iter().filter(own).filter(|run| run.function.is_none());
     assert!(unknown.map(|run| run.count).sum::<u64>() > 0);
 }

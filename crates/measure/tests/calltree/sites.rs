@@ -1,8 +1,8 @@
 //! Tests that live blocks by site equal DHAT's and massif's to the byte.
 
 use crate::harness::{Workshop, skip};
-use scruple_measure::calltree::{Counts, Settings, Symbols};
-use scruple_measure::heap_sites::{Blocks, HeapAmounts, HeapSites};
+use scruple_measure::calltree::{CountDetail, Settings, Symbols};
+use scruple_measure::heap_sites::{HeapAmounts, HeapSites, MemoryBlocks};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ const MASSIF: [&str; 5] = ["-q", "--tool=massif", "--vgdb=no", "--peak-inaccurac
 
 /// The sites of a program's processes, which must succeed.
 fn all_sites(workshop: &Workshop, program: &Path, arguments: &[&str]) -> Vec<HeapSites> {
-    let session = workshop.session(Settings { counts: Counts::Sites, ..Settings::default() });
+    let session = workshop.session(Settings { counts: CountDetail::Sites, ..Settings::default() });
     let output = workshop.run_in(&session, program, arguments);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     session.read().unwrap().profiles.heap_sites(&mut Symbols::new())
@@ -45,7 +45,7 @@ fn dhat(
     let (mut sum, mut by_place) = (HeapAmounts::default(), BTreeMap::<String, HeapAmounts>::new());
     for point in profile["pps"].as_array().unwrap() {
         let number = |key: &str| point[key].as_u64().unwrap();
-        let blocks = |count: &str, bytes: &str| Blocks { blocks: number(count), bytes: number(bytes) };
+        let blocks = |count: &str, bytes: &str| MemoryBlocks { blocks: number(count), bytes: number(bytes) };
         let amounts = HeapAmounts {
             allocated: blocks("tbk", "tb"),
             at_peak: blocks("gbk", "gb"),
@@ -122,9 +122,9 @@ fn a_block_that_realloc_enlarged_is_of_the_place_that_enlarged_it() {
     let program = workshop.compile("sites.c", &["-g", "-pthread"]);
     let places = by_place(&sites(&workshop, &program, &[]));
     let at_end = |place: &str| places[place].at_end;
-    assert_eq!(at_end("sites.c:41"), Blocks { blocks: 1, bytes: 5000 });
+    assert_eq!(at_end("sites.c:41"), MemoryBlocks { blocks: 1, bytes: 5000 });
     // Of ten blocks one was freed in the thread, one enlarged, six freed.
-    assert_eq!(at_end("sites.c:9"), Blocks { blocks: 2, bytes: 200 });
+    assert_eq!(at_end("sites.c:9"), MemoryBlocks { blocks: 2, bytes: 200 });
     let program = workshop.compile("grown.c", &["-g"]);
     let ours = by_place(&sites(&workshop, &program, &[]));
     let ours: BTreeMap<String, u64> =
@@ -206,7 +206,7 @@ fn a_forked_process_begins_with_its_parents_blocks() {
     let Some(workshop) = Workshop::new() else { return };
     let program = workshop.compile("forked.c", &["-g"]);
     let all = all_sites(&workshop, &program, &[]);
-    let bytes = |blocks: Blocks| blocks.bytes;
+    let bytes = |blocks: MemoryBlocks| blocks.bytes;
     let mut processes: Vec<_> = all
         .iter()
         .map(|sites| {
@@ -225,8 +225,8 @@ fn allocations_of_a_static_program_have_sites() {
     let Some(workshop) = Workshop::new() else { return };
     let program = workshop.compile("sites.c", &["-g", "-static", "-pthread"]);
     let places = by_place(&sites(&workshop, &program, &[]));
-    assert_eq!(places["sites.c:41"].at_end, Blocks { blocks: 1, bytes: 5000 });
-    assert_eq!(places["sites.c:9"].at_peak, Blocks { blocks: 12, bytes: 102_000 });
+    assert_eq!(places["sites.c:41"].at_end, MemoryBlocks { blocks: 1, bytes: 5000 });
+    assert_eq!(places["sites.c:9"].at_peak, MemoryBlocks { blocks: 12, bytes: 102_000 });
     // Without symbols it is unknown which of its functions is malloc.
     let stripped = workshop.compile("sites.c", &["-static", "-s", "-pthread"]);
     assert_eq!(all_sites(&workshop, &stripped, &[]), []);

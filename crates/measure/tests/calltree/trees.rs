@@ -1,7 +1,7 @@
 //! Tests with call trees that are known by construction.
 
 use crate::harness::{Workshop, of, paths};
-use scruple_measure::calltree::{Counts, Settings};
+use scruple_measure::calltree::{CountDetail, Settings};
 
 fn one(path: &str, calls: u64) -> (String, u64) {
     (path.to_owned(), calls)
@@ -129,7 +129,7 @@ fn the_total_alone_is_the_same_total() {
     let Some(workshop) = Workshop::new() else { return };
     let program = workshop.compile("known.c", &[]);
     let tree = workshop.tree(&program, &[]);
-    let session = workshop.session(Settings { counts: Counts::Total, ..Settings::default() });
+    let session = workshop.session(Settings { counts: CountDetail::Total, ..Settings::default() });
     assert!(workshop.run_in(&session, &program, &[]).status.success());
     let counted = session.read().unwrap();
     assert_eq!(counted.total, tree.total);

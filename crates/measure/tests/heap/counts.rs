@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use scruple_measure::heap::{Origin, Peak};
+use scruple_measure::heap::{Peak, ProcessOrigin};
 
 use crate::harness::{Workshop, found, sums};
 
@@ -87,7 +87,7 @@ fn a_program_that_never_allocates_has_a_record_of_zero() {
     let totals = workshop.count_plain(Peak::Usable, &workshop.c("nothing.c", &[]));
     assert_eq!(sums(&totals), (0, 0, 0));
     let [process] = totals.processes.as_slice() else { panic!("{totals:?}") };
-    assert_eq!(process.origin, Origin::Exec);
+    assert_eq!(process.origin, ProcessOrigin::Exec);
     assert!(process.exe.ends_with("/nothing") && process.threads == 0 && !process.foreign_malloc);
 }
 

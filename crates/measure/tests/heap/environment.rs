@@ -4,11 +4,11 @@ use std::process::Command;
 
 use scruple_measure::heap::Peak;
 
-use crate::harness::{Counted, Workshop, found, skip, sums};
+use crate::harness::{CountedRun, Workshop, found, skip, sums};
 
 const OURS: [&str; 2] = ["LD_PRELOAD=", "SCRUPLE_HEAP="];
 
-fn text(counted: &Counted) -> String {
+fn text(counted: &CountedRun) -> String {
     String::from_utf8(counted.output.stdout.clone()).unwrap()
 }
 

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 pub struct Workshop(TempDir);
 
 /// A finished run, with its output and counts.
-pub struct Counted {
+pub struct CountedRun {
     pub output: Output,
     pub totals: Totals,
 }
@@ -46,13 +46,13 @@ impl Workshop {
 
     /// Runs a command to its end in a session of its own, and checks that the counter writes nothing to the program's
     /// stderr.
-    pub fn count(&self, peak: Peak, command: &mut Command) -> Counted {
+    pub fn count(&self, peak: Peak, command: &mut Command) -> CountedRun {
         let session = HeapSession::start(self.path(), peak).unwrap();
         let output = command.envs(session.environment(None)).stdin(Stdio::null()).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(!stderr.contains("ld.so") && !stderr.contains("scruple"), "{stderr}");
         let totals = session.read().unwrap();
-        Counted { output, totals }
+        CountedRun { output, totals }
     }
 
     /// Like `count`, for a program that must succeed without arguments.

@@ -1,7 +1,7 @@
 //! Tests live and peak memory against the program's own account, and on programs where they are known by
 //! construction.
 
-use scruple_measure::heap::{Live, Peak};
+use scruple_measure::heap::{LiveMemory, Peak};
 
 use crate::harness::Workshop;
 
@@ -13,7 +13,7 @@ fn usable_bytes_are_those_of_malloc_usable_size() {
     let text = String::from_utf8(counted.output.stdout).unwrap();
     let told: Vec<i64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
     let live = counted.totals.counts().live.unwrap();
-    let expected = Live { peak: told[0] as u64, bytes: told[1], freed: told[2] as u64, peak_error: 0 };
+    let expected = LiveMemory { peak: told[0] as u64, bytes: told[1], freed: told[2] as u64, peak_error: 0 };
     assert_eq!(live, expected);
 }
 
@@ -22,7 +22,7 @@ fn requested_bytes_are_exact() {
     let workshop = Workshop::new();
     let totals = workshop.count_plain(Peak::Requested, &workshop.c("entry_points.c", &[]));
     let small = 100 + 200 + 300;
-    let expected = Live {
+    let expected = LiveMemory {
         peak: 4 + small + (3 << 20),
         bytes: small as i64,
         freed: totals.counts().bytes - small,
@@ -56,7 +56,7 @@ fn a_forked_child_begins_with_its_parents_memory() {
 fn a_program_reads_its_own_counts() {
     let workshop = Workshop::new();
     let program = workshop.c("snapshot.c", &[]);
-    let told = |counted: crate::harness::Counted| String::from_utf8(counted.output.stdout).unwrap();
+    let told = |counted: crate::harness::CountedRun| String::from_utf8(counted.output.stdout).unwrap();
     let run = |peak| told(workshop.count(peak, &mut std::process::Command::new(&program)));
     assert_eq!(run(Peak::Requested), "2 1024 1 1000 24 1000 0 0 \n");
     assert_eq!(run(Peak::Usable), "2 1024 1 1000 24 1000 0 0 \n");

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use scruple_measure::heap::{Origin, Peak};
+use scruple_measure::heap::{Peak, ProcessOrigin};
 
 use crate::harness::{Workshop, sums};
 
@@ -12,13 +12,14 @@ fn every_kind_of_fork_gets_a_record_of_its_own() {
     let program = workshop.c("forks.c", &[]);
     for kind in ["fork", "_Fork", "clone"] {
         let counted = workshop.count(Peak::Usable, Command::new(&program).arg(kind));
-        let each: Vec<(Origin, u64, u64)> = counted
+        let each: Vec<(ProcessOrigin, u64, u64)> = counted
             .totals
             .processes
             .iter()
             .map(|process| (process.origin, process.counts.allocations, process.counts.bytes))
             .collect();
-        let expected = [(Origin::Exec, 10, 10_000), (Origin::Fork, 3, 150), (Origin::Fork, 2, 140)];
+        let expected =
+            [(ProcessOrigin::Exec, 10, 10_000), (ProcessOrigin::Fork, 3, 150), (ProcessOrigin::Fork, 2, 140)];
         assert_eq!(each, expected, "{kind}");
         let [parent, child, grandchild] = counted.totals.processes.as_slice() else { panic!() };
         assert_eq!((child.parent, grandchild.parent), (parent.pid, child.pid));

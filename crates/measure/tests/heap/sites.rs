@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use scruple_measure::heap::{HeapSession, SiteSampling, Totals};
-use scruple_measure::heap_sites::{Blocks, HeapAmounts, HeapSites, SiteCounting};
+use scruple_measure::heap_sites::{HeapAmounts, HeapSites, MemoryBlocks, SiteCounting};
 
 use crate::harness::Workshop;
 
@@ -48,8 +48,8 @@ fn amounts_of(sites: &HeapSites, name: &str) -> HeapAmounts {
     sum
 }
 
-fn blocks(blocks: u64, bytes: u64) -> Blocks {
-    Blocks { blocks, bytes }
+fn blocks(blocks: u64, bytes: u64) -> MemoryBlocks {
+    MemoryBlocks { blocks, bytes }
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn forked_processes_have_sites_of_their_own() {
     let program = workshop.c("forks.c", &[]);
     for kind in ["fork", "_Fork", "clone"] {
         let (all, totals) = sites_of(&workshop, SiteSampling::EVERY, Command::new(&program).arg(kind));
-        let sums: Vec<Blocks> = all.iter().map(|sites| amounts_of(sites, "take").allocated).collect();
+        let sums: Vec<MemoryBlocks> = all.iter().map(|sites| amounts_of(sites, "take").allocated).collect();
         assert_eq!(sums, [blocks(10, 10_000), blocks(3, 150), blocks(2, 140)], "{kind}");
         for (sites, process) in all.iter().zip(&totals.processes) {
             assert_eq!(sites.process, process.pid);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use scruple_measure::heap::SiteSampling;
-use scruple_measure::heap_sites::{Blocks, HeapAmounts};
+use scruple_measure::heap_sites::{HeapAmounts, MemoryBlocks};
 
 use crate::harness::{Workshop, found};
 use crate::sites::sites_of;
@@ -29,7 +29,7 @@ fn of_dhat(workshop: &Workshop, program: &Path, source: &str) -> ByLine {
     let mut lines = ByLine::new();
     for point in profile["pps"].as_array().unwrap() {
         let Some(line) = point["fs"].as_array().unwrap().iter().find_map(line_of) else { continue };
-        let of = |bytes: &str, blocks: &str| Blocks {
+        let of = |bytes: &str, blocks: &str| MemoryBlocks {
             blocks: point[blocks].as_u64().unwrap(),
             bytes: point[bytes].as_u64().unwrap(),
         };

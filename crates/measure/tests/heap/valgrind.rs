@@ -17,7 +17,7 @@ const MEMCHECK: [&str; 2] = ["--run-libc-freeres=no", "--run-cxx-freeres=no"];
 const DHAT: [&str; 4] =
     ["--tool=dhat", "--dhat-out-file=/dev/null", "--run-libc-freeres=no", "--run-cxx-freeres=no"];
 
-type Sums = (u64, u64, u64);
+type HeapSums = (u64, u64, u64);
 
 /// Known reasons for which the counts may differ.
 #[derive(Clone, Copy, PartialEq)]
@@ -143,7 +143,7 @@ fn name<'a>(words: &[&'a str]) -> &'a str {
     words[0].rsplit('/').next().unwrap_or(words[0])
 }
 
-fn verdict(ours: Sums, theirs: Sums) -> String {
+fn verdict(ours: HeapSums, theirs: HeapSums) -> String {
     if ours == theirs { "same".into() } else { format!("valgrind: {} {} {}", theirs.0, theirs.1, theirs.2) }
 }
 

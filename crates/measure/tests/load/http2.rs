@@ -3,7 +3,7 @@
 use super::encrypted::{Encrypted, encrypted};
 use super::servers::{self, HELLO};
 use super::{load, small, target};
-use scruple_measure::load::{Arrivals, Check, Failure, LoadError, Pace, Plan, Protocol, Target, Trust};
+use scruple_measure::load::{AnswerCheck, Arrivals, Failure, LoadError, Pace, Plan, Protocol, Target, Trust};
 use std::future::Future;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -55,9 +55,9 @@ impl<S: Write + Unpin> AsyncWrite for Polled<S> {
 }
 
 /// Determines how the server treats the request with this number.
-type Habit = fn(u64) -> Answer;
+type Habit = fn(u64) -> ServerAnswer;
 
-enum Answer {
+enum ServerAnswer {
     Hello,
     Status(u16),
     Reset,
@@ -87,7 +87,7 @@ pub fn shop() -> std::net::SocketAddr {
     let count = AtomicU64::new(0);
     servers::serve(move |stream| {
         let _ = (stream.set_nonblocking(true), stream.set_nodelay(true));
-        talk(stream, |_| Answer::Shop, &count);
+        talk(stream, |_| ServerAnswer::Shop, &count);
     })
 }
 
@@ -113,17 +113,17 @@ fn talk(socket: impl Read + Write + Unpin, habit: Habit, count: &AtomicU64) {
         match connection.poll_accept(&mut context) {
             Poll::Ready(Some(Ok((request, mut respond)))) => {
                 match habit(count.fetch_add(1, Ordering::Relaxed)) {
-                    Answer::Shop => {
+                    ServerAnswer::Shop => {
                         let (status, cookie, body) = sold(&request, count.load(Ordering::Relaxed));
                         let head = http::Response::builder().status(status).header("set-cookie", cookie);
                         if let Ok(mut sending) = respond.send_response(head.body(()).expect("valid"), false) {
                             let _ = sending.send_data(bytes::Bytes::from(body), true);
                         }
                     }
-                    Answer::Reset => respond.send_reset(h2::Reason::INTERNAL_ERROR),
-                    Answer::Never => unanswered.push(respond),
+                    ServerAnswer::Reset => respond.send_reset(h2::Reason::INTERNAL_ERROR),
+                    ServerAnswer::Never => unanswered.push(respond),
                     answer => {
-                        let status = if let Answer::Status(status) = answer { status } else { 200 };
+                        let status = if let ServerAnswer::Status(status) = answer { status } else { 200 };
                         let head = http::Response::builder()
                             .status(status)
                             .header("x-version", "2")
@@ -157,7 +157,7 @@ fn speaking_http2(address: SocketAddr) -> Target {
 
 #[test]
 fn requests_share_connections() {
-    let target = server(|_| Answer::Hello);
+    let target = server(|_| ServerAnswer::Hello);
     for pace in [Pace::Closed, Pace::Open { rate: 500.0, arrivals: Arrivals::Constant }] {
         let plan = Plan { connections: 2, streams: 10, max_requests: Some(500), pace, ..small() };
         let result = load(&target, &plan).expect("a run");
@@ -177,13 +177,14 @@ fn requests_share_connections() {
 #[test]
 fn faults_have_their_classes_here_too() {
     let mut plan = Plan { connections: 2, streams: 4, ..small() };
-    let third = server(|number| if number % 3 == 0 { Answer::Status(503) } else { Answer::Hello });
+    let third =
+        server(|number| if number % 3 == 0 { ServerAnswer::Status(503) } else { ServerAnswer::Hello });
     let result = load(&third, &plan).expect("a run");
     assert_eq!((result.counts.answered, result.counts.failures.of(Failure::BadStatus)), (66, 34));
-    let resets = server(|number| if number % 2 == 0 { Answer::Reset } else { Answer::Hello });
+    let resets = server(|number| if number % 2 == 0 { ServerAnswer::Reset } else { ServerAnswer::Hello });
     let result = load(&resets, &plan).expect("a run");
     assert_eq!((result.counts.answered, result.counts.failures.of(Failure::Reset)), (50, 50));
-    let lost = server(|number| if number == 5 { Answer::Never } else { Answer::Hello });
+    let lost = server(|number| if number == 5 { ServerAnswer::Never } else { ServerAnswer::Hello });
     let impatient = Plan { timeout: Duration::from_millis(300), ..plan.clone() };
     let result = load(&lost, &impatient).expect("a run");
     assert_eq!(
@@ -195,12 +196,12 @@ fn faults_have_their_classes_here_too() {
     let old = load(&speaking_http2(servers::answers(HELLO)), &plan).expect("a run");
     assert_eq!(old.counts.answered, 0);
     assert_eq!(old.counts.failures.total(), old.counts.due);
-    plan.requests[0].check = Check {
+    plan.requests[0].check = AnswerCheck {
         contains: Some("world".into()),
         headers: [("X-Version".to_owned(), "2".to_owned())].into(),
-        ..Check::default()
+        ..AnswerCheck::default()
     };
-    let result = load(&server(|_| Answer::Hello), &plan).expect("a run");
+    let result = load(&server(|_| ServerAnswer::Hello), &plan).expect("a run");
     assert_eq!(result.counts.answered, 100);
 }
 
@@ -208,7 +209,7 @@ fn faults_have_their_classes_here_too() {
 fn through_tls() {
     let Encrypted { address, certificate, _folder } = encrypted(&[b"h2"], |stream| {
         stream.sock.set_nonblocking(true).expect("fcntl");
-        talk(stream, |_| Answer::Hello, &AtomicU64::new(0));
+        talk(stream, |_| ServerAnswer::Hello, &AtomicU64::new(0));
     });
     let (target, _) = Target::parse(&format!("https://localhost:{}/", address.port())).expect("a target");
     let target = Target { tls: Some(Trust::File(certificate)), protocol: Protocol::Http2, ..target };

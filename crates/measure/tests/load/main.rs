@@ -10,11 +10,11 @@ mod sessions;
 mod stalls;
 mod stopped;
 
-use scruple_core::knee::{Search, Slo};
+use scruple_core::knee::{KneeSearch, Slo};
 use scruple_measure::load::cost::collections;
 use scruple_measure::load::{
-    Arrivals, Check, Ended, Failure, LoadError, LoadResult, Order, Pace, Plan, Request, Target, WarmUp,
-    allow_descriptors, capacity, run,
+    AnswerCheck, Arrivals, Ended, Failure, LoadError, LoadResult, Pace, Plan, Request, RequestOrder, Target,
+    WarmUp, allow_descriptors, capacity, run,
 };
 use servers::{HELLO, Loop, Stall};
 use std::net::SocketAddr;
@@ -197,10 +197,10 @@ fn statuses_and_checks_are_told_apart() {
     let status = half.counts.failures.statuses().iter().map(|(status, count)| (*status, *count));
     assert_eq!(status.collect::<Vec<_>>(), [(500, 50)]);
     let mut plan = small();
-    plan.requests[0].check = Check { contains: Some("Hello".into()), ..Check::default() };
+    plan.requests[0].check = AnswerCheck { contains: Some("Hello".into()), ..AnswerCheck::default() };
     let address = servers::answers(HELLO);
     assert_eq!(load(&target(address), &plan).expect("a run").counts.answered, 100);
-    plan.requests[0].check = Check { contains: Some("Goodbye".into()), ..Check::default() };
+    plan.requests[0].check = AnswerCheck { contains: Some("Goodbye".into()), ..AnswerCheck::default() };
     let result = load(&target(address), &plan).expect("a run");
     assert_eq!(result.counts.failures.of(Failure::CheckFailed), 100);
 }
@@ -215,7 +215,7 @@ fn kinds_are_drawn_by_weight_or_in_turn() {
     assert!((250..=350).contains(&result.kinds[0].answered), "{}", result.kinds[0].answered);
     let seldom = &result.kinds[1];
     assert_eq!(seldom.service.as_ref().map(|service| service.count()), Some(seldom.answered));
-    plan.order = Order::InTurn;
+    plan.order = RequestOrder::InTurn;
     let result = load(&target(address), &plan).expect("a run");
     assert_eq!((result.kinds[0].answered, result.kinds[1].answered), (200, 200));
 }
@@ -311,7 +311,7 @@ fn the_capacity_of_a_server_is_found() {
     let plan = Plan { connections: 8, duration: Duration::from_millis(300), max_requests: None, ..small() };
     // No request fails, so only the growing backlog shows that a rate is too high.
     let slo = Slo::parse("errors<5%").expect("valid");
-    let search = Search { from: 150.0, most: 5_000.0, precision: 1.5, repeats: 1, steps: 14 };
+    let search = KneeSearch { from: 150.0, most: 5_000.0, precision: 1.5, repeats: 1, steps: 14 };
     let capacity = capacity(&target(slow), &plan, &slo, search, &AtomicBool::new(false), &mut |_, _| {})
         .expect("a search");
     match capacity.found.high {

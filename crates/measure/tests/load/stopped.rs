@@ -5,7 +5,7 @@
 use super::servers::now;
 use super::stalls::{Planted, even};
 use super::target;
-use scruple_measure::load::{Batch, Listeners, Plan, WarmUp, run};
+use scruple_measure::load::{Listeners, Plan, RequestBatch, WarmUp, run};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -21,7 +21,7 @@ const RATE: f64 = 200.0;
 #[ignore = "the generator of the other tests"]
 fn generator() {
     let Ok(address) = std::env::var("STOPPED_GENERATOR") else { return };
-    let (sender, requests) = mpsc::channel::<Batch>();
+    let (sender, requests) = mpsc::channel::<RequestBatch>();
     let plan = Plan {
         connections: 1,
         warm_up: WarmUp::Off,

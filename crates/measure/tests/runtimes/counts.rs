@@ -2,7 +2,7 @@
 //! so.
 
 use crate::promise::haskell;
-use crate::scales::{Done, Run, Scales, installed, source};
+use crate::scales::{Done, ScaleRun, Scales, installed, source};
 use crate::words;
 use scruple_core::metric::Quality;
 use scruple_measure::launch::Ending;
@@ -41,7 +41,7 @@ const SMALL: f64 = 100_000.0;
 const LARGE: f64 = 900_000.0;
 
 /// The cost of one step: the difference between two sizes, divided by the difference in steps.
-fn step(scales: &mut Scales, command: &[&OsStr], key: &str) -> (f64, Run) {
+fn step(scales: &mut Scales, command: &[&OsStr], key: &str) -> (f64, ScaleRun) {
     let [small, large] = [SMALL, LARGE].map(|n| {
         let n = format!("{n}");
         let words: Vec<&OsStr> = command.iter().copied().chain([OsStr::new(&n)]).collect();

@@ -3,7 +3,7 @@
 use scruple_core::sample::Reading;
 use scruple_measure::heap::HeapInstrument;
 use scruple_measure::instrument::Instrument;
-use scruple_measure::launch::{Ending, Launch, Options};
+use scruple_measure::launch::{Ending, Launch, LaunchOptions};
 use scruple_measure::launcher::Launcher;
 use scruple_measure::program::Program;
 use scruple_measure::runtimes::Runtimes;
@@ -21,14 +21,14 @@ pub type Done = Result<(), Skip>;
 
 /// The result of one run.
 #[derive(Debug)]
-pub struct Run {
+pub struct ScaleRun {
     pub ending: Ending,
     pub stdout: String,
     pub stderr: String,
     pub readings: Vec<Reading>,
 }
 
-impl Run {
+impl ScaleRun {
     /// The value of a metric, which must be present.
     pub fn value(&self, key: &str) -> f64 {
         match self.reading(key).value {
@@ -105,12 +105,12 @@ impl Scales {
     }
 
     /// Runs a program with the instrument.
-    pub fn weigh(&mut self, words: &[&OsStr], env: &[(&str, &str)]) -> Run {
+    pub fn weigh(&mut self, words: &[&OsStr], env: &[(&str, &str)]) -> ScaleRun {
         self.run(words, env, true)
     }
 
     /// Runs a program with and without the instrument, and checks that its output and its end do not differ.
-    pub fn same(&mut self, words: &[&OsStr], env: &[(&str, &str)]) -> Run {
+    pub fn same(&mut self, words: &[&OsStr], env: &[(&str, &str)]) -> ScaleRun {
         let plain = self.run(words, env, false);
         let weighed = self.run(words, env, true);
         assert_eq!(plain.ending, weighed.ending, "{plain:#?}\n{weighed:#?}");
@@ -131,7 +131,7 @@ impl Scales {
                 env: vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())],
                 folder: self.folder.path().to_owned(),
                 stdio: [null(), null(), null()],
-                options: Options { fixed_addresses: true, ..Options::default() },
+                options: LaunchOptions { fixed_addresses: true, ..LaunchOptions::default() },
             };
             heap.decorate(&mut launch).expect("decorated");
             if both {
@@ -147,7 +147,7 @@ impl Scales {
         })
     }
 
-    fn run(&mut self, words: &[&OsStr], env: &[(&str, &str)], weigh: bool) -> Run {
+    fn run(&mut self, words: &[&OsStr], env: &[(&str, &str)], weigh: bool) -> ScaleRun {
         let program = Program::find(words[0], Path::new("/")).expect("the program");
         let (out, err) = (self.path("stdout"), self.path("stderr"));
         let file = |path: &Path| File::create(path).expect("a file").into();
@@ -161,12 +161,12 @@ impl Scales {
             env: full,
             folder: self.folder.path().to_owned(),
             stdio: [File::open("/dev/null").expect("null").into(), file(&out), file(&err)],
-            options: Options { trace_memory: self.looks_first, ..Options::default() },
+            options: LaunchOptions { trace_memory: self.looks_first, ..LaunchOptions::default() },
         };
         if weigh && self.looks_first {
             let outcome = self.launcher.launch(&launch, &AtomicBool::new(false)).expect("it runs");
             launch.stdio = [File::open("/dev/null").expect("null").into(), file(&out), file(&err)];
-            launch.options = Options { seen: outcome.seen, ..Options::default() };
+            launch.options = LaunchOptions { seen: outcome.seen, ..LaunchOptions::default() };
         }
         if weigh {
             let resolved = program.resolved();
@@ -177,7 +177,7 @@ impl Scales {
         drop(launch);
         let readings = if weigh { self.instrument.read(&outcome) } else { Vec::new() };
         let text = |path: &Path| String::from_utf8_lossy(&fs::read(path).expect("read")).into_owned();
-        Run { ending: outcome.ending, stdout: text(&out), stderr: text(&err), readings }
+        ScaleRun { ending: outcome.ending, stdout: text(&out), stderr: text(&err), readings }
     }
 }
 

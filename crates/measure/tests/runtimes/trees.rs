@@ -5,7 +5,7 @@ use crate::scales::{Done, Scales, Skip, installed};
 use crate::words;
 use scruple_core::metric::Quality;
 use scruple_measure::launch::Ending;
-use scruple_measure::runtimes::ghc::report::{Report, page};
+use scruple_measure::runtimes::ghc::report::{GhcReport, page};
 use std::ffi::OsStr;
 use std::process::Command;
 
@@ -99,7 +99,7 @@ fn haskell_forks(scales: &mut Scales) -> Done {
     let mark = " bytes allocated in the heap";
     let second = oracle.rfind(mark).and_then(|at| oracle[..at].rfind('\n')).expect("two reports");
     let pages = [&oracle[..second], &oracle[second..]].map(|text| page(text).expect("a report"));
-    let sum = |of: fn(&Report) -> f64| pages.iter().map(of).sum::<f64>();
+    let sum = |of: fn(&GhcReport) -> f64| pages.iter().map(of).sum::<f64>();
     assert_eq!(run.value("gc.count"), sum(|page| page.collections), "{oracle}");
     assert_eq!(run.value("ghc.copied"), sum(|page| page.copied.unwrap_or(0.0)));
     assert_eq!(run.value("gc.major"), sum(|page| page.major.unwrap_or(0.0)));

@@ -3,12 +3,12 @@
 use super::args::BenchArgs;
 use super::report;
 use super::suite::timing::{FEW, FIRST_BLOCKS};
-use super::suite::{Alike, CaseSelection, Side, Stop, Suite, SuiteEffort};
+use super::suite::{Alike, BenchSide, CaseSelection, Stop, Suite, SuiteEffort};
 use crate::cli::values;
-use crate::command::verb::Asked;
+use crate::command::verb::RequestedInstruments;
 use crate::config::Config;
 use crate::farm::Farm;
-use crate::farm::send_command_line::{By, ToSend, hand_out};
+use crate::farm::send_command_line::{NodeChoice, ToSend, hand_out};
 use crate::fault::{Code, Fault};
 use crate::new_run::{self, Passes};
 use crate::paths;
@@ -40,12 +40,12 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
         return Ok(Code::Fine);
     }
     let farm = Farm::of(&config)?;
-    let Taken { suite, result, budgets, baseline } = taken(args, &config, (suite, work), farm)?;
+    let FinishedSuite { suite, result, budgets, baseline } = taken(args, &config, (suite, work), farm)?;
     conclude(&suite, result, args, &budgets, baseline.as_ref())
 }
 
 /// A suite after its measurement.
-pub struct Taken {
+pub struct FinishedSuite {
     /// The suite, with its run.
     pub suite: Suite,
     /// How the measurement ended.
@@ -56,7 +56,7 @@ pub struct Taken {
 }
 
 /// Measures the cases and stores the run.
-pub fn take(args: &BenchArgs) -> Result<Taken, Fault> {
+pub fn take(args: &BenchArgs) -> Result<FinishedSuite, Fault> {
     let config = Config::find()?;
     let opened = opened(args, &config)?;
     taken(args, &config, opened, None)
@@ -84,7 +84,7 @@ fn taken(
     config: &Config,
     (mut suite, work): (Suite, WorkFolder),
     farm: Option<Farm>,
-) -> Result<Taken, Fault> {
+) -> Result<FinishedSuite, Fault> {
     check_reference(args, &suite)?;
     let brought = suite.brought();
     let mut budgets = output::budgets(&args.limit, &brought)?;
@@ -112,17 +112,17 @@ fn taken(
         let measured = hand_out(
             &mut farm,
             config,
-            &ToSend { head: &suite.record.run, by: By::EachNode, versions: None },
+            &ToSend { head: &suite.record.run, by: NodeChoice::EachNode, versions: None },
             &progress,
             suite.interrupted(),
         )?;
         suite.adopt(measured, store)?;
-        return Ok(Taken { suite, result: Ok(()), budgets, baseline });
+        return Ok(FinishedSuite { suite, result: Ok(()), budgets, baseline });
     }
     if let Some(store) = store {
         suite.keep_in(store);
     }
-    if Asked::by(&args.metrics, &budgets).instructions {
+    if RequestedInstruments::by(&args.metrics, &budgets).instructions {
         suite.count_instructions();
     }
     if !args.results.json {
@@ -133,7 +133,7 @@ fn taken(
     }
     let result = suite.take();
     drop(work);
-    Ok(Taken { suite, result, budgets, baseline })
+    Ok(FinishedSuite { suite, result, budgets, baseline })
 }
 
 fn conclude(
@@ -222,7 +222,7 @@ fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], budget
 }
 
 /// Returns the programs to weigh: those of the command line, or those of the configuration.
-fn sides(args: &BenchArgs, config: &Config) -> Result<Vec<Side>, Fault> {
+fn sides(args: &BenchArgs, config: &Config) -> Result<Vec<BenchSide>, Fault> {
     let folder = std::env::current_dir()
         .map_err(|error| Fault::usage(format!("cannot determine the working folder: {error}")))?;
     let mut words = args.program.clone();
@@ -245,7 +245,7 @@ fn sides(args: &BenchArgs, config: &Config) -> Result<Vec<Side>, Fault> {
                 .ok_or_else(|| Fault::usage("name a bench program behind `--`, or in scruple.toml"))?;
             let program = Program::find(first.as_ref(), &folder)
                 .map_err(|error| Fault::usage(format!("cannot bench ‘{first}’: {error}")))?;
-            Ok(Side::new(label, program, words.iter().map(Into::into).collect()))
+            Ok(BenchSide::new(label, program, words.iter().map(Into::into).collect()))
         })
         .collect()
 }

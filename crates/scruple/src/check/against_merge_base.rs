@@ -4,14 +4,14 @@
 use super::args::RevisionArgs;
 use super::explained;
 use super::summary::{WeighedRun, check_limits};
-use super::verb::{Context, asked, before, conclude, deciding, stopped, wants_instructions};
+use super::verb::{SummaryContext, asked, before, conclude, deciding, stopped, wants_instructions};
 use crate::bench;
-use crate::bench::suite::{CaseSelection, Side, Suite, SuiteEffort};
+use crate::bench::suite::{BenchSide, CaseSelection, Suite, SuiteEffort};
 use crate::cli::values;
 use crate::command::args::SamplingArgs;
 use crate::command::arms::Prepared;
-use crate::command::verb::{Asked, Source};
-use crate::compare::revisions::Weighing;
+use crate::command::verb::{ReadingSource, RequestedInstruments};
+use crate::compare::revisions::RevisionSettings;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
@@ -25,7 +25,7 @@ use crate::versions;
 use crate::versions::args::recipe;
 use crate::versions::requested_subjects::{RequestedSubjects, put_here};
 use crate::versions::two_revisions::{self, Revisions};
-use crate::versions::{Starter, Template};
+use crate::versions::{Starter, SubjectTemplate};
 use scruple_core::budget::Budget;
 use scruple_core::gate::Rules;
 use scruple_core::metric::Metric;
@@ -45,7 +45,7 @@ const CASE_LIMIT: Duration = Duration::from_secs(60);
 pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     before(&args.results, &args.gate.gate)?;
     let launcher = start_launcher()?;
-    let source = Source::open(None)?;
+    let source = ReadingSource::open(None)?;
     let config = Config::find()?;
     let mut recipe = recipe(&args.build, config.recipe()?)?;
     put_here(&mut recipe, &config)?;
@@ -61,8 +61,11 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let clean = recipe.clean;
     let built = two_revisions::build(&place, &revisions, recipe.clone(), &subjects, Some(limit), starter)?;
     let rules = Rules { metrics: args.gate.gate.clone(), accepted: built.accepted.clone() };
-    let mut context =
-        Context { labels: Some(built.labels.clone()), name: args.store.label.clone(), ..Context::default() };
+    let mut context = SummaryContext {
+        labels: Some(built.labels.clone()),
+        name: args.store.label.clone(),
+        ..SummaryContext::default()
+    };
     let amounts = limits.as_ref().is_none_or(|all| all.iter().any(|one| !one.limit.is_relative()))
         || config.budgets(&[]).map_or(true, |all| all.iter().any(|one| !one.limit.is_relative()));
     if built.same_build && !amounts {
@@ -83,13 +86,13 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         let asked = asked(&args.gate.gate, &[]);
         let all: Vec<Budget> = own.iter().chain(&configured).cloned().collect();
         let sampling = sampling(args);
-        let weighing = Weighing {
+        let weighing = RevisionSettings {
             source,
             sampling: &sampling,
             terms: Terms { limits: all.clone(), ..terms },
             store: &args.store,
             interrupted,
-            asked: Asked::by(&asked, &all),
+            asked: RequestedInstruments::by(&asked, &all),
             quiet: args.results.json,
             clean,
         };
@@ -142,7 +145,7 @@ fn base(args: &RevisionArgs, place: &str) -> Result<String, Fault> {
 type Pairs = Vec<[Prepared; 2]>;
 
 /// Separates the arms of bench programs, in pairs, from those of commands.
-fn apart(subjects: &[Template], prepared: Vec<Prepared>) -> (Pairs, Vec<Prepared>) {
+fn apart(subjects: &[SubjectTemplate], prepared: Vec<Prepared>) -> (Pairs, Vec<Prepared>) {
     let (mut benches, mut commands) = (Vec::new(), Vec::new());
     let mut rest = prepared.into_iter();
     for subject in subjects {
@@ -164,13 +167,13 @@ fn suite(
     interrupted: Arc<AtomicBool>,
     brought: &mut Vec<Metric>,
 ) -> Result<WeighedRun, Fault> {
-    let sides: Vec<Side> = pair
+    let sides: Vec<BenchSide> = pair
         .into_iter()
         .zip(labels)
-        .map(|(one, label)| Side {
+        .map(|(one, label)| BenchSide {
             folder: Some(one.job.folder),
             env: one.job.env,
-            ..Side::new(Some(label.clone()), one.job.program, one.job.argv)
+            ..BenchSide::new(Some(label.clone()), one.job.program, one.job.argv)
         })
         .collect();
     let work = WorkFolder::make()?;

@@ -6,14 +6,14 @@ use crate::explain::findings::Findings;
 use crate::explain::hunks::Hunk;
 use crate::explain::verb::{self, at_revisions};
 use crate::inspect::calls;
-use crate::versions::{Recipe, Template};
+use crate::versions::{Recipe, SubjectTemplate};
 use scruple_core::explain::{Count, Explanation, FunctionDifference};
-use scruple_core::gate::{self, Outcome, Rules};
+use scruple_core::gate::{self, GateOutcome, Rules};
 use scruple_core::judge;
 use std::time::Duration;
 
 /// A function that contributes to a regression.
-pub struct Origin {
+pub struct RegressionOrigin {
     /// The name of the subject.
     pub subject: String,
     /// The key of the metric.
@@ -37,7 +37,7 @@ pub struct At<'a> {
     /// How versions are built.
     pub recipe: &'a Recipe,
     /// The subjects that were measured.
-    pub subjects: &'a [Template],
+    pub subjects: &'a [SubjectTemplate],
     /// The time limit of a launch.
     pub limit: Duration,
 }
@@ -50,13 +50,13 @@ const SUBJECTS: usize = 3;
 
 /// Returns the functions that cause deciding regressions of commands. The list is empty if they cannot be determined;
 /// the gate does not depend on it.
-pub fn origins(weighed: &[WeighedRun], rules: &Rules, at: &At<'_>) -> Vec<Origin> {
-    let mut wanted: Vec<(&Template, Vec<String>)> = Vec::new();
+pub fn origins(weighed: &[WeighedRun], rules: &Rules, at: &At<'_>) -> Vec<RegressionOrigin> {
+    let mut wanted: Vec<(&SubjectTemplate, Vec<String>)> = Vec::new();
     for one in weighed.iter().filter(|one| one.fault.is_none()) {
         let judged = judge::compare_pairs(&judge::pairs(&one.run), &one.run.terms);
         for found in gate::findings(&one.run, &judged, rules) {
             let template = at.subjects.iter().find(|subject| subject.name == found.subject && !subject.bench);
-            let Some(template) = template.filter(|_| found.gates && found.outcome == Outcome::Regression)
+            let Some(template) = template.filter(|_| found.gates && found.outcome == GateOutcome::Regression)
             else {
                 continue;
             };
@@ -91,7 +91,7 @@ pub fn origins(weighed: &[WeighedRun], rules: &Rules, at: &At<'_>) -> Vec<Origin
                 continue;
             };
             let worse = found.telling(explanation).filter(|row| row.delta > 0.0).take(NAMED);
-            origins.extend(worse.map(|row| Origin {
+            origins.extend(worse.map(|row| RegressionOrigin {
                 subject: template.name.clone(),
                 metric: metric.clone(),
                 function: row.name.clone(),

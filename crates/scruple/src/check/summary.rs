@@ -1,11 +1,11 @@
 //! The result of a gate, as texts that every output format lays out in its own way.
 
-use super::explained::Origin;
-use super::verb::Context;
+use super::explained::RegressionOrigin;
+use super::verb::SummaryContext;
 use crate::fault::Fault;
 use crate::render::{Report, effect_text, meant, title, verdict_words};
 use scruple_core::budget::{Budget, Kept};
-use scruple_core::gate::{self, Finding, Outcome, Rules};
+use scruple_core::gate::{self, Finding, GateOutcome, Rules};
 use scruple_core::judge::Estimate;
 use scruple_core::metric::Quality;
 use scruple_core::run::{Run, Warning};
@@ -70,7 +70,7 @@ pub struct Summary {
     /// The results for the limits.
     pub limits: Vec<CheckedLimit>,
     /// The functions that regressions come from.
-    pub origins: Vec<Origin>,
+    pub origins: Vec<RegressionOrigin>,
     /// Why no measurement was needed, if none was made.
     pub nothing: Option<String>,
     /// The remarks on all runs.
@@ -90,7 +90,7 @@ const SAME_BUILD: &str = "same-build";
 
 impl Summary {
     /// Judges the runs and writes the texts.
-    pub fn of(weighed: &[WeighedRun], rules: &Rules, context: Context) -> Result<Summary, Fault> {
+    pub fn of(weighed: &[WeighedRun], rules: &Rules, context: SummaryContext) -> Result<Summary, Fault> {
         let (mut rows, mut limits) = (Vec::new(), Vec::new());
         let mut remarks: Vec<Warning> = Vec::new();
         let mut facts = Vec::new();
@@ -145,7 +145,7 @@ impl Summary {
     }
 
     /// Returns the rows with this outcome, either those that decide or those that only inform.
-    pub fn rows_of(&self, outcome: Outcome, gates: bool) -> impl Iterator<Item = &FoundRow> {
+    pub fn rows_of(&self, outcome: GateOutcome, gates: bool) -> impl Iterator<Item = &FoundRow> {
         self.rows.iter().filter(move |row| row.finding.outcome == outcome && row.finding.gates == gates)
     }
 
@@ -157,14 +157,14 @@ impl Summary {
         let deciding = |outcome| self.rows_of(outcome, true).count();
         let exceeded = self.limits.iter().filter(|limit| limit.kept == Kept::No).count();
         let unknown = self.limits.iter().filter(|limit| limit.kept == Kept::CantTell).count();
-        let slower = self.rows_of(Outcome::Regression, false).count();
+        let slower = self.rows_of(GateOutcome::Regression, false).count();
         let counts = [
-            (deciding(Outcome::Regression), "regression", "regressions"),
+            (deciding(GateOutcome::Regression), "regression", "regressions"),
             (exceeded, "limit exceeded", "limits exceeded"),
-            (deciding(Outcome::Accepted), "accepted", "accepted"),
-            (deciding(Outcome::CantTell) + unknown, "can’t tell", "can’t tell"),
-            (deciding(Outcome::Improvement), "improvement", "improvements"),
-            (deciding(Outcome::Same), "not worse", "not worse"),
+            (deciding(GateOutcome::Accepted), "accepted", "accepted"),
+            (deciding(GateOutcome::CantTell) + unknown, "can’t tell", "can’t tell"),
+            (deciding(GateOutcome::Improvement), "improvement", "improvements"),
+            (deciding(GateOutcome::Same), "not worse", "not worse"),
             (slower, "worse without deciding", "worse without deciding"),
         ];
         let told: Vec<String> = counts

@@ -2,7 +2,7 @@
 
 use super::against_merge_base;
 use super::args::{CheckArgs, CheckVerb, OfCommands, OfServers, OfSuites};
-use super::explained::Origin;
+use super::explained::RegressionOrigin;
 use super::report;
 use super::summary::{Summary, WeighedRun};
 use crate::bench;
@@ -46,7 +46,7 @@ fn commands(mut of: OfCommands) -> Result<Code, Fault> {
     let taken = command::verb::take(&of.run)?;
     let fault = stopped(taken.result, &taken.writer.fault);
     let weighed = WeighedRun { run: taken.run, budgets: taken.budgets, fault };
-    conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.run.store), &of.run.results)
+    conclude(&[weighed], &rules(of.gate.gate), SummaryContext::named(&of.run.store), &of.run.results)
 }
 
 fn suites(mut of: OfSuites) -> Result<Code, Fault> {
@@ -61,7 +61,7 @@ fn suites(mut of: OfSuites) -> Result<Code, Fault> {
     let taken = bench::verb::take(&of.bench)?;
     let fault = bench::verb::ended(&taken.suite, taken.result);
     let weighed = WeighedRun { run: taken.suite.record.run, budgets: taken.budgets, fault };
-    conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.bench.store), &of.bench.results)
+    conclude(&[weighed], &rules(of.gate.gate), SummaryContext::named(&of.bench.store), &of.bench.results)
 }
 
 fn servers(of: OfServers) -> Result<Code, Fault> {
@@ -69,7 +69,7 @@ fn servers(of: OfServers) -> Result<Code, Fault> {
     let taken = load::verb::take(&of.load, None)?;
     let fault = taken.stop.or(taken.loading.writer.fault.as_ref().map(Fault::not_stored));
     let weighed = WeighedRun { run: taken.loading.run, budgets: taken.budgets, fault };
-    conclude(&[weighed], &rules(of.gate.gate), Context::named(&of.load.store), &of.load.results)
+    conclude(&[weighed], &rules(of.gate.gate), SummaryContext::named(&of.load.store), &of.load.results)
 }
 
 /// Checks the requested outputs and metrics before anything is weighed.
@@ -96,7 +96,7 @@ pub fn stopped(result: Result<(), Stop>, unstored: &Option<crate::store::StoreEr
 
 /// The information that a summary needs in addition to the runs.
 #[derive(Default)]
-pub struct Context {
+pub struct SummaryContext {
     /// The names of the versions, the reference first.
     pub labels: Option<[String; 2]>,
     /// The name that identifies the gate's comment on a pull request.
@@ -104,12 +104,12 @@ pub struct Context {
     /// Why no measurement was needed, if none was made.
     pub nothing: Option<String>,
     /// The functions that regressions come from.
-    pub origins: Vec<Origin>,
+    pub origins: Vec<RegressionOrigin>,
 }
 
-impl Context {
-    fn named(store: &StoreArgs) -> Context {
-        Context { name: store.label.clone(), ..Context::default() }
+impl SummaryContext {
+    fn named(store: &StoreArgs) -> SummaryContext {
+        SummaryContext { name: store.label.clone(), ..SummaryContext::default() }
     }
 }
 
@@ -117,7 +117,7 @@ impl Context {
 pub fn conclude(
     weighed: &[WeighedRun],
     rules: &Rules,
-    context: Context,
+    context: SummaryContext,
     results: &ResultArgs,
 ) -> Result<Code, Fault> {
     let summary = Summary::of(weighed, rules, context)?;

@@ -51,7 +51,7 @@ pub const TWIN: &str = "(reference again)";
 type Parameters = BTreeMap<String, String>;
 
 /// A command before its parameters are replaced by values.
-struct Template {
+struct CommandTemplate {
     /// The text of the command, with parameters in braces.
     pub command: String,
     pub name: Option<String>,
@@ -71,9 +71,9 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<(Vec<Prepared>, Shell)
     let base = base_job(&args.launch, &folder)?;
     let templates = templates(args, config)?;
     check_parameters(args, &templates)?;
-    let names = Names::of(args, &templates);
+    let names = CommandNames::of(args, &templates);
     check_counts(args, templates.len(), &names)?;
-    let filled = |template: &Template| -> Vec<String> {
+    let filled = |template: &CommandTemplate| -> Vec<String> {
         template.combinations.iter().map(|params| substitute(&template.command, params)).collect()
     };
     let shell = Shell::of(&args.launch, templates.iter().flat_map(filled))?;
@@ -101,7 +101,7 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<(Vec<Prepared>, Shell)
 }
 
 /// Checks that every parameter is used, because the same command would otherwise be weighed repeatedly.
-fn check_parameters(args: &RunArgs, templates: &[Template]) -> Result<(), Fault> {
+fn check_parameters(args: &RunArgs, templates: &[CommandTemplate]) -> Result<(), Fault> {
     let hooks = &args.hooks;
     let texts = templates.iter().flat_map(|one| [Some(&one.command), one.prepare.as_ref()]).flatten();
     let texts: Vec<&String> = texts
@@ -121,7 +121,7 @@ fn check_parameters(args: &RunArgs, templates: &[Template]) -> Result<(), Fault>
 }
 
 /// Returns the commands of the command line, or those of the configuration if there are none.
-fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault> {
+fn templates(args: &RunArgs, config: &Config) -> Result<Vec<CommandTemplate>, Fault> {
     let combinations = combinations(&args.scan)?;
     let mut commands: Vec<(Option<usize>, &String)> =
         args.commands.iter().enumerate().map(|(place, command)| (Some(place), command)).collect();
@@ -132,7 +132,7 @@ fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault> {
         commands.insert(0, (place, reference));
     }
     if !args.commands.is_empty() {
-        let template = |(index, (place, command)): (usize, (Option<usize>, &String))| Template {
+        let template = |(index, (place, command)): (usize, (Option<usize>, &String))| CommandTemplate {
             command: command.clone(),
             name: args.launch.reference_name.clone().filter(|_| index == 0 && reference.is_some()),
             prepare: None,
@@ -141,11 +141,11 @@ fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault> {
         };
         return Ok(commands.into_iter().enumerate().map(template).collect());
     }
-    let mut configured: Vec<Template> = config
+    let mut configured: Vec<CommandTemplate> = config
         .commands()
         .into_iter()
         .enumerate()
-        .map(|(place, command)| Template {
+        .map(|(place, command)| CommandTemplate {
             place: Some(place),
             combinations: command
                 .params
@@ -157,7 +157,7 @@ fn templates(args: &RunArgs, config: &Config) -> Result<Vec<Template>, Fault> {
         })
         .collect();
     if let Some(reference) = reference {
-        let is_it = |one: &Template| one.name.as_ref() == Some(reference) || one.command == *reference;
+        let is_it = |one: &CommandTemplate| one.name.as_ref() == Some(reference) || one.command == *reference;
         let Some(place) = configured.iter().position(is_it) else {
             return Err(Fault::usage(format!(
                 "the reference ‘{reference}’ is none of the commands of scruple.toml: --reference takes the name of one, or add commands"
@@ -209,14 +209,14 @@ pub fn twin_arm(reference: &Prepared) -> Prepared {
 
 /// The names that -n gives. They belong to the commands in the order of the command line, whichever of these is the
 /// reference. A reference that is not one of the commands takes the first name if there are enough names.
-struct Names<'a> {
+struct CommandNames<'a> {
     given: &'a [String],
     /// The templates that receive names, in order: the index of each, and its number of arms.
     of: Vec<(usize, usize)>,
 }
 
-impl Names<'_> {
-    fn of<'a>(args: &'a RunArgs, templates: &[Template]) -> Names<'a> {
+impl CommandNames<'_> {
+    fn of<'a>(args: &'a RunArgs, templates: &[CommandTemplate]) -> CommandNames<'a> {
         let given = args.launch.names.as_slice();
         let mut order: Vec<usize> = (0..templates.len()).collect();
         sorting::by_key(&mut order, |index| templates[*index].place);
@@ -228,7 +228,7 @@ impl Names<'_> {
         if outside && (has_name || (given.len() != of.len() && given.len() <= others)) {
             of.remove(0);
         }
-        Names { given, of }
+        CommandNames { given, of }
     }
 
     fn room(&self) -> usize {
@@ -248,7 +248,7 @@ impl Names<'_> {
     }
 }
 
-fn check_counts(args: &RunArgs, commands: usize, names: &Names<'_>) -> Result<(), Fault> {
+fn check_counts(args: &RunArgs, commands: usize, names: &CommandNames<'_>) -> Result<(), Fault> {
     for (flag, given) in [("--prepare", args.hooks.prepare.len()), ("--conclude", args.hooks.conclude.len())]
     {
         if given > 1 && given != commands {

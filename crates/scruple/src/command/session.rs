@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::store::{RunWriter, Store};
 use scruple_core::judge;
 use scruple_core::metric::Pass;
-use scruple_core::run::{Run, State};
+use scruple_core::run::{Run, RunState};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;
 use scruple_core::stats::power;
@@ -20,7 +20,7 @@ use scruple_core::stats::quantile::{median, median_interval};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::verdict::Verdict;
 use scruple_core::visit_order::VisitOrder;
-use scruple_measure::command::{Job, WeighError, Weigher, Weighing};
+use scruple_measure::command::{Job, WeighError, WeighedLaunch, Weigher};
 use scruple_measure::launch::Ending;
 use scruple_measure::launcher::LaunchError;
 use scruple_measure::runtimes::WITHOUT;
@@ -162,9 +162,9 @@ impl CommandPasses {
     pub fn take(&mut self, effort: &RunEffort) -> Result<(), Stop> {
         let result = self.take_passes(effort);
         self.run.state = match &result {
-            Ok(()) => State::Complete,
-            Err(Stop::Interrupted) => State::Interrupted,
-            Err(Stop::Failed(_)) => State::Failed,
+            Ok(()) => RunState::Complete,
+            Err(Stop::Interrupted) => RunState::Interrupted,
+            Err(Stop::Failed(_)) => RunState::Failed,
         };
         self.progress.clear();
         self.remark_on_outputs();
@@ -290,7 +290,7 @@ impl CommandPasses {
     }
 
     /// Launches one arm once, with its hooks before and after.
-    fn visit(&mut self, index: usize, pass: Pass, block: u32, padding: usize) -> Result<Weighing, Stop> {
+    fn visit(&mut self, index: usize, pass: Pass, block: u32, padding: usize) -> Result<WeighedLaunch, Stop> {
         self.visit_by(index, pass, |weigher, job| weigher.weigh(job, pass, block, padding))
     }
 
@@ -298,8 +298,8 @@ impl CommandPasses {
         &mut self,
         index: usize,
         pass: Pass,
-        weigh: impl FnOnce(&mut dyn Weigher, &Job) -> Result<Weighing, WeighError>,
-    ) -> Result<Weighing, Stop> {
+        weigh: impl FnOnce(&mut dyn Weigher, &Job) -> Result<WeighedLaunch, WeighError>,
+    ) -> Result<WeighedLaunch, Stop> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(Stop::Interrupted);
         }
@@ -327,7 +327,7 @@ impl CommandPasses {
         Ok(weighing)
     }
 
-    fn check_ending(&mut self, index: usize, pass: Pass, weighing: &Weighing) -> Result<(), Stop> {
+    fn check_ending(&mut self, index: usize, pass: Pass, weighing: &WeighedLaunch) -> Result<(), Stop> {
         let name = self.run.arms[index].name.clone();
         let (code, what) = match weighing.ending {
             Ending::Exited(0) => return Ok(()),
@@ -357,7 +357,7 @@ impl CommandPasses {
     }
 
     /// Keeps the readings of one launch in memory, and writes them to the journal.
-    fn keep(&mut self, index: usize, pass: Pass, block: u32, weighing: Weighing) {
+    fn keep(&mut self, index: usize, pass: Pass, block: u32, weighing: WeighedLaunch) {
         self.warn_of_parts(index, &weighing.readings);
         self.writer.keep(&mut self.run, index, pass, block, weighing.readings);
         if let Some(captured) = weighing.captured {

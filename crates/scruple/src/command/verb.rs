@@ -9,7 +9,7 @@ use crate::cli::ResultArgs;
 use crate::cli::values;
 use crate::config::Config;
 use crate::farm::Farm;
-use crate::farm::send_command_line::{By, ToSend, hand_out};
+use crate::farm::send_command_line::{NodeChoice, ToSend, hand_out};
 use crate::fault::{Code, Fault};
 use crate::new_run::{self, Passes};
 use crate::paths;
@@ -46,7 +46,7 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
 }
 
 /// The commands after their measurement.
-pub struct Taken {
+pub struct FinishedCommands {
     /// The run with its readings.
     pub run: Run,
     /// The writer to which the run was written.
@@ -58,11 +58,11 @@ pub struct Taken {
 }
 
 /// Weighs the commands on this machine and stores the run.
-pub fn take(args: &RunArgs) -> Result<Taken, Fault> {
+pub fn take(args: &RunArgs) -> Result<FinishedCommands, Fault> {
     taken(args, &Config::find()?, None)
 }
 
-fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, Fault> {
+fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<FinishedCommands, Fault> {
     output::check_metrics(&args.sampling.metrics)?;
     let mut budgets = output::budgets(&args.sampling.limit, &[])?;
     if args.sampling.count_only {
@@ -74,7 +74,7 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, F
     let effort = effort(&args.sampling)?;
     let margin = values::margin(&args.sampling.margin)?;
     let terms = Terms { margin, limits: budgets.clone(), ..Terms::default() };
-    let source = Source::open(args.scripted.as_deref())?;
+    let source = ReadingSource::open(args.scripted.as_deref())?;
     let (mut prepared, shell) = arms::prepare(args, config)?;
     output::check_limits(&budgets, prepared.iter().map(|one| &one.arm))?;
     if let Output::File(path) = &prepared[0].job.output {
@@ -84,8 +84,8 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, F
     add_harness_arms(args, &shell, &source, &mut prepared, &work)?;
     let (seed, label) = (args.sampling.seed, args.store.label.as_deref());
     let mut run = match source {
-        Source::Script(_) => new_run::scripted_run(seed, label, terms),
-        Source::Machine(_) => {
+        ReadingSource::Script(_) => new_run::scripted_run(seed, label, terms),
+        ReadingSource::Machine(_) => {
             let subjects = prepared.iter().filter(|one| one.arm.role == Role::Subject);
             let programs: Vec<&Path> = subjects.map(|one| one.job.program.path.as_path()).collect();
             new_run::empty_run(seed, label, terms, &programs)
@@ -101,14 +101,14 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, F
         let measured = hand_out(
             &mut farm,
             config,
-            &ToSend { head: &run, by: By::EachNode, versions: None },
+            &ToSend { head: &run, by: NodeChoice::EachNode, versions: None },
             &progress,
             &interrupted,
         )?;
         let (run, writer) = measured.store_in(store)?;
-        return Ok(Taken { run, writer, result: Ok(()), budgets });
+        return Ok(FinishedCommands { run, writer, result: Ok(()), budgets });
     }
-    let mut asked = Asked::by(&args.sampling.metrics, &budgets);
+    let mut asked = RequestedInstruments::by(&args.sampling.metrics, &budgets);
     asked.requested |= args.sampling.requested_peak;
     let weigher = source.into_weigher(&interrupted, &work, &asked);
     let ignored = arms::ignored(args.launch.ignore_failure.as_deref())?;
@@ -116,12 +116,12 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Taken, F
     let result = session.take(&effort);
     drop(work);
     let CommandPasses { run, writer, .. } = session;
-    Ok(Taken { run, writer, result, budgets })
+    Ok(FinishedCommands { run, writer, result, budgets })
 }
 
 /// Prints the results, and returns the exit code.
-pub fn conclude(taken: Taken, results: &ResultArgs, metrics: &[String]) -> Result<Code, Fault> {
-    let Taken { run, writer, result, budgets } = taken;
+pub fn conclude(taken: FinishedCommands, results: &ResultArgs, metrics: &[String]) -> Result<Code, Fault> {
+    let FinishedCommands { run, writer, result, budgets } = taken;
     let footer = writer.address(&run).map(|place| run_on_terminal::stored(&run.id, &place));
     // A command that fails at its first launch leaves nothing to compare the others with: the error says enough.
     let anything = run.arms_of(Role::Subject).any(|arm| arm.sample("time.wall").is_some())
@@ -170,24 +170,24 @@ pub fn effort(args: &SamplingArgs) -> Result<RunEffort, Fault> {
 }
 
 /// The source of readings: this machine, or a script.
-pub enum Source {
+pub enum ReadingSource {
     /// This machine, on which programs are launched.
     Machine(Launcher),
     /// A script with readings.
     Script(Script),
 }
 
-impl Source {
+impl ReadingSource {
     /// Opens the script, or forks the launcher, while the process is still small and has one thread.
-    pub fn open(scripted: Option<&Path>) -> Result<Source, Fault> {
+    pub fn open(scripted: Option<&Path>) -> Result<ReadingSource, Fault> {
         let Some(path) = scripted else {
             let launcher = Launcher::start();
             let failed = |error| Fault::internal(format!("cannot fork the launcher process: {error}"));
-            return launcher.map(Source::Machine).map_err(failed);
+            return launcher.map(ReadingSource::Machine).map_err(failed);
         };
         let text = std::fs::read_to_string(path)
             .map_err(|error| Fault::usage(format!("cannot read the script ‘{}’: {error}", path.display())))?;
-        serde_json::from_str(&text).map(Source::Script).map_err(|error| {
+        serde_json::from_str(&text).map(ReadingSource::Script).map_err(|error| {
             Fault::usage(format!("‘{}’ is not a script of readings: {error}", path.display()))
         })
     }
@@ -195,8 +195,8 @@ impl Source {
     /// Returns the id of the process that launches programs, if there is one.
     pub fn pid(&self) -> Option<i32> {
         match self {
-            Source::Machine(launcher) => Some(launcher.pid()),
-            Source::Script(_) => None,
+            ReadingSource::Machine(launcher) => Some(launcher.pid()),
+            ReadingSource::Script(_) => None,
         }
     }
 
@@ -205,11 +205,11 @@ impl Source {
         self,
         interrupted: &Arc<AtomicBool>,
         work: &WorkFolder,
-        asked: &Asked,
+        asked: &RequestedInstruments,
     ) -> Box<dyn Weigher> {
         match self {
-            Source::Script(script) => Box::new(Scripted::new(script)),
-            Source::Machine(launcher) => {
+            ReadingSource::Script(script) => Box::new(Scripted::new(script)),
+            ReadingSource::Machine(launcher) => {
                 // Few given launches reach the first instruments only, so those that were asked for come first.
                 let mut instruments: Vec<Box<dyn Instrument>> = Vec::new();
                 if asked.instructions {
@@ -229,22 +229,22 @@ impl Source {
 
 /// The instruments that are attached only on request, because each needs more launches.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked {
+pub struct RequestedInstruments {
     /// Whether to count instructions. A program takes several times as long while they are counted.
     pub instructions: bool,
     /// Whether to read live and peak memory in requested bytes.
     pub requested: bool,
 }
 
-impl Asked {
+impl RequestedInstruments {
     /// Returns the instruments that are needed for the metrics to show and to limit.
-    pub fn by(metrics: &[String], budgets: &[Budget]) -> Asked {
+    pub fn by(metrics: &[String], budgets: &[Budget]) -> RequestedInstruments {
         let limited = budgets.iter().map(|budget| &budget.metric);
         let named: Vec<&String> = metrics.iter().chain(limited).filter(|pattern| *pattern != "all").collect();
         let any = |keys: &[&str], names: fn(&str, &str) -> bool| {
             keys.iter().any(|key| named.iter().any(|pattern| names(key, pattern)))
         };
-        Asked {
+        RequestedInstruments {
             instructions: any(instructions::KEYS, |key, pattern| declared(key).matches(pattern)),
             // The family ‘malloc’ does not request this instrument, because its other metrics are read in every run.
             requested: any(heap::REQUESTED_KEYS, |key, pattern| key == pattern),
@@ -256,7 +256,7 @@ impl Asked {
 fn add_harness_arms(
     args: &RunArgs,
     shell: &Shell,
-    source: &Source,
+    source: &ReadingSource,
     prepared: &mut Vec<Prepared>,
     work: &WorkFolder,
 ) -> Result<(), Fault> {
@@ -269,8 +269,8 @@ fn add_harness_arms(
     }
     prepared.extend(arms::shell_arm(shell, &model)?);
     let wants_tare = match source {
-        Source::Machine(_) => true,
-        Source::Script(script) => script.arms.contains_key(arms::TARE),
+        ReadingSource::Machine(_) => true,
+        ReadingSource::Script(script) => script.arms.contains_key(arms::TARE),
     };
     if wants_tare {
         let path = empty_program::write_empty_program(work.path()).map_err(|error| {

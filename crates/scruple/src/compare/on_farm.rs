@@ -2,12 +2,12 @@
 //! side by side.
 
 use super::args::CompareArgs;
-use super::revisions::{Asked, Weighing, remark_on_break_even};
+use super::revisions::{RevisionSettings, RevisionsRequest, remark_on_break_even};
 use crate::command::session::CommandPasses;
-use crate::command::verb::{self, Source, Taken};
+use crate::command::verb::{self, FinishedCommands, ReadingSource};
 use crate::config::Config;
 use crate::farm::Farm;
-use crate::farm::send_command_line::{By, ToSend, hand_out};
+use crate::farm::send_command_line::{NodeChoice, ToSend, hand_out};
 use crate::farm::two_versions;
 use crate::farm::unit_data::{UnitOutcome, Versions};
 use crate::fault::{Code, Fault};
@@ -16,10 +16,10 @@ use crate::new_run;
 use crate::paths;
 use crate::progress::Progress;
 use crate::render::output;
-use crate::versions::build::Builder;
+use crate::versions::build::VersionBuilder;
 use crate::versions::build_process::Hands;
 use crate::versions::cache::Cache;
-use crate::versions::two_revisions::Chosen;
+use crate::versions::two_revisions::ChosenVersions;
 use scruple_core::run::Run;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -30,8 +30,8 @@ pub fn compare(
     args: &CompareArgs,
     config: &Config,
     mut farm: Farm,
-    (place, chosen, clean): (&str, Chosen, bool),
-    Asked { subjects, terms, budgets, .. }: Asked,
+    (place, chosen, clean): (&str, ChosenVersions, bool),
+    RevisionsRequest { subjects, terms, budgets, .. }: RevisionsRequest,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Code, Fault> {
     output::check_limits(&budgets, chosen.arms(&subjects).iter())?;
@@ -40,13 +40,13 @@ pub fn compare(
     let store = paths::open_store(&args.store)?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     let versions = two_versions::build(chosen, place, &farm)?;
-    let to_send = ToSend { head: &head, by: By::EachNode, versions: Some(&versions) };
+    let to_send = ToSend { head: &head, by: NodeChoice::EachNode, versions: Some(&versions) };
     let mut measured = hand_out(&mut farm, config, &to_send, &progress, interrupted)?;
     if clean {
         remark_on_break_even(&mut measured.run);
     }
     let (run, writer) = measured.store_in(store)?;
-    verb::conclude(Taken { run, writer, result: Ok(()), budgets }, &args.results, &args.metrics)
+    verb::conclude(FinishedCommands { run, writer, result: Ok(()), budgets }, &args.results, &args.metrics)
 }
 
 /// Weighs both versions on this node. `lock` locks the folder of builds for these launchers; it returns `None` if the
@@ -59,18 +59,18 @@ pub fn done_on_a_node(
     outcome: impl Fn(&str) -> Result<UnitOutcome, Fault>,
 ) -> Result<Option<Run>, Fault> {
     // Launchers are forked first, while the process is small and has one thread.
-    let (builds, source) = (start_launcher()?, Source::open(None)?);
+    let (builds, source) = (start_launcher()?, ReadingSource::open(None)?);
     let interrupted = new_run::interruption_flag()?;
-    let asked = Asked::by(args, &Config::find()?)?;
+    let asked = RevisionsRequest::by(args, &Config::find()?)?;
     let launchers: Vec<i32> = [builds.pid()].into_iter().chain(source.pid()).collect();
     let Some(cache) = lock(&launchers, &interrupted)? else { return Ok(None) };
     let hands = Hands::new(builds, interrupted.clone());
-    let builder = Builder::new(cache, hands, versions.recipe.clone(), versions.origin.clone());
+    let builder = VersionBuilder::new(cache, hands, versions.recipe.clone(), versions.origin.clone());
     let limit = Some(asked.time_limit);
     let (prepared, remarks) =
         two_versions::fetch(&builder, versions, &asked.subjects, limit, first, outcome)?;
     // The run of all nodes together says whether a build pays off, so `clean` stays false.
-    let weighing = Weighing { quiet: true, ..asked.weighing(args, source, interrupted) };
+    let weighing = RevisionSettings { quiet: true, ..asked.weighing(args, source, interrupted) };
     let (CommandPasses { run, .. }, result) = weighing.weigh(prepared, remarks)?;
     result?;
     Ok(Some(run))

@@ -9,8 +9,8 @@ use crate::command::arms;
 use crate::command::arms::Prepared;
 use crate::command::session::{CommandPasses, Deciding, Ignored, Stop};
 use crate::command::verb;
-use crate::command::verb::Source;
-use crate::command::verb::Taken;
+use crate::command::verb::FinishedCommands;
+use crate::command::verb::ReadingSource;
 use crate::config::Config;
 use crate::farm::Farm;
 use crate::fault::{Code, Fault};
@@ -29,9 +29,9 @@ use crate::versions::args::recipe;
 use crate::versions::requested_subjects::RequestedSubjects;
 use crate::versions::two_revisions;
 use crate::versions::two_revisions::Revisions;
-use crate::versions::{Starter, Template};
+use crate::versions::{Starter, SubjectTemplate};
 use scruple_core::budget::Budget;
-use scruple_core::history::{BreakEven, Costs};
+use scruple_core::history::{BreakEven, VersionCosts};
 use scruple_core::judge::{self, Judged};
 use scruple_core::run::{Run, Terms};
 use scruple_core::stats::quantile::median;
@@ -58,9 +58,9 @@ pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Res
 }
 
 /// What a command line asks to be weighed at two revisions.
-pub struct Asked {
+pub struct RevisionsRequest {
     /// The commands.
-    pub subjects: Vec<Template>,
+    pub subjects: Vec<SubjectTemplate>,
     /// How much to measure.
     pub sampling: SamplingArgs,
     /// The terms by which the run is judged.
@@ -71,9 +71,9 @@ pub struct Asked {
     pub time_limit: Duration,
 }
 
-impl Asked {
+impl RevisionsRequest {
     /// Reads the command line.
-    pub fn by(args: &CompareArgs, config: &Config) -> Result<Asked, Fault> {
+    pub fn by(args: &CompareArgs, config: &Config) -> Result<RevisionsRequest, Fault> {
         output::check_metrics(&args.metrics)?;
         args.results.export.checked(&names(&FORMATS))?;
         let budgets = output::budgets(&args.limit, &[])?;
@@ -88,23 +88,23 @@ impl Asked {
         let margin = values::margin(&sampling.margin)?;
         let terms = Terms { margin, limits: budgets.clone(), ..Terms::default() };
         let time_limit = values::duration(&args.build.time_limit)?;
-        Ok(Asked { subjects, sampling, terms, budgets, time_limit })
+        Ok(RevisionsRequest { subjects, sampling, terms, budgets, time_limit })
     }
 
     /// Returns the settings for weighing this, if builds did not begin clean.
     pub fn weighing<'a>(
         &'a self,
         args: &'a CompareArgs,
-        source: Source,
+        source: ReadingSource,
         interrupted: Arc<AtomicBool>,
-    ) -> Weighing<'a> {
-        Weighing {
+    ) -> RevisionSettings<'a> {
+        RevisionSettings {
             source,
             sampling: &self.sampling,
             terms: self.terms.clone(),
             store: &args.store,
             interrupted,
-            asked: verb::Asked::by(&args.metrics, &self.budgets),
+            asked: verb::RequestedInstruments::by(&args.metrics, &self.budgets),
             quiet: args.results.json,
             clean: false,
         }
@@ -114,9 +114,9 @@ impl Asked {
 /// Builds both revisions, weighs them, stores the run, and prints the report.
 pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let launcher = start_launcher()?;
-    let source = Source::open(None)?;
+    let source = ReadingSource::open(None)?;
     let config = Config::find()?;
-    let asked = Asked::by(args, &config)?;
+    let asked = RevisionsRequest::by(args, &config)?;
     let recipe = recipe(&args.build, config.recipe()?)?;
     let clean = recipe.clean;
     let revisions = Revisions {
@@ -135,16 +135,20 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let limit = Some(asked.time_limit);
     let built = two_revisions::build(&place, &revisions, recipe, &asked.subjects, limit, starter)?;
     output::check_limits(&asked.budgets, built.prepared.iter().map(|one| &one.arm))?;
-    let weighing = Weighing { clean, ..asked.weighing(args, source, interrupted) };
+    let weighing = RevisionSettings { clean, ..asked.weighing(args, source, interrupted) };
     let (session, result) = weighing.weigh(built.prepared, built.remarks)?;
     let CommandPasses { run, writer, .. } = session;
-    verb::conclude(Taken { run, writer, result, budgets: asked.budgets }, &args.results, &args.metrics)
+    verb::conclude(
+        FinishedCommands { run, writer, result, budgets: asked.budgets },
+        &args.results,
+        &args.metrics,
+    )
 }
 
 /// The settings for weighing commands of two versions.
-pub struct Weighing<'a> {
+pub struct RevisionSettings<'a> {
     /// The source of the readings.
-    pub source: Source,
+    pub source: ReadingSource,
     /// How much to measure.
     pub sampling: &'a SamplingArgs,
     /// The terms by which the run is judged.
@@ -154,14 +158,14 @@ pub struct Weighing<'a> {
     /// The flag that the user's interruption sets.
     pub interrupted: Arc<AtomicBool>,
     /// The additional instruments.
-    pub asked: verb::Asked,
+    pub asked: verb::RequestedInstruments,
     /// Whether to show no progress.
     pub quiet: bool,
     /// Whether builds began clean, so that their times can be compared.
     pub clean: bool,
 }
 
-impl Weighing<'_> {
+impl RevisionSettings<'_> {
     /// Weighs the arms of both versions and the empty program side by side, and stores the run.
     pub fn weigh(
         self,
@@ -225,7 +229,7 @@ pub fn remark_on_break_even(run: &mut Run) {
         let of_run = |one: &&Judged| one.metric == "time.wall" && one.arm == new.name;
         let verdict = judged.iter().find(of_run)?.comparison.verdict;
         let surely = matches!(verdict, Verdict::Different | Verdict::Small);
-        let costs = |build: f64, arm: &Arm| Some(Costs { build, run: middle(arm, "time.wall")? });
+        let costs = |build: f64, arm: &Arm| Some(VersionCosts { build, run: middle(arm, "time.wall")? });
         let (name, _) = old.name.rsplit_once(" @")?;
         // The difference in build cost does not count as certain, because each version was built only once.
         let one = BreakEven::of(name, (0, 1), (costs(*before, old)?, costs(*after, new)?), [false, surely]);

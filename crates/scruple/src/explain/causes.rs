@@ -1,6 +1,6 @@
 //! Other possible causes of a function's higher cost than its code: data, other code, unknown callers.
 
-use scruple_core::explain::{Code, Matched};
+use scruple_core::explain::{CodeComparison, Matched};
 use scruple_measure::calltree::{Binaries, Side};
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ impl OtherCauses {
         second: &Side,
         matched: &Matched,
         binaries: &Binaries,
-        code: &Code<'_>,
+        code: &CodeComparison<'_>,
     ) -> OtherCauses {
         let mut files: BTreeMap<&str, (Option<usize>, Option<usize>)> = BTreeMap::new();
         for key in matched.keys.iter().filter(|key| !key.module.is_empty()) {

@@ -1,17 +1,17 @@
 //! Explains the changes of a history by comparing the version that brought each change with the version before it.
 
 use super::counted_runs;
-use super::counted_runs::Gathered;
+use super::counted_runs::GatheredRuns;
 use super::findings::Findings;
 use super::report::{terminal, words};
 use super::verb::{At, at_revisions};
 use crate::fault::Fault;
 use crate::history::report::{ExplainedChange, ExplainedRow};
 use crate::inspect::calls;
-use crate::profile::read::{self, Callers};
+use crate::profile::read::{self, KnownCallers};
 use crate::render::output;
 use crate::store::Store;
-use crate::versions::{Recipe, Template};
+use crate::versions::{Recipe, SubjectTemplate};
 use scruple_core::explain::{Count, FunctionDifference};
 use scruple_core::history::{History, find_changes};
 use scruple_core::sorting;
@@ -36,7 +36,7 @@ pub struct Of<'a> {
     /// How versions are built.
     pub recipe: &'a Recipe,
     /// The subjects that were weighed.
-    pub subjects: &'a [Template],
+    pub subjects: &'a [SubjectTemplate],
     /// The time limit of a launch.
     pub limit: Duration,
     /// The store that receives call trees and explanations, if there is one.
@@ -60,10 +60,10 @@ fn keep(
     run: &str,
     (before, at): (&str, &str),
     subject: &str,
-    (found, gathered): (&Findings, &Gathered),
+    (found, gathered): (&Findings, &GatheredRuns),
 ) -> Result<(), Fault> {
     // Only call trees are kept: what another tool counted could not be compared with them later.
-    let are_trees = gathered.kind.callers == Callers::Contexts;
+    let are_trees = gathered.kind.callers == KnownCallers::Contexts;
     for (commit, sides) in [before, at].into_iter().zip(&gathered.sides).filter(|_| are_trees) {
         let name = name_of(commit, subject);
         let parts: Vec<Vec<u8>> = sides.iter().map(|side| read::kept_bytes(&name, true, side)).collect();
@@ -165,10 +165,10 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
 }
 
 /// Returns every pair of versions between which a metric of a subject changed, the largest changes first.
-fn changes(history: &History, subjects: &[Template]) -> Vec<(usize, Changed)> {
+fn changes(history: &History, subjects: &[SubjectTemplate]) -> Vec<(usize, Changed)> {
     let mut found: BTreeMap<(usize, usize, usize), Changed> = BTreeMap::new();
     for series in &find_changes(history, ERROR).series {
-        let is_of = |template: &Template| {
+        let is_of = |template: &SubjectTemplate| {
             let rest = series.subject.strip_prefix(&template.name);
             template.bench || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
         };

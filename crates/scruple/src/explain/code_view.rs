@@ -3,7 +3,7 @@
 use super::core_view::{self, CoreLine};
 use scruple_core::explain::FunctionDifference;
 use scruple_core::sorting;
-use scruple_measure::calltree::{Binaries, Listed, Side, Symbols};
+use scruple_measure::calltree::{Binaries, ExecutedInstruction, Side, Symbols};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
@@ -80,7 +80,7 @@ impl CodeView {
         }
         view.lines = aligned(&costs[0], &costs[1], sources);
         let binaries = Binaries::new();
-        let listing = |side: usize| -> Option<Vec<Listed>> {
+        let listing = |side: usize| -> Option<Vec<ExecutedInstruction>> {
             let Some(function) = dearest(sides[side], functions[side]) else { return Some(Vec::new()) };
             binaries.listing(sides[side], function)
         };
@@ -197,12 +197,12 @@ fn dearest(side: &Side, functions: &[usize]) -> Option<usize> {
 
 /// Returns the instructions that only one program has, with those around them. If both have the same code, returns the
 /// instructions that were executed more often.
-fn differing(first: &[Listed], second: &[Listed]) -> Vec<InstructionDifference> {
-    let codes = |listed: &[Listed]| listed.iter().map(|one| one.code).collect::<Vec<u32>>();
+fn differing(first: &[ExecutedInstruction], second: &[ExecutedInstruction]) -> Vec<InstructionDifference> {
+    let codes = |listed: &[ExecutedInstruction]| listed.iter().map(|one| one.code).collect::<Vec<u32>>();
     let pairs = common(&codes(first), &codes(second));
     let mut all = Vec::new();
     let (mut a, mut b) = (0, 0);
-    let one = |mark: char, listed: &Listed, executed: (u64, u64)| InstructionDifference {
+    let one = |mark: char, listed: &ExecutedInstruction, executed: (u64, u64)| InstructionDifference {
         mark,
         place: listed.distance,
         text: listed.text.clone(),
@@ -274,13 +274,13 @@ mod tests {
 
     #[test]
     fn instructions_that_only_one_has_are_marked_and_the_rest_is_left_out() {
-        let listed = |code: u32, count: u64| Listed {
+        let listed = |code: u32, count: u64| ExecutedInstruction {
             distance: u64::from(code),
             text: format!("op{code}"),
             code,
             count,
         };
-        let first: Vec<Listed> = (0..20).map(|code| listed(code, 5)).collect();
+        let first: Vec<ExecutedInstruction> = (0..20).map(|code| listed(code, 5)).collect();
         let mut second = first.clone();
         second[10] = listed(99, 7);
         let shown = differing(&first, &second);

@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use scruple_core::explain::Count;
 use scruple_core::metric::Pass;
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::calltree::{Counter, Counts, Profiles, Side, SourceText, Trees, name_stripped};
+use scruple_measure::calltree::{CountDetail, Counter, Profiles, Side, SourceText, Trees, name_stripped};
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::launcher::Launcher;
 use scruple_measure::streams::Captured;
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The measurements of both programs.
-pub struct Gathered {
+pub struct GatheredRuns {
     /// The call trees of each run, for the first and for the second program.
     pub sides: [Vec<Side>; 2],
     /// Whether each side ran once more to count only its total, and the totals were those of the first runs.
@@ -37,7 +37,7 @@ pub struct Gathered {
     /// What is explained first.
     pub count: Count,
     /// The same programs by functions of their own language, where the interpreter could count these.
-    pub script: Option<Box<Gathered>>,
+    pub script: Option<Box<GatheredRuns>>,
 }
 
 /// How much to run.
@@ -76,7 +76,7 @@ pub fn gather(
     work: &Path,
     effort: &Effort,
     sources: [&SourceText<'_>; 2],
-) -> Result<Gathered, Fault> {
+) -> Result<GatheredRuns, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let mut remarks = Vec::new();
     let commands = launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
@@ -160,7 +160,7 @@ pub fn gather(
     remarks.extend(remarks_of_memory(jobs, effort.count));
     let (kind, counted_by) = (kind_of(counter), Some(counter.describe()));
     let count = effort.count;
-    Ok(Gathered { sides, totals_repeat, times, remarks, kind, count, counted_by, script })
+    Ok(GatheredRuns { sides, totals_repeat, times, remarks, kind, count, counted_by, script })
 }
 
 /// Both programs, and what runs them.
@@ -192,7 +192,7 @@ impl Both<'_> {
     fn live(&mut self) -> Result<[Profiles; 2], Fault> {
         let strict = self.strict;
         self.run(|_, commands, job, trees| {
-            trees.count(Counts::Sites);
+            trees.count(CountDetail::Sites);
             profiles(commands, job, trees, strict)
         })
     }
@@ -205,7 +205,7 @@ impl Both<'_> {
     ) -> Result<[T; 2], Fault> {
         let strict = self.strict;
         self.run(|which, commands, job, trees| {
-            trees.count(if only_totals { Counts::Total } else { Counts::Tree });
+            trees.count(if only_totals { CountDetail::Total } else { CountDetail::Tree });
             profiles(commands, job, trees, strict).map(|profiles| read(which, &profiles))
         })
     }

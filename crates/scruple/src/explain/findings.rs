@@ -3,7 +3,7 @@
 use super::causes::OtherCauses;
 use super::closures::{self, ClosureDifference};
 use super::code_view::{CodeView, Sources};
-use super::counted_runs::Gathered;
+use super::counted_runs::GatheredRuns;
 use super::hunks::Hunk;
 use super::interpreters;
 use super::pairing::Pairings;
@@ -77,7 +77,7 @@ const LEVEL: f64 = 0.95;
 
 impl Findings {
     /// Explains the measurements. `sources` return the texts of source files as each side was built from them.
-    pub fn of(names: [String; 2], gathered: &Gathered, sources: [&SourceText<'_>; 2]) -> Findings {
+    pub fn of(names: [String; 2], gathered: &GatheredRuns, sources: [&SourceText<'_>; 2]) -> Findings {
         let [first, second] = &gathered.sides;
         let binaries = Binaries::new();
         let repeat = repeats(first) && repeats(second);
@@ -128,7 +128,7 @@ impl Findings {
     }
 
     /// Adds the detailed view of the first row.
-    pub fn look_closer(&mut self, gathered: &Gathered, sources: &Sources<'_>) {
+    pub fn look_closer(&mut self, gathered: &GatheredRuns, sources: &Sources<'_>) {
         let [first, second] = &gathered.sides;
         let row = self.telling(self.main()).next();
         self.code = row.map(|row| CodeView::of(row, [&first[0], &second[0]], sources));

@@ -81,7 +81,7 @@ fn is_of(file: &str, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{is_of, of};
-    use scruple_core::explain::{self, Context, Cost};
+    use scruple_core::explain::{self, Context, OwnCost};
     use scruple_measure::calltree::{Function, Side};
 
     #[test]
@@ -91,7 +91,7 @@ mod tests {
             for (file, instructions) in files {
                 let own = Function { object: file.map(str::to_owned), ..Function::default() };
                 let function = side.add_function(own, explain::Function::default());
-                let cost = Cost { instructions, ..Cost::default() };
+                let cost = OwnCost { instructions, ..OwnCost::default() };
                 side.tree.contexts.push(Context { function, cost, ..Context::default() });
             }
             side

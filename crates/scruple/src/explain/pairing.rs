@@ -1,7 +1,7 @@
 //! Pairs of runs. Their functions are matched only once, for all questions about the pair.
 
 use super::causes::OtherCauses;
-use scruple_core::explain::{self, Code, Count, Explanation, Matched};
+use scruple_core::explain::{self, CodeComparison, Count, Explanation, Matched};
 use scruple_measure::calltree::{Binaries, Side};
 
 /// Two runs, and which of their functions are the same.
@@ -75,15 +75,19 @@ impl<'a> Pairing<'a> {
         })
     }
 
-    fn with_code<T>(&self, then: impl FnOnce(&Code<'_>) -> T) -> T {
+    fn with_code<T>(&self, then: impl FnOnce(&CodeComparison<'_>) -> T) -> T {
         with_code(self.sides, self.binaries, then)
     }
 }
 
-fn with_code<T>([first, second]: [&Side; 2], binaries: &Binaries, then: impl FnOnce(&Code<'_>) -> T) -> T {
+fn with_code<T>(
+    [first, second]: [&Side; 2],
+    binaries: &Binaries,
+    then: impl FnOnce(&CodeComparison<'_>) -> T,
+) -> T {
     let same = |a: &[usize], b: &[usize]| binaries.same((first, a), (second, b));
     let likeness = |a: usize, b: usize| binaries.likeness((first, a), (second, b));
-    then(&Code { same: &same, likeness: &likeness })
+    then(&CodeComparison { same: &same, likeness: &likeness })
 }
 
 impl<'a> Pairings<'a> {

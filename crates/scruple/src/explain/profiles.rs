@@ -1,6 +1,6 @@
 //! Explains the difference between profiles that were written earlier.
 
-use super::counted_runs::Gathered;
+use super::counted_runs::GatheredRuns;
 use super::findings::Findings;
 use crate::fault::Fault;
 use crate::profile::read::{self, Imported, Kind};
@@ -9,7 +9,7 @@ use scruple_measure::calltree::{as_built, name_stripped};
 use std::path::Path;
 
 /// Reads both profiles, and explains where their difference comes from.
-pub fn explained(paths: [&str; 2], count: Count) -> Result<(Findings, Gathered), Fault> {
+pub fn explained(paths: [&str; 2], count: Count) -> Result<(Findings, GatheredRuns), Fault> {
     let [first, second] = std::thread::scope(|scope| {
         let beside = scope.spawn(|| read::read(Path::new(paths[1])));
         let first = read::read(Path::new(paths[0]))?;
@@ -33,7 +33,7 @@ pub fn explained(paths: [&str; 2], count: Count) -> Result<(Findings, Gathered),
     }
     let mut sides = [vec![first.side], vec![second.side]];
     name_stripped(&mut sides);
-    let gathered = Gathered {
+    let gathered = GatheredRuns {
         sides,
         totals_repeat: false,
         times: [Vec::new(), Vec::new()],

@@ -1,6 +1,6 @@
 //! Counts what programs execute by functions of their own, where the interpreter of both sides can count that.
 
-use super::counted_runs::Gathered;
+use super::counted_runs::GatheredRuns;
 use super::variation;
 use crate::fault::Fault;
 use crate::inspect::launch::{ended, failure};
@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// One run of both programs, each of which counts itself.
-pub type Run<'a> = dyn FnMut(Language) -> Result<[Result<ScriptCounts, String>; 2], Fault> + 'a;
+pub type RunBoth<'a> = dyn FnMut(Language) -> Result<[Result<ScriptCounts, String>; 2], Fault> + 'a;
 
 /// Counts both sides by functions of their language. Returns `None` if they are not both programs in one language that can be
 /// counted, or a sentence that says why nothing was counted. `repeats` says that all instructions of the interpreter were
@@ -25,8 +25,8 @@ pub fn gather(
     languages: [Option<Language>; 2],
     repeats: bool,
     most: usize,
-    run: &mut Run<'_>,
-) -> Result<Option<Result<Gathered, String>>, Fault> {
+    run: &mut RunBoth<'_>,
+) -> Result<Option<Result<GatheredRuns, String>>, Fault> {
     let Some(language) = languages[0].filter(|_| languages[0] == languages[1]) else { return Ok(None) };
     let mut remarks = BTreeSet::new();
     let mut sides = [Vec::new(), Vec::new()];
@@ -69,7 +69,7 @@ pub fn gather(
     let kind = Kind { word, has_heap: false, ..Kind::counted(language.name()) };
     let remarks = remarks.into_iter().collect();
     let times = [Vec::new(), Vec::new()];
-    Ok(Some(Ok(Gathered {
+    Ok(Some(Ok(GatheredRuns {
         sides,
         totals_repeat: false,
         times,

@@ -1,6 +1,6 @@
 //! Counts what servers execute to answer requests.
 
-use super::counted_runs::Gathered;
+use super::counted_runs::GatheredRuns;
 use super::interpreters;
 use super::script;
 use super::sides::Means;
@@ -76,7 +76,7 @@ pub fn scripts(
     servers: &[(ServerCommand, String); 2],
     under_call_tree: [&Side; 2],
     means: &Means<'_>,
-) -> Result<Option<Result<Gathered, String>>, Fault> {
+) -> Result<Option<Result<GatheredRuns, String>>, Fault> {
     let names = servers.each_ref().map(|(command, _)| words(command));
     let languages = under_call_tree.map(interpreters::language);
     // Both may listen on the same port, so they run one after the other.

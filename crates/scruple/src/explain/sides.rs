@@ -1,7 +1,7 @@
 //! The two sides A and B of a comparison, and how their call trees are obtained.
 
 use super::args::ExplainArgs;
-use super::counted_runs::{self, Effort, Gathered};
+use super::counted_runs::{self, Effort, GatheredRuns};
 use super::findings::Findings;
 use super::servers;
 use crate::fault::{Code, Fault};
@@ -17,7 +17,7 @@ use scruple_measure::load::cost::start::ServerCommand;
 use std::path::Path;
 
 /// One of the two sides that are compared.
-pub enum Source {
+pub enum SideSource {
     /// A command that is run.
     Command(Box<Job>),
     /// A case of a bench program.
@@ -60,31 +60,31 @@ pub struct Means<'a> {
 const CLEAR: u64 = 30_000_000;
 const MOST: u64 = 1_000_000;
 
-impl Source {
+impl SideSource {
     /// Whether callgrind can count it in place of the call tree. It cannot tell apart what a server does for requests, and
     /// what it counts cannot be compared with call trees that were kept.
     pub fn needs_no_tree(&self) -> bool {
-        matches!(self, Source::Command(_) | Source::Case { .. })
+        matches!(self, SideSource::Command(_) | SideSource::Case { .. })
     }
 
     /// Returns the name of the side.
     pub fn name(&self) -> String {
         match self {
-            Source::Command(job) => job.name.clone(),
-            Source::Case { job, name } => format!("{name} of {}", job.name),
-            Source::Server { command, url } => {
+            SideSource::Command(job) => job.name.clone(),
+            SideSource::Case { job, name } => format!("{name} of {}", job.name),
+            SideSource::Server { command, url } => {
                 let words = command.argv.iter().map(|word| word.to_string_lossy());
                 format!("{} at {url}", words.collect::<Vec<_>>().join(" "))
             }
-            Source::Kept { name, .. } => name.clone(),
+            SideSource::Kept { name, .. } => name.clone(),
         }
     }
 }
 
 /// Counts both sides if necessary, and explains where their difference comes from.
-pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, Gathered), Fault> {
+pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Findings, GatheredRuns), Fault> {
     let names = [sources[0].name(), sources[1].name()];
-    if let [Source::Command(first), Source::Command(second)] = &sources {
+    if let [SideSource::Command(first), SideSource::Command(second)] = &sources {
         let launchers = [launch::launcher()?, launch::launcher()?];
         let counter = needed(means.counter)?;
         let (jobs, sources): ([&Job; 2], [&SourceText<'_>; 2]) = ([first, second], [&as_built, &as_built]);
@@ -101,7 +101,7 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, G
     let mut remarks: Vec<String> = means.counter.and_then(remark_of).into_iter().collect();
     let mut iterations = None;
     let both_servers = match &sources {
-        [Source::Server { command, url }, Source::Server { command: other, url: others }] => {
+        [SideSource::Server { command, url }, SideSource::Server { command: other, url: others }] => {
             Some([(command.clone(), url.clone()), (other.clone(), others.clone())])
         }
         _ => None,
@@ -120,7 +120,7 @@ pub fn explained(sources: [Source; 2], means: &Means<'_>) -> Result<(Findings, G
         None => None,
     };
     let script = script.and_then(|script| script.map_err(|why| remarks.push(why)).ok()).map(Box::new);
-    let gathered = Gathered {
+    let gathered = GatheredRuns {
         sides,
         totals_repeat: false,
         times: [Vec::new(), Vec::new()],
@@ -138,15 +138,19 @@ fn needed(counter: Option<&Counter>) -> Result<&Counter, Fault> {
 }
 
 /// Returns the call trees of one side.
-pub fn runs_of(source: Source, means: &Means<'_>, iterations: &mut Option<u64>) -> Result<Vec<Side>, Fault> {
+pub fn runs_of(
+    source: SideSource,
+    means: &Means<'_>,
+    iterations: &mut Option<u64>,
+) -> Result<Vec<Side>, Fault> {
     match source {
-        Source::Kept { runs, .. } => Ok(runs),
-        Source::Command(job) => {
+        SideSource::Kept { runs, .. } => Ok(runs),
+        SideSource::Command(job) => {
             let launcher: Launcher = launch::launcher()?;
             counted_runs::count(&job, launcher, needed(means.counter)?, means.work, &means.effort)
         }
-        Source::Case { job, name } => of_case(&job, &name, means, iterations),
-        Source::Server { command, url } => servers::trees(&command, &url, means),
+        SideSource::Case { job, name } => of_case(&job, &name, means, iterations),
+        SideSource::Server { command, url } => servers::trees(&command, &url, means),
     }
 }
 
@@ -186,17 +190,17 @@ fn of_case(job: &Job, name: &str, means: &Means<'_>, known: &mut Option<u64>) ->
 }
 
 /// Returns the sources that the words of the command line name, if these are not profiles, stored runs or revisions.
-pub fn named(args: &ExplainArgs, second: &str) -> Result<[Source; 2], Fault> {
-    let of = |text: &str| -> Result<Source, Fault> {
+pub fn named(args: &ExplainArgs, second: &str) -> Result<[SideSource; 2], Fault> {
+    let of = |text: &str| -> Result<SideSource, Fault> {
         let words = crate::command::shell::words(text)?;
         if let Some(url) = &args.url {
             let command = ServerCommand::of(words.iter().map(Into::into).collect());
-            return Ok(Source::Server { command, url: url.clone() });
+            return Ok(SideSource::Server { command, url: url.clone() });
         }
         let job = Box::new(launch::job(&words, Some(&args.build.time_limit))?);
         Ok(match &args.case {
-            Some(name) => Source::Case { job, name: name.clone() },
-            None => Source::Command(job),
+            Some(name) => SideSource::Case { job, name: name.clone() },
+            None => SideSource::Command(job),
         })
     };
     Ok([of(args.first.as_deref().unwrap_or_default())?, of(second)?])

@@ -1,7 +1,7 @@
 //! Explains stored runs. Their commands are counted now, unless their call trees are stored.
 
 use super::args::ExplainArgs;
-use super::sides::{self, Means, Source};
+use super::sides::{self, Means, SideSource};
 use crate::fault::Fault;
 use crate::inspect::launch;
 use crate::profile::read;
@@ -21,7 +21,7 @@ pub fn is_known(store: &Store, word: &str) -> bool {
 }
 
 /// Returns the subjects of both runs to compare: those with the requested name, or the only one that both runs have.
-pub fn sources(args: &ExplainArgs, store: &Store, names: [&str; 2]) -> Result<[Source; 2], Fault> {
+pub fn sources(args: &ExplainArgs, store: &Store, names: [&str; 2]) -> Result<[SideSource; 2], Fault> {
     if let [Some(first), Some(second)] = names.map(|name| name.split_once('@')) {
         return Ok([version(args, store, first)?, version(args, store, second)?]);
     }
@@ -50,7 +50,7 @@ pub fn keep(args: &ExplainArgs, store: &Store, name: &str, means: &Means<'_>) ->
 }
 
 /// Returns the call trees of a version of a history, which were stored when its changes were explained.
-fn version(args: &ExplainArgs, store: &Store, (run, commit): (&str, &str)) -> Result<Source, Fault> {
+fn version(args: &ExplainArgs, store: &Store, (run, commit): (&str, &str)) -> Result<SideSource, Fault> {
     let id = store.find_id(run)?;
     let all = store.names_of_calls(&id)?;
     let is_wanted = |name: &&String| {
@@ -63,7 +63,7 @@ fn version(args: &ExplainArgs, store: &Store, (run, commit): (&str, &str)) -> Re
     match found.as_slice() {
         [name] => {
             let parts = store.calls(&id, name)?;
-            Ok(Source::Kept { name: (*name).clone(), runs: sides_of(&parts, run)? })
+            Ok(SideSource::Kept { name: (*name).clone(), runs: sides_of(&parts, run)? })
         }
         [] => Err(Fault::usage(format!(
             "no call tree of the version ‘{commit}’ is kept with ‘{run}’: `scruple history --explain` keeps those on both \
@@ -110,19 +110,19 @@ fn arms<'a>(args: &ExplainArgs, runs: &'a [Run; 2]) -> Result<[&'a Arm; 2], Faul
     }
 }
 
-fn source(store: &Store, run: &Run, arm: &Arm, name: &str) -> Result<Source, Fault> {
+fn source(store: &Store, run: &Run, arm: &Arm, name: &str) -> Result<SideSource, Fault> {
     let parts = store.calls(&run.id, &arm.name)?;
     if parts.is_empty() {
         return launched(run, arm, name);
     }
-    Ok(Source::Kept {
+    Ok(SideSource::Kept {
         name: format!("{} of {name}, as kept with it", arm.name),
         runs: sides_of(&parts, name)?,
     })
 }
 
 /// Returns the source that launches a weighed subject again, if its program still exists.
-fn launched(run: &Run, arm: &Arm, name: &str) -> Result<Source, Fault> {
+fn launched(run: &Run, arm: &Arm, name: &str) -> Result<SideSource, Fault> {
     let folder = Path::new(&run.provenance.folder);
     let job = |words: &[String]| {
         let mut job = launch::job_in(words, folder)?;
@@ -144,12 +144,14 @@ fn launched(run: &Run, arm: &Arm, name: &str) -> Result<Source, Fault> {
         Ok(Box::new(job))
     };
     match &arm.subject {
-        Subject::Command { argv } => Ok(Source::Command(job(argv)?)),
-        Subject::Case { name, program, .. } => Ok(Source::Case { job: job(program)?, name: name.clone() }),
+        Subject::Command { argv } => Ok(SideSource::Command(job(argv)?)),
+        Subject::Case { name, program, .. } => {
+            Ok(SideSource::Case { job: job(program)?, name: name.clone() })
+        }
         Subject::Request { url, server, .. } if !server.is_empty() => {
             let mut command = ServerCommand::of(server.iter().map(Into::into).collect());
             command.folder = Some(folder.to_owned());
-            Ok(Source::Server { command, url: url.clone() })
+            Ok(SideSource::Server { command, url: url.clone() })
         }
         Subject::Request { .. } => Err(Fault::usage(format!(
             "the server of the run ‘{name}’ was not started by Scruple, so that it cannot be counted: explain two commands \

@@ -9,7 +9,7 @@ const FAR: u64 = 100;
 
 /// What the runs of one program counted in one function.
 #[derive(Clone, Copy, Default, PartialEq)]
-struct Counts {
+struct FunctionCounts {
     instructions: u64,
     calls: u64,
     bytes: u64,
@@ -34,7 +34,7 @@ pub fn are_enough(sides: &[Vec<Side>; 2], most: usize) -> bool {
     }
     let counts = sides.each_ref().map(|runs| runs.iter().map(by_function).collect::<Vec<_>>());
     let instructions = Variation::of(&counts, |counts| counts.instructions);
-    let of_bytes: [fn(&Counts) -> u64; 3] =
+    let of_bytes: [fn(&FunctionCounts) -> u64; 3] =
         [|counts| counts.bytes, |counts| counts.at_peak, |counts| counts.at_end];
     instructions.range.saturating_mul(FAR) <= instructions.difference
         && of_bytes.into_iter().all(|of| {
@@ -43,12 +43,12 @@ pub fn are_enough(sides: &[Vec<Side>; 2], most: usize) -> bool {
         })
 }
 
-type Run = BTreeMap<(String, String), Counts>;
+type RunCounts = BTreeMap<(String, String), FunctionCounts>;
 
-fn by_function(side: &Side) -> Run {
-    let mut of_functions = vec![Counts::default(); side.tree.functions.len()];
+fn by_function(side: &Side) -> RunCounts {
+    let mut of_functions = vec![FunctionCounts::default(); side.tree.functions.len()];
     for context in &side.tree.contexts {
-        of_functions[context.function].add(&Counts {
+        of_functions[context.function].add(&FunctionCounts {
             instructions: context.cost.instructions,
             calls: context.calls + context.recursive,
             bytes: context.cost.bytes,
@@ -56,16 +56,16 @@ fn by_function(side: &Side) -> Run {
             at_end: context.cost.at_end,
         });
     }
-    let mut sums = Run::new();
+    let mut sums = RunCounts::new();
     let named = side.tree.functions.iter().zip(&of_functions);
-    for (function, counts) in named.filter(|(_, counts)| **counts != Counts::default()) {
+    for (function, counts) in named.filter(|(_, counts)| **counts != FunctionCounts::default()) {
         sums.entry((function.module.clone(), function.name.clone())).or_default().add(counts);
     }
     sums
 }
 
-impl Counts {
-    fn add(&mut self, more: &Counts) {
+impl FunctionCounts {
+    fn add(&mut self, more: &FunctionCounts) {
         self.instructions += more.instructions;
         self.calls += more.calls;
         self.bytes += more.bytes;
@@ -85,8 +85,8 @@ struct Variation {
 }
 
 impl Variation {
-    fn of(sides: &[Vec<Run>; 2], count: impl Fn(&Counts) -> u64) -> Variation {
-        let total = |run: &Run| run.values().map(&count).sum::<u64>();
+    fn of(sides: &[Vec<RunCounts>; 2], count: impl Fn(&FunctionCounts) -> u64) -> Variation {
+        let total = |run: &RunCounts| run.values().map(&count).sum::<u64>();
         let means = sides.each_ref().map(|runs| runs.iter().map(total).sum::<u64>() / runs.len() as u64);
         let range = sides.iter().map(|runs| range(runs, &count)).sum();
         Variation { range, difference: means[0].abs_diff(means[1]), whole: means[1] }
@@ -94,7 +94,7 @@ impl Variation {
 }
 
 /// By how much a count of the runs of one program varies: the sum of the functions' ranges.
-fn range(runs: &[Run], count: impl Fn(&Counts) -> u64) -> u64 {
+fn range(runs: &[RunCounts], count: impl Fn(&FunctionCounts) -> u64) -> u64 {
     let mut ranges: BTreeMap<&(String, String), (u64, u64, usize)> = BTreeMap::new();
     for (function, counts) in runs.iter().flatten() {
         let value = count(counts);

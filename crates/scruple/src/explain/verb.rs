@@ -2,12 +2,12 @@
 
 use super::args::ExplainArgs;
 use super::code_view;
-use super::counted_runs::{self, Effort, Gathered};
+use super::counted_runs::{self, Effort, GatheredRuns};
 use super::findings::Findings;
 use super::hunks;
 use super::profiles;
 use super::report::{FORMATS, ROWS, json, terminal, trees};
-use super::sides::{self, Means, Source};
+use super::sides::{self, Means, SideSource};
 use super::stored;
 use crate::cli::values;
 use crate::config::Config;
@@ -22,7 +22,7 @@ use crate::render::output;
 use crate::store::Store;
 use crate::versions::args::recipe;
 use crate::versions::two_revisions::{self, Revisions};
-use crate::versions::{self, Recipe, Starter, Template};
+use crate::versions::{self, Recipe, Starter, SubjectTemplate};
 use scruple_core::explain::Count;
 use scruple_measure::calltree::{Counter, Symbols};
 use std::path::Path;
@@ -59,7 +59,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Code, Fault> {
 }
 
 /// Returns what two words name in the store, if both are runs there.
-fn stored_runs(args: &ExplainArgs, names: [&str; 2]) -> Result<Option<[Source; 2]>, Fault> {
+fn stored_runs(args: &ExplainArgs, names: [&str; 2]) -> Result<Option<[SideSource; 2]>, Fault> {
     let Ok(store) = paths::existing_store(args.store.as_deref()) else { return Ok(None) };
     match names.iter().all(|name| stored::is_known(&store, name)) {
         true => stored::sources(args, &store, names).map(Some),
@@ -68,11 +68,11 @@ fn stored_runs(args: &ExplainArgs, names: [&str; 2]) -> Result<Option<[Source; 2
 }
 
 /// Counts the sides if necessary, and shows where the difference comes from.
-fn compared(args: &ExplainArgs, sources: [Source; 2]) -> Result<Code, Fault> {
-    let kept = |source: &Source| matches!(source, Source::Kept { .. });
+fn compared(args: &ExplainArgs, sources: [SideSource; 2]) -> Result<Code, Fault> {
+    let kept = |source: &SideSource| matches!(source, SideSource::Kept { .. });
     let counter = match sources.iter().all(kept) {
         true => None,
-        false if sources.iter().all(Source::needs_no_tree) && is_of_instructions(args) => {
+        false if sources.iter().all(SideSource::needs_no_tree) && is_of_instructions(args) => {
             Some(calls::any_counter(AIM)?)
         }
         false => Some(calls::counter(AIM)?),
@@ -84,7 +84,7 @@ fn compared(args: &ExplainArgs, sources: [Source; 2]) -> Result<Code, Fault> {
     show(args, &found, &gathered)
 }
 
-fn closer(args: &ExplainArgs, found: &mut Findings, gathered: &Gathered) {
+fn closer(args: &ExplainArgs, found: &mut Findings, gathered: &GatheredRuns) {
     if args.lines {
         found.look_closer(gathered, &code_view::on_disk);
     }
@@ -125,7 +125,7 @@ fn revisions(args: &ExplainArgs, first: &str) -> Result<Code, Fault> {
         first,
         second: args.second.as_deref(),
         recipe: recipe(&args.build, config.recipe()?)?,
-        subject: &Template::new(&args.command, None)?,
+        subject: &SubjectTemplate::new(&args.command, None)?,
         limit: values::duration(&args.build.time_limit)?,
     };
     let (found, gathered) = at_revisions(&at, &counter, &effort(args))?;
@@ -143,13 +143,17 @@ pub struct At<'a> {
     /// How the revisions are built.
     pub recipe: Recipe,
     /// The command that is run.
-    pub subject: &'a Template,
+    pub subject: &'a SubjectTemplate,
     /// The time limit of a launch.
     pub limit: Duration,
 }
 
 /// Builds both revisions, and explains how the command differs between them.
-pub fn at_revisions(at: &At<'_>, counter: &Counter, effort: &Effort) -> Result<(Findings, Gathered), Fault> {
+pub fn at_revisions(
+    at: &At<'_>,
+    counter: &Counter,
+    effort: &Effort,
+) -> Result<(Findings, GatheredRuns), Fault> {
     let launchers = [launch::launcher()?, launch::launcher()?];
     let revisions =
         Revisions { reference: at.first.to_owned(), base: false, other: at.second.map(str::to_owned) };
@@ -208,7 +212,7 @@ fn exports(args: &ExplainArgs) -> Result<Vec<Export>, Fault> {
     checked(files, &[names(&FORMATS), names(&profile::FORMATS)].concat())
 }
 
-fn show(args: &ExplainArgs, found: &Findings, gathered: &Gathered) -> Result<Code, Fault> {
+fn show(args: &ExplainArgs, found: &Findings, gathered: &GatheredRuns) -> Result<Code, Fault> {
     let exports = exports(args)?;
     let aside = exports.iter().any(|export| export.path == Path::new("-"));
     let files = exports.iter().filter_map(|export| {

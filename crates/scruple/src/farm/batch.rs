@@ -1,14 +1,14 @@
 //! The batch of units that was sent for one step of a history. A resumed history waits for the units of its batch, and
 //! sends no others as long as the stored state is the same.
 
-use super::folder::Folder;
+use super::folder::UnitFolder;
 use super::unit_data::{parse, text};
 use crate::fault::Fault;
 use serde::{Deserialize, Serialize};
 
 /// The units of one step.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Batch {
+pub struct UnitBatch {
     /// A digest of the state of the history when the units were planned.
     pub basis: String,
     /// The units that build, each as a pair of commit and unit name.
@@ -28,17 +28,17 @@ pub struct Planned {
     pub rounds: u32,
 }
 
-impl Batch {
+impl UnitBatch {
     /// Returns the batch that was sent for this state of the history, if there is one.
-    pub fn sent(folder: &Folder, basis: &str) -> Result<Option<Batch>, Fault> {
+    pub fn sent(folder: &UnitFolder, basis: &str) -> Result<Option<UnitBatch>, Fault> {
         let path = folder.path().join("batch");
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
-        let batch: Batch = parse(&text, &path)?;
+        let batch: UnitBatch = parse(&text, &path)?;
         Ok((batch.basis == basis).then_some(batch))
     }
 
     /// Writes the batch to its file, before any of its units is sent.
-    pub fn write(&self, folder: &Folder) -> Result<(), Fault> {
+    pub fn write(&self, folder: &UnitFolder) -> Result<(), Fault> {
         folder.replace(&folder.path().join("batch"), &text(self)?)
     }
 

@@ -7,7 +7,7 @@ mod ssh;
 
 use super::FarmEntry;
 use super::config::{BuildPlace, DispatchKind};
-use super::folder::{Folder, appears};
+use super::folder::{UnitFolder, appears};
 use super::unit_data::UnitFailure;
 use crate::config::Config;
 use crate::fault::Fault;
@@ -35,9 +35,9 @@ pub struct Farm {
 }
 
 /// An order of units in stages. All units of one stage are done before any of the next.
-pub struct Order<'a> {
+pub struct WorkOrder<'a> {
     /// The folder that contains the units.
-    pub folder: &'a Folder,
+    pub folder: &'a UnitFolder,
     /// The names of the units in each stage.
     pub stages: &'a [Vec<String>],
     /// Whether each unit needs two nodes, one of which has the servers of a load.
@@ -60,7 +60,7 @@ trait Dispatch {
     }
     /// Returns when each unit has a result. Also returns if a unit cannot be done or the user interrupts; no work of
     /// this order continues then.
-    fn run(&mut self, order: &Order<'_>) -> Result<(), Fault>;
+    fn run(&mut self, order: &WorkOrder<'_>) -> Result<(), Fault>;
 }
 
 impl Farm {
@@ -120,20 +120,20 @@ impl Farm {
     }
 
     /// Has all units of the order done.
-    pub fn run(&mut self, order: &Order<'_>) -> Result<(), Fault> {
+    pub fn run(&mut self, order: &WorkOrder<'_>) -> Result<(), Fault> {
         self.dispatcher.run(order)
     }
 }
 
 /// Whether units that were sent for the last time have results after all, which a slow file system shows late.
-fn have_results_late(order: &Order<'_>, units: &[&String]) -> Result<bool, Fault> {
+fn have_results_late(order: &WorkOrder<'_>, units: &[&String]) -> Result<bool, Fault> {
     let all = || units.iter().try_fold(true, |all, name| Ok(all && order.folder.result(name)?.is_some()));
     let late = appears(order.interrupted, all)?;
     if order.interrupted.load(Ordering::Relaxed) { Err(Fault::interrupted()) } else { Ok(late) }
 }
 
 /// Returns the error of a unit that reported why it cannot be done.
-fn failure(folder: &Folder, names: &[String]) -> Result<(), Fault> {
+fn failure(folder: &UnitFolder, names: &[String]) -> Result<(), Fault> {
     for name in names {
         if let Some(UnitFailure { node, of_program, why }) = folder.failure(name)? {
             let message = format!(

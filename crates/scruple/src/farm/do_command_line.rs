@@ -1,7 +1,7 @@
 //! Runs a command line on this node.
 
 use super::do_unit::{result, take, this_machine};
-use super::folder::Folder;
+use super::folder::UnitFolder;
 use super::send_command_line::configuration;
 use super::unit_data::{CommandLine, UnitOutcome, UnitResult, parse};
 use crate::bench;
@@ -11,7 +11,7 @@ use crate::compare;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::load;
-use crate::load::remote_server::{RemoteHelper, Requests};
+use crate::load::remote_server::{IncomingRequests, RemoteHelper};
 use crate::lock::Lock;
 use crate::new_run;
 use crate::paths;
@@ -28,7 +28,7 @@ use std::sync::atomic::AtomicBool;
 /// on the node of `beside`, if there is one.
 pub fn weighed(
     line: &CommandLine,
-    folder: &Folder,
+    folder: &UnitFolder,
     (name, node): (&str, &str),
     beside: Option<&RemoteHelper>,
 ) -> Result<Option<UnitResult>, Fault> {
@@ -90,7 +90,7 @@ pub fn weighed(
 /// Starts the servers of a load, and reads their accounts, for the node that loads them. Ends when the process there
 /// ends, also while another unit measures on this node.
 pub fn serve(line: &CommandLine, node: &str) -> Result<Code, Fault> {
-    let requests = Requests::listen();
+    let requests = IncomingRequests::listen();
     let lock = paths::nodes_folder()?.join("unit.lock");
     let Some(_alone) = Lock::wait(&lock, || Ok(requests.have_ended()))? else { return Ok(Code::Fine) };
     let Verb::Load(args) = parsed(line)? else {

@@ -1,27 +1,27 @@
 //! `scruple unit`: does one unit on this machine, and publishes its result.
 
 use super::args::UnitArgs;
-use super::folder::{Folder, appears};
+use super::folder::{UnitFolder, appears};
 use super::unit_data::{
-    Measure, UnitFailure, UnitOutcome, UnitResult, Versions, Work, WorkUnit, Written, parse, text,
+    Measure, UnitFailure, UnitFile, UnitOutcome, UnitResult, UnitWork, Versions, WorkUnit, parse, text,
 };
-use crate::command::verb::{Asked, Source};
+use crate::command::verb::{ReadingSource, RequestedInstruments};
 use crate::digest::digest;
 use crate::fault::{Code, Fault};
 use crate::history::campaign::Campaign;
 use crate::history::verb::start_launcher;
-use crate::history::{Aim, Definition, HistoryEffort, Request, Weighing};
+use crate::history::{Aim, Definition, HistoryEffort, HistoryRequest, WeighingTools};
 use crate::load::remote_server::RemoteHelper;
 use crate::new_run;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
 use crate::render::output;
 use crate::store::{Store, StoredHistory};
-use crate::versions::build::{Builder, Outcome};
+use crate::versions::build::{BuildOutcome, VersionBuilder};
 use crate::versions::build_process::Hands;
 use crate::versions::cache::Cache;
 use crate::versions::{self, VersionSelection};
-use scruple_core::history::State;
+use scruple_core::history::VersionState;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Terms};
 use scruple_core::sorting;
@@ -36,7 +36,7 @@ const LOG: usize = 64 << 10;
 
 /// Does the unit, unless it has a result. If a second copy of the unit runs at the same time, the first result stands.
 pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
-    let (folder, name) = Folder::of(&args.file)?;
+    let (folder, name) = UnitFolder::of(&args.file)?;
     if folder.result(&name)?.is_some() && !args.serve {
         return Ok(Code::Fine);
     }
@@ -50,9 +50,9 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
     }
     let node = args.node.clone().unwrap_or_else(host_name);
     match parse(&content, &args.file)? {
-        Written::Version(unit) => version(&unit, &folder, (&name, &node)),
-        Written::CommandLine(line) if args.serve => super::do_command_line::serve(&line, &node),
-        Written::CommandLine(line) => {
+        UnitFile::Version(unit) => version(&unit, &folder, (&name, &node)),
+        UnitFile::CommandLine(line) if args.serve => super::do_command_line::serve(&line, &node),
+        UnitFile::CommandLine(line) => {
             let units = line.versions.iter().flat_map(Versions::units);
             check_earlier(&folder, &AtomicBool::new(false), units)?;
             let beside =
@@ -67,7 +67,7 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
 /// Checks that earlier units have results. A missing result means that the order of stages was lost. This is not a
 /// failure of the unit, which may run later.
 fn check_earlier<'a>(
-    folder: &Folder,
+    folder: &UnitFolder,
     interrupted: &AtomicBool,
     mut units: impl Iterator<Item = &'a String>,
 ) -> Result<(), Fault> {
@@ -80,12 +80,12 @@ fn check_earlier<'a>(
 }
 
 /// Does the work of a unit of a history.
-fn version(unit: &WorkUnit, folder: &Folder, (name, node): (&str, &str)) -> Result<Code, Fault> {
+fn version(unit: &WorkUnit, folder: &UnitFolder, (name, node): (&str, &str)) -> Result<Code, Fault> {
     // Launchers are forked first, while the process is small and has one thread.
     let builds = start_launcher()?;
-    let source = Source::open(None)?;
+    let source = ReadingSource::open(None)?;
     let flag = new_run::interruption_flag()?;
-    if let Work::Measure(measure) = &unit.work {
+    if let UnitWork::Measure(measure) = &unit.work {
         check_earlier(folder, &flag, measure.builds.values())?;
     }
     publish(folder, (name, node), || {
@@ -93,10 +93,10 @@ fn version(unit: &WorkUnit, folder: &Folder, (name, node): (&str, &str)) -> Resu
         let there = || folder.result(name).map(|result| result.is_some());
         let Some(cache) = take(&unit.place, &launchers, &flag, there)? else { return Ok(None) };
         let hands = Hands::new(builds, flag.clone());
-        let builder = Builder::new(cache, hands, unit.recipe.clone(), unit.origin.clone());
+        let builder = VersionBuilder::new(cache, hands, unit.recipe.clone(), unit.origin.clone());
         match &unit.work {
-            Work::Build { commit, tree } => build(builder, &unit.shared, commit, tree),
-            Work::Measure(measure) => self::measure(builder, source, unit, measure, folder, &flag),
+            UnitWork::Build { commit, tree } => build(builder, &unit.shared, commit, tree),
+            UnitWork::Measure(measure) => self::measure(builder, source, unit, measure, folder, &flag),
         }
         .map(|found| Some(result(node, found)))
     })
@@ -105,7 +105,7 @@ fn version(unit: &WorkUnit, folder: &Folder, (name, node): (&str, &str)) -> Resu
 /// Does the work, and publishes the result or the reason why the unit cannot be done. Publishes nothing if `work` finds
 /// that the result already exists.
 fn publish(
-    folder: &Folder,
+    folder: &UnitFolder,
     (name, node): (&str, &str),
     work: impl FnOnce() -> Result<Option<UnitResult>, Fault>,
 ) -> Result<Code, Fault> {
@@ -167,13 +167,13 @@ pub fn take(
     }
 }
 
-fn build(mut builder: Builder, shared: &Path, commit: &str, tree: &str) -> Result<UnitOutcome, Fault> {
+fn build(mut builder: VersionBuilder, shared: &Path, commit: &str, tree: &str) -> Result<UnitOutcome, Fault> {
     match builder.build(commit, tree)? {
-        Outcome::Ready(artefacts) => {
+        BuildOutcome::Ready(artefacts) => {
             builder.cache.share(shared, &artefacts.digest)?;
             Ok(UnitOutcome::Built(artefacts))
         }
-        Outcome::Failed(state, why) => {
+        BuildOutcome::Failed(state, why) => {
             Ok(UnitOutcome::NotBuilt { state, why, log: last_words(&builder.cache.log(commit)) })
         }
     }
@@ -185,11 +185,11 @@ fn last_words(log: &Path) -> String {
 }
 
 fn measure(
-    builder: Builder,
-    source: Source,
+    builder: VersionBuilder,
+    source: ReadingSource,
     unit: &WorkUnit,
     measure: &Measure,
-    folder: &Folder,
+    folder: &UnitFolder,
     flag: &Arc<AtomicBool>,
 ) -> Result<UnitOutcome, Fault> {
     let work = WorkFolder::make()?;
@@ -209,8 +209,8 @@ fn measure(
         run,
     };
     store.begin_history(&history)?;
-    let asked = Asked { instructions: measure.instructions, requested: measure.requested };
-    let weighing = Weighing {
+    let asked = RequestedInstruments { instructions: measure.instructions, requested: measure.requested };
+    let weighing = WeighingTools {
         weigher: source.into_weigher(flag, &work, &asked),
         progress: Progress::new(),
         work: work.path().to_owned(),
@@ -227,7 +227,7 @@ fn measure(
         budget: measure.by_number.is_none().then_some(Duration::MAX),
         builds: 1,
     };
-    let request = Request {
+    let request = HistoryRequest {
         place: unit.place.clone(),
         selection: VersionSelection::default(),
         as_listed: false,
@@ -259,6 +259,6 @@ fn measure(
     let (entries, run, logs) = campaign.into_parts();
     let logs: BTreeMap<String, String> =
         sorting::map(logs.into_iter().map(|(commit, path)| (commit, last_words(&path))));
-    let entries = entries.into_iter().filter(|entry| entry.version.state != State::Queued).collect();
+    let entries = entries.into_iter().filter(|entry| entry.version.state != VersionState::Queued).collect();
     Ok(UnitOutcome::Measured { entries, arms: run.arms, warnings: run.warnings, logs })
 }

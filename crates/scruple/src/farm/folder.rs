@@ -50,28 +50,28 @@ pub fn appears(
 
 /// The folder of the units of one history or run.
 #[derive(Clone, Debug)]
-pub struct Folder {
+pub struct UnitFolder {
     path: PathBuf,
 }
 
-impl Folder {
+impl UnitFolder {
     /// Creates the folder if it does not exist.
-    pub fn make(path: PathBuf) -> Result<Folder, Fault> {
+    pub fn make(path: PathBuf) -> Result<UnitFolder, Fault> {
         for part in PARTS {
             let part = path.join(part);
             fs::create_dir_all(&part).map_err(|error| Fault::unwritable(&part, error))?;
         }
-        Ok(Folder { path })
+        Ok(UnitFolder { path })
     }
 
     /// Returns the folder that contains a unit's file, and the name of the unit.
-    pub fn of(file: &Path) -> Result<(Folder, String), Fault> {
+    pub fn of(file: &Path) -> Result<(UnitFolder, String), Fault> {
         let failed = |why: &str| Fault::usage(format!("‘{}’ is not a unit of a farm: {why}", file.display()));
         let file = std::path::absolute(file).map_err(|error| failed(&error.to_string()))?;
         let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
         let units = file.parent().filter(|units| units.ends_with("units"));
         match (name, units.and_then(Path::parent)) {
-            (Some(name), Some(path)) => Ok((Folder { path: path.to_owned() }, name)),
+            (Some(name), Some(path)) => Ok((UnitFolder { path: path.to_owned() }, name)),
             _ => Err(failed("it is not in a folder ‘units’")),
         }
     }
@@ -185,7 +185,7 @@ impl Folder {
                 continue;
             }
             if let Some(lock) = Lock::take(&path.with_extension("lock"))? {
-                Folder { path }.remove();
+                UnitFolder { path }.remove();
                 lock.remove();
             }
         }
@@ -216,7 +216,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         let lines = place.path().join("lines");
         for name in ["old", "recent", "waits"] {
-            Folder::make(lines.join(name)).expect("made");
+            UnitFolder::make(lines.join(name)).expect("made");
         }
         let long_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
         for name in ["old", "waits"] {
@@ -225,7 +225,7 @@ mod tests {
         }
         fs::write(lines.join("ended.lock"), "").expect("a file");
         let held = Lock::take(&lines.join("waits.lock")).expect("writable").expect("free");
-        Folder::sweep(&lines, Duration::from_secs(1800)).expect("swept");
+        UnitFolder::sweep(&lines, Duration::from_secs(1800)).expect("swept");
         let left = fs::read_dir(&lines).expect("a folder").flatten();
         let mut left: Vec<String> = left.map(|entry| entry.file_name().to_string_lossy().into()).collect();
         left.sort();
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn the_first_result_of_a_unit_stands_and_a_late_copy_changes_nothing() {
         let place = tempfile::tempdir().expect("a folder");
-        let folder = Folder::make(place.path().join("farm")).expect("made");
+        let folder = UnitFolder::make(place.path().join("farm")).expect("made");
         let name = folder.write_unit("work").expect("written");
         assert_eq!(folder.write_unit("work").expect("written"), name);
         assert_eq!(folder.result(&name).expect("readable"), None);
@@ -244,7 +244,7 @@ mod tests {
         assert!(!folder.publish(&name, "late").expect("refused"));
         assert_eq!(folder.result(&name).expect("readable").as_deref(), Some("first"));
         assert_eq!(fs::read_dir(place.path().join("farm/tmp")).expect("a folder").count(), 0);
-        let (same, other) = Folder::of(&folder.unit(&name)).expect("a unit");
+        let (same, other) = UnitFolder::of(&folder.unit(&name)).expect("a unit");
         assert_eq!((same.path(), other), (folder.path(), name));
     }
 }

@@ -2,7 +2,7 @@
 
 use scruple_core::judge::{POOLED, pooled};
 use scruple_core::provenance::{Node, Provenance};
-use scruple_core::run::{Run, State};
+use scruple_core::run::{Run, RunState};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Sample};
 use scruple_core::stats::pooled::Pooled;
 use scruple_core::subject::{Arm, LoadCourse};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Merges the runs of units, given in the order of their nodes, into one run with this head. The block numbers of each
 /// unit start at another multiple of the number of blocks of a process.
 pub fn merged(head: Run, told: impl Iterator<Item = (String, Provenance, Run)>) -> Run {
-    let mut whole = Run { state: State::Complete, ..head };
+    let mut whole = Run { state: RunState::Complete, ..head };
     let mut loads = Loads::default();
     let mut first: u32 = 0;
     for (node, machine, run) in told {

@@ -2,11 +2,11 @@
 //! of every comparison are on one node, and the readings of the nodes are merged into one run.
 
 use super::classes::{OfNode, check_classes};
-use super::dispatch::{Farm, Order};
-use super::folder::Folder;
+use super::dispatch::{Farm, WorkOrder};
+use super::folder::UnitFolder;
 use super::merge::merged;
 use super::two_versions::ForNodes;
-use super::unit_data::{CommandLine, UnitOutcome, UnitResult, Written, parse, text};
+use super::unit_data::{CommandLine, UnitFile, UnitOutcome, UnitResult, parse, text};
 use crate::config::Config;
 use crate::digest::digest;
 use crate::fault::Fault;
@@ -39,7 +39,7 @@ pub struct MeasuredByNodes {
     pub failed: Vec<(String, String)>,
     /// The sections of the run's page from each node.
     sections: Vec<Section>,
-    folder: Folder,
+    folder: UnitFolder,
     lock: Lock,
 }
 
@@ -56,7 +56,7 @@ impl MeasuredByNodes {
             self.folder.remove();
             self.lock.remove();
             if let Some(lines) = self.folder.path().parent() {
-                Folder::sweep(lines, GIVEN_UP)?;
+                UnitFolder::sweep(lines, GIVEN_UP)?;
             }
         }
         Ok((self.run, writer))
@@ -65,7 +65,7 @@ impl MeasuredByNodes {
 
 /// Which nodes run a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum NodeChoice {
     /// Every node runs it.
     EachNode,
     /// One node runs it.
@@ -79,7 +79,7 @@ pub struct ToSend<'a> {
     /// The run without arms.
     pub head: &'a Run,
     /// Which nodes run the command line.
-    pub by: By,
+    pub by: NodeChoice,
     /// The versions that nodes build and weigh, if the command line compares versions.
     pub versions: Option<&'a ForNodes>,
 }
@@ -123,13 +123,13 @@ pub fn hand_out(
             "another Scruple waits for the results of the same command line: wait for it to end",
         ));
     };
-    let folder = Folder::make(path)?;
+    let folder = UnitFolder::make(path)?;
     let head = taken_up(&folder, head)?;
-    let pairs = if by == By::Pairs { farm.pairs()? } else { 0 };
+    let pairs = if by == NodeChoice::Pairs { farm.pairs()? } else { 0 };
     let places = match by {
-        By::OneNode => 1,
-        By::Pairs if pairs > 0 => pairs,
-        By::EachNode | By::Pairs => farm.places()?.max(1),
+        NodeChoice::OneNode => 1,
+        NodeChoice::Pairs if pairs > 0 => pairs,
+        NodeChoice::EachNode | NodeChoice::Pairs => farm.places()?.max(1),
     };
     let units = (0..places as u32)
         .map(|number| {
@@ -143,12 +143,12 @@ pub fn hand_out(
                 number,
                 versions: versions.map(|versions| versions.versions.clone()),
             };
-            folder.write_unit(&text(&Written::CommandLine(Box::new(line)))?)
+            folder.write_unit(&text(&UnitFile::CommandLine(Box::new(line)))?)
         })
         .collect::<Result<Vec<String>, Fault>>()?;
     let mut builds = Vec::new();
     for unit in versions.iter().flat_map(|versions| &versions.builds) {
-        let name = folder.write_unit(&text(&Written::Version(Box::new(unit.clone())))?)?;
+        let name = folder.write_unit(&text(&UnitFile::Version(Box::new(unit.clone())))?)?;
         forget_failed_build(&folder, &name)?;
         builds.push(name);
     }
@@ -162,7 +162,7 @@ pub fn hand_out(
         (0, _) => format!("{places} nodes measure, each everything"),
     };
     progress.say(&format!("{measure}; the same command line continues where this one ends early"));
-    farm.run(&Order {
+    farm.run(&WorkOrder {
         folder: &folder,
         stages: &stages,
         pairs: pairs > 0,
@@ -197,7 +197,7 @@ pub fn hand_out(
 }
 
 /// Removes the result of a unit that could not build its version, so that the build is tried again.
-fn forget_failed_build(folder: &Folder, name: &str) -> Result<(), Fault> {
+fn forget_failed_build(folder: &UnitFolder, name: &str) -> Result<(), Fault> {
     let Some(result) = folder.result(name)? else { return Ok(()) };
     let path = folder.path().join("results").join(name);
     match parse::<UnitResult>(&result, &path)?.found {
@@ -237,7 +237,7 @@ pub fn configuration(config: &Config) -> Result<Option<String>, Fault> {
 }
 
 /// Returns the head of the run that was begun with this command line, or `head` if none was begun.
-fn taken_up(folder: &Folder, head: &Run) -> Result<Run, Fault> {
+fn taken_up(folder: &UnitFolder, head: &Run) -> Result<Run, Fault> {
     let path = folder.path().join("run");
     match std::fs::read_to_string(&path) {
         Ok(text) => parse(&text, &path),

@@ -4,8 +4,8 @@
 //! No version is built or launched. The clock of the simulation advances by the time that the units of each step would
 //! take, distributed to nodes as these become free. `bench/simulate/run.sh` prints a table.
 
-use crate::history::schedule::{Ahead, HistoryEffort, Seen, ahead};
-use scruple_core::history::{Graph, State};
+use crate::history::schedule::{Ahead, HistoryEffort, VersionProgress, ahead};
+use scruple_core::history::{Graph, VersionState};
 use scruple_core::stats::Pcg;
 use std::io::Write;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 const FEWEST: u32 = 2;
 
 /// The recorded and assumed costs, in seconds.
-struct Costs {
+struct SimulatedCosts {
     /// The recorded times of builds.
     builds: Vec<f64>,
     /// The recorded times of one launch of each subject.
@@ -52,7 +52,7 @@ impl World {
 
 /// The result of a simulated history.
 #[derive(Debug, PartialEq)]
-struct Outcome {
+struct SimulationResult {
     hours: f64,
     node_hours: f64,
     found: usize,
@@ -71,7 +71,7 @@ fn makespan(units: &[f64], nodes: usize) -> f64 {
     free.into_iter().fold(0.0, f64::max)
 }
 
-fn simulate(world: &World, costs: &Costs, nodes: usize) -> Outcome {
+fn simulate(world: &World, costs: &SimulatedCosts, nodes: usize) -> SimulationResult {
     let effort = HistoryEffort {
         adaptive: true,
         fill: false,
@@ -84,9 +84,11 @@ fn simulate(world: &World, costs: &Costs, nodes: usize) -> Outcome {
     let graph: Graph = (0..world.versions)
         .map(|version| version.checked_sub(1).into_iter().collect::<Vec<usize>>())
         .collect();
-    let queued = Seen { state: State::Queued, original: None, counted: false, rounds: 0, builds: 0 };
+    let queued =
+        VersionProgress { state: VersionState::Queued, original: None, counted: false, rounds: 0, builds: 0 };
     let mut seen = vec![queued; world.versions];
-    let mut outcome = Outcome { hours: 0.0, node_hours: 0.0, found: 0, batches: 0, units: 0, readings: 0 };
+    let mut outcome =
+        SimulationResult { hours: 0.0, node_hours: 0.0, found: 0, batches: 0, units: 0, readings: 0 };
     let launch = |number: usize| costs.launches[number % costs.launches.len()];
     let round: f64 = (0..world.subjects).map(launch).sum();
     loop {
@@ -119,17 +121,17 @@ fn simulate(world: &World, costs: &Costs, nodes: usize) -> Outcome {
         outcome.batches += 1;
         outcome.units += builds.len() + measures.len();
         outcome.readings += readings;
-        now.builds.iter().for_each(|index| seen[*index].state = State::Built);
+        now.builds.iter().for_each(|index| seen[*index].state = VersionState::Built);
         now.count.iter().for_each(|index| seen[*index].counted = true);
         now.beside.iter().for_each(|index| seen[*index].rounds += now.rounds);
     }
-    let built = |index: usize| seen[index].state == State::Built;
+    let built = |index: usize| seen[index].state == VersionState::Built;
     outcome.found = world.steps.iter().filter(|step| built(**step) && built(**step - 1)).count();
     outcome
 }
 
 /// Returns the recorded costs. The file contains nanoseconds; bench/simulate/record.py writes it.
-fn recorded() -> Costs {
+fn recorded() -> SimulatedCosts {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/simulate/costs.json");
     let text = std::fs::read_to_string(path).expect("the recorded costs");
     let costs: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -138,7 +140,7 @@ fn recorded() -> Costs {
         list.iter().filter_map(serde_json::Value::as_f64).map(|nanoseconds| nanoseconds / 1e9).collect()
     };
     let one = |key: &str| costs[key].as_f64().expect("a number");
-    Costs {
+    SimulatedCosts {
         builds: seconds("build.time"),
         launches: seconds("time.wall"),
         unit: one("seconds_a_unit"),
@@ -149,8 +151,8 @@ fn recorded() -> Costs {
 #[test]
 fn on_any_number_of_nodes_every_step_is_found_and_more_nodes_take_no_longer() {
     let world = World::new(400, 6, 5);
-    let costs = Costs { builds: vec![27.0], launches: vec![5.0], unit: 0.5, reading: 0.005 };
-    let all: Vec<Outcome> = [1, 3, 10, 30].map(|nodes| simulate(&world, &costs, nodes)).into();
+    let costs = SimulatedCosts { builds: vec![27.0], launches: vec![5.0], unit: 0.5, reading: 0.005 };
+    let all: Vec<SimulationResult> = [1, 3, 10, 30].map(|nodes| simulate(&world, &costs, nodes)).into();
     assert!(all.iter().all(|one| one.found == world.steps.len()), "{all:?}");
     // A single node bisects: it makes about ten builds for each step, and does not build all versions.
     assert!(all[0].units < 400 && all[0].batches > 5, "{all:?}");

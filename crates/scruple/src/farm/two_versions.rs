@@ -1,14 +1,14 @@
 //! Two versions that the nodes of a farm weigh: they are built once, and every node takes the same artefacts.
 
 use super::Farm;
-use super::unit_data::{BuiltBy, BuiltVersion, UnitOutcome, Versions, Work, WorkUnit, Written, text};
+use super::unit_data::{BuiltBy, BuiltVersion, UnitFile, UnitOutcome, UnitWork, Versions, WorkUnit, text};
 use crate::command::arms::Prepared;
 use crate::fault::Fault;
 use crate::git::Repository;
-use crate::versions::Template;
-use crate::versions::build::Builder;
+use crate::versions::SubjectTemplate;
+use crate::versions::build::VersionBuilder;
 use crate::versions::source::key;
-use crate::versions::two_revisions::{Built, Chosen, Remarks, changed, prepare, ready, tree};
+use crate::versions::two_revisions::{Built, ChosenVersions, Remarks, changed, prepare, ready, tree};
 use scruple_core::metric::Pass;
 use scruple_core::sample::Figure;
 use std::collections::HashSet;
@@ -24,13 +24,13 @@ pub struct ForNodes {
     /// The versions, as the units that weigh them name them.
     pub versions: Versions,
     /// The lock of the folder of builds.
-    _hold: Builder,
+    _hold: VersionBuilder,
 }
 
 /// Builds what this machine has to build, and plans units for the other versions. This machine builds both versions
 /// if the configuration says so, and the working tree in any case, because nodes do not have its objects.
-pub fn build(chosen: Chosen, place: &str, farm: &Farm) -> Result<ForNodes, Fault> {
-    let Chosen { mut builder, versions, uncommitted, .. } = chosen;
+pub fn build(chosen: ChosenVersions, place: &str, farm: &Farm) -> Result<ForNodes, Fault> {
+    let ChosenVersions { mut builder, versions, uncommitted, .. } = chosen;
     let shared = match &farm.folder {
         Some(folder) => folder.join(key(place)),
         None => builder.cache.folder().to_owned(),
@@ -53,9 +53,9 @@ pub fn build(chosen: Chosen, place: &str, farm: &Farm) -> Result<ForNodes, Fault
                 origin: builder.origin().clone(),
                 recipe: recipe.clone(),
                 shared: shared.clone(),
-                work: Work::Build { commit: commit.clone(), tree },
+                work: UnitWork::Build { commit: commit.clone(), tree },
             };
-            let name = crate::digest::digest(&text(&Written::Version(Box::new(unit.clone())))?);
+            let name = crate::digest::digest(&text(&UnitFile::Version(Box::new(unit.clone())))?);
             builds.push(unit);
             BuiltBy::Unit(name)
         } else {
@@ -74,9 +74,9 @@ pub fn build(chosen: Chosen, place: &str, farm: &Farm) -> Result<ForNodes, Fault
 /// remarks. `outcome` returns the outcome of a unit. The costs of the builds and the remarks are the same on all nodes:
 /// only the `first` node has them.
 pub fn fetch(
-    builder: &Builder,
+    builder: &VersionBuilder,
     versions: &Versions,
-    subjects: &[Template],
+    subjects: &[SubjectTemplate],
     time_limit: Option<Duration>,
     first: bool,
     outcome: impl Fn(&str) -> Result<UnitOutcome, Fault>,

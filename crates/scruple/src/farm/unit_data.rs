@@ -3,11 +3,11 @@
 use crate::fault::Fault;
 use crate::render::page::Section;
 use crate::store::StoredVersion;
-use crate::versions::Template;
+use crate::versions::SubjectTemplate;
 use crate::versions::artefacts::Artefacts;
-use crate::versions::build::Origin;
+use crate::versions::build::ObjectSource;
 use crate::versions::recipe::Resolved;
-use scruple_core::history::State;
+use scruple_core::history::VersionState;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Terms, Warning};
 use scruple_core::subject::Arm;
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// The content of a unit's file.
 #[derive(Clone, Serialize, Deserialize)]
-pub enum Written {
+pub enum UnitFile {
     /// The work of one unit of a history.
     Version(Box<WorkUnit>),
     /// The command line of `scruple run`, `bench`, `load` or `compare` that a node runs.
@@ -55,7 +55,7 @@ pub struct Versions {
     /// The absolute path or the URL of the repository.
     pub place: String,
     /// Where the objects of the repository are stored.
-    pub origin: Origin,
+    pub origin: ObjectSource,
     /// How the versions were built.
     pub recipe: Resolved,
     /// The folder of builds that artefacts are read from.
@@ -106,18 +106,18 @@ pub struct WorkUnit {
     /// The absolute path or the URL of the repository.
     pub place: String,
     /// Where the objects of the repository are stored.
-    pub origin: Origin,
+    pub origin: ObjectSource,
     /// How versions are built, for the commits of this unit.
     pub recipe: Resolved,
     /// The folder of builds that artefacts are read from and written to.
     pub shared: PathBuf,
     /// The work of the unit.
-    pub work: Work,
+    pub work: UnitWork,
 }
 
 /// The kinds of work.
 #[derive(Clone, Serialize, Deserialize)]
-pub enum Work {
+pub enum UnitWork {
     /// The unit builds a version.
     Build {
         /// The commit of the version.
@@ -146,7 +146,7 @@ pub struct Measure {
     /// The names of the units that build some of the versions, by commit.
     pub builds: BTreeMap<String, String>,
     /// The subjects that are weighed at each version.
-    pub subjects: Vec<Template>,
+    pub subjects: Vec<SubjectTemplate>,
     /// The indices of the subjects that this unit weighs.
     pub part: Vec<usize>,
     /// The commits whose memory and counting passes are run.
@@ -195,7 +195,7 @@ pub enum UnitOutcome {
     /// The version could not be built.
     NotBuilt {
         /// The state of the version.
-        state: State,
+        state: VersionState,
         /// The reason.
         why: String,
         /// The output of the build steps.

@@ -1,7 +1,7 @@
 //! Maps each subject at each version to its arms in the run of a history.
 
-use crate::versions::build::Builder;
-use crate::versions::subjects::Template;
+use crate::versions::build::VersionBuilder;
+use crate::versions::subjects::SubjectTemplate;
 use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Role, Subject};
 use std::collections::HashMap;
@@ -9,21 +9,21 @@ use std::collections::HashMap;
 /// The indices of arms in the run, by subject and commit.
 #[derive(Default)]
 pub struct Arms {
-    of: HashMap<(usize, String), Places>,
+    of: HashMap<(usize, String), ArmIndices>,
     /// The number of subjects.
     subjects: usize,
 }
 
 /// The indices of the arms of one subject at one version.
 #[derive(Default)]
-struct Places {
+struct ArmIndices {
     launched: Vec<usize>,
     cases: Vec<usize>,
 }
 
 impl Arms {
     /// Collects the arms of a resumed run.
-    pub fn of(run: &Run, subjects: &[Template], builder: &Builder) -> Arms {
+    pub fn of(run: &Run, subjects: &[SubjectTemplate], builder: &VersionBuilder) -> Arms {
         let mut arms = Arms { subjects: subjects.len(), ..Arms::default() };
         for (place, arm) in run.arms.iter().enumerate() {
             let Some(commit) = &arm.version else { continue };

@@ -1,11 +1,11 @@
 //! Runs the bench programs of versions, and keeps the batch sizes of each version's cases for later visits.
 
 use crate::bench::suite::single_process::{OfCase, count_once, time_once};
-use crate::bench::suite::{Alike, CaseSelection, Side, Stop, Suite, SuiteEffort};
+use crate::bench::suite::{Alike, BenchSide, CaseSelection, Stop, Suite, SuiteEffort};
 use crate::fault::Fault;
 use crate::new_run::Passes;
 use crate::versions::recipe::Effective;
-use crate::versions::subjects::Template;
+use crate::versions::subjects::SubjectTemplate;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ pub struct Visit<'a> {
     /// The index of the subject.
     pub subject: usize,
     /// The template of the subject.
-    pub template: &'a Template,
+    pub template: &'a SubjectTemplate,
     /// The commit of the version.
     pub commit: &'a str,
     /// The build settings of the version.
@@ -94,11 +94,11 @@ impl Benches {
         let mut counted = visit.environment.to_vec();
         counted.retain(|(name, _)| !job.env.iter().any(|(own, _)| own == name));
         counted.extend(job.env.iter().cloned());
-        let side = Side {
+        let side = BenchSide {
             folder: Some(visit.folder.to_owned()),
             env: job.env,
             counted_env: Some(counted),
-            ..Side::new(None, job.program, job.argv)
+            ..BenchSide::new(None, job.program, job.argv)
         };
         let effort = SuiteEffort {
             processes: (1, 1),

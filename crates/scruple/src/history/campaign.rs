@@ -16,25 +16,25 @@ mod visits;
 
 use super::arms::Arms;
 use super::benches::Benches;
-use super::schedule::{HistoryEffort, Seen, Step, next_step};
-use super::{Aim, Request, remarks, view};
+use super::schedule::{HistoryEffort, Step, VersionProgress, next_step};
+use super::{Aim, HistoryRequest, remarks, view};
 use crate::farm::Farm;
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::{Store, StoredHistory};
-use crate::versions::build::Builder;
+use crate::versions::build::VersionBuilder;
 use crate::versions::environment;
-use crate::versions::subjects::Template;
+use crate::versions::subjects::SubjectTemplate;
 use building::Building;
 use builds::Builds;
 use counting::Counting;
 use forecast::{Basis, Forecast};
 use given_launches::GivenLaunches;
 use journal::Journal;
-use known::Known;
+use known::CampaignView;
 pub use questions::ERROR;
 use questions::OpenQuestions;
-use scruple_core::history::{Graph, History, State, Version};
+use scruple_core::history::{Graph, History, Version, VersionState};
 use scruple_core::metric::Pass;
 use scruple_core::run;
 use scruple_core::visit_order::VisitOrder;
@@ -78,7 +78,7 @@ struct Instruments {
 
 /// What is weighed, and how often.
 struct Scope {
-    subjects: Vec<Template>,
+    subjects: Vec<SubjectTemplate>,
     /// The indices of the subjects that are weighed; `None` means all.
     part: Option<Vec<usize>>,
     effort: HistoryEffort,
@@ -94,9 +94,9 @@ impl Campaign {
         store: Store,
         history: StoredHistory,
         trees: HashMap<String, String>,
-        builder: Builder,
-        (weighing, interrupted): (super::Weighing, Arc<AtomicBool>),
-        request: &Request,
+        builder: VersionBuilder,
+        (weighing, interrupted): (super::WeighingTools, Arc<AtomicBool>),
+        request: &HistoryRequest,
         effort: HistoryEffort,
     ) -> Result<Campaign, Fault> {
         let blocks = history.run.arms.iter().filter_map(|arm| arm.sample("time.wall")?.blocks.iter().max());
@@ -192,7 +192,7 @@ impl Campaign {
             }
         }
         self.progress.clear();
-        if !begun && self.journal.history.run.state != run::State::Complete {
+        if !begun && self.journal.history.run.state != run::RunState::Complete {
             // The interrupted history had no work left.
             begun = true;
             self.journal.begin()?;
@@ -217,7 +217,7 @@ impl Campaign {
         let tried =
             self.scope.time_only || self.journal.history.entries.iter().any(|entry| entry.counted > 0);
         match self.journal.history.entries[index].version.state {
-            State::Built if !tried => self.count(index),
+            VersionState::Built if !tried => self.count(index),
             _ => Ok(()),
         }
     }
@@ -242,7 +242,7 @@ impl Campaign {
         Visits { journal, builds, instruments, scope, interrupted }
     }
 
-    fn foretell(&mut self, seen: &[Seen], places: Option<usize>) -> Result<(), Fault> {
+    fn foretell(&mut self, seen: &[VersionProgress], places: Option<usize>) -> Result<(), Fault> {
         let instruments = self.instruments.weigher.counting_launches();
         let Campaign { journal, builds, scope, questions, forecast, progress, .. } = self;
         let graph = &questions.graph;
@@ -250,16 +250,16 @@ impl Campaign {
         forecast.foretell(&basis, progress)
     }
 
-    fn known(&self) -> Known<'_> {
+    fn known(&self) -> CampaignView<'_> {
         let Campaign { journal, builds, scope, instruments, .. } = self;
-        Known { journal, builds, scope, instructions: instruments.instructions }
+        CampaignView { journal, builds, scope, instructions: instruments.instructions }
     }
 
     /// Launches each command of these versions once, in an order drawn from the seed.
     fn take_block(&mut self, set: &[usize]) -> Result<(), Fault> {
         let twins = self.journal.history.entries.iter().enumerate().filter(|(_, entry)| {
             let original = entry.version.same_as.as_ref();
-            entry.version.state == State::SameBinary
+            entry.version.state == VersionState::SameBinary
                 && set
                     .iter()
                     .any(|index| Some(&self.journal.history.entries[*index].version.commit) == original)
@@ -279,7 +279,7 @@ impl Campaign {
         for (visited, place) in plan.order(block).into_iter().enumerate() {
             let (index, launch) = visits[place];
             let version = &self.journal.history.entries[index].version;
-            if !matches!(version.state, State::Built | State::SameBinary) {
+            if !matches!(version.state, VersionState::Built | VersionState::SameBinary) {
                 continue;
             }
             let doing = format!("weighing · round {}", block + 1);

@@ -1,8 +1,8 @@
 //! The expected work of a history, from its present state to its end: the schedule is asked for its steps, as in a real
 //! history, and a clock advances by what each of them is assumed to take.
 
-use super::schedule::{Ahead, HistoryEffort, Seen, ahead};
-use scruple_core::history::{Graph, State};
+use super::schedule::{Ahead, HistoryEffort, VersionProgress, ahead};
+use scruple_core::history::{Graph, VersionState};
 use std::time::Duration;
 
 /// The overhead of a unit of a farm, in addition to its work.
@@ -29,7 +29,7 @@ pub struct Assumed {
 
 /// The expected work of a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Work {
+pub struct ExpectedWork {
     /// The number of builds.
     pub builds: usize,
     /// The number of launches of subjects.
@@ -40,26 +40,26 @@ pub struct Work {
     pub elapsed: Duration,
 }
 
-impl Work {
+impl ExpectedWork {
     /// Returns the work from the state `seen` on, if these versions differ and every build succeeds.
     pub fn expected(
-        seen: &[Seen],
+        seen: &[VersionProgress],
         graph: &Graph,
         effort: &HistoryEffort,
         assumed: &Assumed,
         difference: impl Fn(usize, usize) -> f64,
-    ) -> Work {
-        let (mut seen, mut work, mut spent) = (seen.to_vec(), Work::default(), assumed.spent);
+    ) -> ExpectedWork {
+        let (mut seen, mut work, mut spent) = (seen.to_vec(), ExpectedWork::default(), assumed.spent);
         let places = assumed.nodes.unwrap_or(1).max(1);
         if effort.adaptive && effort.fill && !assumed.time_ends(effort) {
             // Every version is built in the end. To ask for each of these steps would take minutes with thousands of
             // versions.
-            let open: Vec<&mut Seen> = seen.iter_mut().filter(|one| one.open()).collect();
+            let open: Vec<&mut VersionProgress> = seen.iter_mut().filter(|one| one.open()).collect();
             let building = assumed.build * open.len() as u32;
             work.builds += open.len();
             work.add(building, open.len(), places.min(open.len()), assumed);
             spent += building;
-            open.into_iter().for_each(|one| one.state = State::Built);
+            open.into_iter().for_each(|one| one.state = VersionState::Built);
         }
         loop {
             let now = ahead(&seen, graph, effort, spent, (places, u32::MAX), &difference);
@@ -79,14 +79,14 @@ impl Work {
             work.launches += timed;
             work.add(timing, rows, rows * assumed.groups(places / rows), assumed);
             spent += timing + if effort.adaptive { building } else { Duration::ZERO };
-            now.builds.iter().for_each(|index| seen[*index].state = State::Built);
+            now.builds.iter().for_each(|index| seen[*index].state = VersionState::Built);
             now.count.iter().for_each(|index| seen[*index].counted = true);
             for index in &now.beside {
                 seen[*index].rounds = seen[*index].rounds.saturating_add(rounds);
             }
         }
-        let again = |one: &Seen| effort.builds.saturating_sub(one.builds.max(1)) as usize;
-        let again: usize = seen.iter().filter(|one| one.state == State::Built).map(again).sum();
+        let again = |one: &VersionProgress| effort.builds.saturating_sub(one.builds.max(1)) as usize;
+        let again: usize = seen.iter().filter(|one| one.state == VersionState::Built).map(again).sum();
         work.builds += again;
         work.add(assumed.build * again as u32, 0, 1, assumed);
         work
@@ -162,12 +162,18 @@ mod tests {
         assert!(expected(400, &bounded, &ASSUMED, 7).builds < 400, "the budget ends first");
     }
 
-    fn expected(versions: usize, effort: &HistoryEffort, assumed: &Assumed, step: usize) -> Work {
-        let queued = Seen { state: State::Queued, original: None, counted: false, rounds: 0, builds: 0 };
+    fn expected(versions: usize, effort: &HistoryEffort, assumed: &Assumed, step: usize) -> ExpectedWork {
+        let queued = VersionProgress {
+            state: VersionState::Queued,
+            original: None,
+            counted: false,
+            rounds: 0,
+            builds: 0,
+        };
         let graph: Graph =
             (0..versions).map(|version| version.checked_sub(1).into_iter().collect::<Vec<usize>>()).collect();
         let differ = |a: usize, b: usize| f64::from((a < step) != (b < step));
-        Work::expected(&vec![queued; versions], &graph, effort, assumed, differ)
+        ExpectedWork::expected(&vec![queued; versions], &graph, effort, assumed, differ)
     }
 
     #[test]

@@ -22,12 +22,12 @@ use crate::farm::Farm;
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::{Store, StoredHistory, StoredVersion};
-use crate::versions::build::Builder;
+use crate::versions::build::VersionBuilder;
 use crate::versions::selection::Selected;
 use crate::versions::source::Source;
-use crate::versions::{Recipe, Starter, Template, VersionSelection};
+use crate::versions::{Recipe, Starter, SubjectTemplate, VersionSelection};
 use campaign::Campaign;
-use scruple_core::history::{History, State, Version, find_changes};
+use scruple_core::history::{History, Version, VersionState, find_changes};
 use scruple_core::run::Run;
 use scruple_measure::command::Weigher;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ use std::time::Duration;
 const MANY: usize = 16;
 
 /// What the user asked a history to do.
-pub struct Request {
+pub struct HistoryRequest {
     /// The absolute path or the URL of the repository.
     pub place: String,
     /// Which versions to select.
@@ -67,7 +67,7 @@ pub struct Definition {
     /// How versions are built.
     pub recipe: Recipe,
     /// The subjects that are weighed at each version.
-    pub subjects: Vec<Template>,
+    pub subjects: Vec<SubjectTemplate>,
     /// Whether a version is wrong if its output differs from that of the first version.
     pub same_output: bool,
     /// The time limit of a launch of a command.
@@ -93,7 +93,7 @@ pub enum Aim {
 }
 
 /// The weigher, the progress display and the settings of measurement.
-pub struct Weighing {
+pub struct WeighingTools {
     /// The weigher, which launches and measures programs.
     pub weigher: Box<dyn Weigher>,
     /// The progress display.
@@ -109,9 +109,9 @@ pub struct Weighing {
 /// Runs a history until no work is left. Returns it together with the error that ended it early, if there is one.
 /// `fresh` creates the run of a new history.
 pub fn take(
-    request: Request,
+    request: HistoryRequest,
     starter: Starter,
-    weighing: Weighing,
+    weighing: WeighingTools,
     store: Store,
     mut farm: Option<Farm>,
     fresh: impl FnOnce() -> Run,
@@ -144,7 +144,7 @@ pub fn take(
         let all = stored.entries.into_iter().chain(stored.unlisted);
         entries = all.map(|entry| (entry.version.commit.clone(), entry)).collect();
     }
-    let builder = Builder::new(cache, hands, recipe, source.origin());
+    let builder = VersionBuilder::new(cache, hands, recipe, source.origin());
     let list = |selected: &[Selected]| {
         let listed = |one: &Selected| listed(&one.version, &entries, request.retry);
         let mut entries: Vec<StoredVersion> = selected.iter().map(listed).collect();
@@ -291,15 +291,15 @@ fn listed(version: &Version, known: &HashMap<String, StoredVersion>, retry: bool
     };
     (entry.version.tags, entry.version.accepted) = (version.tags.clone(), version.accepted.clone());
     (entry.version.follows, entry.version.left_out) = (version.follows.clone(), version.left_out);
-    if entry.version.state == State::Building || (retry && entry.version.state.failed()) {
-        (entry.version.state, entry.version.why, entry.version.log) = (State::Queued, None, None);
+    if entry.version.state == VersionState::Building || (retry && entry.version.state.failed()) {
+        (entry.version.state, entry.version.why, entry.version.log) = (VersionState::Queued, None, None);
     }
     entry
 }
 
 /// Returns the identity of a history. Histories with the same repository, recipe, subjects and machine class are the
 /// same, whatever their range.
-fn identity(request: &Request, machine_class: &str) -> String {
+fn identity(request: &HistoryRequest, machine_class: &str) -> String {
     let recipe = Recipe { limit: None, ..request.of.recipe.clone() };
     let parts =
         (&request.place, recipe.essence(), &request.of.subjects, request.of.same_output, machine_class);

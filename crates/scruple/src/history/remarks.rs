@@ -4,7 +4,7 @@ use super::campaign::ERROR;
 use super::{across_nodes, view};
 use crate::store::{StoredHistory, StoredVersion};
 use crate::versions::source::Source;
-use scruple_core::history::{Graph, SLOPE, State, Version, comparable};
+use scruple_core::history::{Graph, SLOPE, Version, VersionState, comparable};
 use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Figure;
 use scruple_core::sorting;
@@ -61,7 +61,7 @@ pub fn end(history: &mut StoredHistory) {
     came_and_went(history).into_iter().for_each(|text| history.run.warn("came-and-went", text));
     shifting(history).into_iter().for_each(|text| history.run.warn("counts-shift", text));
     on_slopes(history).into_iter().for_each(|text| history.run.warn("slope", text));
-    let skipped = history.entries.iter().filter(|entry| entry.version.state == State::Skipped).count();
+    let skipped = history.entries.iter().filter(|entry| entry.version.state == VersionState::Skipped).count();
     if skipped > 0 {
         let all = history.entries.len();
         history.run.warn(

@@ -2,7 +2,7 @@
 
 use super::args::{SelectArgs, TakeArgs};
 use super::verb::page;
-use super::{Aim, Definition, HistoryEffort, Request, Which};
+use super::{Aim, Definition, HistoryEffort, HistoryRequest, Which};
 use crate::cli::values;
 use crate::config::Config;
 use crate::fault::Fault;
@@ -20,7 +20,7 @@ const ADAPTIVE_ROUNDS: u32 = 10;
 
 /// Returns what to do and how to judge it. For `bisect` and `extend` without a command, the definition of the
 /// repository's newest history is the base, and the command line overrides it.
-pub fn request(args: &TakeArgs, aim: Aim) -> Result<(Request, Terms), Fault> {
+pub fn request(args: &TakeArgs, aim: Aim) -> Result<(HistoryRequest, Terms), Fault> {
     page::check(&args.page)?;
     let effort = &args.effort;
     let terms = Terms { margin: values::margin(&effort.margin)?, ..Terms::default() };
@@ -52,7 +52,7 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(Request, Terms), Fault> {
             "a single launch is timed, and its output is not read for --same-output: give -r 2 or more",
         ));
     }
-    let request = Request {
+    let request = HistoryRequest {
         place,
         selection,
         as_listed: narrow && !selects(args),

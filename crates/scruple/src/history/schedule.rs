@@ -1,7 +1,7 @@
 //! Decides what to do next. Each decision depends on the stored state only, so that a killed history continues where it
 //! was, and a finished one has no work left.
 
-use scruple_core::history::{Graph, READINGS, State};
+use scruple_core::history::{Graph, READINGS, VersionState};
 use scruple_core::sorting;
 use std::time::Duration;
 
@@ -33,9 +33,9 @@ pub struct HistoryEffort {
 
 /// What is known about one version.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seen {
+pub struct VersionProgress {
     /// The state of the version.
-    pub state: State,
+    pub state: VersionState,
     /// The index of the weighed version with the same artefacts.
     pub original: Option<usize>,
     /// Whether the memory and counting passes were run.
@@ -54,10 +54,10 @@ impl HistoryEffort {
     }
 }
 
-impl Seen {
+impl VersionProgress {
     /// Whether the version was not built yet.
     pub fn open(&self) -> bool {
-        matches!(self.state, State::Queued | State::Building | State::Skipped)
+        matches!(self.state, VersionState::Queued | VersionState::Building | VersionState::Skipped)
     }
 }
 
@@ -79,7 +79,7 @@ pub enum Step {
 /// Returns the next step. `difference` says by how much two weighed versions differ: 0 if by no more than noise, in any
 /// unit else.
 pub fn next_step(
-    seen: &[Seen],
+    seen: &[VersionProgress],
     graph: &Graph,
     effort: &HistoryEffort,
     spent: Duration,
@@ -87,13 +87,13 @@ pub fn next_step(
 ) -> Step {
     let time_left = effort.budget.is_none_or(|budget| spent < budget);
     let build = match effort.adaptive {
-        false => seen.iter().position(Seen::open),
+        false => seen.iter().position(VersionProgress::open),
         true => wanted(seen, graph, effort, time_left, &difference),
     };
     if let Some(index) = build {
         return Step::Build(index);
     }
-    let built = |index: &usize| seen[*index].state == State::Built;
+    let built = |index: &usize| seen[*index].state == VersionState::Built;
     let all: Vec<usize> = (0..seen.len()).filter(built).collect();
     if let Some(index) = all.iter().find(|index| !seen[**index].counted) {
         return Step::Count(*index);
@@ -106,10 +106,10 @@ pub fn next_step(
 
 /// Returns the step that builds the versions with too few builds. They are built in turns, so that disturbances of the
 /// machine affect all of them.
-fn rebuild(seen: &[Seen], effort: &HistoryEffort) -> Step {
+fn rebuild(seen: &[VersionProgress], effort: &HistoryEffort) -> Step {
     let few = |index: &usize| {
         let one = &seen[*index];
-        let built = matches!(one.state, State::Built | State::SameBinary);
+        let built = matches!(one.state, VersionState::Built | VersionState::SameBinary);
         built && effort.builds > 1 && one.builds < effort.builds
     };
     let few: Vec<usize> = (0..seen.len()).filter(few).collect();
@@ -119,13 +119,13 @@ fn rebuild(seen: &[Seen], effort: &HistoryEffort) -> Step {
 /// Returns the built versions that need more rounds before all others, and the number of rounds that each of them is to
 /// reach.
 fn needy(
-    seen: &[Seen],
+    seen: &[VersionProgress],
     graph: &Graph,
     effort: &HistoryEffort,
     time_left: bool,
     difference: &impl Fn(usize, usize) -> f64,
 ) -> Option<(Vec<usize>, u32)> {
-    let all: Vec<usize> = (0..seen.len()).filter(|index| seen[*index].state == State::Built).collect();
+    let all: Vec<usize> = (0..seen.len()).filter(|index| seen[*index].state == VersionState::Built).collect();
     let below = |rounds: u32, of: &[usize]| -> Option<(Vec<usize>, u32)> {
         let found: Vec<usize> = of.iter().copied().filter(|index| seen[*index].rounds < rounds).collect();
         (!found.is_empty()).then_some((found, rounds))
@@ -154,7 +154,7 @@ pub struct Ahead {
 /// Returns the steps that do not depend on each other's results, assuming that every build succeeds, with at most
 /// `most` rounds. If a farm has more free places than builds are needed, more versions are built to fill it.
 pub fn ahead(
-    seen: &[Seen],
+    seen: &[VersionProgress],
     graph: &Graph,
     effort: &HistoryEffort,
     spent: Duration,
@@ -162,23 +162,23 @@ pub fn ahead(
     difference: impl Fn(usize, usize) -> f64,
 ) -> Ahead {
     let (mut seen, mut found) = (seen.to_vec(), Ahead::default());
-    let begun = seen.iter().any(|one| one.state == State::Built);
+    let begun = seen.iter().any(|one| one.state == VersionState::Built);
     loop {
         match next_step(&seen, graph, effort, spent, &difference) {
             Step::Build(index) if found.count.is_empty() && found.beside.is_empty() => {
-                seen[index].state = State::Built;
+                seen[index].state = VersionState::Built;
                 found.builds.push(index);
             }
             Step::Count(_) if found.beside.is_empty() => {
                 let more = places.saturating_sub(found.builds.len());
                 if effort.adaptive && found.count.is_empty() && !found.builds.is_empty() && more > 0 {
                     for index in also(&seen, graph, effort, (begun, more), &difference) {
-                        seen[index].state = State::Built;
+                        seen[index].state = VersionState::Built;
                         found.builds.push(index);
                     }
                     found.builds.sort_unstable();
                 }
-                let open = |index: &usize| seen[*index].state == State::Built && !seen[*index].counted;
+                let open = |index: &usize| seen[*index].state == VersionState::Built && !seen[*index].counted;
                 found.count = (0..seen.len()).filter(open).collect();
                 found.count.iter().for_each(|index| seen[*index].counted = true);
             }
@@ -202,7 +202,7 @@ pub fn ahead(
 /// over the range. Later, they are the middles of the stretches whose ends differ most, and then of the widest ones. Of
 /// equally good choices, the older version comes first.
 fn also(
-    seen: &[Seen],
+    seen: &[VersionProgress],
     graph: &Graph,
     effort: &HistoryEffort,
     (begun, more): (bool, usize),
@@ -215,7 +215,7 @@ fn also(
     }
     let mut stretches: Vec<(f64, Vec<usize>)> = Vec::new();
     for stretch in stretches_of(seen, graph, effort.first()) {
-        let under_way = stretch.between.iter().any(|index| seen[*index].state == State::Built);
+        let under_way = stretch.between.iter().any(|index| seen[*index].state == VersionState::Built);
         let missing: Vec<usize> =
             stretch.between.iter().copied().filter(|index| seen[*index].open()).collect();
         let size = size(&stretch, difference);
@@ -249,19 +249,19 @@ fn beside(needy: &[usize], all: &[usize], graph: &Graph) -> Vec<usize> {
 }
 
 /// Whether a version, or the one that represents it, has enough readings to be compared.
-fn weighed(seen: &[Seen], index: usize, first: u32) -> bool {
+fn weighed(seen: &[VersionProgress], index: usize, first: u32) -> bool {
     let one = &seen[seen[index].original.unwrap_or(index)];
-    one.state == State::Built && one.counted && one.rounds >= first
+    one.state == VersionState::Built && one.counted && one.rounds >= first
 }
 
 /// A version that can be compared, the comparable versions before it, and the versions between.
-struct Stretch {
+struct VersionStretch {
     from: Vec<usize>,
     to: usize,
     between: Vec<usize>,
 }
 
-fn stretches_of(seen: &[Seen], graph: &Graph, first: u32) -> Vec<Stretch> {
+fn stretches_of(seen: &[VersionProgress], graph: &Graph, first: u32) -> Vec<VersionStretch> {
     let known: Vec<bool> = (0..seen.len()).map(|index| weighed(seen, index, first)).collect();
     let line = graph.is_line();
     let stretch = |to: usize| {
@@ -272,21 +272,21 @@ fn stretches_of(seen: &[Seen], graph: &Graph, first: u32) -> Vec<Stretch> {
             let has = graph.ancestry(*old, floor);
             between.retain(|version| !has.has(*version));
         }
-        Stretch { from, to, between }
+        VersionStretch { from, to, between }
     };
     (0..seen.len()).filter(|index| known[*index]).map(stretch).filter(|one| !one.from.is_empty()).collect()
 }
 
 /// Returns pairs of comparable versions, one directly before the other.
-pub fn neighbours(seen: &[Seen], graph: &Graph, first: u32) -> Vec<(usize, usize)> {
-    let pairs = |one: Stretch| one.from.into_iter().map(move |from| (from, one.to));
+pub fn neighbours(seen: &[VersionProgress], graph: &Graph, first: u32) -> Vec<(usize, usize)> {
+    let pairs = |one: VersionStretch| one.from.into_iter().map(move |from| (from, one.to));
     stretches_of(seen, graph, first).into_iter().flat_map(pairs).collect()
 }
 
 /// Returns the version to build next: an end of the range, the middle of the stretch whose ends differ most, or the
 /// middle of the widest stretch. Of equally good choices, the older version comes first.
 fn wanted(
-    seen: &[Seen],
+    seen: &[VersionProgress],
     graph: &Graph,
     effort: &HistoryEffort,
     time_left: bool,
@@ -300,13 +300,13 @@ fn wanted(
     if !time_left {
         return None;
     }
-    let mut open: Vec<(Stretch, Vec<usize>)> = Vec::new();
+    let mut open: Vec<(VersionStretch, Vec<usize>)> = Vec::new();
     let mut pending: f64 = 0.0;
     for stretch in stretches_of(seen, graph, effort.first()) {
         let missing: Vec<usize> =
             stretch.between.iter().copied().filter(|index| seen[*index].open()).collect();
         // Built versions within a stretch are weighed before more versions are built there.
-        let under_way = stretch.between.iter().any(|index| seen[*index].state == State::Built);
+        let under_way = stretch.between.iter().any(|index| seen[*index].state == VersionState::Built);
         if under_way {
             pending = pending.max(size(&stretch, difference));
         } else if !missing.is_empty() {
@@ -323,7 +323,7 @@ fn wanted(
         return middle(missing, graph);
     }
     let waits = (0..seen.len())
-        .any(|index| seen[index].state == State::Built && !weighed(seen, index, effort.first()));
+        .any(|index| seen[index].state == VersionState::Built && !weighed(seen, index, effort.first()));
     if !effort.fill || waits {
         return None;
     }
@@ -332,7 +332,7 @@ fn wanted(
 
 /// Returns by how much the end of a stretch differs from the most similar of its starts. If it equals one of them, it
 /// has inherited that one's costs.
-fn size(stretch: &Stretch, difference: &impl Fn(usize, usize) -> f64) -> f64 {
+fn size(stretch: &VersionStretch, difference: &impl Fn(usize, usize) -> f64) -> f64 {
     stretch.from.iter().map(|from| difference(*from, stretch.to)).fold(f64::INFINITY, f64::min)
 }
 
@@ -353,7 +353,7 @@ fn middle(versions: &[usize], graph: &Graph) -> Option<usize> {
 
 /// Returns the versions on both sides of a difference that has no unweighed version in between.
 fn suspects(
-    seen: &[Seen],
+    seen: &[VersionProgress],
     graph: &Graph,
     effort: &HistoryEffort,
     difference: &impl Fn(usize, usize) -> f64,

@@ -6,8 +6,8 @@ pub mod page;
 use super::args::{
     AcceptArgs, HistoryArgs, HistoryVerb, PageArgs, StatusArgs, StoredArgs, TakeArgs, WhichArgs,
 };
-use super::{Aim, Weighing, Which, resolve};
-use crate::command::verb::{Asked, Source};
+use super::{Aim, WeighingTools, Which, resolve};
+use crate::command::verb::{ReadingSource, RequestedInstruments};
 use crate::config::Config;
 use crate::explain::changes;
 use crate::farm::Farm;
@@ -22,7 +22,7 @@ use crate::render::json::timestamp;
 use crate::render::output;
 use crate::versions::{self, Starter, accepted_changes, environment};
 use scruple_core::harmless_text::plain;
-use scruple_core::history::{Acceptance, History, State};
+use scruple_core::history::{Acceptance, History, VersionState};
 use scruple_measure::launcher::Launcher;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -43,15 +43,15 @@ pub fn history(args: &HistoryArgs) -> Result<Code, Fault> {
 
 fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     let launcher = start_launcher()?;
-    let source = Source::open(args.scripted.as_deref())?;
+    let source = ReadingSource::open(args.scripted.as_deref())?;
     let (request, terms) = resolve::request(args, aim)?;
     let effort = &args.effort;
     let Some(store) = paths::open_store(&args.store)? else {
         return Err(Fault::usage("a history continues from what is stored: leave out --no-store"));
     };
     let farm = match &source {
-        Source::Machine(_) => Farm::of(&Config::find()?)?,
-        Source::Script(_) => None,
+        ReadingSource::Machine(_) => Farm::of(&Config::find()?)?,
+        ReadingSource::Script(_) => None,
     };
     if request.effort.builds > 1 && farm.as_ref().is_some_and(Farm::builds_on_nodes) {
         return Err(Fault::usage(
@@ -62,16 +62,20 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let label = args.store.label.as_deref();
     let fresh = match &source {
-        Source::Script(_) => new_run::scripted_run(effort.seed, label, terms),
-        Source::Machine(_) => {
+        ReadingSource::Script(_) => new_run::scripted_run(effort.seed, label, terms),
+        ReadingSource::Machine(_) => {
             let mut run = new_run::empty_run(effort.seed, label, terms, &[]);
             environment::pin(&mut run.provenance);
             run
         }
     };
     let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
-    let asked = if request.of.time_only { Asked::default() } else { Asked::by(&args.page.metrics, &[]) };
-    let weighing = Weighing {
+    let asked = if request.of.time_only {
+        RequestedInstruments::default()
+    } else {
+        RequestedInstruments::by(&args.page.metrics, &[])
+    };
+    let weighing = WeighingTools {
         weigher: source.into_weigher(&interrupted, &work, &asked),
         progress: Progress::new(),
         work: work.path().to_owned(),
@@ -104,7 +108,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     }
     match fault {
         Some(fault) => Err(fault),
-        None if history.versions.iter().any(|version| version.state == State::Built) => Ok(Code::Fine),
+        None if history.versions.iter().any(|version| version.state == VersionState::Built) => Ok(Code::Fine),
         None => Err(Fault::program(
             "no version could be built and weighed: `scruple history status` says why, and --retry tries again",
         )),

@@ -276,8 +276,8 @@ pub struct ProfileArgs {
     /// The profile.
     pub file: PathBuf,
     /// What to sort by and to draw.
-    #[arg(long, value_enum, default_value_t = Cost::Time, value_name = "COST")]
-    pub by: Cost,
+    #[arg(long, value_enum, default_value_t = CostCentreCost::Time, value_name = "COST")]
+    pub by: CostCentreCost,
     /// How many cost centres to show.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub top: usize,
@@ -291,7 +291,7 @@ pub struct ProfileArgs {
 
 /// What a cost centre costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Cost {
+pub enum CostCentreCost {
     /// Ticks of the profiler's clock.
     Time,
     /// Bytes allocated.

@@ -2,10 +2,10 @@
 
 use super::args::CallsArgs;
 use super::launch::{self, ended, failure};
-use super::report::calls::{self, Counted};
+use super::report::calls::{self, CallsReport};
 use crate::fault::{Code, Fault};
 use crate::paths::{self, WorkFolder};
-use crate::profile::read::{Callers, Kind};
+use crate::profile::read::{Kind, KnownCallers};
 use crate::profile::{self, CallProfile, read};
 use crate::progress::Progress;
 use crate::render::export::{self, Export};
@@ -55,7 +55,8 @@ pub fn kind_of(counter: &Counter) -> Kind {
     match counter.kind {
         ValgrindTool::Calltree => Kind::counted(read::OWN),
         tool => {
-            let callers = if tool == ValgrindTool::Callgrind { Callers::Calls } else { Callers::Unknown };
+            let callers =
+                if tool == ValgrindTool::Callgrind { KnownCallers::Calls } else { KnownCallers::Unknown };
             Kind { callers, has_heap: false, ..Kind::counted(tool.name()) }
         }
     }
@@ -125,7 +126,7 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     if let Some(remark) = remark_of_orphans(profiles.left_behind) {
         progress.say(&remark);
     }
-    let counted = Counted {
+    let counted = CallsReport {
         profile: &whole,
         processes: profiles.processes.len(),
         heap_seen: profiles.heap().is_some(),
@@ -155,7 +156,7 @@ fn imported(args: &CallsArgs, path: &Path, exports: &[Export]) -> Result<Code, F
     let whole = CallProfile::of(&title, &imported.side, &imported.kind);
     let kind = &imported.kind;
     let varies = if kind.is_sampled { "; samples vary by chance" } else { "" };
-    let counted = Counted {
+    let counted = CallsReport {
         profile: &whole,
         processes: 1,
         heap_seen: kind.has_heap,
@@ -167,7 +168,12 @@ fn imported(args: &CallsArgs, path: &Path, exports: &[Export]) -> Result<Code, F
     write(args, &counted, &imported.side, exports)
 }
 
-fn write(args: &CallsArgs, counted: &Counted<'_>, side: &Side, exports: &[Export]) -> Result<Code, Fault> {
+fn write(
+    args: &CallsArgs,
+    counted: &CallsReport<'_>,
+    side: &Side,
+    exports: &[Export],
+) -> Result<Code, Fault> {
     let aside = exports.iter().any(|export| export.path == Path::new("-"));
     let mut unwritten = None;
     for export in exports {

@@ -1,16 +1,16 @@
 //! `scruple inspect ghc`: shows pauses, heap profiles and cost-centre profiles of Haskell programs.
 
-use super::args::{Cost, GhcArgs, GhcPart, HeapArgs, PausesArgs, ProfileArgs};
+use super::args::{CostCentreCost, GhcArgs, GhcPart, HeapArgs, PausesArgs, ProfileArgs};
 use super::launch;
 use super::report::pauses;
 use super::report::pauses::Pauses;
 use super::report::profile;
-use super::report::profile::By;
+use super::report::profile::CostCentreOrder;
 use crate::fault::{Code, Fault};
 use crate::render::json;
 use crate::render::output;
 use scruple_measure::command::Job;
-use scruple_measure::runtimes::ghc::log::{self, Log};
+use scruple_measure::runtimes::ghc::log::{self, CollectionLog};
 use scruple_measure::runtimes::ghc::{cost_centres, heap_profile};
 use scruple_measure::runtimes::{self, Runtime, RuntimeReport, Runtimes};
 use std::path::Path;
@@ -54,7 +54,7 @@ fn logged(args: &PausesArgs) -> Result<(Pauses, Option<Fault>), Fault> {
     let mut commands = launch::commands(launcher, Vec::new())?;
     let weighing = launch::ended(&job, commands.weigh_with(&job, &mut asked))?;
     let fault = launch::failure(&job, &weighing).filter(|_| !args.ignore_failure);
-    let logs: Vec<&Log> = asked.logs().iter().map(|(_, log)| log).collect();
+    let logs: Vec<&CollectionLog> = asked.logs().iter().map(|(_, log)| log).collect();
     match (logs.is_empty(), fault) {
         (true, Some(fault)) => Err(fault),
         (true, None) => Err(Fault::usage(format!(
@@ -104,8 +104,8 @@ fn profile(args: &ProfileArgs) -> Result<Code, Fault> {
         .map_err(|why| Fault::usage(format!("‘{}’: {why}", args.file.display())))?;
     let title = args.file.file_name().unwrap_or_default().to_string_lossy();
     let by = match args.by {
-        Cost::Time => By::Time,
-        Cost::Bytes => By::Bytes,
+        CostCentreCost::Time => CostCentreOrder::Time,
+        CostCentreCost::Bytes => CostCentreOrder::Bytes,
     };
     if let Some(path) = &args.svg {
         output::write_file(path, profile::svg(&title, &profile, by).as_bytes())?;

@@ -3,7 +3,7 @@
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
-use scruple_measure::command::{Commands, Job, WeighError, Weighing};
+use scruple_measure::command::{Commands, Job, WeighError, WeighedLaunch};
 use scruple_measure::instrument::Instrument;
 use scruple_measure::launch::Ending;
 use scruple_measure::launcher::{LaunchError, Launcher};
@@ -51,7 +51,7 @@ pub fn job_in(words: &[String], folder: &Path) -> Result<Job, Fault> {
 }
 
 /// Returns the launch if the program started and ended with exit code 0.
-pub fn ended_well(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<Weighing, Fault> {
+pub fn ended_well(job: &Job, weighed: Result<WeighedLaunch, WeighError>) -> Result<WeighedLaunch, Fault> {
     let weighing = ended(job, weighed)?;
     match failure(job, &weighing) {
         Some(fault) => Err(fault),
@@ -60,7 +60,7 @@ pub fn ended_well(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<We
 }
 
 /// Returns the launch if the program started and ended by itself.
-pub fn ended(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<Weighing, Fault> {
+pub fn ended(job: &Job, weighed: Result<WeighedLaunch, WeighError>) -> Result<WeighedLaunch, Fault> {
     let name = &job.name;
     let weighing = weighed.map_err(|error| {
         let message = format!("cannot run ‘{name}’: {error}");
@@ -77,7 +77,7 @@ pub fn ended(job: &Job, weighed: Result<Weighing, WeighError>) -> Result<Weighin
 }
 
 /// Returns the error for a program that ended by itself, but without success.
-pub fn failure(job: &Job, weighing: &Weighing) -> Option<Fault> {
+pub fn failure(job: &Job, weighing: &WeighedLaunch) -> Option<Fault> {
     let name = &job.name;
     match weighing.ending {
         Ending::Exited(0) => None,

@@ -5,7 +5,7 @@ use super::launch;
 use super::leak_sites::{self, Sites, Sized};
 use super::report;
 use super::report::leak;
-use super::report::leak::{Leak, PassedOver, Point};
+use super::report::leak::{Leak, LeakPoint, PassedOver};
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -15,7 +15,7 @@ use crate::render::output;
 use crate::store::add_readings;
 use crate::store::run_writer::RunWriter;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
-use scruple_core::run::{State, Terms};
+use scruple_core::run::{RunState, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;
 use scruple_core::stats::leak::{
@@ -23,7 +23,7 @@ use scruple_core::stats::leak::{
 };
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
-use scruple_measure::command::{Commands, Job, Weigher, Weighing};
+use scruple_measure::command::{Commands, Job, WeighedLaunch, Weigher};
 use scruple_measure::heap::HeapInstrument;
 use scruple_measure::instrument::Instrument;
 use scruple_measure::program::Program;
@@ -75,7 +75,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
             message: format!("no figure of ‘{}’ can be had; {}", args.command.join(" "), reasons.join("; ")),
         });
     };
-    let readings = |of: fn(&Point) -> Option<f64>| {
+    let readings = |of: fn(&LeakPoint) -> Option<f64>| {
         points.iter().map(|point| Some((point.size, of(point)?))).collect::<Option<Vec<(f64, f64)>>>()
     };
     let verdict = match (readings(|point| Some(point.bytes)), readings(|point| point.at_most)) {
@@ -130,7 +130,7 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
         run.arms.push(arm);
     }
     let mut writer = RunWriter::begin(Some(store), &run)?;
-    run.state = State::Complete;
+    run.state = RunState::Complete;
     if let Some(section) = report::leak_sites::section(&found.sites) {
         writer.keep_sections(&run, &[section]);
     }
@@ -251,19 +251,19 @@ impl Taking<'_> {
         key: &str,
         pass: Pass,
         instrument: u32,
-    ) -> Result<Result<Vec<Point>, String>, Fault> {
+    ) -> Result<Result<Vec<LeakPoint>, String>, Fault> {
         let mut points = Vec::new();
         for (size, written) in sizes {
             let job = self.job(written)?;
             for _ in 0..runs {
                 let weighed = self.weigher.any().weigh(&job, pass, instrument, 0);
-                let Weighing { readings, wall, .. } = launch::ended_well(&job, weighed)?;
+                let WeighedLaunch { readings, wall, .. } = launch::ended_well(&job, weighed)?;
                 let common = |reading: &&Reading| COMMON.contains(&reading.key.as_str());
                 self.managed |= readings.iter().filter(common).any(|reading| reading.value.is_ok());
                 let value = |key: &str| readings.iter().find(|reading| reading.key == key);
                 let Some(reading) = value(key) else { return Ok(Err("it was not read".to_owned())) };
                 match &reading.value {
-                    Ok(bytes) => points.push(Point {
+                    Ok(bytes) => points.push(LeakPoint {
                         size: *size,
                         bytes: *bytes,
                         at_most: value(LIVE_AT_MOST)
@@ -286,7 +286,7 @@ impl Taking<'_> {
     fn sites(
         &mut self,
         sizes: &[(f64, String)],
-        points: &[Point],
+        points: &[LeakPoint],
         key: &str,
         verdict: &Retained,
     ) -> Result<Sites, Fault> {

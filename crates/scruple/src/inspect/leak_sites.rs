@@ -10,7 +10,7 @@ use scruple_core::unit::{Unit, quantity};
 use scruple_measure::calltree::Counter;
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::heap::SiteSampling;
-use scruple_measure::heap_sites::{Blocks, SiteFrame};
+use scruple_measure::heap_sites::{MemoryBlocks, SiteFrame};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const LEAST_RANGE: f64 = 2.0;
 
 /// What counts the blocks of every site.
 #[derive(Clone, Debug)]
-pub enum By {
+pub enum BlockCounter {
     /// Scruple's call tree, under valgrind.
     Tree(Counter),
     /// The counter that is loaded into the program, which records every allocation.
@@ -36,11 +36,11 @@ pub enum By {
 /// The growth between two sizes.
 pub struct LeakSites {
     /// What counted.
-    pub by: By,
+    pub by: BlockCounter,
     /// What a reader must know of the counts, each as a sentence.
     pub remarks: Vec<String>,
     /// The sizes of the work, and all blocks that were left at the end.
-    pub sizes: [(f64, Blocks); 2],
+    pub sizes: [(f64, MemoryBlocks); 2],
     /// The sites whose blocks grow or shrink, the most growth first.
     pub rows: Vec<GrowingSite>,
 }
@@ -50,7 +50,7 @@ pub struct GrowingSite {
     /// The site and its callers in the larger run.
     pub row: SiteRow,
     /// What it left at the end, at the smaller and at the larger size.
-    pub left: [Blocks; 2],
+    pub left: [MemoryBlocks; 2],
 }
 
 /// The result of looking for sites.
@@ -75,9 +75,9 @@ pub struct Sized {
 
 impl LeakSites {
     /// Returns growth as bytes, and as blocks, for each unit of work.
-    pub fn per_unit(&self, left: [Blocks; 2]) -> (f64, f64) {
+    pub fn per_unit(&self, left: [MemoryBlocks; 2]) -> (f64, f64) {
         let units = self.sizes[1].0 - self.sizes[0].0;
-        let growth = |of: fn(&Blocks) -> u64| (of(&left[1]) as f64 - of(&left[0]) as f64) / units;
+        let growth = |of: fn(&MemoryBlocks) -> u64| (of(&left[1]) as f64 - of(&left[0]) as f64) / units;
         (growth(|blocks| blocks.bytes), growth(|blocks| blocks.blocks))
     }
 
@@ -109,14 +109,14 @@ pub fn find(
             _ => format!("sites are of malloc.live, and the figure is {metric}"),
         }));
     }
-    let (by, Chosen { small, large, cost }) = match by(&sizes, when) {
+    let (by, ChosenSizes { small, large, cost }) = match by(&sizes, when) {
         Ok(chosen) => chosen,
         Err(why) => return Ok(Sites::Unknown(why)),
     };
     let progress = Progress::new();
     let how = match by {
-        By::Tree(_) => "under valgrind",
-        By::Recorder => "with every allocation recorded",
+        BlockCounter::Tree(_) => "under valgrind",
+        BlockCounter::Recorder => "with every allocation recorded",
     };
     progress.note(&format!("finding the sites: two more runs, {how}, up to about {}", in_words(cost)));
     let found = [small, large].map(|sized| Ok((sized.size, left(commands, &sized.job, &by)?)));
@@ -130,11 +130,11 @@ pub fn find(
 
 /// Returns what counts, and the sizes as [`chosen`]: the call tree, or the recorder where that cannot be used or would take
 /// too long.
-fn by(sizes: &[Sized], when: LeakSitesWhen) -> Result<(By, Chosen<'_>), String> {
+fn by(sizes: &[Sized], when: LeakSitesWhen) -> Result<(BlockCounter, ChosenSizes<'_>), String> {
     let tree = counter().map_err(|fault| fault.message);
-    match tree.and_then(|counter| Ok((By::Tree(counter), chosen(sizes, when, SLOWER)?))) {
+    match tree.and_then(|counter| Ok((BlockCounter::Tree(counter), chosen(sizes, when, SLOWER)?))) {
         Ok(found) => Ok(found),
-        Err(_) => Ok((By::Recorder, chosen(sizes, when, SLOWER_RECORDED)?)),
+        Err(_) => Ok((BlockCounter::Recorder, chosen(sizes, when, SLOWER_RECORDED)?)),
     }
 }
 
@@ -147,10 +147,10 @@ fn failed(fault: Fault, when: LeakSitesWhen) -> Result<Sites, Fault> {
     }
 }
 
-fn left(commands: &mut Commands, job: &Job, by: &By) -> Result<Found, Fault> {
+fn left(commands: &mut Commands, job: &Job, by: &BlockCounter) -> Result<Found, Fault> {
     match by {
-        By::Tree(counter) => exact(commands, job, counter, false),
-        By::Recorder => sampled(commands, job, SiteSampling { mean: 1, seed: 1 }, false),
+        BlockCounter::Tree(counter) => exact(commands, job, counter, false),
+        BlockCounter::Recorder => sampled(commands, job, SiteSampling { mean: 1, seed: 1 }, false),
     }
 }
 
@@ -159,14 +159,14 @@ fn in_words(time: Duration) -> String {
 }
 
 /// The two sizes that are compared, and how long runs of both are expected to take.
-struct Chosen<'a> {
+struct ChosenSizes<'a> {
     small: &'a Sized,
     large: &'a Sized,
     cost: Duration,
 }
 
 /// Returns the smallest size and the largest affordable one, if runs take so many times as long as plain ones.
-fn chosen(sizes: &[Sized], when: LeakSitesWhen, slower: u32) -> Result<Chosen<'_>, String> {
+fn chosen(sizes: &[Sized], when: LeakSitesWhen, slower: u32) -> Result<ChosenSizes<'_>, String> {
     let mut order: Vec<&Sized> = sizes.iter().collect();
     order.sort_by(|a, b| a.size.total_cmp(&b.size));
     let Some((small, larger)) = order.split_first() else { return Err("there are no sizes".to_owned()) };
@@ -175,7 +175,7 @@ fn chosen(sizes: &[Sized], when: LeakSitesWhen, slower: u32) -> Result<Chosen<'_
     for large in larger.iter().rev().filter(|large| large.size >= LEAST_RANGE * small.size) {
         let cost = expected(small) + expected(large);
         if when == LeakSitesWhen::Always || cost <= AFFORDABLE {
-            return Ok(Chosen { small, large, cost });
+            return Ok(ChosenSizes { small, large, cost });
         }
         dear = Some(cost);
     }
@@ -189,9 +189,9 @@ fn chosen(sizes: &[Sized], when: LeakSitesWhen, slower: u32) -> Result<Chosen<'_
 }
 
 /// Compares what sites leave at the end of two runs, in all their processes.
-fn growth(by: By, (small, at_small): (f64, Found), (large, at_large): (f64, Found)) -> LeakSites {
+fn growth(by: BlockCounter, (small, at_small): (f64, Found), (large, at_large): (f64, Found)) -> LeakSites {
     let mut sites: HashMap<SiteFrame, GrowingSite> = HashMap::new();
-    let mut totals = [Blocks::default(); 2];
+    let mut totals = [MemoryBlocks::default(); 2];
     for (at, found) in [&at_small, &at_large].into_iter().enumerate() {
         for process in &found.processes {
             totals[at] += process.total.at_end;

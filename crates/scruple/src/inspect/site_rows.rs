@@ -22,10 +22,10 @@ pub struct SiteRow {
 }
 
 /// The figure that rows are ordered by.
-pub type By = fn(&HeapAmounts) -> u64;
+pub type SiteFigure = fn(&HeapAmounts) -> u64;
 
 /// Returns the rows, those with the largest figures first.
-pub fn rows(sites: &HeapSites, by: By) -> Vec<SiteRow> {
+pub fn rows(sites: &HeapSites, by: SiteFigure) -> Vec<SiteRow> {
     let own: Vec<bool> = sites.frames.iter().map(is_own).collect();
     let mut rows = Level::default();
     for (at, context) in sites.contexts.iter().enumerate() {
@@ -91,7 +91,7 @@ impl Level {
         }
     }
 
-    fn ordered(self, sites: &HeapSites, by: By) -> Vec<SiteRow> {
+    fn ordered(self, sites: &HeapSites, by: SiteFigure) -> Vec<SiteRow> {
         let row = |(frame, row): (usize, Unordered)| {
             let most = row.ways.into_iter().max_by(|one, other| (one.1, &other.0).cmp(&(other.1, &one.0)));
             SiteRow {
@@ -171,7 +171,7 @@ pub fn place(frame: &SiteFrame) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scruple_measure::heap_sites::{Blocks, SiteIndex};
+    use scruple_measure::heap_sites::{MemoryBlocks, SiteIndex};
 
     fn frame(name: &str, object: &str) -> SiteFrame {
         SiteFrame { name: name.to_owned(), object: Some(object.to_owned()), ..SiteFrame::default() }
@@ -196,7 +196,7 @@ mod tests {
         let mut add = |names: &[&str]| {
             let path = names.iter().map(|name| frame(name, "/bin/app"));
             let at = path.fold(None, |parent, frame| Some(index.context(&mut sites, parent, frame)));
-            sites.contexts[at.expect("a frame")].own.at_peak += Blocks { blocks: 1, bytes: 8 };
+            sites.contexts[at.expect("a frame")].own.at_peak += MemoryBlocks { blocks: 1, bytes: 8 };
         };
         add(&["main", "read", "xmalloc", "do_xmalloc"]);
         add(&["main", "Node::operator new(unsigned long)"]);
@@ -216,7 +216,7 @@ mod tests {
                 .iter()
                 .fold(None, |parent, frame| Some(index.context(&mut sites, parent, frame.clone())))
                 .expect("a frame");
-            sites.contexts[at].own.at_peak += Blocks { blocks: 1, bytes };
+            sites.contexts[at].own.at_peak += MemoryBlocks { blocks: 1, bytes };
         };
         let (start, main, work) =
             (frame("_start", "/bin/app"), frame("main", "/bin/app"), frame("work", "/bin/app"));

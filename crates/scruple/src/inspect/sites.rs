@@ -10,7 +10,7 @@ use crate::profile;
 use crate::progress::Progress;
 use crate::render::export::{self, Export};
 use crate::render::{output, page};
-use scruple_measure::calltree::{Counter, Counts, Symbols, Trees};
+use scruple_measure::calltree::{CountDetail, Counter, Symbols, Trees};
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::heap::{SiteRecorder, SiteSampling, Unmeasurable, measurable};
 use scruple_measure::heap_sites::{HeapAmounts, HeapSites};
@@ -76,7 +76,7 @@ pub fn exact(
 ) -> Result<Found, Fault> {
     let work = WorkFolder::make()?;
     let mut trees = Trees::new(counter, work.path());
-    trees.count(Counts::Sites);
+    trees.count(CountDetail::Sites);
     let aim = format!("where ‘{}’ allocates", job.name);
     let hint = (!ignore_failure).then_some("; -i shows its sites regardless");
     let profiles = calls::tree_of(commands, job, &mut trees, &aim, hint)?;

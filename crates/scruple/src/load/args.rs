@@ -66,7 +66,7 @@ pub struct LoadArgs {
 
 /// What a load is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Profile {
+pub enum LoadProfile {
     /// Latency and cost, 10 s.
     Bench,
     /// Half an hour in thirty windows, with the memory map: what grows with time.
@@ -75,20 +75,20 @@ pub enum Profile {
     Knee,
 }
 
-impl Profile {
+impl LoadProfile {
     /// Returns the duration of the load if --duration is not given.
     pub fn duration(self) -> &'static str {
         match self {
-            Profile::Bench | Profile::Knee => "10s",
-            Profile::Soak => "30m",
+            LoadProfile::Bench | LoadProfile::Knee => "10s",
+            LoadProfile::Soak => "30m",
         }
     }
 
     /// Returns the number of windows into which the load is divided.
     pub fn windows(self) -> u32 {
         match self {
-            Profile::Bench | Profile::Knee => 10,
-            Profile::Soak => 30,
+            LoadProfile::Bench | LoadProfile::Knee => 10,
+            LoadProfile::Soak => 30,
         }
     }
 }
@@ -98,8 +98,8 @@ impl Profile {
 #[command(next_help_heading = "Load")]
 pub struct AmountArgs {
     /// What the load is for: bench, soak or knee.
-    #[arg(long, value_enum, value_name = "PROFILE", default_value_t = Profile::Bench, hide_possible_values = true)]
-    pub profile: Profile,
+    #[arg(long, value_enum, value_name = "PROFILE", default_value_t = LoadProfile::Bench, hide_possible_values = true)]
+    pub profile: LoadProfile,
     /// Requests per second, whatever the server does (default: a closed loop).
     ///
     /// ‘poisson:RATE’ sends them with random gaps, as many independent users would. With --slo it is the range of
@@ -296,8 +296,8 @@ impl LoadArgs {
     /// Returns the limits for the search for the highest rate, if it is requested.
     pub fn slo(&self) -> Option<&str> {
         match self.amount.profile {
-            Profile::Knee => Some(self.judging.slo.as_deref().unwrap_or(LIMITS)),
-            Profile::Bench | Profile::Soak => self.judging.slo.as_deref(),
+            LoadProfile::Knee => Some(self.judging.slo.as_deref().unwrap_or(LIMITS)),
+            LoadProfile::Bench | LoadProfile::Soak => self.judging.slo.as_deref(),
         }
     }
 
@@ -315,6 +315,6 @@ impl LoadArgs {
 
     /// Whether the terminal shows the memory map.
     pub fn shows_the_map(&self) -> bool {
-        self.amount.profile == Profile::Soak || self.cost.has(Instrument::MemoryMap)
+        self.amount.profile == LoadProfile::Soak || self.cost.has(Instrument::MemoryMap)
     }
 }

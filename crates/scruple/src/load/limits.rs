@@ -1,12 +1,12 @@
 //! The limits of a load, from the command line and from scenarios.
 
-use super::windows::{Side, part_name};
+use super::windows::{LoadedServer, part_name};
 use crate::fault::Fault;
 use scruple_core::budget::Budget;
 use scruple_core::unit::Unit;
 
 /// Returns the limits of the command line together with those of the scenarios.
-pub fn with_limits_of(sides: &[Side], mut budgets: Vec<Budget>) -> Result<Vec<Budget>, Fault> {
+pub fn with_limits_of(sides: &[LoadedServer], mut budgets: Vec<Budget>) -> Result<Vec<Budget>, Fault> {
     let subjects = sides.iter().filter(|side| side.yardstick.is_none());
     for side in subjects {
         for (row, limit) in &side.limits {
@@ -25,7 +25,7 @@ pub fn with_limits_of(sides: &[Side], mut budgets: Vec<Budget>) -> Result<Vec<Bu
 }
 
 /// Refuses a limit on a change if there is no second server to compare with.
-fn refuse_changes_of_one_server(sides: &[Side], budgets: &[Budget]) -> Result<(), Fault> {
+fn refuse_changes_of_one_server(sides: &[LoadedServer], budgets: &[Budget]) -> Result<(), Fault> {
     let several = sides.iter().filter(|side| side.yardstick.is_none()).count() > 1;
     match budgets.iter().find(|budget| budget.limit.is_relative() && !several) {
         None => Ok(()),

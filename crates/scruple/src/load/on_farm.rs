@@ -3,13 +3,13 @@
 
 use super::args::LoadArgs;
 use super::limits::with_limits_of;
-use super::remote_server::{Link, RemoteHelper};
+use super::remote_server::{RemoteHelper, RemoteServer};
 use super::report::page;
 use super::verb;
-use super::windows::{Side, plan, sides};
+use super::windows::{LoadedServer, plan, sides};
 use crate::config::Config;
 use crate::farm::Farm;
-use crate::farm::send_command_line::{By, ToSend, hand_out};
+use crate::farm::send_command_line::{NodeChoice, ToSend, hand_out};
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -84,12 +84,13 @@ fn check(args: &LoadArgs) -> Result<(), Fault> {
 
 /// Several nodes would load a server that already runs all at once. Only servers that listen on a port can be on
 /// another node than their clients.
-fn by(args: &LoadArgs, sides: &[Side]) -> By {
-    let port = |side: &Side| side.target.addresses.iter().all(|address| matches!(address, Address::Tcp(_)));
+fn by(args: &LoadArgs, sides: &[LoadedServer]) -> NodeChoice {
+    let port =
+        |side: &LoadedServer| side.target.addresses.iter().all(|address| matches!(address, Address::Tcp(_)));
     match sides.iter().all(|side| side.command.is_some()) {
-        false => By::OneNode,
-        true if args.judging.yardstick.is_none() && sides.iter().all(port) => By::Pairs,
-        true => By::EachNode,
+        false => NodeChoice::OneNode,
+        true if args.judging.yardstick.is_none() && sides.iter().all(port) => NodeChoice::Pairs,
+        true => NodeChoice::EachNode,
     }
 }
 
@@ -107,9 +108,9 @@ pub struct OfNode {
 
 /// Loads the servers from this node. They are on the node that `beside` reaches, or else on this one.
 pub fn done_on_a_node(args: &LoadArgs, beside: Option<&RemoteHelper>) -> Result<OfNode, Fault> {
-    let link = beside.map(Link::start).transpose()?;
+    let link = beside.map(RemoteServer::start).transpose()?;
     let server = link.as_ref().map(|link| (link.node.clone(), link.machine.clone()));
-    let verb::Taken { mut loading, loads, stop, budgets } = verb::take(args, link)?;
+    let verb::FinishedLoad { mut loading, loads, stop, budgets } = verb::take(args, link)?;
     if let Some(fault) = stop {
         return Err(fault);
     }

@@ -4,14 +4,14 @@ use super::args::{Instrument, LoadArgs};
 use super::limits::with_limits_of;
 use super::on_farm;
 use super::remarks::{note, remark};
-use super::remote_server::Link;
+use super::remote_server::RemoteServer;
 use super::report::export::requests;
 use super::report::{export, page};
 use super::watchers::Watchers;
 use super::windows::passes;
-use super::windows::passes::Pass;
+use super::windows::passes::InstrumentPass;
 use super::windows::{
-    Division, Engine, LoadScript, Loaded, Loader, Loading, Loads, Looking, Played, Pool, Side, Sought,
+    Division, Engine, LoadScript, Loaded, LoadedServer, Loader, Loading, Loads, Looking, Played, Pool, Sought,
 };
 use super::windows::{add_yardstick, plan, rates, sides};
 use crate::cli::values;
@@ -28,9 +28,9 @@ use crate::render::output;
 use crate::render::{Report, run_on_terminal};
 use scruple_core::budget::Budget;
 use scruple_core::evidence::APART;
-use scruple_core::knee::{Search, Slo};
+use scruple_core::knee::{KneeSearch, Slo};
 use scruple_core::metric::metric;
-use scruple_core::run::{Run, State, Terms};
+use scruple_core::run::{Run, RunState, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::{Unit, grouped, parse_quantity, quantity};
@@ -52,7 +52,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     {
         return on_farm::load(args, &config, farm);
     }
-    let Taken { loading, loads, stop, budgets } = take(args, None)?;
+    let FinishedLoad { loading, loads, stop, budgets } = take(args, None)?;
     let mut report = Report::of(&loading.run, &args.judging.metrics, &budgets);
     report.loads = Some(&loads);
     let footer = loading.stored_at().map(|place| run_on_terminal::stored(&loading.run.id, &place));
@@ -76,7 +76,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
 }
 
 /// The servers after the load.
-pub struct Taken {
+pub struct FinishedLoad {
     /// The load, with its run.
     pub loading: Loading,
     /// The results of the load in addition to its readings.
@@ -88,7 +88,7 @@ pub struct Taken {
 }
 
 /// Loads the servers and stores the run. The servers are on the node of `link`, if there is one.
-pub fn take(args: &LoadArgs, link: Option<Link>) -> Result<Taken, Fault> {
+pub fn take(args: &LoadArgs, link: Option<RemoteServer>) -> Result<FinishedLoad, Fault> {
     output::check_metrics(&args.judging.metrics)?;
     let budgets = output::budgets(&args.judging.limit, &[])?;
     if args.cost.instructions().is_some() && args.server.is_empty() {
@@ -123,7 +123,7 @@ pub fn take(args: &LoadArgs, link: Option<Link>) -> Result<Taken, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let looking = Looking::of(args)?;
     let watchers = Watchers::of(args, &args.results.export.all(), &sides)?;
-    let mut work = Work { args, sides, plan, looking, interrupted, folder, watchers };
+    let mut work = LoadSetup { args, sides, plan, looking, interrupted, folder, watchers };
     let (mut loading, loads, stop) = match args.slo() {
         Some(limits) => work.search(limits, run)?,
         None => work.weigh(arms, run, link)?,
@@ -137,7 +137,7 @@ pub fn take(args: &LoadArgs, link: Option<Link>) -> Result<Taken, Fault> {
         arm.course = Some(page::course(server, &loads));
     }
     loading.keep_with(&page::sections(&loads));
-    Ok(Taken { loading, loads, stop, budgets })
+    Ok(FinishedLoad { loading, loads, stop, budgets })
 }
 
 /// The default margin of a comparison.
@@ -157,7 +157,7 @@ pub fn terms(args: &LoadArgs) -> Result<Terms, Fault> {
 
 /// Returns the paths of the programs that start servers. A program that is not found is left out, because starting it
 /// reports the error.
-pub fn programs(sides: &[Side]) -> Vec<PathBuf> {
+pub fn programs(sides: &[LoadedServer]) -> Vec<PathBuf> {
     let here = std::env::current_dir().unwrap_or_default();
     let words = sides
         .iter()
@@ -167,9 +167,9 @@ pub fn programs(sides: &[Side]) -> Vec<PathBuf> {
 }
 
 /// Everything that is determined before the first request.
-struct Work<'a> {
+struct LoadSetup<'a> {
     args: &'a LoadArgs,
-    sides: Vec<Side>,
+    sides: Vec<LoadedServer>,
     plan: Plan,
     looking: Looking,
     interrupted: Arc<AtomicBool>,
@@ -178,7 +178,7 @@ struct Work<'a> {
     watchers: Watchers,
 }
 
-impl Work<'_> {
+impl LoadSetup<'_> {
     fn progress(&self) -> Progress {
         if self.args.results.json { Progress::hidden() } else { Progress::new() }
     }
@@ -189,7 +189,7 @@ impl Work<'_> {
         &self,
         arms: Vec<Arm>,
         run: Run,
-        link: Option<Link>,
+        link: Option<RemoteServer>,
     ) -> Result<(Loading, Loads, Option<Fault>), Fault> {
         let (loader, knows): (Box<dyn Loader>, bool) = match &self.args.scripted {
             Some(path) => (Box::new(Played::of(script(path)?, self.names())), true),
@@ -285,7 +285,7 @@ impl Work<'_> {
             if self.interrupted.load(Ordering::Relaxed) {
                 break;
             }
-            let pass = Pass {
+            let pass = InstrumentPass {
                 side,
                 plan: &self.plan,
                 rate: server.pool.rate(),
@@ -354,8 +354,9 @@ impl Work<'_> {
         let precision = self.args.judging.margin.as_deref().unwrap_or(PRECISION);
         let precision = parse_quantity(precision, &Unit::Ratio).map_err(Fault::usage)?;
         let ((from, most), arrivals) = rates(self.args.amount.rate.as_deref().unwrap_or(SEARCHED))?;
-        let most = most.unwrap_or(Search::default().most);
-        let search = Search { from, most, precision: 1.0 + precision.max(0.001), ..Search::default() };
+        let most = most.unwrap_or(KneeSearch::default().most);
+        let search =
+            KneeSearch { from, most, precision: 1.0 + precision.max(0.001), ..KneeSearch::default() };
         let side = &self.sides[0];
         // A measurement is as long as a window would be.
         let duration = self.plan.duration / self.args.windows(1);
@@ -393,7 +394,7 @@ impl Work<'_> {
             .iter()
             .map(|(_, arm, loads)| Loaded::of(&arm.name, Pool::of(loads.iter().map(|load| (*load, true)))))
             .collect();
-        run.state = if found.interrupted { State::Interrupted } else { State::Complete };
+        run.state = if found.interrupted { RunState::Interrupted } else { RunState::Complete };
         let store = paths::open_store(&self.args.store)?;
         let arms = arms.into_iter().map(|(_, arm, _)| arm).collect();
         let loading = Loading::taken(arms, run, store)?;

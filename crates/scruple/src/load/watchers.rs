@@ -1,9 +1,9 @@
 //! The observers of a running load: a file of every request, and other programs.
 
 use super::args::LoadArgs;
-use super::live::Live;
-use super::report::export::requests::{FORMATS, Form, Names, Requests};
-use super::windows::Side;
+use super::live::LiveReport;
+use super::report::export::requests::{FORMATS, RequestFormat, RequestWriter, RowNames};
+use super::windows::LoadedServer;
 use crate::fault::Fault;
 use crate::render::export::{Export, writer};
 use scruple_measure::load::{Plan, Progress};
@@ -11,8 +11,8 @@ use scruple_measure::load::{Plan, Progress};
 /// The observers of a load.
 #[derive(Default)]
 pub struct Watchers {
-    requests: Option<Requests>,
-    live: Option<Live>,
+    requests: Option<RequestWriter>,
+    live: Option<LiveReport>,
 }
 
 impl Watchers {
@@ -20,9 +20,9 @@ impl Watchers {
     ///
     /// # Errors
     /// One of them cannot be used.
-    pub fn of(args: &LoadArgs, exports: &[Export], sides: &[Side]) -> Result<Watchers, Fault> {
+    pub fn of(args: &LoadArgs, exports: &[Export], sides: &[LoadedServer]) -> Result<Watchers, Fault> {
         let form = |export: &Export| writer(&FORMATS, &export.format);
-        let files: Vec<(&Export, Form)> =
+        let files: Vec<(&Export, RequestFormat)> =
             exports.iter().filter_map(|export| Some((export, form(export)?))).collect();
         let watched = !files.is_empty() || args.live.is_some();
         if watched && args.slo().is_some() {
@@ -35,8 +35,9 @@ impl Watchers {
             [(export, form)] => {
                 let servers = sides.iter().map(|side| side.name.clone()).collect();
                 let kinds = sides.iter().take(1).flat_map(|side| &side.requests);
-                let names = Names { servers, requests: kinds.map(|request| request.name.clone()).collect() };
-                Some(Requests::begin(&export.path, *form, names)?)
+                let names =
+                    RowNames { servers, requests: kinds.map(|request| request.name.clone()).collect() };
+                Some(RequestWriter::begin(&export.path, *form, names)?)
             }
             [_, (second, _), ..] => {
                 return Err(Fault::usage(format!(
@@ -45,7 +46,7 @@ impl Watchers {
                 )));
             }
         };
-        Ok(Watchers { requests, live: args.live.as_deref().map(Live::begin).transpose()? })
+        Ok(Watchers { requests, live: args.live.as_deref().map(LiveReport::begin).transpose()? })
     }
 
     /// Returns the plan of a server's turn, with its observers.
@@ -66,8 +67,8 @@ impl Watchers {
     /// # Errors
     /// The file could not be written.
     pub fn end(&mut self) -> Result<Option<String>, Fault> {
-        let trouble = self.live.take().and_then(Live::end);
-        self.requests.take().map_or(Ok(()), Requests::end)?;
+        let trouble = self.live.take().and_then(LiveReport::end);
+        self.requests.take().map_or(Ok(()), RequestWriter::end)?;
         Ok(trouble)
     }
 }

@@ -2,8 +2,8 @@
 //! side has its own events, and functions of the same name are one.
 
 use super::stacks::counted;
-use super::{CallProfile, Frame};
-use scruple_core::explain::{Cost, Count};
+use super::{CallProfile, ProfileFrame};
+use scruple_core::explain::{Count, OwnCost};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 
@@ -11,12 +11,12 @@ use std::fmt::Write as _;
 const BOTH: &str = "the programs";
 
 /// A function of any side.
-struct Function<'a> {
+struct WrittenFunction<'a> {
     object: &'a str,
     name: &'a str,
-    own: Vec<Cost>,
+    own: Vec<OwnCost>,
     /// The callees by their places: how often each is called, and the cost of these calls on each side.
-    calls: BTreeMap<usize, (u64, Vec<Cost>)>,
+    calls: BTreeMap<usize, (u64, Vec<OwnCost>)>,
 }
 
 pub(super) fn text(sides: &[CallProfile]) -> String {
@@ -37,13 +37,13 @@ pub(super) fn text(sides: &[CallProfile]) -> String {
             if sides.len() == 1 { event } else { format!("{event}_{}", ["A", "B"][*side]) }
         })
         .collect();
-    let costs = |costs: &[Cost]| {
+    let costs = |costs: &[OwnCost]| {
         let numbers: Vec<String> =
             columns.iter().map(|(count, _, side)| costs[*side].of(*count).to_string()).collect();
         numbers.join(" ")
     };
     let titles: Vec<&str> = sides.iter().map(|side| side.title.as_str()).collect();
-    let totals: Vec<Cost> = sides.iter().map(CallProfile::total).collect();
+    let totals: Vec<OwnCost> = sides.iter().map(CallProfile::total).collect();
     let functions = functions(sides);
     let mut out = String::from("# callgrind format\nversion: 1\ncreator: scruple\n");
     let _ = writeln!(out, "cmd: {}\npositions: line\nevents: {}", titles.join("; "), events.join(" "));
@@ -71,21 +71,21 @@ pub(super) fn text(sides: &[CallProfile]) -> String {
 }
 
 /// Returns the functions of all sides by file and name. A file that only one side has is taken for the other's version.
-fn functions(sides: &[CallProfile]) -> Vec<Function<'_>> {
+fn functions(sides: &[CallProfile]) -> Vec<WrittenFunction<'_>> {
     let files = |side: &'_ CallProfile| -> HashSet<String> {
         side.frames.iter().map(|frame| frame.object.clone()).collect()
     };
     let files: Vec<HashSet<String>> = sides.iter().map(files).collect();
-    let none = vec![Cost::default(); sides.len()];
-    let mut all: Vec<Function<'_>> = Vec::new();
+    let none = vec![OwnCost::default(); sides.len()];
+    let mut all: Vec<WrittenFunction<'_>> = Vec::new();
     let mut known: HashMap<(&str, &str), usize> = HashMap::new();
     for (which, side) in sides.iter().enumerate() {
         let mut place = |frame: usize| {
-            let Frame { name, object, .. } = &side.frames[frame];
+            let ProfileFrame { name, object, .. } = &side.frames[frame];
             let is_shared = files.iter().all(|files| files.contains(object));
             let object = if is_shared { object } else { BOTH };
             *known.entry((object, name)).or_insert_with(|| {
-                all.push(Function { object, name, own: none.clone(), calls: BTreeMap::new() });
+                all.push(WrittenFunction { object, name, own: none.clone(), calls: BTreeMap::new() });
                 all.len() - 1
             })
         };

@@ -1,7 +1,7 @@
 //! Allocation sites in the formats of call trees.
 
 use super::stacks::{Column, Stacks};
-use super::{Frame, collapsed, firefox, pprof, speedscope};
+use super::{ProfileFrame, collapsed, firefox, pprof, speedscope};
 use scruple_core::harmless_text::plain;
 use scruple_measure::heap_sites::{HeapAmounts, HeapSites};
 use std::borrow::Cow;
@@ -11,10 +11,10 @@ use std::path::Path;
 pub const FORMATS: [&str; 4] = ["collapsed", "pprof", "speedscope", "firefox"];
 
 /// A figure of a context.
-type Figure = fn(&HeapAmounts) -> u64;
+type ContextFigure = fn(&HeapAmounts) -> u64;
 
 /// The figures, by the names that profiles of pprof use where it has them. In use is what was in use at the peak.
-const COLUMNS: [(&str, &str, Figure); 6] = [
+const COLUMNS: [(&str, &str, ContextFigure); 6] = [
     ("alloc_objects", "count", |amounts| amounts.allocated.blocks),
     ("alloc_space", "bytes", |amounts| amounts.allocated.bytes),
     ("inuse_objects", "count", |amounts| amounts.at_peak.blocks),
@@ -39,7 +39,7 @@ pub fn bytes(format: &str, title: &str, processes: &[HeapSites]) -> Vec<u8> {
 
 /// The stacks of all processes, each below a frame with its command line if there are several.
 fn stacks(title: &str, processes: &[HeapSites]) -> Stacks<'static> {
-    let mut frames: Vec<Frame> = Vec::new();
+    let mut frames: Vec<ProfileFrame> = Vec::new();
     let mut nodes = Vec::new();
     let mut own: Vec<HeapAmounts> = Vec::new();
     for sites in processes {
@@ -48,12 +48,12 @@ fn stacks(title: &str, processes: &[HeapSites]) -> Stacks<'static> {
             let name = plain(&format!("{} [{}]", sites.words.join(" "), sites.process));
             nodes.push((None, frames.len()));
             own.push(HeapAmounts::default());
-            frames.push(Frame { name, ..Frame::default() });
+            frames.push(ProfileFrame { name, ..ProfileFrame::default() });
         }
         let (frame, node) = (frames.len(), nodes.len());
         frames.extend(sites.frames.iter().map(|frame| {
             let object = frame.object.as_deref().unwrap_or_default();
-            Frame {
+            ProfileFrame {
                 name: plain(&frame.name),
                 object: plain(object),
                 is_own: sites.words.first().is_some_and(|word| {
@@ -72,7 +72,7 @@ fn stacks(title: &str, processes: &[HeapSites]) -> Stacks<'static> {
         );
         own.extend(sites.contexts.iter().map(|context| context.own));
     }
-    let column = |(word, unit, figure): &(&'static str, &'static str, Figure)| Column {
+    let column = |(word, unit, figure): &(&'static str, &'static str, ContextFigure)| Column {
         word: Cow::Borrowed(*word),
         unit,
         own: own.iter().map(figure).collect(),

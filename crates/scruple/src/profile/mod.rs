@@ -12,7 +12,7 @@ mod stacks;
 
 use crate::render::export::Formats;
 use read::Kind;
-use scruple_core::explain::{Cost, Count, PROGRAM, is_allocator};
+use scruple_core::explain::{Count, OwnCost, PROGRAM, is_allocator};
 use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::Side;
 use stacks::of_calls;
@@ -35,7 +35,7 @@ pub const FORMATS: Formats<Writer, 5> = [
 
 /// A function in a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
+pub struct ProfileFrame {
     /// The name of the function as its language writes it. A function without a name is shown by its file and address.
     pub name: String,
     /// The file that contains the function; empty if the frame is not a function.
@@ -48,7 +48,7 @@ pub struct Frame {
 
 /// A calling context.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Node {
+pub struct ProfileNode {
     /// The index of the caller; `None` for processes, which have no caller.
     pub parent: Option<usize>,
     /// The index of the function.
@@ -56,9 +56,9 @@ pub struct Node {
     /// The number of calls from the caller.
     pub calls: u64,
     /// The cost of the function itself, and its own requests to the allocator.
-    pub own: Cost,
+    pub own: OwnCost,
     /// The cost including callees.
-    pub inclusive: Cost,
+    pub inclusive: OwnCost,
 }
 
 /// The profile of a program by calling context. Callers precede their callees.
@@ -67,9 +67,9 @@ pub struct CallProfile {
     /// The command that was run.
     pub title: String,
     /// The functions of the program.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<ProfileFrame>,
     /// The calling contexts.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<ProfileNode>,
     /// The recursive calls: the calling context, the outer context of the same function, and the number of calls. The
     /// costs of these calls are already in the contexts.
     pub recursive: Vec<(usize, usize, u64)>,
@@ -85,9 +85,9 @@ pub struct FunctionSum {
     /// The number of calls, without recursive ones.
     pub calls: u64,
     /// The cost of the function itself.
-    pub own: Cost,
+    pub own: OwnCost,
     /// The cost including callees. A function is on a path only once, so that no cost is counted twice.
-    pub inclusive: Cost,
+    pub inclusive: OwnCost,
 }
 
 impl CallProfile {
@@ -122,17 +122,22 @@ impl CallProfile {
                 None if file.is_empty() => "code that the program made".to_owned(),
                 None => format!("{file}+{:#x}", found.offset),
             };
-            Frame { name: plain(&name), object: plain(object), is_own: named.module == PROGRAM, line: None }
+            ProfileFrame {
+                name: plain(&name),
+                object: plain(object),
+                is_own: named.module == PROGRAM,
+                line: None,
+            }
         });
         let contexts = side.tree.contexts.get(1..).unwrap_or_default();
-        let nodes = contexts.iter().map(|context| Node {
+        let nodes = contexts.iter().map(|context| ProfileNode {
             // All indices are smaller by one than in the tree, because the root is removed.
             parent: context.parent.and_then(|parent| parent.checked_sub(1)),
             frame: context.function,
             calls: context.calls,
             // What was live is at the caller of the allocator already.
-            own: Cost { allocations: 0, bytes: 0, frees: 0, ..context.cost },
-            inclusive: Cost::default(),
+            own: OwnCost { allocations: 0, bytes: 0, frees: 0, ..context.cost },
+            inclusive: OwnCost::default(),
         });
         let recursive = side.recursive.iter().filter(|(from, to, _)| *from > 0 && *to > 0);
         let mut profile = CallProfile {
@@ -150,8 +155,8 @@ impl CallProfile {
             {
                 caller = above;
             }
-            let Cost { allocations, bytes, frees, .. } = context.cost;
-            add(&mut profile.nodes[caller].own, Cost { allocations, bytes, frees, ..Cost::default() });
+            let OwnCost { allocations, bytes, frees, .. } = context.cost;
+            add(&mut profile.nodes[caller].own, OwnCost { allocations, bytes, frees, ..OwnCost::default() });
         }
         profile.nodes.iter_mut().for_each(|node| node.inclusive = node.own);
         for place in (0..profile.nodes.len()).rev() {
@@ -164,8 +169,8 @@ impl CallProfile {
     }
 
     /// Returns the sum of the own costs of all contexts.
-    pub fn total(&self) -> Cost {
-        let mut sum = Cost::default();
+    pub fn total(&self) -> OwnCost {
+        let mut sum = OwnCost::default();
         self.nodes.iter().for_each(|node| add(&mut sum, node.own));
         sum
     }
@@ -184,7 +189,7 @@ impl CallProfile {
     }
 }
 
-fn add(sum: &mut Cost, more: Cost) {
+fn add(sum: &mut OwnCost, more: OwnCost) {
     sum.instructions = sum.instructions.saturating_add(more.instructions);
     sum.allocations = sum.allocations.saturating_add(more.allocations);
     sum.bytes = sum.bytes.saturating_add(more.bytes);
@@ -199,18 +204,18 @@ pub(crate) mod tests {
 
     /// Creates a profile in which `main` calls `work; now`, which calls `malloc` twice.
     pub(crate) fn small() -> CallProfile {
-        let frame = |name: &str, object: &str| Frame {
+        let frame = |name: &str, object: &str| ProfileFrame {
             name: name.to_owned(),
             object: object.to_owned(),
             is_own: object == "/bin/app",
             line: None,
         };
-        let node = |parent, frame, calls, instructions, allocations, bytes| Node {
+        let node = |parent, frame, calls, instructions, allocations, bytes| ProfileNode {
             parent,
             frame,
             calls,
-            own: Cost { instructions, allocations, bytes, ..Cost::default() },
-            inclusive: Cost { instructions, allocations, bytes, ..Cost::default() },
+            own: OwnCost { instructions, allocations, bytes, ..OwnCost::default() },
+            inclusive: OwnCost { instructions, allocations, bytes, ..OwnCost::default() },
         };
         let mut profile = CallProfile {
             title: "./app".to_owned(),
@@ -243,7 +248,7 @@ pub(crate) mod tests {
         let sums = profile.functions();
         assert_eq!(
             profile.total(),
-            Cost { instructions: 1160, allocations: 2, bytes: 48, ..Cost::default() }
+            OwnCost { instructions: 1160, allocations: 2, bytes: 48, ..OwnCost::default() }
         );
         assert_eq!(sums[0].inclusive, profile.total());
         assert_eq!(

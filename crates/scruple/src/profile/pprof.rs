@@ -1,7 +1,7 @@
 //! Writes the format of pprof: a packed message of protocol buffers, as `profile.proto` in pprof's sources describes it.
 //! The field numbers are those of that file. Two sides become their difference, as `pprof -diff_base` makes it.
 
-use super::Frame;
+use super::ProfileFrame;
 use super::stacks::Stacks;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -50,7 +50,7 @@ fn message(sides: &[Stacks<'_>]) -> Vec<u8> {
     }
     let frames = || sides.iter().flat_map(|side| side.frames.iter());
     let mut mappings: HashMap<&str, u64> = HashMap::new();
-    let (own, others): (Vec<&Frame>, Vec<&Frame>) = frames().partition(|frame| frame.is_own);
+    let (own, others): (Vec<&ProfileFrame>, Vec<&ProfileFrame>) = frames().partition(|frame| frame.is_own);
     for frame in own.into_iter().chain(others) {
         let next = mappings.len() as u64 + 1;
         if !frame.object.is_empty() && !mappings.contains_key(frame.object.as_str()) {
@@ -61,7 +61,7 @@ fn message(sides: &[Stacks<'_>]) -> Vec<u8> {
             out.message(3, &mapping);
         }
     }
-    for (identity, Frame { name, object, line: place, .. }) in (1..).zip(frames()) {
+    for (identity, ProfileFrame { name, object, line: place, .. }) in (1..).zip(frames()) {
         let (mut line, mut location, mut function) =
             (Message::default(), Message::default(), Message::default());
         line.number(1, identity);

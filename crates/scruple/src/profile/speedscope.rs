@@ -4,7 +4,7 @@ use super::stacks::Stacks;
 use serde_json::{Value, json};
 
 pub(super) fn text(sides: &[Stacks<'_>]) -> String {
-    let shown = |frame: &super::Frame| match (&frame.line, frame.object.is_empty()) {
+    let shown = |frame: &super::ProfileFrame| match (&frame.line, frame.object.is_empty()) {
         (Some((file, line)), _) => json!({ "name": frame.name, "file": file, "line": line }),
         (None, true) => json!({ "name": frame.name }),
         (None, false) => json!({ "name": frame.name, "file": frame.object }),

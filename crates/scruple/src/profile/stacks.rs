@@ -1,7 +1,7 @@
 //! What most formats write: the counts of calling contexts, whatever they count.
 
-use super::{CallProfile, Frame};
-use scruple_core::explain::{Cost, Count};
+use super::{CallProfile, ProfileFrame};
+use scruple_core::explain::{Count, OwnCost};
 use std::borrow::Cow;
 
 /// The counts of the calling contexts of one program. Programs that are compared have the same columns.
@@ -9,7 +9,7 @@ pub struct Stacks<'a> {
     /// The command that was run.
     pub title: Cow<'a, str>,
     /// The frames of the program.
-    pub frames: Cow<'a, [Frame]>,
+    pub frames: Cow<'a, [ProfileFrame]>,
     /// For each context, the index of its caller, which is smaller, and that of its frame.
     pub nodes: Vec<(Option<usize>, usize)>,
     /// The counts.
@@ -48,7 +48,7 @@ pub fn counted(sides: &[CallProfile]) -> Vec<(Count, &str, &'static str)> {
         (Count::AtEnd, "at_end", "bytes"),
     ];
     let word = sides.iter().map(|side| side.word.as_str()).find(|word| !word.is_empty()).unwrap_or_default();
-    let totals: Vec<Cost> = sides.iter().map(CallProfile::total).collect();
+    let totals: Vec<OwnCost> = sides.iter().map(CallProfile::total).collect();
     let all = [(Count::Instructions, word, "count")].into_iter().chain(HEAP);
     all.filter(|(count, _, _)| totals.iter().any(|total| total.of(*count) > 0)).collect()
 }

@@ -7,7 +7,7 @@ use scruple_core::sorting;
 use scruple_core::unit::share;
 
 /// A box of a flame graph: a node of the call tree.
-pub struct Frame {
+pub struct FlameBox {
     /// The label of the box.
     pub label: String,
     /// The group of the box. All boxes of a group have one colour.
@@ -48,7 +48,7 @@ pub struct Placed {
 }
 
 /// Places the boxes whose share of the whole cost is at least `least`.
-pub fn layout(frames: &[Frame], least: f64) -> Layout {
+pub fn layout(frames: &[FlameBox], least: f64) -> Layout {
     let whole = totals(frames);
     let mut level = vec![0_usize; frames.len()];
     for (index, frame) in frames.iter().enumerate() {
@@ -78,7 +78,7 @@ pub fn layout(frames: &[Frame], least: f64) -> Layout {
 
 /// Draws the graph; `written` formats a cost. Callees are above their callers, so that the program itself is at the
 /// bottom.
-pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> String {
+pub fn svg(title: &str, frames: &[FlameBox], written: impl Fn(f64) -> String) -> String {
     const ROOM: f64 = WIDTH - 2.0 * MARGIN;
     let Layout { boxes, whole, all } = layout(frames, LEAST / ROOM);
     let deepest = boxes.iter().map(|placed| placed.level).max().unwrap_or(0);
@@ -107,7 +107,7 @@ pub fn svg(title: &str, frames: &[Frame], written: impl Fn(f64) -> String) -> St
 }
 
 /// Returns the total cost of each box, including everything on top of it.
-pub fn totals(frames: &[Frame]) -> Vec<f64> {
+pub fn totals(frames: &[FlameBox]) -> Vec<f64> {
     let mut whole: Vec<f64> = frames.iter().map(|frame| frame.own).collect();
     for (index, frame) in frames.iter().enumerate().rev() {
         if let Some(parent) = frame.parent {
@@ -118,7 +118,7 @@ pub fn totals(frames: &[Frame]) -> Vec<f64> {
 }
 
 /// Returns the indices of the boxes such that parents precede their children and larger siblings precede smaller ones.
-fn by_size(frames: &[Frame], whole: &[f64]) -> Vec<usize> {
+fn by_size(frames: &[FlameBox], whole: &[f64]) -> Vec<usize> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); frames.len()];
     let mut open = Vec::new();
     for (index, frame) in frames.iter().enumerate() {
@@ -146,8 +146,8 @@ fn by_size(frames: &[Frame], whole: &[f64]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    fn frame(label: &str, own: f64, parent: Option<usize>) -> Frame {
-        Frame { label: label.to_owned(), group: label.to_owned(), own, parent }
+    fn frame(label: &str, own: f64, parent: Option<usize>) -> FlameBox {
+        FlameBox { label: label.to_owned(), group: label.to_owned(), own, parent }
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_deep_tree_does_not_overflow() {
-        let deep: Vec<Frame> = (0..20_000).map(|i| frame("f", 1.0, (i as usize).checked_sub(1))).collect();
+        let deep: Vec<FlameBox> = (0..20_000).map(|i| frame("f", 1.0, (i as usize).checked_sub(1))).collect();
         assert_eq!(totals(&deep)[0], 20_000.0);
         assert!(svg("deep", &deep, |cost| cost.to_string()).len() > 1000);
     }

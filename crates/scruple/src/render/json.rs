@@ -7,7 +7,7 @@ use scruple_core::budget::{Budget, Checked};
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
 use scruple_core::harmless_text::{shown, steers};
-use scruple_core::judge::{Fit, Judged, cases, estimate, headlines, pooled};
+use scruple_core::judge::{GrowthFit, Judged, cases, estimate, headlines, pooled};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::{Figure, Sample};
@@ -31,8 +31,8 @@ struct RunJson<'a> {
     comparisons: Vec<ComparisonResult<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     environments: Option<&'a Environments>,
-    #[serde(skip_serializing_if = "<[Fit]>::is_empty")]
-    growth: &'a [Fit],
+    #[serde(skip_serializing_if = "<[GrowthFit]>::is_empty")]
+    growth: &'a [GrowthFit],
     #[serde(skip_serializing_if = "<[Checked]>::is_empty")]
     limits: &'a [Checked],
     warnings: &'a [Warning],

@@ -7,7 +7,7 @@ use scruple_core::harmless_text::plain_lines;
 use scruple_core::subject::{Arm, Role};
 
 /// The outcome of a test.
-enum Ending {
+enum TestOutcome {
     Passed,
     Failed(String),
     Unknown(String),
@@ -15,10 +15,10 @@ enum Ending {
 
 /// Writes one test for each limit of an arm, and one for each arm without limits. An undecided limit is an error.
 pub fn text(report: &Report<'_>) -> String {
-    let tests: Vec<(Markup, Ending)> =
+    let tests: Vec<(Markup, TestOutcome)> =
         report.run.arms_of(Role::Subject).flat_map(|arm| tests(report, arm)).collect();
-    let failures = tests.iter().filter(|(_, ending)| matches!(ending, Ending::Failed(_))).count();
-    let errors = tests.iter().filter(|(_, ending)| matches!(ending, Ending::Unknown(_))).count();
+    let failures = tests.iter().filter(|(_, ending)| matches!(ending, TestOutcome::Failed(_))).count();
+    let errors = tests.iter().filter(|(_, ending)| matches!(ending, TestOutcome::Unknown(_))).count();
     let suite = html! {
         testsuite name="scruple" tests=(tests.len()) failures=(failures) errors=(errors) {
             "\n"
@@ -29,35 +29,35 @@ pub fn text(report: &Report<'_>) -> String {
 }
 
 /// Returns the tests of one arm.
-fn tests(report: &Report<'_>, arm: &Arm) -> Vec<(Markup, Ending)> {
+fn tests(report: &Report<'_>, arm: &Arm) -> Vec<(Markup, TestOutcome)> {
     if let Some(why) = arm.absent("time.wall") {
-        return vec![test(&arm.name, None, Ending::Unknown(why.to_owned()))];
+        return vec![test(&arm.name, None, TestOutcome::Unknown(why.to_owned()))];
     }
     let seconds = arm.sample("time.wall").map_or(0.0, |sample| sample.readings.iter().sum::<f64>() / 1e9);
     let mine: Vec<_> = report.checked.iter().filter(|checked| checked.arm == arm.name).collect();
     if mine.is_empty() {
-        return vec![test(&arm.name, Some(seconds), Ending::Passed)];
+        return vec![test(&arm.name, Some(seconds), TestOutcome::Passed)];
     }
     let named = |checked: &Checked| format!("{}: {}", arm.name, checked.budget);
     mine.into_iter().map(|checked| test(&named(checked), Some(seconds), ending(checked))).collect()
 }
 
-fn ending(checked: &Checked) -> Ending {
+fn ending(checked: &Checked) -> TestOutcome {
     match checked.kept {
-        Kept::Yes => Ending::Passed,
-        Kept::No => Ending::Failed(format!("exceeded: {}", checked.found)),
-        Kept::CantTell => Ending::Unknown(format!("the readings do not tell: {}", checked.found)),
+        Kept::Yes => TestOutcome::Passed,
+        Kept::No => TestOutcome::Failed(format!("exceeded: {}", checked.found)),
+        Kept::CantTell => TestOutcome::Unknown(format!("the readings do not tell: {}", checked.found)),
     }
 }
 
-fn test(name: &str, seconds: Option<f64>, ending: Ending) -> (Markup, Ending) {
+fn test(name: &str, seconds: Option<f64>, ending: TestOutcome) -> (Markup, TestOutcome) {
     let seconds = seconds.map(|seconds| format!("{seconds:.6}"));
     let markup = html! {
         testcase classname="scruple" name=(plain_lines(name)) time=[seconds] {
             @match &ending {
-                Ending::Passed => {},
-                Ending::Failed(why) => { failure message=(plain_lines(why)) {} },
-                Ending::Unknown(why) => { error message=(plain_lines(why)) {} },
+                TestOutcome::Passed => {},
+                TestOutcome::Failed(why) => { failure message=(plain_lines(why)) {} },
+                TestOutcome::Unknown(why) => { error message=(plain_lines(why)) {} },
             }
         }
     };

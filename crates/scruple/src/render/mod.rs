@@ -25,10 +25,10 @@ pub mod svg;
 use crate::load::windows::Loads;
 use document_table::Markup;
 use export::Formats;
-use scruple_core::budget::{Amount, Budget, Checked, Kept, check};
+use scruple_core::budget::{Budget, Checked, Kept, LimitedValue, check};
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
-use scruple_core::judge::{self, Estimate, Fit, Judged, Nodes, Pair};
+use scruple_core::judge::{self, Estimate, GrowthFit, Judged, Nodes, Pair};
 use scruple_core::metric::{Better, DEFAULT_METRICS, Metric, metric};
 use scruple_core::run::Run;
 use scruple_core::sample::Sample;
@@ -58,7 +58,7 @@ pub struct Report<'a> {
     /// The comparisons of arms, in every metric.
     pub judged: Vec<Judged>,
     /// The fits that say how metrics grow with parameters.
-    pub fits: Vec<Fit>,
+    pub fits: Vec<GrowthFit>,
     /// The limits, and whether they were kept.
     pub checked: Vec<Checked>,
     /// The keys of the metrics that tables show, in order.
@@ -168,13 +168,13 @@ impl<'a> Report<'a> {
     }
 
     /// Returns the value and the bounds of a metric of an arm, which an absolute limit is compared with.
-    fn amount(&self, arm: &Arm, key: &str) -> Option<Amount> {
+    fn amount(&self, arm: &Arm, key: &str) -> Option<LimitedValue> {
         let sample = self.counted(arm, key)?;
         let level = self.run.terms.level;
         let known =
             judge::pooled::estimate(arm, key, level).unwrap_or_else(|| judge::estimate(&sample, level));
         let value = known.value;
-        Some(Amount { value, bounds: judge::amount_bounds(arm, key, &sample, level) })
+        Some(LimitedValue { value, bounds: judge::amount_bounds(arm, key, &sample, level) })
     }
 
     /// Returns the readings of a metric of an arm that are used. For a case, these come from undisturbed blocks.

@@ -162,7 +162,7 @@ fn header(report: &Report<'_>) -> String {
         .min()
         .unwrap_or(0);
     let state = match report.run.state {
-        scruple_core::run::State::Complete => String::new(),
+        scruple_core::run::RunState::Complete => String::new(),
         state => format!(" · {}: these are the readings taken so far", state.word()),
     };
     if let Some(tool) = &report.run.provenance.tool {

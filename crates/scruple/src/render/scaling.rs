@@ -15,11 +15,11 @@ pub struct Scaling {
     /// The version of the subject, if several were measured.
     pub version: Option<String>,
     /// The figures, from the fewest threads to the most.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScalingPoint>,
 }
 
 /// The figures of a subject with one number of threads.
-pub struct Step {
+pub struct ScalingPoint {
     /// The number of threads.
     pub threads: f64,
     /// How often the work was done per second, by all threads together.
@@ -34,7 +34,7 @@ pub struct Step {
     pub fairness: Option<f64>,
 }
 
-impl Step {
+impl ScalingPoint {
     /// Returns the rate that an ideal program would have, whose rate grows as the number of threads does.
     pub fn ideal(&self) -> f64 {
         self.rate / self.efficiency
@@ -50,14 +50,14 @@ pub fn of(report: &Report<'_>) -> Vec<Scaling> {
 
 fn scaling(report: &Report<'_>, name: &str, mut members: Vec<(f64, &Arm)>) -> Option<Scaling> {
     sorting::by(&mut members, |one, other| one.0.total_cmp(&other.0));
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<ScalingPoint> = Vec::new();
     let rate = |time: f64| 1e9 / time;
     for (threads, arm) in &members {
         let Some(time) = report.estimate(arm, "time.wall").filter(|time| time.value > 0.0) else { continue };
         let (first, fewest) =
             steps.first().map_or((rate(time.value), *threads), |first| (first.rate, first.threads));
         let speed_up = rate(time.value) / first;
-        steps.push(Step {
+        steps.push(ScalingPoint {
             threads: *threads,
             rate: rate(time.value),
             interval: time.interval.filter(|i| i.low > 0.0).map(|i| (rate(i.high), rate(i.low))),

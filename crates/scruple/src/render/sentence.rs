@@ -293,14 +293,15 @@ pub(crate) fn tare_lines(report: &Report<'_>) -> Vec<String> {
 
 /// Writes how metrics grow with parameters.
 pub(crate) fn growth_lines(report: &Report<'_>) -> Vec<String> {
-    use scruple_core::stats::growth::Form;
+    use scruple_core::stats::growth::GrowthForm;
     // A count that does not grow is expected; a time that does not grow may be notable.
-    let worth = |fit: &&judge::Fit| fit.growth.form != Form::Constant || fit.metric.starts_with("time.");
+    let worth =
+        |fit: &&judge::GrowthFit| fit.growth.form != GrowthForm::Constant || fit.metric.starts_with("time.");
     report.fits.iter().filter(worth).map(growth_line).collect()
 }
 
 /// Writes a form of growth in terms of its parameter.
-pub(crate) fn form_in(form: scruple_core::stats::growth::Form, parameter: &str) -> String {
+pub(crate) fn form_in(form: scruple_core::stats::growth::GrowthForm, parameter: &str) -> String {
     let words: Vec<String> = form
         .to_string()
         .split(' ')
@@ -315,8 +316,8 @@ pub(crate) fn form_in(form: scruple_core::stats::growth::Form, parameter: &str) 
     words.join(" ")
 }
 
-pub(crate) fn growth_line(fit: &judge::Fit) -> String {
-    use scruple_core::stats::growth::Form;
+pub(crate) fn growth_line(fit: &judge::GrowthFit) -> String {
+    use scruple_core::stats::growth::GrowthForm;
     let unit = fit.unit.clone();
     let growth = &fit.growth;
     let figure = |value: f64| match growth.exact {
@@ -325,10 +326,10 @@ pub(crate) fn growth_line(fit: &judge::Fit) -> String {
     };
     let title = measure(&fit.metric);
     let of = if fit.family.is_empty() { String::new() } else { format!(" of ‘{}’", fit.family) };
-    if growth.form == Form::Constant {
+    if growth.form == GrowthForm::Constant {
         return format!("Growth: {title}{of} does not grow with {}.", fit.parameter);
     }
-    if let (Form::Other, Some([(first, least), (last, most)])) = (growth.form, growth.ends) {
+    if let (GrowthForm::Other, Some([(first, least), (last, most)])) = (growth.form, growth.ends) {
         let (name, least, most) = (&fit.parameter, quantity(least, &unit), quantity(most, &unit));
         return format!(
             "Growth: {title}{of} goes from {least} at {name} = {first} to {most} at {name} = {last}, and none of the forms fits."

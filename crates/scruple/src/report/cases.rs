@@ -6,8 +6,8 @@ use super::panel;
 use super::what;
 use crate::render::page::chart::slug;
 use crate::render::page::{
-    Axis, Cell, Chart, ChartRow, ColumnHeading, Drawn, Fold, Part, Rows, Section, Shade, Span, Table, Tone,
-    name, tone,
+    Axis, Cell, Chart, ChartRow, ColumnHeading, Drawn, Fold, RowChart, Section, SectionPart, Shade, Span,
+    Table, Tone, name, tone,
 };
 use crate::render::{Report, tare_of};
 use scruple_core::judge::{self, Judged, cases};
@@ -64,8 +64,10 @@ fn compared(quoted: &[(&Arm, &Judged)]) -> Section {
         quoted.iter().partition(|(_, judged)| judged.comparison.verdict == Verdict::Same);
     let mut parts = Vec::new();
     match told.as_slice() {
-        [] => parts.push(Part::Words("No difference was found.".to_owned())),
-        told => parts.extend(chart("differences", "Differences, the worst first", told).map(Part::Chart)),
+        [] => parts.push(SectionPart::Words("No difference was found.".to_owned())),
+        told => {
+            parts.extend(chart("differences", "Differences, the worst first", told).map(SectionPart::Chart))
+        }
     }
     if !same.is_empty() {
         let widest = same
@@ -79,8 +81,8 @@ fn compared(quoted: &[(&Arm, &Judged)]) -> Section {
             String::new()
         };
         let summary = format!("{} the same{within}", same.len());
-        let parts_of = chart("same", "The same", &same).map(Part::Chart).into_iter().collect();
-        parts.push(Part::Fold(Fold { summary, parts: parts_of }));
+        let parts_of = chart("same", "The same", &same).map(SectionPart::Chart).into_iter().collect();
+        parts.push(SectionPart::Fold(Fold { summary, parts: parts_of }));
     }
     Section { title: "What changed".to_owned(), folded: None, parts }
 }
@@ -112,7 +114,7 @@ fn chart(called: &str, heading: &str, quoted: &[&(&Arm, &Judged)]) -> Option<Cha
         title: if of_one { format!("{heading} ({})", what(metric)) } else { heading.to_owned() },
         note: String::new(),
         label: format!("{}{more}", told.join("; ")),
-        drawn: Drawn::Rows(Rows {
+        drawn: Drawn::Rows(RowChart {
             axis: Axis::ratio("change"),
             shade: Some(Shade::margin(margin)),
             zero: Some(1.0),
@@ -150,9 +152,9 @@ pub fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
     let label = "Every arm with every metric".to_owned();
     let title = if report.of_cases() { "All cases" } else { "All commands" }.to_owned();
     let folded = (rows.len() > OPEN_ROWS).then(|| format!("All {} with every metric", rows.len()));
-    let mut parts = vec![Part::Table(Table { label, head, rows, stacks: true, ..Table::default() })];
+    let mut parts = vec![SectionPart::Table(Table { label, head, rows, stacks: true, ..Table::default() })];
     let note = "Net: less the tare, which is the same loop without the case. All other columns are as read.";
-    parts.extend(with_net.then(|| Part::Note(note.to_owned())));
+    parts.extend(with_net.then(|| SectionPart::Note(note.to_owned())));
     Section { title, folded, parts }
 }
 
@@ -187,20 +189,20 @@ fn panels(report: &Report<'_>, arms: &[&Arm], quoted: &[(&Arm, &Judged)]) -> Opt
             .collect(),
     };
     let left = told.len().saturating_sub(MOST_PANELS);
-    let mut parts: Vec<Part> =
+    let mut parts: Vec<SectionPart> =
         told.iter().take(MOST_PANELS).filter_map(|(arm, judged)| fold(report, arm, *judged)).collect();
     if parts.is_empty() {
         return None;
     }
     if left > 0 {
-        parts.push(Part::Note(format!(
+        parts.push(SectionPart::Note(format!(
             "{left} more have no panel here, to keep the page small; `scruple show --json` has every reading."
         )));
     }
     Some(Section { title: "Readings".to_owned(), folded: None, parts })
 }
 
-fn fold(report: &Report<'_>, arm: &Arm, judged: Option<&Judged>) -> Option<Part> {
+fn fold(report: &Report<'_>, arm: &Arm, judged: Option<&Judged>) -> Option<SectionPart> {
     let varies = |key: &&String| arm.sample(key).is_some_and(|sample| !sample.repeats());
     let key =
         judged.map(|judged| &judged.metric).filter(varies).or_else(|| report.shown.iter().find(varies))?;
@@ -213,15 +215,15 @@ fn fold(report: &Report<'_>, arm: &Arm, judged: Option<&Judged>) -> Option<Part>
     }
     let said =
         judged.map(|judged| format!(": {}", matrix::verdict_in_words(judged).text)).unwrap_or_default();
-    Some(Part::Fold(Fold { summary: format!("{}, {}{said}", name(&arm.name), what(key)), parts }))
+    Some(SectionPart::Fold(Fold { summary: format!("{}, {}{said}", name(&arm.name), what(key)), parts }))
 }
 
 /// Puts the name of the arm before the names of its charts, so that charts of different arms have different names.
-fn prefix(part: &mut Part, arm: &str) {
+fn prefix(part: &mut SectionPart, arm: &str) {
     let rename = |chart: &mut Chart| chart.name = slug(&format!("{arm}-{}", chart.name));
     match part {
-        Part::Chart(chart) => rename(chart),
-        Part::Charts(charts) => charts.iter_mut().for_each(rename),
+        SectionPart::Chart(chart) => rename(chart),
+        SectionPart::Charts(charts) => charts.iter_mut().for_each(rename),
         _ => {}
     }
 }

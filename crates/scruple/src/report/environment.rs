@@ -1,7 +1,7 @@
 //! Describes the environment of a run, how it differs from that of another run, and the command that repeats the run.
 
 use crate::render::Report;
-use crate::render::page::{Cell, ColumnHeading, Part, Section, Table, sentence};
+use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, Table, sentence};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use scruple_core::unit::{Unit, quantity};
@@ -23,7 +23,11 @@ pub fn section(run: &Run) -> Section {
         rows: rows.collect(),
         ..Table::default()
     };
-    Section { title: "Where it was measured".to_owned(), folded: None, parts: vec![Part::Table(table)] }
+    Section {
+        title: "Where it was measured".to_owned(),
+        folded: None,
+        parts: vec![SectionPart::Table(table)],
+    }
 }
 
 /// Makes the section about the differences between two environments, and what they mean for the metrics.
@@ -44,11 +48,18 @@ pub fn differences(report: &Report<'_>) -> Option<Section> {
     rows.extend(environments.commands.iter().map(|[reference, run]| {
         ["the command", reference, run].map(|text| Cell::text(sentence(text))).into()
     }));
-    let mut parts: Vec<Part> = report.preface().iter().map(|line| Part::Words(sentence(line))).collect();
+    let mut parts: Vec<SectionPart> =
+        report.preface().iter().map(|line| SectionPart::Words(sentence(line))).collect();
     let label = "What differs in the environment".to_owned();
     if !rows.is_empty() {
         let head = ["What", "Reference", "The other run"].map(ColumnHeading::text).into();
-        parts.push(Part::Table(Table { label: label.clone(), head, rows, stacks: true, ..Table::default() }));
+        parts.push(SectionPart::Table(Table {
+            label: label.clone(),
+            head,
+            rows,
+            stacks: true,
+            ..Table::default()
+        }));
     }
     (!parts.is_empty()).then_some(Section { title: label, folded: None, parts })
 }
@@ -110,6 +121,6 @@ pub fn again(run: &Run) -> Option<Section> {
     (!text.is_empty()).then(|| Section {
         title: super::AGAIN.to_owned(),
         folded: None,
-        parts: vec![Part::Code(super::code(&text))],
+        parts: vec![SectionPart::Code(super::code(&text))],
     })
 }

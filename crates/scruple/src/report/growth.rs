@@ -5,13 +5,13 @@ use super::what;
 use crate::render::Report;
 use crate::render::page::chart::slug;
 use crate::render::page::{
-    Axis, Chart, Drawn, Layer, Part, Plot, Point, Scale, Section, Shape, name, sentence,
+    Axis, AxisScale, Chart, ChartPoint, Drawn, Layer, LayerShape, Plot, Section, SectionPart, name, sentence,
 };
 use crate::render::scaling::THREADS;
 use crate::render::sentence::form_in;
-use scruple_core::judge::Fit;
+use scruple_core::judge::GrowthFit;
 use scruple_core::sorting;
-use scruple_core::stats::growth::Form;
+use scruple_core::stats::growth::GrowthForm;
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::Unit;
 
@@ -27,28 +27,31 @@ pub fn section(report: &Report<'_>) -> Option<Section> {
     keys.retain(|key| *key != ("time.wall", THREADS));
     let charts: Vec<Chart> =
         keys.iter().filter_map(|(key, parameter)| chart(report, key, parameter)).collect();
-    let section =
-        |charts| Section { title: "Growth".to_owned(), folded: None, parts: vec![Part::Charts(charts)] };
+    let section = |charts| Section {
+        title: "Growth".to_owned(),
+        folded: None,
+        parts: vec![SectionPart::Charts(charts)],
+    };
     (!charts.is_empty()).then(|| section(charts))
 }
 
 fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
-    let fits: Vec<&Fit> =
+    let fits: Vec<&GrowthFit> =
         report.fits.iter().filter(|fit| fit.metric == key && fit.parameter == parameter).collect();
     let size = |arm: &Arm| match arm.params.get(parameter) {
         Some(Parameter::Number(number)) => Some(*number),
         _ => scruple_core::judge::trailing_number(&arm.name).filter(|_| arm.params.is_empty()),
     };
-    let mut measured: Vec<(Option<&str>, Point)> = report
+    let mut measured: Vec<(Option<&str>, ChartPoint)> = report
         .run
         .arms_of(Role::Subject)
         .filter_map(|arm| {
-            let point = Point::at(size(arm)?, report.estimate(arm, key)?.value);
+            let point = ChartPoint::at(size(arm)?, report.estimate(arm, key)?.value);
             Some((arm.version.as_deref(), point))
         })
         .collect();
     sorting::by(&mut measured, |(_, one), (_, other)| one.x.total_cmp(&other.x));
-    let points: Vec<Point> = measured.iter().map(|(_, point)| *point).collect();
+    let points: Vec<ChartPoint> = measured.iter().map(|(_, point)| *point).collect();
     let unit = report.run.arms_of(Role::Subject).find_map(|arm| arm.sample(key))?.unit.clone();
     let (first, last) = (points.first()?.x, points.last()?.x);
     // A metric that never changes needs no chart; the table of all metrics contains it.
@@ -75,30 +78,30 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
         .map(|(place, version)| Layer {
             arm: place,
             name: version.map_or("measured".to_owned(), |version| format!("measured @{}", name(version))),
-            shape: Shape::Points,
+            shape: LayerShape::Points,
             pieces: vec![measured.iter().filter(|(of, _)| of == version).map(|(_, point)| *point).collect()],
         })
         .collect();
-    layers.extend(fits.iter().filter(|fit| fit.growth.form != Form::Other).enumerate().map(
+    layers.extend(fits.iter().filter(|fit| fit.growth.form != GrowthForm::Other).enumerate().map(
         |(place, fit)| {
             let growth = &fit.growth;
             let curve = (0..=STEPS)
                 .map(|step| at(step as f64 / STEPS as f64))
-                .filter_map(|n| Some(Point::at(n, growth.at(n)?)));
+                .filter_map(|n| Some(ChartPoint::at(n, growth.at(n)?)));
             let family =
                 if fit.family.is_empty() { String::new() } else { format!(" of {}", name(&fit.family)) };
             Layer {
                 arm: (versions.len() + place) % COLOURS,
                 name: match growth.form {
-                    Form::Constant => format!("no growth{family}"),
+                    GrowthForm::Constant => format!("no growth{family}"),
                     form => format!("{}{family}", form_in(form, parameter)),
                 },
-                shape: Shape::Line,
+                shape: LayerShape::Line,
                 pieces: vec![curve.filter(|point| point.y.is_finite()).collect()],
             }
         },
     ));
-    let scale = |wide: bool| if wide { Scale::Log } else { Scale::Linear };
+    let scale = |wide: bool| if wide { AxisScale::Log } else { AxisScale::Linear };
     let told = fits.iter().map(|fit| sentence(&crate::render::sentence::growth_line(fit)));
     Some(Chart {
         name: slug(&format!("{}-growth-{parameter}", what(key))),

@@ -5,8 +5,8 @@ use super::COLOURS;
 use crate::render::Report;
 use crate::render::page::chart::slug;
 use crate::render::page::{
-    Axis, Cell, Chart, ColumnHeading, Drawn, Field, Heat, Layer, Part, Plot, Point, Scale, Section, Shade,
-    Shape, Span, Table, Tone, name,
+    Axis, AxisScale, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Field, Heat, Layer, LayerShape, Plot,
+    Section, SectionPart, Shade, Span, Table, Tone, name,
 };
 use scruple_core::judge::Judged;
 use scruple_core::sorting;
@@ -106,16 +106,16 @@ pub fn response_times(report: &Report<'_>, quoted: &[&Judged]) -> Option<Span> {
 /// Makes the section about response times.
 pub fn section(report: &Report<'_>) -> Section {
     let servers = servers(report);
-    let mut parts = vec![Part::Table(table(&servers))];
+    let mut parts = vec![SectionPart::Table(table(&servers))];
     match servers.iter().any(|(_, _, course)| course.answer.is_some()) {
-        true => parts.extend(by_rate(&servers).map(Part::Chart)),
+        true => parts.extend(by_rate(&servers).map(SectionPart::Chart)),
         false => {
-            parts.extend(by_percentile(&servers).map(Part::Chart));
+            parts.extend(by_percentile(&servers).map(SectionPart::Chart));
             for charts in [over_time, by_length_over_time, failures_over_time] {
                 let charts: Vec<Chart> = servers.iter().filter_map(charts).collect();
                 parts.extend(
-                    Some(Part::Charts(charts))
-                        .filter(|part| !matches!(part, Part::Charts(c) if c.is_empty())),
+                    Some(SectionPart::Charts(charts))
+                        .filter(|part| !matches!(part, SectionPart::Charts(c) if c.is_empty())),
                 );
             }
         }
@@ -167,8 +167,8 @@ fn by_percentile(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
     let layers = servers.iter().map(|(place, arm, course)| {
         let most = (course.answered.max(2) as f64).log10();
         let shares = (0..=STEPS).map(|step| 1.0 - 10_f64.powf(-most * step as f64 / STEPS as f64));
-        let points = shares.filter_map(|share| Some(Point::at(share, course.quantile(share)? as f64)));
-        Layer { arm: *place, name: name(&arm.name), shape: Shape::Line, pieces: vec![points.collect()] }
+        let points = shares.filter_map(|share| Some(ChartPoint::at(share, course.quantile(share)? as f64)));
+        Layer { arm: *place, name: name(&arm.name), shape: LayerShape::Line, pieces: vec![points.collect()] }
     });
     let few = Shade {
         low: 1.0 - FEW / answered,
@@ -181,7 +181,7 @@ fn by_percentile(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
         note: String::new(),
         label: spoken(servers),
         drawn: Drawn::Plot(Plot {
-            x: Axis::new("share", Unit::Ratio, Scale::Nines),
+            x: Axis::new("share", Unit::Ratio, AxisScale::Nines),
             y: Axis::log("response", Unit::Nanoseconds),
             shade: None,
             column: Some(few).filter(|few| few.low > 0.0),
@@ -199,21 +199,21 @@ fn over_time((place, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart>
     let middle = |from: i64, to: i64| (from + to) as f64 / 2.0;
     let line = runs().map(|run| {
         run.iter()
-            .filter_map(|slice| Some(Point::at(middle(slice.from, slice.to), slice.p50? as f64)))
+            .filter_map(|slice| Some(ChartPoint::at(middle(slice.from, slice.to), slice.p50? as f64)))
             .collect()
     });
-    let line: Vec<Vec<Point>> = line.collect();
+    let line: Vec<Vec<ChartPoint>> = line.collect();
     if line.iter().all(Vec::is_empty) {
         return None;
     }
     let area = runs().map(|run| {
         let each = run.iter().filter_map(|slice| {
             let at = middle(slice.from, slice.to);
-            Some(Point { low: Some(slice.p50? as f64), ..Point::at(at, slice.p99? as f64) })
+            Some(ChartPoint { low: Some(slice.p50? as f64), ..ChartPoint::at(at, slice.p99? as f64) })
         });
         each.collect()
     });
-    let area: Vec<Vec<Point>> = area.collect();
+    let area: Vec<Vec<ChartPoint>> = area.collect();
     let arm_name = name(&arm.name);
     let stalls = match course.stalls.len() {
         0 => String::new(),
@@ -236,7 +236,7 @@ fn over_time((place, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart>
             shade: None,
             column: None,
             zero: None,
-            layers: vec![layer(Shape::Area, area), layer(Shape::Line, line)],
+            layers: vec![layer(LayerShape::Area, area), layer(LayerShape::Line, line)],
             small: true,
         }),
     })
@@ -293,12 +293,18 @@ fn failures_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<C
         // If a void window is left out, the next slice does not start where the previous one ended.
         let runs = course.slices.chunk_by(|slice, next| next.from - slice.to <= APART);
         let points = |run: &[LoadSlice]| {
-            let each =
-                run.iter().map(|slice| Point::at((slice.from + slice.to) as f64 / 2.0, of(slice, class)));
+            let each = run
+                .iter()
+                .map(|slice| ChartPoint::at((slice.from + slice.to) as f64 / 2.0, of(slice, class)));
             each.collect()
         };
         let called = format!("{class} ({})", grouped(*count as f64));
-        Layer { arm: place % COLOURS, name: called, shape: Shape::Line, pieces: runs.map(points).collect() }
+        Layer {
+            arm: place % COLOURS,
+            name: called,
+            shape: LayerShape::Line,
+            pieces: runs.map(points).collect(),
+        }
     };
     let layers: Vec<Layer> = classes.iter().enumerate().map(layer).collect();
     let label: Vec<String> = layers.iter().map(|layer| layer.name.clone()).collect();
@@ -329,10 +335,10 @@ fn by_rate(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
     let layer = |place: usize, called: &str, share: f64| {
         let each = servers
             .iter()
-            .filter_map(|(_, arm, course)| Some(Point::at(rate(arm)?, course.quantile(share)? as f64)));
-        let mut points: Vec<Point> = each.collect();
+            .filter_map(|(_, arm, course)| Some(ChartPoint::at(rate(arm)?, course.quantile(share)? as f64)));
+        let mut points: Vec<ChartPoint> = each.collect();
         sorting::by(&mut points, |one, other| one.x.total_cmp(&other.x));
-        Layer { arm: place, name: called.to_owned(), shape: Shape::Course, pieces: vec![points] }
+        Layer { arm: place, name: called.to_owned(), shape: LayerShape::Course, pieces: vec![points] }
     };
     let layers = vec![layer(1, "p50", 0.5), layer(2, "p99", 0.99)];
     layers[0].pieces[0].first()?;

@@ -1,7 +1,7 @@
 //! The table of all metrics of all arms.
 
 use super::what;
-use crate::render::page::{Cell, ColumnHeading, Part, Section, Span, Table, Tone, name, sign, tone};
+use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, Span, Table, Tone, name, sign, tone};
 use crate::render::sentence::multiple;
 use crate::render::{Report, effect_text, verdict_words};
 use scruple_core::evidence::Evidence;
@@ -24,7 +24,7 @@ pub fn section(report: &Report<'_>, arms: &[&Arm]) -> Section {
     let rows = report.shown.iter().map(|key| row(report, key, arms)).collect();
     let label = "All metrics of all arms".to_owned();
     let table = Table { label, head, rows, stacks: true, ..Table::default() };
-    Section { title: "All metrics".to_owned(), folded: None, parts: vec![Part::Table(table)] }
+    Section { title: "All metrics".to_owned(), folded: None, parts: vec![SectionPart::Table(table)] }
 }
 
 fn row(report: &Report<'_>, key: &str, arms: &[&Arm]) -> Vec<Cell> {

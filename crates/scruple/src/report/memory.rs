@@ -4,7 +4,8 @@ use super::capital;
 use crate::inspect::report::memory::{COLUMNS, TableLine, lines, when};
 use crate::render::page::chart::slug;
 use crate::render::page::{
-    Axis, Cell, Chart, ColumnHeading, Drawn, Layer, Part, Plot, Point, Section, Shape, Table, name, sentence,
+    Axis, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Layer, LayerShape, Plot, Section, SectionPart,
+    Table, name, sentence,
 };
 use scruple_core::memory_map::{Divided, MemoryCourse, Moment};
 use scruple_core::run::Run;
@@ -19,12 +20,12 @@ pub fn section(run: &Run) -> Option<Section> {
     }
     let mut parts = Vec::new();
     for (arm, course) in &watched {
-        parts.push(Part::Words(format!("‘{arm}’: {}", sentence(&describe(course)))));
-        parts.extend(table(arm, course).map(Part::Table));
+        parts.push(SectionPart::Words(format!("‘{arm}’: {}", sentence(&describe(course)))));
+        parts.extend(table(arm, course).map(SectionPart::Table));
     }
     let charts: Vec<Chart> = watched.iter().filter_map(|(arm, course)| over_time(arm, course)).collect();
     if !charts.is_empty() {
-        parts.push(Part::Charts(charts));
+        parts.push(SectionPart::Charts(charts));
     }
     Some(Section { title: "Memory map".to_owned(), folded: None, parts })
 }
@@ -80,8 +81,8 @@ fn over_time(arm: &str, course: &MemoryCourse) -> Option<Chart> {
     if course.moments.len() < 2 {
         return None;
     }
-    let point = |moment: &Moment, bytes: u64| Point::at(moment.at.as_nanos() as f64, bytes as f64);
-    let divided = |pick: fn(&Divided) -> u64| -> Vec<Point> {
+    let point = |moment: &Moment, bytes: u64| ChartPoint::at(moment.at.as_nanos() as f64, bytes as f64);
+    let divided = |pick: fn(&Divided) -> u64| -> Vec<ChartPoint> {
         course.moments.iter().filter_map(|moment| Some(point(moment, pick(&moment.divided?)))).collect()
     };
     let layers = [
@@ -94,7 +95,7 @@ fn over_time(arm: &str, course: &MemoryCourse) -> Option<Chart> {
         .map(|(place, (name, points))| Layer {
             arm: place,
             name: name.to_owned(),
-            shape: Shape::Line,
+            shape: LayerShape::Line,
             pieces: vec![points],
         })
         .collect();

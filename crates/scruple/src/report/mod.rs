@@ -17,12 +17,14 @@ pub mod verb;
 use crate::load::report::page as figures;
 use crate::render::Report;
 use crate::render::json::timestamp;
-use crate::render::page::{Cell, ColumnHeading, Fold, Page, Part, Section, Table, Tone, name, sentence};
+use crate::render::page::{
+    Cell, ColumnHeading, Fold, Page, Section, SectionPart, Table, Tone, name, sentence,
+};
 use crate::render::sentence as words;
 use crate::render::sentence::measure;
 use scruple_core::budget::Kept;
 use scruple_core::judge;
-use scruple_core::run::{Run, State, Warning};
+use scruple_core::run::{Run, RunState, Warning};
 use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::share;
@@ -132,7 +134,7 @@ pub fn of_run(run: &Run) -> Vec<String> {
     let time: String = time.chars().take(5).collect();
     let mut parts = vec![format!("{date} {time} UTC"), format!("run {}", name(&run.id))];
     parts.extend(run.label.as_ref().map(|label| format!("‘{}’", name(label))));
-    if run.state != State::Complete {
+    if run.state != RunState::Complete {
         parts.push(format!("{}: these are the readings taken so far", run.state.word()));
     }
     parts
@@ -192,9 +194,9 @@ fn panels(report: &Report<'_>, arms: &[&Arm]) -> Vec<Section> {
     }];
     let folds = others.iter().map(|key| {
         let summary = format!("{}: differences, distributions, readings", capital(&what(key)));
-        Part::Fold(Fold { summary, parts: panel::parts(report, key, arms) })
+        SectionPart::Fold(Fold { summary, parts: panel::parts(report, key, arms) })
     });
-    let parts: Vec<Part> = folds.collect();
+    let parts: Vec<SectionPart> = folds.collect();
     if !parts.is_empty() {
         sections.push(Section { title: "Other metrics".to_owned(), folded: None, parts });
     }
@@ -208,7 +210,7 @@ pub fn capital(text: &str) -> String {
 }
 
 /// Makes the table of limits and their outcomes.
-fn limits(report: &Report<'_>) -> Vec<Part> {
+fn limits(report: &Report<'_>) -> Vec<SectionPart> {
     if report.checked.is_empty() {
         return Vec::new();
     }
@@ -225,7 +227,7 @@ fn limits(report: &Report<'_>) -> Vec<Part> {
             Cell::text(sentence(&checked.found)),
         ]
     });
-    vec![Part::Table(Table {
+    vec![SectionPart::Table(Table {
         label: "Limits and whether they were kept".to_owned(),
         head: ["Limit", "Arm", "Result", "Found"].map(ColumnHeading::text).into(),
         rows: rows.collect(),
@@ -244,8 +246,11 @@ fn sentences(report: &Report<'_>) -> Option<Section> {
         lines.extend(Some(tare.join(" ")).filter(|line| !line.is_empty()));
     }
     let lines: Vec<String> = lines.iter().map(|line| sentence(line)).collect();
-    let section =
-        || Section { title: "In words".to_owned(), folded: None, parts: vec![Part::List(lines.clone())] };
+    let section = || Section {
+        title: "In words".to_owned(),
+        folded: None,
+        parts: vec![SectionPart::List(lines.clone())],
+    };
     (!lines.is_empty()).then(section)
 }
 

@@ -6,8 +6,8 @@ use super::matrix::verdict_in_words;
 use super::what;
 use crate::render::page::chart::slug;
 use crate::render::page::{
-    Axis, Cell, Chart, ChartRow, ColumnHeading, Dot, Drawn, Fold, Layer, Part, Plot, Point, Rows, Shade,
-    Shape, Span, Table, Tone, name, tone,
+    Axis, Cell, Chart, ChartPoint, ChartRow, ColumnHeading, Dot, Drawn, Fold, Layer, LayerShape, Plot,
+    RowChart, SectionPart, Shade, Span, Table, Tone, name, tone,
 };
 use crate::render::{Report, effect_text, tare_of, verdict_words};
 use scruple_core::evidence::Evidence;
@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 const MOST_READINGS: usize = 400;
 
 /// An arm with its readings of the metric.
-struct Side<'a> {
+struct PanelArm<'a> {
     /// The index of the arm, which determines its colour.
     place: usize,
     arm: &'a Arm,
@@ -30,7 +30,7 @@ struct Side<'a> {
     counted: Option<BTreeSet<u32>>,
 }
 
-impl Side<'_> {
+impl PanelArm<'_> {
     fn name(&self) -> String {
         name(&self.arm.name)
     }
@@ -41,15 +41,15 @@ impl Side<'_> {
 }
 
 /// Makes the parts of the panel.
-pub fn parts(report: &Report<'_>, key: &str, arms: &[&Arm]) -> Vec<Part> {
-    let sides: Vec<Side<'_>> = arms
+pub fn parts(report: &Report<'_>, key: &str, arms: &[&Arm]) -> Vec<SectionPart> {
+    let sides: Vec<PanelArm<'_>> = arms
         .iter()
         .enumerate()
         .filter_map(|(place, arm)| {
             let sample = arm.sample(key).filter(|sample| !sample.readings.is_empty())?;
             let counted = tare_of(report.run, arm)
                 .map(|tare| cases::counted(sample, tare).blocks.into_iter().collect());
-            Some(Side { place, arm, sample, counted })
+            Some(PanelArm { place, arm, sample, counted })
         })
         .collect();
     if sides.is_empty() {
@@ -57,31 +57,31 @@ pub fn parts(report: &Report<'_>, key: &str, arms: &[&Arm]) -> Vec<Part> {
     }
     let judged: Vec<(usize, &Judged)> =
         sides.iter().filter_map(|side| Some((side.place, report.judged_of(&side.arm.name, key)?))).collect();
-    let mut parts: Vec<Part> = differences(key, &judged).map(Part::Chart).into_iter().collect();
-    parts.push(Part::Chart(strips(report, key, &sides)));
+    let mut parts: Vec<SectionPart> = differences(key, &judged).map(SectionPart::Chart).into_iter().collect();
+    parts.push(SectionPart::Chart(strips(report, key, &sides)));
     let several = sides.iter().any(|side| side.sample.readings.len() > 2);
     if several && sides.len() <= COLOURS {
         let chart = format!("{}-distribution", what(key));
         let title = "Share of readings at or below".to_owned();
-        let all: Vec<&Side<'_>> = sides.iter().collect();
+        let all: Vec<&PanelArm<'_>> = sides.iter().collect();
         let distribution = distribution(report, key, &sides, &all, (slug(&chart), title));
-        parts.push(Part::Charts(vec![distribution, course(key, &sides)]));
+        parts.push(SectionPart::Charts(vec![distribution, course(key, &sides)]));
     } else if several {
         let note = "Share of readings at or below each value: each beside the reference, on one scale.";
-        parts.push(Part::Note(note.to_owned()));
-        parts.push(Part::Charts(distributions(report, key, &sides)));
+        parts.push(SectionPart::Note(note.to_owned()));
+        parts.push(SectionPart::Charts(distributions(report, key, &sides)));
     }
     let pairs = in_blocks(report, key, &sides, &judged);
     if !pairs.is_empty() {
         let note = "Block by block: each against the reference measured beside it. Grey: the margin. Coloured: the interval.";
-        parts.push(Part::Note(note.to_owned()));
-        parts.push(Part::Charts(pairs));
+        parts.push(SectionPart::Note(note.to_owned()));
+        parts.push(SectionPart::Charts(pairs));
     }
-    parts.push(Part::Fold(readings(key, &sides)));
+    parts.push(SectionPart::Fold(readings(key, &sides)));
     parts
 }
 
-fn unit(sides: &[Side<'_>]) -> Unit {
+fn unit(sides: &[PanelArm<'_>]) -> Unit {
     sides.first().map_or(Unit::Count, |side| side.sample.unit.clone())
 }
 
@@ -106,7 +106,7 @@ pub fn differences(key: &str, judged: &[(usize, &Judged)]) -> Option<Chart> {
         title: title_text,
         note: String::new(),
         label: format!("{}: {}", what(key), label.join("; ")),
-        drawn: Drawn::Rows(Rows {
+        drawn: Drawn::Rows(RowChart {
             axis: Axis::ratio(what(key)),
             shade: Some(Shade::margin(margin)),
             zero: Some(1.0),
@@ -138,7 +138,7 @@ pub fn difference(place: usize, judged: &Judged) -> ChartRow {
 
 /// Draws every reading as a dot, from the first at the top to the last at the bottom. Drift and bimodality appear as
 /// shapes.
-fn strips(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
+fn strips(report: &Report<'_>, key: &str, sides: &[PanelArm<'_>]) -> Chart {
     let unit = unit(sides);
     let value = |value: f64| quantity(value, &unit);
     let mut apart = 0;
@@ -179,21 +179,21 @@ fn strips(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Chart {
         title: "Every reading".to_owned(),
         note,
         label: label.join("; "),
-        drawn: Drawn::Rows(Rows { axis: Axis::linear(what(key), unit), shade: None, zero: None, rows }),
+        drawn: Drawn::Rows(RowChart { axis: Axis::linear(what(key), unit), shade: None, zero: None, rows }),
     }
 }
 
 /// Draws a distribution for each arm, beside that of its reference if it has one: too many curves in one chart cannot
 /// be told apart.
-fn distributions(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Vec<Chart> {
-    let chart = |side: &Side<'_>| {
+fn distributions(report: &Report<'_>, key: &str, sides: &[PanelArm<'_>]) -> Vec<Chart> {
+    let chart = |side: &PanelArm<'_>| {
         let reference = report.judged_of(&side.arm.name, key).map(|judged| judged.reference.as_str());
         let references = || report.judged.iter().filter(|judged| judged.metric == key);
         if reference.is_none() && references().any(|judged| judged.reference == side.arm.name) {
             return None;
         }
         let reference = sides.iter().find(|other| Some(other.arm.name.as_str()) == reference);
-        let pair: Vec<&Side<'_>> =
+        let pair: Vec<&PanelArm<'_>> =
             reference.into_iter().chain(sides.iter().filter(|one| one.place == side.place)).collect();
         let chart = slug(&format!("{}-distribution-{}", what(key), side.name()));
         let mut chart = distribution(report, key, sides, &pair, (chart, side.name()));
@@ -210,8 +210,8 @@ fn distributions(report: &Report<'_>, key: &str, sides: &[Side<'_>]) -> Vec<Char
 fn distribution(
     report: &Report<'_>,
     key: &str,
-    all: &[Side<'_>],
-    sides: &[&Side<'_>],
+    all: &[PanelArm<'_>],
+    sides: &[&PanelArm<'_>],
     (called, title): (String, String),
 ) -> Chart {
     let unit = unit(all);
@@ -225,12 +225,12 @@ fn distribution(
         sorted.sort_unstable_by(f64::total_cmp);
         let n = sorted.len() as f64;
         let below = sorted.iter().filter(|value| **value < low).count();
-        let mut points = vec![Point::at(low, below as f64 / n)];
+        let mut points = vec![ChartPoint::at(low, below as f64 / n)];
         let each = sorted.iter().enumerate().filter(|(_, value)| (low..=high).contains(*value));
-        points.extend(each.map(|(place, value)| Point::at(*value, (place + 1) as f64 / n)));
-        points.extend(points.last().map(|last| Point::at(high, last.y)));
+        points.extend(each.map(|(place, value)| ChartPoint::at(*value, (place + 1) as f64 / n)));
+        points.extend(points.last().map(|last| ChartPoint::at(high, last.y)));
         beyond += sorted.iter().filter(|value| !(low..=high).contains(*value)).count();
-        Layer { arm: side.place, name: side.name(), shape: Shape::Steps, pieces: vec![points] }
+        Layer { arm: side.place, name: side.name(), shape: LayerShape::Steps, pieces: vec![points] }
     });
     let layers: Vec<Layer> = layers.collect();
     let medians: Vec<String> = sides
@@ -267,16 +267,21 @@ fn distribution(
 }
 
 /// Draws the readings in the order in which they were taken.
-fn course(key: &str, sides: &[Side<'_>]) -> Chart {
+fn course(key: &str, sides: &[PanelArm<'_>]) -> Chart {
     let unit = unit(sides);
     let layers = sides.iter().map(|side| {
         let each = side.sample.blocks.iter().zip(&side.sample.readings).enumerate();
         // The horizontal axis is the index of the reading, since blocks of bench programs are numbered by process.
-        let points = each.map(|(place, (block, value))| Point {
+        let points = each.map(|(place, (block, value))| ChartPoint {
             apart: side.apart(*block),
-            ..Point::at(place as f64 + 1.0, *value)
+            ..ChartPoint::at(place as f64 + 1.0, *value)
         });
-        Layer { arm: side.place, name: side.name(), shape: Shape::Course, pieces: vec![points.collect()] }
+        Layer {
+            arm: side.place,
+            name: side.name(),
+            shape: LayerShape::Course,
+            pieces: vec![points.collect()],
+        }
     });
     let ends: Vec<String> = sides
         .iter()
@@ -303,7 +308,12 @@ fn course(key: &str, sides: &[Side<'_>]) -> Chart {
 }
 
 /// Draws the ratio of each arm to its reference, block by block.
-fn in_blocks(report: &Report<'_>, key: &str, sides: &[Side<'_>], judged: &[(usize, &Judged)]) -> Vec<Chart> {
+fn in_blocks(
+    report: &Report<'_>,
+    key: &str,
+    sides: &[PanelArm<'_>],
+    judged: &[(usize, &Judged)],
+) -> Vec<Chart> {
     if !report.side_by_side {
         return Vec::new();
     }
@@ -318,17 +328,22 @@ fn in_blocks(report: &Report<'_>, key: &str, sides: &[Side<'_>], judged: &[(usiz
         let (left, right) = theirs.paired(ours.as_ref().unwrap_or(side.sample));
         let ratios = left.iter().zip(&right).map(|(left, right)| right / left).enumerate();
         let positive = ratios.filter(|(_, ratio)| ratio.is_finite() && *ratio > 0.0);
-        let points: Vec<Point> =
-            positive.map(|(block, ratio)| Point::at(block as f64 + 1.0, ratio)).collect();
+        let points: Vec<ChartPoint> =
+            positive.map(|(block, ratio)| ChartPoint::at(block as f64 + 1.0, ratio)).collect();
         if points.len() < 3 {
             return None;
         }
         let margin = judged.comparison.margin;
         let band = [1.0, points.len() as f64]
-            .map(|x| Point { low: Some(interval.low), ..Point::at(x, interval.high) });
+            .map(|x| ChartPoint { low: Some(interval.low), ..ChartPoint::at(x, interval.high) });
         let layers = vec![
-            Layer { arm: side.place, name: String::new(), shape: Shape::Area, pieces: vec![band.to_vec()] },
-            Layer { arm: side.place, name: String::new(), shape: Shape::Points, pieces: vec![points] },
+            Layer {
+                arm: side.place,
+                name: String::new(),
+                shape: LayerShape::Area,
+                pieces: vec![band.to_vec()],
+            },
+            Layer { arm: side.place, name: String::new(), shape: LayerShape::Points, pieces: vec![points] },
         ];
         Some(Chart {
             name: slug(&format!("{}-blocks-{}", what(key), side.name())),
@@ -357,7 +372,7 @@ fn in_blocks(report: &Report<'_>, key: &str, sides: &[Side<'_>], judged: &[(usiz
 }
 
 /// Makes a table of the readings, for readers who cannot see the charts or need numbers.
-fn readings(key: &str, sides: &[Side<'_>]) -> Fold {
+fn readings(key: &str, sides: &[PanelArm<'_>]) -> Fold {
     let unit = unit(sides);
     let mut blocks: BTreeSet<u32> = BTreeSet::new();
     sides.iter().for_each(|side| blocks.extend(&side.sample.blocks));
@@ -368,7 +383,7 @@ fn readings(key: &str, sides: &[Side<'_>]) -> Fold {
         arm: Some(side.place),
         number: true,
     }));
-    let cell = |side: &Side<'_>, block: u32| match side.sample.blocks.binary_search(&block) {
+    let cell = |side: &PanelArm<'_>, block: u32| match side.sample.blocks.binary_search(&block) {
         Ok(at) => Cell::toned(
             format!(
                 "{}{}",
@@ -384,13 +399,13 @@ fn readings(key: &str, sides: &[Side<'_>]) -> Fold {
         cells.extend(sides.iter().map(|side| cell(side, *block)));
         cells
     });
-    let names: Vec<String> = sides.iter().map(Side::name).collect();
+    let names: Vec<String> = sides.iter().map(PanelArm::name).collect();
     let summary = format!("Readings of {} as a table", what(key));
     let label = format!("Readings of {} of {}", what(key), names.join(", "));
     let table = Table { label, head, rows: rows.collect(), stacks: false, ..Table::default() };
-    let mut parts = vec![Part::Table(table)];
+    let mut parts = vec![SectionPart::Table(table)];
     if all > MOST_READINGS {
-        parts.push(Part::Note(format!(
+        parts.push(SectionPart::Note(format!(
             "The first {MOST_READINGS} of {all} blocks; `scruple store export` writes them all."
         )));
     }

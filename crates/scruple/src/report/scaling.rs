@@ -3,10 +3,10 @@
 use crate::render::Report;
 use crate::render::page::chart::slug;
 use crate::render::page::{
-    Axis, AxisLabel, Cell, Chart, ColumnHeading, Drawn, Layer, Part, Plot, Point, Scale, Section, Shape,
-    Span, Table, Tone, name,
+    Axis, AxisLabel, AxisScale, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Layer, LayerShape, Plot,
+    Section, SectionPart, Span, Table, Tone, name,
 };
-use crate::render::scaling::{self, Scaling, Step};
+use crate::render::scaling::{self, Scaling, ScalingPoint};
 use scruple_core::unit::{Unit, quantity, share, times};
 
 /// The largest number of charts. The table has every subject.
@@ -39,14 +39,18 @@ pub fn section(report: &Report<'_>) -> Option<Section> {
     if names.len() > MOST_CHARTS {
         note.push_str(&format!(" {} more subjects are only in the table.", names.len() - MOST_CHARTS));
     }
-    let parts = vec![Part::Note(note), Part::Charts(charts), Part::Table(table(&found, names.len() > 1))];
+    let parts = vec![
+        SectionPart::Note(note),
+        SectionPart::Charts(charts),
+        SectionPart::Table(table(&found, names.len() > 1)),
+    ];
     Some(Section { title: "Scaling over threads".to_owned(), folded: None, parts })
 }
 
 fn chart(versions: &[&Scaling], small: bool) -> Option<Chart> {
     let first = versions.first()?;
     let (fewest, most) = (first.steps.first()?.threads, first.steps.last()?.threads);
-    let scale = if fewest > 0.0 && most / fewest >= WIDE { Scale::Log } else { Scale::Linear };
+    let scale = if fewest > 0.0 && most / fewest >= WIDE { AxisScale::Log } else { AxisScale::Linear };
     let called = |one: &Scaling, what: &str| match &one.version {
         Some(version) => format!("{what} @{}", name(version)),
         None => what.to_owned(),
@@ -55,18 +59,18 @@ fn chart(versions: &[&Scaling], small: bool) -> Option<Chart> {
     for (arm, one) in versions.iter().enumerate() {
         let band = one.steps.iter().filter_map(|step| {
             let (low, high) = step.interval?;
-            Some(Point { low: Some(low), ..Point::at(step.threads, high) })
+            Some(ChartPoint { low: Some(low), ..ChartPoint::at(step.threads, high) })
         });
         let layer = |name: String, shape, points| Layer { arm, name, shape, pieces: vec![points] };
-        layers.push(layer(String::new(), Shape::Area, band.collect()));
-        let measured = one.steps.iter().map(|step| Point::at(step.threads, step.rate)).collect();
-        layers.push(layer(called(one, "measured"), Shape::Course, measured));
+        layers.push(layer(String::new(), LayerShape::Area, band.collect()));
+        let measured = one.steps.iter().map(|step| ChartPoint::at(step.threads, step.rate)).collect();
+        layers.push(layer(called(one, "measured"), LayerShape::Course, measured));
     }
     layers.push(Layer {
         arm: versions.len(),
         name: if versions.len() > 1 { called(first, "ideal") } else { "ideal".to_owned() },
-        shape: Shape::Line,
-        pieces: vec![first.steps.iter().map(|step| Point::at(step.threads, step.ideal())).collect()],
+        shape: LayerShape::Line,
+        pieces: vec![first.steps.iter().map(|step| ChartPoint::at(step.threads, step.ideal())).collect()],
     });
     let told = versions.iter().flat_map(|one| {
         one.steps.iter().map(|step| {
@@ -101,14 +105,14 @@ fn chart(versions: &[&Scaling], small: bool) -> Option<Chart> {
             y: Axis::new("per second", Unit::Count, scale.clone()),
             shade: None,
             column: None,
-            zero: (scale == Scale::Linear).then_some(0.0),
+            zero: (scale == AxisScale::Linear).then_some(0.0),
             layers,
             small,
         }),
     })
 }
 
-fn of_threads(step: &Step) -> String {
+fn of_threads(step: &ScalingPoint) -> String {
     format!("{} thread{}", quantity(step.threads, &Unit::Count), if step.threads == 1.0 { "" } else { "s" })
 }
 
@@ -124,7 +128,7 @@ fn table(found: &[Scaling], named: bool) -> Table {
     head.extend(versions.then(|| ColumnHeading::text("Version")));
     head.extend(["Threads", "Throughput", "Speed-up", "Efficiency"].map(ColumnHeading::number));
     head.extend(fair.then(|| ColumnHeading::number("Fairness")));
-    let row = |one: &Scaling, step: &Step| {
+    let row = |one: &Scaling, step: &ScalingPoint| {
         let interval = step
             .interval
             .map_or(String::new(), |(low, high)| format!("[{}, {}]", per_second(low), per_second(high)));

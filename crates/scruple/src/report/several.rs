@@ -4,7 +4,7 @@ use super::page;
 use crate::compare::stored::Both;
 use crate::fault::Fault;
 use crate::render::page::chart::slug;
-use crate::render::page::{Fold, Page, Part, Section, Span, name};
+use crate::render::page::{Fold, Page, Section, SectionPart, Span, name};
 use scruple_core::run::Run;
 
 /// Makes the page of these runs, the reference first. Each is given with the name that the user used for it.
@@ -49,7 +49,7 @@ fn together(reference: &Run, pages: Vec<(String, Page)>) -> Page {
         let fresh: Vec<String> =
             page.warnings.into_iter().filter(|one| !all.warnings.contains(one)).collect();
         all.warnings.extend(fresh);
-        let mut parts: Vec<Part> = page.notes.into_iter().map(Part::Note).collect();
+        let mut parts: Vec<SectionPart> = page.notes.into_iter().map(SectionPart::Note).collect();
         parts.extend(page.sections.into_iter().map(|section| folded(&tag, section)));
         let title = format!("‘{tag}’ against ‘{}’", self::tag(reference));
         all.sections.push(Section { title, folded: None, parts });
@@ -64,24 +64,24 @@ pub fn unique(tag: &str, mut section: Section) -> Section {
 }
 
 /// Converts a section into a folded part of another section.
-fn folded(tag: &str, section: Section) -> Part {
+fn folded(tag: &str, section: Section) -> SectionPart {
     let section = unique(tag, section);
     let summary = match section.folded {
         Some(summary) => format!("{}: {summary}", section.title),
         None => section.title,
     };
-    Part::Fold(Fold { summary, parts: section.parts })
+    SectionPart::Fold(Fold { summary, parts: section.parts })
 }
 
-fn renamed(tag: &str, part: &mut Part) {
+fn renamed(tag: &str, part: &mut SectionPart) {
     match part {
-        Part::Chart(chart) => chart.name = slug(&format!("{tag}-{}", chart.name)),
-        Part::Charts(charts) => {
+        SectionPart::Chart(chart) => chart.name = slug(&format!("{tag}-{}", chart.name)),
+        SectionPart::Charts(charts) => {
             charts.iter_mut().for_each(|chart| chart.name = slug(&format!("{tag}-{}", chart.name)));
         }
         // The labels of tables must be unique on a page.
-        Part::Table(table) => table.label = format!("{tag}: {}", table.label),
-        Part::Fold(fold) => fold.parts.iter_mut().for_each(|part| renamed(tag, part)),
+        SectionPart::Table(table) => table.label = format!("{tag}: {}", table.label),
+        SectionPart::Fold(fold) => fold.parts.iter_mut().for_each(|part| renamed(tag, part)),
         _ => {}
     }
 }

@@ -40,7 +40,7 @@ pub struct ExportArgs {
     pub runs: Vec<String>,
     /// The format (default: by the extension of the file, else JSON lines).
     #[arg(short, long, value_enum, value_name = "FORMAT")]
-    pub format: Option<Rows>,
+    pub format: Option<RowFormat>,
     /// The file to write (default: standard output).
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -51,7 +51,7 @@ pub struct ExportArgs {
 
 /// A format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Rows {
+pub enum RowFormat {
     /// JSON lines: one object per line.
     Jsonl,
     /// Comma-separated values, quoted as RFC 4180 says.

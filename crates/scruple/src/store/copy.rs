@@ -7,7 +7,7 @@ use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::render::output;
 use scruple_core::history;
-use scruple_core::run::{Run, State};
+use scruple_core::run::{Run, RunState};
 use scruple_core::sample::Figure;
 use scruple_core::subject::Arm;
 
@@ -34,7 +34,7 @@ impl Store {
     /// Copies a run of this store into another store.
     pub(super) fn copy_to(&self, to: &Store, id: &str) -> Result<Copied, StoreError> {
         let ours = self.whole(id).map_err(|failure| self.error(failure))?;
-        if ours.run.state == State::Running {
+        if ours.run.state == RunState::Running {
             return Ok(Copied::UnderWay);
         }
         let work = || to.take_in(&ours);
@@ -59,7 +59,7 @@ impl Store {
         if theirs.continues(ours) {
             return Ok(Some(Copied::Known));
         }
-        if theirs.run.state == State::Running || !ours.continues(&theirs) {
+        if theirs.run.state == RunState::Running || !ours.continues(&theirs) {
             return Ok(None);
         }
         self.database.execute("DELETE FROM run WHERE id = $1", &[id.clone().into()])?;
@@ -84,9 +84,9 @@ impl Whole {
     fn settled(&self) -> usize {
         let versions =
             self.history.iter().flat_map(|history| history.entries.iter().chain(&history.unlisted));
-        let open = [history::State::Queued, history::State::Building];
+        let open = [history::VersionState::Queued, history::VersionState::Building];
         let known = versions.filter(|entry| !open.contains(&entry.version.state)).count();
-        known + usize::from(self.run.state == State::Complete)
+        known + usize::from(self.run.state == RunState::Complete)
     }
 
     /// Whether this run contains everything of the other one, in the same order.
@@ -132,7 +132,7 @@ pub fn copy(args: &CopyArgs) -> Result<Code, Fault> {
         false => args.runs.iter().map(|name| from.find_id(name)).collect::<Result<_, _>>()?,
     };
     let to = Store::open(&to)?;
-    let mut counts = Counts::default();
+    let mut counts = CopyCounts::default();
     let mut apart = Vec::new();
     for id in &ids {
         match from.copy_to(&to, id) {
@@ -154,14 +154,14 @@ pub fn copy(args: &CopyArgs) -> Result<Code, Fault> {
 }
 
 #[derive(Default)]
-struct Counts {
+struct CopyCounts {
     new: usize,
     longer: usize,
     known: usize,
     under_way: usize,
 }
 
-impl Counts {
+impl CopyCounts {
     fn add(&mut self, copied: Copied) {
         let count = match copied {
             Copied::New => &mut self.new,

@@ -4,7 +4,7 @@ use super::{MIGRATIONS, Store};
 use crate::address::Address;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::provenance::Provenance;
-use scruple_core::run::{Run, State, Terms, Warning};
+use scruple_core::run::{Run, RunState, Terms, Warning};
 use scruple_core::sample::Reading;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_fuzz::Corpus;
@@ -37,7 +37,7 @@ fn run(id: &str) -> Run {
         id: id.to_owned(),
         label: Some("v1".to_owned()),
         started: 1,
-        state: State::Running,
+        state: RunState::Running,
         seed: 7,
         argv: vec!["scruple".to_owned(), "run".to_owned()],
         terms: Terms::default(),
@@ -64,7 +64,7 @@ fn damaged_rows_are_survived() {
             super::add_readings(&mut run.arms[0], [reading], Pass::Timing, block);
         }
         if id == "whole" {
-            run.state = State::Complete;
+            run.state = RunState::Complete;
             store.finish(&run).expect("finished");
         }
     }

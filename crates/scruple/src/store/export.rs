@@ -1,7 +1,7 @@
 //! `scruple store export`: writes every reading of stored runs, one in each row.
 
 use super::Store;
-use super::args::{ExportArgs, Rows};
+use super::args::{ExportArgs, RowFormat};
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::render::csv::quoted;
@@ -48,7 +48,7 @@ pub fn export(args: &ExportArgs) -> Result<Code, Fault> {
     let named = |ending: &str| {
         args.output.as_ref().is_some_and(|path| path.extension().is_some_and(|found| found == ending))
     };
-    let format = args.format.unwrap_or(if named("csv") { Rows::Csv } else { Rows::Jsonl });
+    let format = args.format.unwrap_or(if named("csv") { RowFormat::Csv } else { RowFormat::Jsonl });
     let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     let target: Box<dyn Write> = match file {
         Some(path) => Box::new(File::create(path).map_err(|error| {
@@ -74,10 +74,10 @@ pub fn export(args: &ExportArgs) -> Result<Code, Fault> {
 fn write(
     store: &Store,
     ids: &[String],
-    format: Rows,
+    format: RowFormat,
     out: &mut impl Write,
 ) -> Result<std::io::Result<()>, Fault> {
-    if format == Rows::Csv
+    if format == RowFormat::Csv
         && let Err(error) = writeln!(out, "{HEAD}")
     {
         return Ok(Err(error));
@@ -90,7 +90,7 @@ fn write(
     Ok(out.flush())
 }
 
-fn write_run(run: &Run, format: Rows, out: &mut impl Write) -> std::io::Result<()> {
+fn write_run(run: &Run, format: RowFormat, out: &mut impl Write) -> std::io::Result<()> {
     let started = timestamp(run.started);
     for arm in &run.arms {
         for (metric, figure) in &arm.figures {
@@ -134,8 +134,8 @@ fn write_run(run: &Run, format: Rows, out: &mut impl Write) -> std::io::Result<(
     Ok(())
 }
 
-fn write_line(line: &ExportedReading<'_>, format: Rows, out: &mut impl Write) -> std::io::Result<()> {
-    if format == Rows::Jsonl {
+fn write_line(line: &ExportedReading<'_>, format: RowFormat, out: &mut impl Write) -> std::io::Result<()> {
+    if format == RowFormat::Jsonl {
         return writeln!(out, "{}", inert(&serde_json::to_string(line)?));
     }
     let text = |text: Option<&str>| quoted(text.unwrap_or(""));

@@ -5,7 +5,7 @@
 
 use super::database::{Failure, StoredRow, Value};
 use super::{Store, StoreError, damaged, json, owner, parse};
-use scruple_core::history::{Acceptance, State, Version};
+use scruple_core::history::{Acceptance, Version, VersionState};
 use scruple_core::run::{self, Run};
 use scruple_core::subject::Arm;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ struct Facts {
 
 /// A history in a list of histories.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedHistory {
     /// The id of the history's run.
     pub id: String,
     /// The start of the history, in milliseconds since 1970.
@@ -99,7 +99,7 @@ impl Store {
 
     /// Returns the histories of a repository, newest first. Those without any weighed version come last, because they
     /// are mistakes that should not hide the intended history.
-    pub fn histories_of(&self, source: &str) -> Result<Vec<Listed>, StoreError> {
+    pub fn histories_of(&self, source: &str) -> Result<Vec<ListedHistory>, StoreError> {
         let work = || {
             if self.version()? < 2 {
                 return Ok(Vec::new());
@@ -109,14 +109,14 @@ impl Store {
                 "SELECT r.id, r.started, r.state, r.argv FROM history h JOIN run r ON r.id = h.run_id \
                  WHERE h.source = $1 ORDER BY {weighed} DESC, r.started DESC, r.id DESC"
             );
-            let rows = self.database.query(&sql, &[source.into(), State::Built.word().into()])?;
+            let rows = self.database.query(&sql, &[source.into(), VersionState::Built.word().into()])?;
             let listed = |row: &StoredRow| {
                 let (id, state) = (row.text(0)?.to_owned(), row.text(2)?.to_owned());
-                Ok(Listed { id, started: row.integer(1)?, state, argv: parse(row.text(3)?, "argv")? })
+                Ok(ListedHistory { id, started: row.integer(1)?, state, argv: parse(row.text(3)?, "argv")? })
             };
             rows.iter().map(listed).collect()
         };
-        let mut found: Vec<Listed> = work().map_err(|failure| self.error(failure))?;
+        let mut found: Vec<ListedHistory> = work().map_err(|failure| self.error(failure))?;
         if let Some(server) = self.beyond() {
             let more = server.histories_of(source)?;
             found.extend(
@@ -218,7 +218,7 @@ impl Store {
             self.database.execute(
                 "UPDATE run SET state = $1, owner = $2, host = $3 WHERE id = $4",
                 &[
-                    run::State::Running.word().into(),
+                    run::RunState::Running.word().into(),
                     i64::from(std::process::id()).into(),
                     owner::host().into(),
                     id(),
@@ -342,7 +342,8 @@ fn entry(row: &StoredRow) -> Result<StoredVersion, Failure> {
         author: facts.author,
         time: facts.time,
         tags: facts.tags,
-        state: State::from_word(row.text(2)?).ok_or_else(|| damaged("a version has an unknown state"))?,
+        state: VersionState::from_word(row.text(2)?)
+            .ok_or_else(|| damaged("a version has an unknown state"))?,
         why: row.optional_text(3)?.map(str::to_owned),
         log: row.optional_text(4)?.map(str::to_owned),
         same_as: row.optional_text(5)?.map(str::to_owned),

@@ -1,17 +1,17 @@
 //! `scruple store list`: lists the stored runs.
 
 use super::args::ListArgs;
-use super::{Listed, Store, outbox};
+use super::{ListedRun, Store, outbox};
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::render::json::{inert, timestamp};
 use crate::render::output;
-use scruple_core::run::State;
+use scruple_core::run::RunState;
 use serde::Serialize;
 use std::fmt::Write as _;
 
 #[derive(Serialize)]
-struct ListedRun<'a> {
+struct ListedRunView<'a> {
     id: &'a str,
     label: Option<&'a str>,
     started: String,
@@ -35,10 +35,10 @@ pub fn list(args: &ListArgs) -> Result<Code, Fault> {
     Ok(Code::Fine)
 }
 
-fn as_json(runs: &[Listed]) -> String {
-    let lines: Vec<ListedRun<'_>> = runs
+fn as_json(runs: &[ListedRun]) -> String {
+    let lines: Vec<ListedRunView<'_>> = runs
         .iter()
-        .map(|run| ListedRun {
+        .map(|run| ListedRunView {
             id: &run.id,
             label: run.label.as_deref(),
             started: timestamp(run.started),
@@ -50,7 +50,7 @@ fn as_json(runs: &[Listed]) -> String {
     inert(&(serde_json::to_string_pretty(&lines).unwrap_or_default() + "\n"))
 }
 
-fn as_table(runs: &[Listed]) -> String {
+fn as_table(runs: &[ListedRun]) -> String {
     let labels = runs
         .iter()
         .filter_map(|run| run.label.as_ref())
@@ -60,7 +60,7 @@ fn as_table(runs: &[Listed]) -> String {
     let mut text = String::new();
     for run in runs {
         let state =
-            if run.state == State::Complete { String::new() } else { format!(" ({})", run.state.word()) };
+            if run.state == RunState::Complete { String::new() } else { format!(" ({})", run.state.word()) };
         let label = run.label.as_deref().unwrap_or("");
         let gap = if labels > 0 { "  " } else { "" };
         let when = timestamp(run.started);

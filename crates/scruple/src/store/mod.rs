@@ -28,14 +28,14 @@ pub mod verb;
 
 pub use error::StoreError;
 pub use histories::{StoredHistory, StoredVersion};
-pub use points::Point;
+pub use points::StoredPoint;
 pub use run_writer::RunWriter;
 
 use crate::address::{Address, ServerUrl};
 use database::{Database, Failure, Refusal, Value};
 use journal_entry::JournalEntry;
 use scruple_core::metric::Pass;
-use scruple_core::run::{Run, State};
+use scruple_core::run::{Run, RunState};
 use scruple_core::sample::{Figure, Reading};
 use scruple_core::subject::Arm;
 use serde::Serialize;
@@ -64,7 +64,7 @@ pub struct Store {
 
 /// A run in the list of runs.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ListedRun {
     /// The id of the run.
     pub id: String,
     /// The label of the run.
@@ -72,7 +72,7 @@ pub struct Listed {
     /// The start of the run, in milliseconds since 1970.
     pub started: i64,
     /// The state of the run.
-    pub state: State,
+    pub state: RunState,
     /// The class of the machine on which the run was measured.
     pub machine: String,
     /// The command line of the run.

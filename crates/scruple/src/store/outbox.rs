@@ -8,7 +8,7 @@ use crate::address::{Address, ServerUrl};
 use crate::digest::digest;
 use crate::paths;
 use crate::render::output;
-use scruple_core::run::State;
+use scruple_core::run::RunState;
 
 impl Store {
     /// Opens the store for new runs. For a server this is a local file, and the server is asked whether it will accept
@@ -30,7 +30,7 @@ impl Store {
         let mut store = Store::open(&waiting_for(url)?)?;
         store.server = Some(url.clone());
         if let Some(server) = server {
-            for run in store.list(usize::MAX)?.iter().filter(|run| run.state != State::Running) {
+            for run in store.list(usize::MAX)?.iter().filter(|run| run.state != RunState::Running) {
                 store.hand_over_to(&server, &run.id);
             }
         }

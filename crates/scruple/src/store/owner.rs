@@ -5,7 +5,7 @@ use super::Store;
 use super::database::{Failure, StoredRow};
 use super::read_runs::damaged_state;
 use jiff::Timestamp;
-use scruple_core::run::State;
+use scruple_core::run::RunState;
 use std::fs;
 use std::path::Path;
 
@@ -55,9 +55,9 @@ impl Store {
 
 /// Returns the state of a run from a row whose columns from `first` on are those of [`Store::owner_columns`]. A run
 /// that is marked as running counts as interrupted if its process is gone.
-pub(super) fn state(row: &StoredRow, first: usize) -> Result<State, Failure> {
-    let state = State::from_word(row.text(first)?).ok_or_else(damaged_state)?;
-    if state != State::Running {
+pub(super) fn state(row: &StoredRow, first: usize) -> Result<RunState, Failure> {
+    let state = RunState::from_word(row.text(first)?).ok_or_else(damaged_state)?;
+    if state != RunState::Running {
         return Ok(state);
     }
     let written = if row.is_null(first + 4) { row.integer(first + 1)? } else { row.integer(first + 4)? };
@@ -66,7 +66,7 @@ pub(super) fn state(row: &StoredRow, first: usize) -> Result<State, Failure> {
         Some(theirs) => goes_on(theirs, &host(), owner, now() - written),
         None => has_process(owner),
     };
-    Ok(if lives { State::Running } else { State::Interrupted })
+    Ok(if lives { RunState::Running } else { RunState::Interrupted })
 }
 
 /// Whether a run on the host `theirs` may still be running, as far as this host can determine.

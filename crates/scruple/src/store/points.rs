@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The readings of a subject in one run.
 #[derive(Clone, Debug)]
-pub struct Point {
+pub struct StoredPoint {
     /// The id of the run.
     pub run: String,
     /// The label of the run.
@@ -44,8 +44,8 @@ impl Samples {
 impl Store {
     /// Returns the runs that have a subject with this name, oldest first. If a run has several versions of the subject,
     /// the last one is used.
-    pub fn points(&self, subject: &str) -> Result<Vec<Point>, StoreError> {
-        let work = || -> Result<Vec<Point>, Failure> {
+    pub fn points(&self, subject: &str) -> Result<Vec<StoredPoint>, StoreError> {
+        let work = || -> Result<Vec<StoredPoint>, Failure> {
             let versioned = format!("{subject} @");
             // The two databases differ in the case sensitivity of this comparison, so names are compared again below.
             let pattern: String = versioned
@@ -59,13 +59,13 @@ impl Store {
                  ORDER BY run.started, run.id, arm.position",
                 &[subject.into(), format!("{pattern}%").into()],
             )?;
-            let mut found: Vec<(Point, i64)> = Vec::new();
+            let mut found: Vec<(StoredPoint, i64)> = Vec::new();
             for row in &rows {
                 let name = row.text(6)?;
                 if name != subject && !name.starts_with(&versioned) {
                     continue;
                 }
-                let point = Point {
+                let point = StoredPoint {
                     run: row.text(0)?.to_owned(),
                     label: row.optional_text(1)?.map(str::to_owned),
                     started: row.integer(2)?,

@@ -19,7 +19,7 @@ const EXPLANATION: &str = "explanation";
 const SECTIONS: &str = "sections";
 
 /// A row of the table: name, kind, part, content.
-type Row = (String, String, i64, String);
+type ProfileRow = (String, String, i64, String);
 
 impl Store {
     /// Stores the call trees of a subject, or of a version of it, with its run. They replace earlier ones.
@@ -94,7 +94,7 @@ impl Store {
         self.database.transaction(work).map_err(|failure| self.error(failure))
     }
 
-    fn insert_profile(&self, run: &str, (name, kind, part, text): &Row) -> Result<(), Failure> {
+    fn insert_profile(&self, run: &str, (name, kind, part, text): &ProfileRow) -> Result<(), Failure> {
         let values: [Value; 5] =
             [run.into(), name.clone().into(), kind.clone().into(), (*part).into(), text.clone().into()];
         let sql = "INSERT INTO profile (run_id, name, kind, part, content) VALUES ($1, $2, $3, $4, $5)";
@@ -107,13 +107,13 @@ impl Store {
     }
 
     /// Returns all rows of a run.
-    fn rows(&self, run: &str) -> Result<Vec<Row>, Failure> {
+    fn rows(&self, run: &str) -> Result<Vec<ProfileRow>, Failure> {
         self.rows_where("TRUE", &[run.into()])
     }
 
     /// Returns the rows of the run that the first value names, if they fulfil the condition. The condition avoids
     /// reading call trees, which are large, if they are not needed.
-    fn rows_where(&self, condition: &str, values: &[Value]) -> Result<Vec<Row>, Failure> {
+    fn rows_where(&self, condition: &str, values: &[Value]) -> Result<Vec<ProfileRow>, Failure> {
         if !self.has_profiles()? {
             return Ok(Vec::new());
         }
@@ -131,7 +131,8 @@ impl Store {
         let ours = self.rows(run).map_err(|failure| self.error(failure))?;
         let work = || {
             let theirs = to.rows(run)?;
-            let known = |row: &&Row| theirs.iter().any(|their| (&their.0, &their.1) == (&row.0, &row.1));
+            let known =
+                |row: &&ProfileRow| theirs.iter().any(|their| (&their.0, &their.1) == (&row.0, &row.1));
             ours.iter().filter(|row| !known(row)).try_for_each(|row| to.insert_profile(run, row))
         };
         match ours.is_empty() {

@@ -3,7 +3,7 @@
 use super::database::{Failure, StoredRow, Value};
 use super::journal_entry::JournalEntry;
 use super::owner::state;
-use super::{Listed, Store, StoreError, add_readings, damaged, parse};
+use super::{ListedRun, Store, StoreError, add_readings, damaged, parse};
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Reading, Sample};
@@ -20,9 +20,9 @@ const MEMORY_MAPS: i64 = 8;
 
 impl Store {
     /// Returns the runs, newest first.
-    pub fn list(&self, most: usize) -> Result<Vec<Listed>, StoreError> {
+    pub fn list(&self, most: usize) -> Result<Vec<ListedRun>, StoreError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let work = || -> Result<Vec<Listed>, Failure> {
+        let work = || -> Result<Vec<ListedRun>, Failure> {
             let owner = self.owner_columns()?;
             let rows = self.database.query(
                 &format!(
@@ -44,7 +44,7 @@ impl Store {
             rows.iter()
                 .map(|row| {
                     let id = row.text(0)?.to_owned();
-                    Ok(Listed {
+                    Ok(ListedRun {
                         label: row.optional_text(1)?.map(str::to_owned),
                         started: row.integer(5)?,
                         state: state(row, 4)?,

@@ -1,14 +1,14 @@
 //! `scruple store rm` and `scruple store gc`: remove the named runs, or the runs that nothing needs.
 
 use super::args::{GcArgs, RmArgs};
-use super::{Listed, Store, StoreError};
+use super::{ListedRun, Store, StoreError};
 use crate::address::Address;
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::render::json::timestamp;
 use crate::render::output;
-use scruple_core::run::State;
+use scruple_core::run::RunState;
 use scruple_core::unit::{Unit, quantity};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
@@ -64,11 +64,11 @@ pub fn rm(args: &RmArgs) -> Result<Code, Fault> {
     let store =
         if args.dry_run { Store::open_existing(&address)? } else { Store::open_for_change(&address)? };
     let all = store.list(usize::MAX)?;
-    let mut chosen: Vec<&Listed> = Vec::new();
+    let mut chosen: Vec<&ListedRun> = Vec::new();
     for name in &args.runs {
         let id = store.find_id(name)?;
         let Some(run) = all.iter().find(|run| run.id == id) else { continue };
-        if run.state == State::Running {
+        if run.state == RunState::Running {
             return Err(Fault::usage(format!(
                 "the run ‘{name}’ ({id}) is under way: end it first. Nothing was removed"
             )));
@@ -115,7 +115,7 @@ pub fn gc(args: &GcArgs) -> Result<Code, Fault> {
 }
 
 /// Returns the runs that began before the limit and that nothing needs. `all` lists the newest run first.
-fn unneeded<'a>(all: &'a [Listed], histories: &HashSet<String>, limit: i64) -> Vec<&'a Listed> {
+fn unneeded<'a>(all: &'a [ListedRun], histories: &HashSet<String>, limit: i64) -> Vec<&'a ListedRun> {
     let words: HashSet<&str> = all
         .iter()
         .flat_map(|run| run.argv.iter().skip(1))
@@ -123,12 +123,12 @@ fn unneeded<'a>(all: &'a [Listed], histories: &HashSet<String>, limit: i64) -> V
         .filter(|word| word.len() >= SHORTEST_ID)
         .collect();
     let mut newest: BTreeMap<(&str, &[String]), &str> = BTreeMap::new();
-    for run in all.iter().filter(|run| run.state == State::Complete) {
+    for run in all.iter().filter(|run| run.state == RunState::Complete) {
         newest.entry((&run.machine, &run.arms)).or_insert(&run.id);
     }
-    let needed = |run: &Listed| {
+    let needed = |run: &ListedRun| {
         run.label.is_some()
-            || run.state == State::Running
+            || run.state == RunState::Running
             || histories.contains(&run.id)
             || newest.get(&(run.machine.as_str(), run.arms.as_slice())) == Some(&run.id.as_str())
             || words.iter().any(|word| run.id.starts_with(word))
@@ -136,7 +136,7 @@ fn unneeded<'a>(all: &'a [Listed], histories: &HashSet<String>, limit: i64) -> V
     all.iter().filter(|run| run.started < limit && !needed(run)).collect()
 }
 
-fn lines(runs: &[&Listed], only_say: bool) -> String {
+fn lines(runs: &[&ListedRun], only_say: bool) -> String {
     let verb = if only_say { "Would remove" } else { "Removed" };
     let mut text = String::new();
     for run in runs {
@@ -154,12 +154,12 @@ fn lines(runs: &[&Listed], only_say: bool) -> String {
 mod tests {
     use super::*;
 
-    fn run(id: &str, started: i64, arm: &str) -> Listed {
-        Listed {
+    fn run(id: &str, started: i64, arm: &str) -> ListedRun {
+        ListedRun {
             id: id.to_owned(),
             label: None,
             started,
-            state: State::Complete,
+            state: RunState::Complete,
             machine: "m".to_owned(),
             argv: vec!["scruple".to_owned()],
             arms: vec![arm.to_owned()],
@@ -181,8 +181,8 @@ mod tests {
         ];
         all[0].argv.extend(["--baseline".to_owned(), "--against=baseline".to_owned()]);
         all[3].label = Some("v1".to_owned());
-        all[7].state = State::Running;
-        all[8].state = State::Interrupted;
+        all[7].state = RunState::Running;
+        all[8].state = RunState::Interrupted;
         let histories = HashSet::from(["history".to_owned()]);
         let gone: Vec<&str> = unneeded(&all, &histories, 5).iter().map(|run| run.id.as_str()).collect();
         assert_eq!(gone, ["old-one", "cut-short"]);

@@ -1,13 +1,13 @@
 //! Writes the trend as lines and as JSON.
 
 use super::series::{SeriesChanges, Trend, is_worse};
-use super::verb::Chosen;
+use super::verb::ChosenRuns;
 use crate::history::report::sparkline::{self, Cell};
 use crate::render::align::wrap;
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::json::{document, timestamp};
-use crate::store::Point;
-use scruple_core::changepoint::{ChangePoint, Step};
+use crate::store::StoredPoint;
+use scruple_core::changepoint::{ChangePoint, StepSize};
 use scruple_core::environment;
 use scruple_core::harmless_text::plain;
 use scruple_core::stats::paired::Why;
@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 const COLUMNS: usize = 80;
 
 /// Writes the series for a terminal with this many columns.
-pub fn terminal(chosen: &Chosen, trends: &[Trend], width: usize) -> String {
+pub fn terminal(chosen: &ChosenRuns, trends: &[Trend], width: usize) -> String {
     let points = &chosen.points;
     let ends = [points.first(), points.last()].map(|point| point.map_or_else(String::new, day));
     let machine = chosen.machine.as_deref().unwrap_or("machines of all classes");
@@ -50,7 +50,7 @@ pub fn terminal(chosen: &Chosen, trends: &[Trend], width: usize) -> String {
     out
 }
 
-fn one(points: &[Point], trend: &Trend, width: usize, out: &mut String) {
+fn one(points: &[StoredPoint], trend: &Trend, width: usize, out: &mut String) {
     let (title, unit) = (&trend.metric.title, &trend.metric.unit);
     let text = |value: f64| if trend.exact { exact(value, unit) } else { quantity(value, unit) };
     let (first, last) = (trend.values.first(), trend.values.last());
@@ -74,7 +74,7 @@ fn one(points: &[Point], trend: &Trend, width: usize, out: &mut String) {
 }
 
 fn changes(
-    points: &[Point],
+    points: &[StoredPoint],
     trend: &Trend,
     found: &SeriesChanges,
     columns: usize,
@@ -137,10 +137,10 @@ fn remark(trend: &Trend, found: &SeriesChanges) -> Option<String> {
     let ratios = trend.values.iter().all(|(_, value)| *value > 0.0);
     let noise = if ratios { share(series.noise) } else { quantity(series.noise, unit) };
     let slow = match series.background.as_ref().map(|background| background.range) {
-        Some(Step::Ratio(ratio)) => {
+        Some(StepSize::Ratio(ratio)) => {
             format!("; also a slow drift of {}, which no single run caused", share(ratio - 1.0))
         }
-        Some(Step::Difference(_)) => "; also a slow drift, which no single run caused".to_owned(),
+        Some(StepSize::Difference(_)) => "; also a slow drift, which no single run caused".to_owned(),
         None => String::new(),
     };
     let changes = if found.changes.is_empty() { "No change; runs" } else { "Runs" };
@@ -149,12 +149,12 @@ fn remark(trend: &Trend, found: &SeriesChanges) -> Option<String> {
 
 fn step(trend: &Trend, one: &ChangePoint) -> String {
     match (one.step, one.interval) {
-        (Step::Ratio(ratio), Some(interval)) => change_between(ratio, interval.low, interval.high),
-        (Step::Ratio(ratio), None) => {
+        (StepSize::Ratio(ratio), Some(interval)) => change_between(ratio, interval.low, interval.high),
+        (StepSize::Ratio(ratio), None) => {
             let values = [one.at - 1, one.at].map(|at| exact(trend.values[at].1, &trend.metric.unit));
             format!("{} → {} ({})", values[0], values[1], change(ratio))
         }
-        (Step::Difference(difference), _) => {
+        (StepSize::Difference(difference), _) => {
             let sign = if difference > 0.0 { "+" } else { "" };
             format!("{sign}{}", quantity(difference, &trend.metric.unit))
         }
@@ -162,7 +162,7 @@ fn step(trend: &Trend, one: &ChangePoint) -> String {
 }
 
 /// Names a run so that a reader can find it again.
-fn named(point: &Point) -> String {
+fn named(point: &StoredPoint) -> String {
     let label = point.label.as_ref().map_or_else(String::new, |label| format!(" {}", plain(label)));
     let commit = point.version.as_ref().or(point.provenance.commit.as_ref());
     let commit =
@@ -170,7 +170,7 @@ fn named(point: &Point) -> String {
     format!("{} {}{label}{commit}", day(point), point.run)
 }
 
-fn day(point: &Point) -> String {
+fn day(point: &StoredPoint) -> String {
     let text = timestamp(point.started);
     text.get(..16).map_or_else(|| text.clone(), |text| text.replace('T', " "))
 }
@@ -213,13 +213,13 @@ struct ChangeView {
     at: usize,
     first: usize,
     last: usize,
-    step: Step,
+    step: StepSize,
     interval: Option<[f64; 2]>,
     p: f64,
 }
 
 /// Writes the series as JSON. Positions are indices of runs.
-pub fn json(chosen: &Chosen, trends: &[Trend]) -> String {
+pub fn json(chosen: &ChosenRuns, trends: &[Trend]) -> String {
     let runs = chosen.points.iter().map(|point| RunView {
         id: &point.run,
         label: point.label.as_deref(),

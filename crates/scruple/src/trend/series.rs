@@ -1,7 +1,7 @@
 //! The series of a subject, with one point for each run.
 
-use crate::store::Point;
-use scruple_core::changepoint::{self, ChangePoint, Options, Series, Step};
+use crate::store::StoredPoint;
+use scruple_core::changepoint::{self, ChangePoint, Series, SeriesOptions, StepSize};
 use scruple_core::metric::{DEFAULT_METRICS, Metric, Quality};
 use scruple_core::sample::Sample;
 use scruple_core::sorting;
@@ -33,7 +33,7 @@ pub struct SeriesChanges {
 const ERROR: f64 = 0.01;
 
 /// Returns the trends of these runs in the requested metrics, or by default in those that tables show.
-pub fn trends(points: &[Point], asked: &[String]) -> Vec<Trend> {
+pub fn trends(points: &[StoredPoint], asked: &[String]) -> Vec<Trend> {
     let mut keys: Vec<&String> = points.iter().flat_map(|point| point.samples.keys()).collect();
     sorting::by_key(&mut keys, |key| {
         let place = metric::METRICS.iter().position(|metric| metric.key == key.as_str());
@@ -43,7 +43,7 @@ pub fn trends(points: &[Point], asked: &[String]) -> Vec<Trend> {
     keys.into_iter().filter_map(|key| trend(points, key, asked)).collect()
 }
 
-fn trend(points: &[Point], key: &str, asked: &[String]) -> Option<Trend> {
+fn trend(points: &[StoredPoint], key: &str, asked: &[String]) -> Option<Trend> {
     let samples: Vec<(usize, &Sample)> = points
         .iter()
         .enumerate()
@@ -65,7 +65,7 @@ fn trend(points: &[Point], key: &str, asked: &[String]) -> Option<Trend> {
     let found = match exact {
         true => Ok(SeriesChanges { changes: changepoint::exact(&plain), noisy: None }),
         false => {
-            let options = Options { error: ERROR, ..Options::default() };
+            let options = SeriesOptions { error: ERROR, ..SeriesOptions::default() };
             changepoint::noisy(&plain, &options)
                 .map(|series| SeriesChanges { changes: series.changes.clone(), noisy: Some(series) })
         }
@@ -74,6 +74,6 @@ fn trend(points: &[Point], key: &str, asked: &[String]) -> Option<Trend> {
 }
 
 /// Whether a step is a change for the worse.
-pub fn is_worse(metric: &Metric, step: Step) -> bool {
+pub fn is_worse(metric: &Metric, step: StepSize) -> bool {
     step.rises() == (metric.better == metric::Better::Lower)
 }

@@ -6,7 +6,7 @@ use super::series::trends;
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::render::output;
-use crate::store::Point;
+use crate::store::StoredPoint;
 use scruple_core::harmless_text::list_names;
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 const ALL: &str = "all";
 
 /// The runs of one machine class, and what was left out.
-pub struct Chosen {
+pub struct ChosenRuns {
     /// The name of the subject.
     pub subject: String,
     /// The machine class; `None` means all classes.
     pub machine: Option<String>,
     /// The runs, oldest first.
-    pub points: Vec<Point>,
+    pub points: Vec<StoredPoint>,
     /// The number of runs of each other class.
     pub left_out: BTreeMap<String, usize>,
 }
@@ -57,14 +57,14 @@ pub fn trend(args: &TrendArgs) -> Result<Code, Fault> {
     Ok(Code::Fine)
 }
 
-fn chosen(args: &TrendArgs, points: Vec<Point>) -> Result<Chosen, Fault> {
+fn chosen(args: &TrendArgs, points: Vec<StoredPoint>) -> Result<ChosenRuns, Fault> {
     let subject = args.subject.clone();
     if args.machine.as_deref() == Some(ALL) {
-        return Ok(Chosen { subject, machine: None, points, left_out: BTreeMap::new() });
+        return Ok(ChosenRuns { subject, machine: None, points, left_out: BTreeMap::new() });
     }
     let newest = points.last().map(|point| point.provenance.machine_class.clone()).unwrap_or_default();
     let machine = args.machine.clone().unwrap_or(newest);
-    let (own, others): (Vec<Point>, Vec<Point>) =
+    let (own, others): (Vec<StoredPoint>, Vec<StoredPoint>) =
         points.into_iter().partition(|point| point.provenance.machine_class == machine);
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
     for other in others {
@@ -76,5 +76,5 @@ fn chosen(args: &TrendArgs, points: Vec<Point>) -> Result<Chosen, Fault> {
             list_names(left_out.keys())
         )));
     }
-    Ok(Chosen { subject, machine: Some(machine), points: own, left_out })
+    Ok(ChosenRuns { subject, machine: Some(machine), points: own, left_out })
 }

@@ -6,7 +6,7 @@ use super::cache::Cache;
 use super::recipe::{Effective, Resolved};
 use crate::fault::Fault;
 use crate::git::Repository;
-use scruple_core::history::State;
+use scruple_core::history::VersionState;
 use scruple_measure::launch::Ending;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -18,28 +18,28 @@ use std::time::Duration;
 const GIT_LIMIT: Duration = Duration::from_secs(600);
 
 /// The outcome of a build.
-pub enum Outcome {
+pub enum BuildOutcome {
     /// The version was built and may be weighed.
     Ready(Artefacts),
     /// The version may not be weighed: its state, and the reason together with the log.
-    Failed(State, String),
+    Failed(VersionState, String),
 }
 
 /// Builds versions, one at a time.
-pub struct Builder {
+pub struct VersionBuilder {
     /// The folder of trees, logs and artefacts.
     pub cache: Cache,
     /// The launcher that runs the build steps.
     pub hands: Hands,
     recipe: Resolved,
-    origin: Origin,
+    origin: ObjectSource,
     /// Whether the tree was newly created and only git has worked in it since.
     untouched: bool,
 }
 
 /// Where the objects of a repository are stored.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Origin {
+pub struct ObjectSource {
     /// The folder that holds objects, modules and whatever else working trees share.
     pub common: PathBuf,
     /// The address that relative addresses of submodules are resolved against.
@@ -48,7 +48,7 @@ pub struct Origin {
 
 /// Why a build ended early: because of the version, or because of a fault that is not the version's.
 enum Early {
-    Failed(State, String),
+    Failed(VersionState, String),
     Fault(Fault),
 }
 
@@ -58,10 +58,10 @@ impl From<Fault> for Early {
     }
 }
 
-impl Builder {
+impl VersionBuilder {
     /// Creates a builder for the versions of a repository.
-    pub fn new(cache: Cache, hands: Hands, recipe: Resolved, origin: Origin) -> Builder {
-        Builder { cache, hands, recipe, origin, untouched: false }
+    pub fn new(cache: Cache, hands: Hands, recipe: Resolved, origin: ObjectSource) -> VersionBuilder {
+        VersionBuilder { cache, hands, recipe, origin, untouched: false }
     }
 
     /// Returns the recipe by which versions are built.
@@ -70,7 +70,7 @@ impl Builder {
     }
 
     /// Returns where the objects of the repository are stored.
-    pub fn origin(&self) -> &Origin {
+    pub fn origin(&self) -> &ObjectSource {
         &self.origin
     }
 
@@ -84,10 +84,10 @@ impl Builder {
         self.recipe.of(commit)
     }
 
-    /// Builds a commit as [`Builder::build`] does, but in a second tree. There, the build system cannot see the files
+    /// Builds a commit as [`VersionBuilder::build`] does, but in a second tree. There, the build system cannot see the files
     /// that it kept of the first version, and cannot mistake them for those of the second. A new second tree begins as
     /// a copy of the first one, so that dependencies are not built twice.
-    pub fn build_aside(&mut self, commit: &str, tree: &str) -> Result<Outcome, Fault> {
+    pub fn build_aside(&mut self, commit: &str, tree: &str) -> Result<BuildOutcome, Fault> {
         if !self.cache.aside()? {
             self.seed()?;
         }
@@ -112,11 +112,11 @@ impl Builder {
     }
 
     /// Builds a commit, unless it was built before.
-    pub fn build(&mut self, commit: &str, tree: &str) -> Result<Outcome, Fault> {
+    pub fn build(&mut self, commit: &str, tree: &str) -> Result<BuildOutcome, Fault> {
         let effective = self.recipe.of(commit);
         let essence = self.essence(commit, tree);
         if let Some(found) = self.cache.find(&essence)? {
-            return Ok(Outcome::Ready(Artefacts { reused: true, ..found }));
+            return Ok(BuildOutcome::Ready(Artefacts { reused: true, ..found }));
         }
         let log = self.cache.log(commit);
         match fs::remove_file(&log) {
@@ -128,12 +128,12 @@ impl Builder {
         match self.build_in_tree(commit, &effective, &log) {
             Ok(artefacts) => {
                 self.cache.remember(&essence, &artefacts)?;
-                Ok(Outcome::Ready(artefacts))
+                Ok(BuildOutcome::Ready(artefacts))
             }
             Err(Early::Fault(fault)) => Err(fault),
             Err(Early::Failed(state, why)) => {
                 self.cache.check_space()?;
-                Ok(Outcome::Failed(state, why))
+                Ok(BuildOutcome::Failed(state, why))
             }
         }
     }
@@ -154,11 +154,11 @@ impl Builder {
     fn build_in_tree(&mut self, commit: &str, effective: &Effective, log: &Path) -> Result<Artefacts, Early> {
         let time = self.steps_in_tree(commit, effective, log)?;
         if let Some(check) = self.recipe.recipe().check.clone() {
-            self.shell("check", &check, State::CheckFailed, effective, log)?;
+            self.shell("check", &check, VersionState::CheckFailed, effective, log)?;
         }
         self.cache.keep(&self.recipe.recipe().artefacts, time)?.map_err(|missing| {
             Early::Failed(
-                State::BuildFailed,
+                VersionState::BuildFailed,
                 format!("the build left no ‘{missing}’, which is to be an artefact"),
             )
         })
@@ -185,7 +185,7 @@ impl Builder {
         self.untouched = false;
         let mut time = Duration::ZERO;
         for step in &effective.steps {
-            time += self.shell("step", step, State::BuildFailed, effective, log)?;
+            time += self.shell("step", step, VersionState::BuildFailed, effective, log)?;
         }
         self.unmark()?;
         Ok(time)
@@ -314,7 +314,7 @@ impl Builder {
         match ran.well() {
             true => Ok(()),
             false => Err(Early::Failed(
-                State::BuildFailed,
+                VersionState::BuildFailed,
                 format!("its tree could not {what}: git {}", ran.how()),
             )),
         }
@@ -332,7 +332,7 @@ impl Builder {
             if !text.contains(&one.from) {
                 let why = format!("the overlay’s text to replace does not stand in ‘{}’", one.file);
                 note(log, &format!("{why}: {}\n", one.from))?;
-                return Err(Early::Failed(State::BuildFailed, why));
+                return Err(Early::Failed(VersionState::BuildFailed, why));
             }
             fs::write(&path, text.replace(&one.from, &one.to))
                 .map_err(|error| Fault::unwritable(&path, error))?;
@@ -344,7 +344,7 @@ impl Builder {
         &mut self,
         what: &str,
         command: &str,
-        state: State,
+        state: VersionState,
         effective: &Effective,
         log: &Path,
     ) -> Result<Duration, Early> {
@@ -355,7 +355,9 @@ impl Builder {
         let how = ran.how();
         match ran.ending {
             Ending::Exited(0) => Ok(ran.wall),
-            Ending::TimedOut => Err(Early::Failed(State::TimedOut, format!("the {what} ‘{command}’ {how}"))),
+            Ending::TimedOut => {
+                Err(Early::Failed(VersionState::TimedOut, format!("the {what} ‘{command}’ {how}")))
+            }
             // A step that exited by itself has left the tree in a state that its build system can continue from.
             Ending::Exited(_) => {
                 self.unmark()?;

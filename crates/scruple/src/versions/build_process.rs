@@ -3,7 +3,7 @@
 
 use crate::fault::Fault;
 use crate::git::MISLEADING;
-use scruple_measure::launch::{Ending, Launch, Options};
+use scruple_measure::launch::{Ending, Launch, LaunchOptions};
 use scruple_measure::launcher::{LaunchError, Launcher};
 use scruple_measure::own_environment::inherited;
 use scruple_measure::program::Program;
@@ -98,7 +98,7 @@ impl Hands {
             env: environment(child.env),
             folder: child.folder.to_owned(),
             stdio: [null.into(), out.into(), err.into()],
-            options: Options { time_limit: child.limit, ..Options::default() },
+            options: LaunchOptions { time_limit: child.limit, ..LaunchOptions::default() },
         };
         let outcome = match self.launcher.launch(&launch, &self.interrupted) {
             Ok(outcome) => outcome,

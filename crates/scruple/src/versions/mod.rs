@@ -20,7 +20,7 @@ pub mod two_revisions;
 pub use recipe::Recipe;
 pub use selection::VersionSelection;
 pub use source::place_of;
-pub use subjects::{Template, smaller_size};
+pub use subjects::{SubjectTemplate, smaller_size};
 
 use crate::fault::Fault;
 use crate::paths;

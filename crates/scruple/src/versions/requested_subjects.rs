@@ -3,7 +3,7 @@
 use crate::command::arms;
 use crate::config::{Config, ConfiguredCommand};
 use crate::fault::Fault;
-use crate::versions::{Recipe, Template, smaller_size};
+use crate::versions::{Recipe, SubjectTemplate, smaller_size};
 use scruple_core::harmless_text::list_names;
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ pub struct RequestedSubjects<'a> {
 
 impl RequestedSubjects<'_> {
     /// Returns the command after `--`, or the configured commands and bench programs, each with its parameters.
-    pub fn subjects(&self, config: &Config) -> Result<Vec<Template>, Fault> {
+    pub fn subjects(&self, config: &Config) -> Result<Vec<SubjectTemplate>, Fault> {
         let here = BTreeMap::from([("here".to_owned(), here(config)?)]);
         let mut found = match (self.command.is_empty(), self.names) {
             (false, [] | [_]) => {
-                let template = Template::new(self.command, self.names.first().map(String::as_str))?;
-                vec![Template { bench: self.bench, ..template }]
+                let template = SubjectTemplate::new(self.command, self.names.first().map(String::as_str))?;
+                vec![SubjectTemplate { bench: self.bench, ..template }]
             }
             (false, _) => return Err(Fault::usage("one command has one name: give -n once")),
             (true, _) => self.configured(config)?,
@@ -41,7 +41,7 @@ impl RequestedSubjects<'_> {
         }
     }
 
-    fn configured(&self, config: &Config) -> Result<Vec<Template>, Fault> {
+    fn configured(&self, config: &Config) -> Result<Vec<SubjectTemplate>, Fault> {
         let (commands, benches) = (config.commands(), config.benches());
         let all = commands.iter().map(|one| one.name.as_str()).chain(benches.iter().map(|one| one.0));
         let all: Vec<&str> = all.collect();
@@ -58,27 +58,31 @@ impl RequestedSubjects<'_> {
             found.extend(configured(command)?);
         }
         for (name, program) in benches.into_iter().filter(|bench| wanted(bench.0)) {
-            let template = Template::new(&[program.to_owned()], Some(name))?;
-            found.push(Template { bench: true, ..template });
+            let template = SubjectTemplate::new(&[program.to_owned()], Some(name))?;
+            found.push(SubjectTemplate { bench: true, ..template });
         }
         Ok(found)
     }
 }
 
 /// Returns the yardstick: the command that is launched beside each version.
-pub fn yardstick(words: &str, subjects: &[Template], config: &Config) -> Result<Template, Fault> {
+pub fn yardstick(
+    words: &str,
+    subjects: &[SubjectTemplate],
+    config: &Config,
+) -> Result<SubjectTemplate, Fault> {
     if subjects.iter().all(|subject| subject.bench) {
         return Err(Fault::usage(
             "a yardstick is for commands, and only bench programs are weighed: leave out --yardstick",
         ));
     }
     let here = BTreeMap::from([("here".to_owned(), here(config)?)]);
-    let mut template = Template::new(&[words.to_owned()], None)?;
+    let mut template = SubjectTemplate::new(&[words.to_owned()], None)?;
     template.words.iter_mut().for_each(|word| *word = arms::substitute(word, &here));
     if subjects.iter().any(|subject| subject.name == template.name) {
         return Err(Fault::usage(format!("‘{}’ is weighed itself: name another --yardstick", template.name)));
     }
-    Ok(Template { yardstick: true, ..template })
+    Ok(SubjectTemplate { yardstick: true, ..template })
 }
 
 /// Returns the folder that `{here}` stands for.
@@ -124,7 +128,7 @@ fn in_shell(command: &str, folder: &str) -> String {
     filled
 }
 
-fn configured(command: &ConfiguredCommand) -> Result<Vec<Template>, Fault> {
+fn configured(command: &ConfiguredCommand) -> Result<Vec<SubjectTemplate>, Fault> {
     if command.prepare.is_some() {
         return Err(Fault::usage(format!(
             "the command ‘{}’ of scruple.toml has a prepare step, which versions cannot have: name the command to weigh behind --",
@@ -136,8 +140,10 @@ fn configured(command: &ConfiguredCommand) -> Result<Vec<Template>, Fault> {
         combinations = arms::extend(&combinations, name, values);
     }
     let template = |params: BTreeMap<String, String>| {
-        let mut template =
-            Template::new(std::slice::from_ref(&command.run), Some(&arms::named(&command.name, &params)))?;
+        let mut template = SubjectTemplate::new(
+            std::slice::from_ref(&command.run),
+            Some(&arms::named(&command.name, &params)),
+        )?;
         template.params = params;
         Ok(template)
     };
@@ -145,11 +151,12 @@ fn configured(command: &ConfiguredCommand) -> Result<Vec<Template>, Fault> {
 }
 
 /// Checks that the size of the work is a parameter of a command, and a whole number wherever it is set.
-pub fn check_size(recipe: &Recipe, subjects: &[Template]) -> Result<(), Fault> {
+pub fn check_size(recipe: &Recipe, subjects: &[SubjectTemplate]) -> Result<(), Fault> {
     let Some(size) = &recipe.size else { return Ok(()) };
     let braced = format!("{{{size}}}");
-    let names =
-        |template: &&Template| !template.bench && template.words.iter().any(|word| word.contains(&braced));
+    let names = |template: &&SubjectTemplate| {
+        !template.bench && template.words.iter().any(|word| word.contains(&braced))
+    };
     let Some(one) = subjects.iter().find(names) else {
         return Err(Fault::usage(format!(
             "the size of the work is to be ‘{size}’, but no command has {braced} in it: write it there, or leave size out"
@@ -173,7 +180,7 @@ pub fn check_size(recipe: &Recipe, subjects: &[Template]) -> Result<(), Fault> {
 }
 
 /// Returns the subjects with these names, and the yardstick. Without names, returns all subjects.
-pub fn named(subjects: Vec<Template>, names: &[String]) -> Result<Vec<Template>, Fault> {
+pub fn named(subjects: Vec<SubjectTemplate>, names: &[String]) -> Result<Vec<SubjectTemplate>, Fault> {
     let known: Vec<&str> = subjects.iter().map(|subject| subject.name.as_str()).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(Fault::usage(format!(
@@ -181,6 +188,7 @@ pub fn named(subjects: Vec<Template>, names: &[String]) -> Result<Vec<Template>,
             list_names(&known)
         )));
     }
-    let wanted = |subject: &Template| names.is_empty() || subject.yardstick || names.contains(&subject.name);
+    let wanted =
+        |subject: &SubjectTemplate| names.is_empty() || subject.yardstick || names.contains(&subject.name);
     Ok(subjects.into_iter().filter(wanted).collect())
 }

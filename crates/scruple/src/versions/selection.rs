@@ -4,7 +4,7 @@ use super::source::Source;
 use super::{accepted_changes, ancestry};
 use crate::fault::Fault;
 use crate::git::Refused;
-use scruple_core::history::{State, Version};
+use scruple_core::history::{Version, VersionState};
 use std::collections::{HashMap, HashSet};
 
 /// The criteria by which commits are selected.
@@ -162,7 +162,7 @@ fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<Selected>
         author: (*author).to_owned(),
         time: time.parse::<i64>().unwrap_or(0) * 1000,
         tags: tags.get(*commit).cloned().unwrap_or_default(),
-        state: State::Queued,
+        state: VersionState::Queued,
         why: None,
         log: None,
         same_as: None,

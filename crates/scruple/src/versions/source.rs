@@ -1,6 +1,6 @@
 //! The repository whose versions are weighed: a local folder, or a mirror of a remote one.
 
-use super::build::Origin;
+use super::build::ObjectSource;
 use super::build_process::{Child, Hands};
 use crate::digest::digest;
 use crate::fault::Fault;
@@ -118,9 +118,9 @@ impl Source {
     }
 
     /// Returns where the objects of the repository are stored.
-    pub fn origin(&self) -> Origin {
+    pub fn origin(&self) -> ObjectSource {
         let address = self.remote.clone().unwrap_or_else(|| self.place.clone());
-        Origin { common: self.common.clone(), address }
+        ObjectSource { common: self.common.clone(), address }
     }
 
     /// Returns the full id of the commit that a revision names.

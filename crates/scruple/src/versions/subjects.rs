@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// A command or a bench program. It is the same at every version except for its parameters.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub struct Template {
+pub struct SubjectTemplate {
     /// The name of the subject.
     pub name: String,
     /// The words of the command line, with parameters in braces.
@@ -32,7 +32,7 @@ pub struct Template {
 
 /// This text is part of the identity of a history. To keep the identity of older histories, a field that they lack is
 /// only written if it is set.
-impl fmt::Debug for Template {
+impl fmt::Debug for SubjectTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = f.debug_struct("Template");
         text.field("name", &self.name).field("words", &self.words);
@@ -48,15 +48,15 @@ impl fmt::Debug for Template {
 /// hardly noisier than the larger cost alone; at a half it would be twice as noisy.
 const SMALLER: f64 = 0.1;
 
-impl Template {
+impl SubjectTemplate {
     /// Creates a template from these words. A single word is split as a shell would.
-    pub fn new(words: &[String], name: Option<&str>) -> Result<Template, Fault> {
+    pub fn new(words: &[String], name: Option<&str>) -> Result<SubjectTemplate, Fault> {
         let split = match words {
             [one] => shell::words(one)?,
             _ => words.to_vec(),
         };
         let name = name.map_or_else(|| split.join(" "), str::to_owned);
-        Ok(Template { name, words: split, params: BTreeMap::new(), bench: false, yardstick: false })
+        Ok(SubjectTemplate { name, words: split, params: BTreeMap::new(), bench: false, yardstick: false })
     }
 
     /// Returns the parameters of each launch of a block at a version. There is a second launch, with less work, if the

@@ -1,9 +1,9 @@
 //! Builds two versions to weigh side by side: two revisions, or a revision and the working tree.
 
 use super::artefacts::Artefacts;
-use super::build::{Builder, Outcome};
+use super::build::{BuildOutcome, VersionBuilder};
 use super::source::Source;
-use super::{Recipe, Starter, Template, VersionSelection};
+use super::{Recipe, Starter, SubjectTemplate, VersionSelection};
 use crate::command::arms::{Hooks, Prepared};
 use crate::fault::Fault;
 use crate::git::Repository;
@@ -36,7 +36,7 @@ pub struct Revisions {
 /// Two versions that were built. No other process builds in their folder while this value exists.
 pub struct Pair {
     /// The lock of the folder of builds, and the identity of the builds in it.
-    pub hold: Builder,
+    pub hold: VersionBuilder,
     /// The ids of the commits, the reference first.
     pub commits: [String; 2],
     /// The repository that has the objects of both commits.
@@ -54,9 +54,9 @@ pub struct Pair {
 }
 
 /// Two versions that are to be built. No other process builds in their folder while this value exists.
-pub struct Chosen {
+pub struct ChosenVersions {
     /// What builds them.
-    pub builder: Builder,
+    pub builder: VersionBuilder,
     /// The label and the commit of each version, the reference first.
     pub versions: [(String, String); 2],
     /// Whether the second version is the working tree, whose objects only this machine has.
@@ -71,7 +71,7 @@ pub fn build(
     place: &str,
     revisions: &Revisions,
     recipe: Recipe,
-    subjects: &[Template],
+    subjects: &[SubjectTemplate],
     time_limit: Option<Duration>,
     starter: Starter,
 ) -> Result<Pair, Fault> {
@@ -91,12 +91,17 @@ fn label_of_base(reference: &str, base: &str) -> String {
 }
 
 /// Finds the commits of both versions. The working tree becomes a commit in the folder of builds.
-pub fn choose(place: &str, revisions: &Revisions, recipe: Recipe, starter: Starter) -> Result<Chosen, Fault> {
+pub fn choose(
+    place: &str,
+    revisions: &Revisions,
+    recipe: Recipe,
+    starter: Starter,
+) -> Result<ChosenVersions, Fault> {
     let (cache, mut hands) = starter.take(place)?;
     let source = Source::open(place, cache.folder(), &mut hands)?;
     let head = source.commit("HEAD")?;
     let resolved = recipe.resolve(&source)?;
-    let mut builder = Builder::new(cache, hands, resolved, source.origin());
+    let mut builder = VersionBuilder::new(cache, hands, resolved, source.origin());
     builder.prepare_tree(&head)?;
     let mut remarks = Vec::new();
     let reference = match revisions.base {
@@ -123,20 +128,20 @@ pub fn choose(place: &str, revisions: &Revisions, recipe: Recipe, starter: Start
     }
     let end = if revisions.other.is_some() { other.1.clone() } else { head };
     let accepted = accepted(&source, &reference.1, &end)?;
-    Ok(Chosen { builder, versions: [reference, other], uncommitted, accepted, remarks })
+    Ok(ChosenVersions { builder, versions: [reference, other], uncommitted, accepted, remarks })
 }
 
-impl Chosen {
+impl ChosenVersions {
     /// Returns the arms of each subject without readings, the reference first.
-    pub fn arms(&self, subjects: &[Template]) -> Vec<Arm> {
-        let arms = |subject: &Template| {
+    pub fn arms(&self, subjects: &[SubjectTemplate]) -> Vec<Arm> {
+        let arms = |subject: &SubjectTemplate| {
             self.versions.each_ref().map(|(label, commit)| arm(&self.builder, subject, (label, commit)))
         };
         subjects.iter().flat_map(arms).collect()
     }
 
     /// Builds both versions, one after the other.
-    fn build(mut self, subjects: &[Template], time_limit: Option<Duration>) -> Result<Pair, Fault> {
+    fn build(mut self, subjects: &[SubjectTemplate], time_limit: Option<Duration>) -> Result<Pair, Fault> {
         let [reference, other] = self.versions;
         let builder = &mut self.builder;
         let (old, new) = (ready(builder, reference, false)?, ready(builder, other, true)?);
@@ -161,8 +166,8 @@ impl Chosen {
 /// Returns the arms of each subject at both versions, ready to be launched, and whether both builds are the same. Adds
 /// remarks on the versions.
 pub fn prepare(
-    builder: &Builder,
-    subjects: &[Template],
+    builder: &VersionBuilder,
+    subjects: &[SubjectTemplate],
     [old, new]: [&Built; 2],
     changed: &[String],
     time_limit: Option<Duration>,
@@ -245,12 +250,16 @@ fn accepted(source: &Source, reference: &str, end: &str) -> Result<Vec<Acceptanc
 }
 
 /// Builds a version, in the second tree if `aside`.
-pub fn ready(builder: &mut Builder, (label, commit): (String, String), aside: bool) -> Result<Built, Fault> {
+pub fn ready(
+    builder: &mut VersionBuilder,
+    (label, commit): (String, String),
+    aside: bool,
+) -> Result<Built, Fault> {
     let tree = tree(builder, &label, &commit)?;
     let built = if aside { builder.build_aside(&commit, &tree) } else { builder.build(&commit, &tree) };
     match built? {
-        Outcome::Ready(artefacts) => Ok(Built { label, commit, artefacts }),
-        Outcome::Failed(_, why) => {
+        BuildOutcome::Ready(artefacts) => Ok(Built { label, commit, artefacts }),
+        BuildOutcome::Failed(_, why) => {
             let log = builder.cache.log(&commit);
             Err(Fault::program(format!("‘{label}’ cannot be weighed: {why}; see {}", log.display())))
         }
@@ -258,7 +267,7 @@ pub fn ready(builder: &mut Builder, (label, commit): (String, String), aside: bo
 }
 
 /// Returns the id of a commit's tree.
-pub fn tree(builder: &Builder, label: &str, commit: &str) -> Result<String, Fault> {
+pub fn tree(builder: &VersionBuilder, label: &str, commit: &str) -> Result<String, Fault> {
     let tree = Repository::at(&builder.cache.tree()).ask(["rev-parse", &format!("{commit}^{{tree}}")]);
     tree.map_err(|refused| refused.fault(&format!("cannot read the tree of ‘{label}’")))
 }
@@ -274,14 +283,14 @@ pub struct Built {
 }
 
 /// Returns the arm of a subject at a version, without readings.
-fn arm(builder: &Builder, subject: &Template, (label, commit): (&str, &str)) -> Arm {
+fn arm(builder: &VersionBuilder, subject: &SubjectTemplate, (label, commit): (&str, &str)) -> Arm {
     let arm = subject.arm(commit, &builder.effective(commit), 0);
     Arm { name: format!("{} @{label}", subject.name), ..arm }
 }
 
 fn launchable(
-    builder: &Builder,
-    subject: &Template,
+    builder: &VersionBuilder,
+    subject: &SubjectTemplate,
     version: &Built,
     first: bool,
     time_limit: Option<Duration>,

@@ -33,7 +33,7 @@ rm -rf "$D"
 "#;
 
 /// A running server.
-pub struct Server {
+pub struct PostgresServer {
     folder: PathBuf,
     port: String,
     /// The certificates of the authority that signed the server's certificate, and of another one, as files.
@@ -67,15 +67,15 @@ impl Authority {
     }
 }
 
-impl Server {
+impl PostgresServer {
     /// The server that all tests share. Each test makes databases of its own.
-    pub fn shared() -> &'static Server {
-        static SHARED: OnceLock<Server> = OnceLock::new();
-        SHARED.get_or_init(Server::start)
+    pub fn shared() -> &'static PostgresServer {
+        static SHARED: OnceLock<PostgresServer> = OnceLock::new();
+        SHARED.get_or_init(PostgresServer::start)
     }
 
     /// Starts a server for one test, which may stop it.
-    pub fn start() -> Server {
+    pub fn start() -> PostgresServer {
         let bin = newest_bin();
         // The path of a Unix socket may have at most 107 bytes.
         let folder = tempfile::Builder::new().prefix("pg-").tempdir_in("/tmp").expect("a folder").keep();
@@ -100,7 +100,7 @@ impl Server {
         std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("an answer");
         let log = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
         assert_eq!(line, "ready\n", "no server: {}{}", log("initdb.log"), log("log"));
-        Server {
+        PostgresServer {
             authority: folder.join("authority.pem"),
             other_authority: folder.join("other.pem"),
             port,
@@ -170,7 +170,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for PostgresServer {
     fn drop(&mut self) {
         drop(self.keeper.stdin.take());
         // A test cannot handle a failure of the keeper.

@@ -1,6 +1,6 @@
 //! A store on a PostgreSQL server behaves like a store in a file, and an outage of the server loses nothing.
 
-use crate::postgres_server::Server;
+use crate::postgres_server::PostgresServer;
 use crate::repository::{BUILD, Repository};
 use crate::support::{Answer, Place};
 use serde_json::Value;
@@ -42,7 +42,7 @@ fn waiting_file(place: &Place) -> String {
 #[test]
 fn a_server_does_what_a_file_does() {
     let place = Place::new();
-    let server = Server::shared().database();
+    let server = PostgresServer::shared().database();
     let mut words = WEIGH.to_vec();
     words.extend(["--label", "first"]);
     let first = fine(&place, &server, &words);
@@ -86,7 +86,7 @@ fn a_server_does_what_a_file_does() {
 #[test]
 fn copying_twice_changes_nothing() {
     let place = Place::new();
-    let server = Server::shared().database();
+    let server = PostgresServer::shared().database();
     fine(&place, "store.db", &WEIGH);
     let copy = ["store", "copy", "store.db", &server];
     assert_eq!(fine(&place, "store.db", &copy).stdout, "Copied 1 run.\n");
@@ -108,7 +108,7 @@ fn copying_twice_changes_nothing() {
 #[test]
 fn a_run_waits_on_this_machine_while_the_server_is_away() {
     let place = Place::new();
-    let server = Server::start();
+    let server = PostgresServer::start();
     let url = server.database();
     fine(&place, &url, &WEIGH);
     assert_eq!(listed(&place, &url).len(), 1);
@@ -143,7 +143,7 @@ fn listed_in(file: &str) -> Vec<String> {
 #[test]
 fn a_server_that_dies_during_a_run_costs_nothing() {
     let place = Place::new();
-    let server = Server::start();
+    let server = PostgresServer::start();
     let url = server.database();
     let mut run = place.command(["run", "--time-only", "-r", "6", "touch started; sleep 0.2"]);
     let child =
@@ -162,7 +162,7 @@ fn a_server_that_dies_during_a_run_costs_nothing() {
 #[test]
 fn a_run_that_was_killed_is_put_on_the_server_by_the_next() {
     let place = Place::new();
-    let url = Server::shared().database();
+    let url = PostgresServer::shared().database();
     let mut run = place.command(["run", "--time-only", "-r", "500", "echo x >> launches; sleep 0.05"]);
     let mut child = run.env("SCRUPLE_STORE", &url).stdout(Stdio::null()).spawn().expect("a run");
     let launches = || std::fs::read_to_string(place.file("launches")).unwrap_or_default().lines().count();
@@ -184,7 +184,7 @@ fn a_run_that_was_killed_is_put_on_the_server_by_the_next() {
 
 #[test]
 fn writers_on_several_machines_take_turns() {
-    let url = Server::shared().database();
+    let url = PostgresServer::shared().database();
     let places: Vec<Place> = (0..4).map(|_| Place::new()).collect();
     let start = |place: &Place| {
         let mut run = place.command(WEIGH);
@@ -202,7 +202,7 @@ fn writers_on_several_machines_take_turns() {
 
 #[test]
 fn writers_that_share_a_file_of_waiting_runs_take_each_others_runs_in_silence() {
-    let (place, url) = (Place::new(), Server::shared().database());
+    let (place, url) = (Place::new(), PostgresServer::shared().database());
     let start = |_| {
         let mut run = place.command(WEIGH);
         run.env("SCRUPLE_STORE", &url).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a run")
@@ -221,7 +221,7 @@ fn writers_that_share_a_file_of_waiting_runs_take_each_others_runs_in_silence() 
 
 #[test]
 fn runs_and_copies_of_one_file_reach_the_server_at_the_same_time() {
-    let url = Server::shared().database();
+    let url = PostgresServer::shared().database();
     let places: Vec<Place> = (0..4).map(|_| Place::new()).collect();
     let file = places[0].file("file.db").display().to_string();
     fine(&places[0], &file, &WEIGH);
@@ -243,7 +243,7 @@ fn runs_and_copies_of_one_file_reach_the_server_at_the_same_time() {
 #[test]
 fn a_server_that_refuses_says_what_is_wrong_and_what_to_do() {
     let place = Place::new();
-    let server = Server::shared();
+    let server = PostgresServer::shared();
     let url = server.database();
     let run = |store: &str, part: &str| {
         let answer = with(&place, store, &WEIGH);
@@ -285,7 +285,7 @@ fn a_server_that_refuses_says_what_is_wrong_and_what_to_do() {
 #[test]
 fn a_full_disk_of_the_server_keeps_the_run_here() {
     let place = Place::new();
-    let server = Server::shared();
+    let server = PostgresServer::shared();
     let url = server.database();
     fine(&place, &url, &WEIGH);
     let mut client = server.client_of(&url);
@@ -313,7 +313,7 @@ fn a_full_disk_of_the_server_keeps_the_run_here() {
 #[test]
 fn what_crosses_a_network_is_encrypted_and_the_server_known() {
     let place = Place::new();
-    let server = Server::shared();
+    let server = PostgresServer::shared();
     let url = server.by_network(&server.database());
     let secure = format!("{url}?sslmode=verify-full&sslrootcert={}", server.authority.display());
     fine(&place, &secure, &WEIGH);
@@ -349,7 +349,7 @@ fn what_crosses_a_network_is_encrypted_and_the_server_known() {
 #[test]
 fn a_password_is_not_stored_with_the_command_line() {
     let place = Place::new();
-    let server = Server::shared();
+    let server = PostgresServer::shared();
     let url = server.by_network(&server.database());
     let mut words = WEIGH.to_vec();
     words.extend(["--store", &url]);
@@ -363,7 +363,7 @@ fn a_password_is_not_stored_with_the_command_line() {
 #[test]
 fn a_history_goes_on_from_the_server() {
     let place = Place::new();
-    let url = Server::shared().database();
+    let url = PostgresServer::shared().database();
     let repository = Repository::new(&place, "repo");
     repository.commit_allocations([1, 2]);
     let build = [&["history", "--repo", "repo", "--rounds", "2"], &BUILD[..]].concat();
@@ -386,7 +386,7 @@ fn a_history_goes_on_from_the_server() {
 #[test]
 fn what_became_of_versions_is_copied_although_no_reading_came_with_it() {
     let place = Place::new();
-    let server = Server::shared();
+    let server = PostgresServer::shared();
     let url = server.database();
     Repository::new(&place, "repo").commit_allocations([1, 2]);
     let words = [&["history", "--repo", "repo", "--rounds", "2"], &BUILD[..], &["--", "./app"]].concat();

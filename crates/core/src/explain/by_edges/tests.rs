@@ -1,7 +1,7 @@
 //! Constructed call graphs with a known difference.
 
 use crate::explain::{
-    Code, Context, Cost, Count, Edge, Explanation, Function, Matched, PartKind, Tree, explain,
+    CodeComparison, Context, Count, Edge, Explanation, Function, Matched, OwnCost, PartKind, Tree, explain,
 };
 
 /// Makes a program from its functions with their own costs, and the numbers of calls between them.
@@ -18,7 +18,7 @@ fn program(functions: &[(&str, u64)], calls: &[(&str, &str, u64)]) -> Tree {
             ..Function::default()
         });
         let function = tree.functions.len() - 1;
-        let cost = Cost { instructions: *instructions, ..Cost::default() };
+        let cost = OwnCost { instructions: *instructions, ..OwnCost::default() };
         tree.contexts.push(Context { parent: Some(0), function, calls: 1, recursive: 0, cost });
     }
     let place = |name: &str| tree.functions.iter().position(|one| one.name == name).expect("a function");
@@ -38,7 +38,7 @@ fn explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation {
         let name = name(new, second).or_else(|| name(old, first)).unwrap_or_default();
         Some(!changed.contains(&name.as_str()))
     };
-    let code = Code { same: &same, likeness: &|_, _| 0.0 };
+    let code = CodeComparison { same: &same, likeness: &|_, _| 0.0 };
     let matched = Matched::of(first, second, &code);
     let explanation = explain(first, second, &matched, &code, Count::Instructions);
     let sum: f64 = explanation.rows.iter().map(|row| row.delta).sum();

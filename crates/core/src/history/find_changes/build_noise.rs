@@ -7,7 +7,7 @@
 //! range most probable is chosen (MacKay, "Bayesian Interpolation" (1992)). It is limited to the size that the
 //! differences of neighbours show.
 
-use super::partition::{Sums, about_median, cheapest};
+use super::partition::{RunningSums, about_median, cheapest};
 use crate::stats::quantile::median;
 
 /// The scale of the half-normal prior of the relative standard deviation between builds: 1 % is common, 3 % is rare,
@@ -63,7 +63,7 @@ fn improbable(values: &[f64], variances: &[f64], twins: f64, extra: f64) -> f64 
 /// The contribution of one part of the range to [`improbable`], for each share of neighbours with a step.
 fn improbable_part(values: &[f64], variances: &[f64], extra: f64) -> [f64; SHARES.len()] {
     let variances: Vec<f64> = variances.iter().map(|variance| variance + extra).collect();
-    let sums = Sums::of(&about_median(values), &variances);
+    let sums = RunningSums::of(&about_median(values), &variances);
     // The level of a stretch has a wide prior, so a precisely known level is penalised.
     let cost =
         |from: usize, to: usize| sums.cost(from, to) + (WITHIN * WITHIN * sums.part(from, to)[0]).ln_1p();

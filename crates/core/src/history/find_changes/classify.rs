@@ -1,9 +1,9 @@
 //! Classifies cuts between levels as steps, spikes and reverts, and finds the versions that may have caused them.
 
-use super::gather::{Artefacts, Gathered};
-use super::places::{Place, Places};
+use super::gather::{Artefacts, GatheredSeries};
+use super::places::{ArtefactGroup, ArtefactGroups};
 use super::steps::{Cut, Steps};
-use crate::history::{Change, Form, Graph, History};
+use crate::history::{Change, ChangeForm, Graph, History};
 use crate::metric::Better;
 use crate::sorting;
 
@@ -14,7 +14,7 @@ const FEW: usize = 3;
 const ALIKE: f64 = 2.5;
 
 /// The versions of a series, their descent and their artefacts.
-pub(super) struct Range<'a> {
+pub(super) struct SeriesVersions<'a> {
     pub history: &'a History,
     pub graph: &'a Graph,
     pub artefacts: &'a Artefacts,
@@ -22,9 +22,9 @@ pub(super) struct Range<'a> {
 
 /// The cuts and levels of an exact series, in the unit of the metric. There is a cut before every place whose value
 /// differs from those of all places that it follows: a version did not cause a value that a parent has already.
-pub(super) fn exact(places: &Places) -> Steps {
+pub(super) fn exact(places: &ArtefactGroups) -> Steps {
     let mut forest = places.forest();
-    let equal = |one: &Place, other: &Place| {
+    let equal = |one: &ArtefactGroup, other: &ArtefactGroup| {
         let mut both = one.seen.visits.iter().zip(&other.seen.visits);
         both.any(|(one, other)| one == other) || one.seen.visits.is_empty() || other.seen.visits.is_empty()
     };
@@ -56,9 +56,9 @@ pub(super) fn exact(places: &Places) -> Steps {
 /// Classifies the cuts of a series as changes. `levels` are in the unit of the metric; the levels of `steps`, with
 /// their errors, decide which ones are the same.
 pub(super) fn changes(
-    range: &Range<'_>,
-    gathered: &Gathered,
-    places: &Places,
+    range: &SeriesVersions<'_>,
+    gathered: &GatheredSeries,
+    places: &ArtefactGroups,
     steps: &Steps,
     levels: &[f64],
 ) -> Vec<Change> {
@@ -77,12 +77,12 @@ pub(super) fn changes(
         let last = back.filter_map(|back| Some((*back, places.link(&steps.forest, back.at)?)));
         let few = |until: usize| range.graph.between(places.all[cut.at].first(), until).len() <= FEW;
         if let Some((back, until)) = last.into_iter().find(|(_, until)| few(*until)) {
-            change.form = Form::Spike;
+            change.form = ChangeForm::Spike;
             change.until = Some(until);
             change.p = change.p.max(back.p);
             ends_of_spikes.push(back.at);
         } else if let Some(undone) = undone(steps, &changes, &named, cut) {
-            change.form = Form::Revert;
+            change.form = ChangeForm::Revert;
             change.undoes = Some(changes[undone].at);
         }
         changes.push(change);
@@ -109,14 +109,14 @@ fn undone(steps: &Steps, changes: &[Change], named: &[&Cut], cut: &Cut) -> Optio
     let candidates = changes.iter().zip(named).enumerate().rev();
     candidates
         .filter(|(_, (change, earlier))| {
-            change.form != Form::Spike && !taken_back(change) && behind.contains(&earlier.to)
+            change.form != ChangeForm::Spike && !taken_back(change) && behind.contains(&earlier.to)
         })
         .find(|(_, (_, earlier))| same_level(steps, earlier.from, cut.to, cut))
         .map(|(number, _)| number)
 }
 
 /// Whether a merge only combines the changes of its parents since they diverged: then it changes nothing itself.
-fn both_sides(graph: &Graph, places: &Places, steps: &Steps, cut: &Cut, exact: bool) -> bool {
+fn both_sides(graph: &Graph, places: &ArtefactGroups, steps: &Steps, cut: &Cut, exact: bool) -> bool {
     let after = &places.all[cut.at].after;
     let Some((first, others)) = after.split_first() else { return false };
     let level = |version: usize| {
@@ -145,9 +145,9 @@ fn both_sides(graph: &Graph, places: &Places, steps: &Steps, cut: &Cut, exact: b
 }
 
 fn change(
-    range: &Range<'_>,
-    gathered: &Gathered,
-    places: &Places,
+    range: &SeriesVersions<'_>,
+    gathered: &GatheredSeries,
+    places: &ArtefactGroups,
     steps: &Steps,
     cut: &Cut,
     [from, to]: [f64; 2],
@@ -155,7 +155,8 @@ fn change(
     let weighed = places.all[cut.at].first();
     let mut before = weighed;
     let mut set: Vec<usize> = Vec::new();
-    let mut candidates: Vec<&Place> = cut.candidates.iter().map(|place| &places.all[*place]).collect();
+    let mut candidates: Vec<&ArtefactGroup> =
+        cut.candidates.iter().map(|place| &places.all[*place]).collect();
     sorting::by_key(&mut candidates, |place| place.first());
     for (number, place) in candidates.into_iter().enumerate() {
         let Some(link) = places.of.get(&place.first()).and_then(|at| places.link(&steps.forest, *at)) else {
@@ -182,7 +183,7 @@ fn change(
         _ => [from, to],
     };
     Change {
-        form: Form::Step,
+        form: ChangeForm::Step,
         at,
         before,
         until: None,
@@ -199,7 +200,7 @@ fn change(
 }
 
 /// The reason that a version of the set gives for accepting a change of this metric of this subject.
-fn accepted(history: &History, gathered: &Gathered, set: &[usize]) -> Option<String> {
+fn accepted(history: &History, gathered: &GatheredSeries, set: &[usize]) -> Option<String> {
     let acceptances = set.iter().flat_map(|&version| &history.versions[version].accepted);
     acceptances
         .filter(|acceptance| acceptance.subject.as_deref().is_none_or(|subject| subject == gathered.subject))

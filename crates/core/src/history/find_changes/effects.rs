@@ -1,9 +1,9 @@
 //! The effect between the first and the last weighed version, and whether a costlier build pays off.
 
-use super::gather::Gathered;
+use super::gather::GatheredSeries;
 use super::noisy::Judged;
 use super::steps::LEVEL;
-use crate::history::{BreakEven, Costs, Effect, Graph, History, Series};
+use crate::history::{BreakEven, Effect, Graph, History, Series, VersionCosts};
 use crate::sample::Sample;
 use crate::stats::Interval;
 use crate::stats::{normal, paired};
@@ -21,7 +21,7 @@ const FEW: f64 = 5.0;
 
 /// The effect between the first and the last weighed version along the line of first parents: from readings taken side
 /// by side or, where there are too few, from the levels of both.
-pub(super) fn whole(graph: &Graph, gathered: &Gathered, judged: &Judged) -> Option<Effect> {
+pub(super) fn whole(graph: &Graph, gathered: &GatheredSeries, judged: &Judged) -> Option<Effect> {
     let last = gathered.points.last()?;
     let line = graph.line_to(last.version);
     let place = gathered.points.iter().position(|point| line.contains(&point.version))?;
@@ -72,7 +72,7 @@ pub(super) fn whole(graph: &Graph, gathered: &Gathered, judged: &Judged) -> Opti
 }
 
 /// Whether an interval of a ratio excludes every difference that identical programs may have.
-fn beyond(interval: Interval, gathered: &Gathered, from: f64) -> bool {
+fn beyond(interval: Interval, gathered: &GatheredSeries, from: f64) -> bool {
     let least = 1.0 + gathered.floor / from;
     interval.low > least || interval.high < 1.0 / least
 }
@@ -141,7 +141,7 @@ pub(super) fn break_even(
         };
         let costs = |version: usize| {
             let point = time.points.iter().find(|point| point.version == version)?;
-            Some(Costs { build: built(version)?, run: point.value })
+            Some(VersionCosts { build: built(version)?, run: point.value })
         };
         let build_surely = builds.and_then(|one| one.whole.as_ref()).is_some_and(|whole| whole.surely);
         let surely = [build_surely, whole.surely];

@@ -4,8 +4,8 @@ use crate::sorting;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::interleaved::Cells;
-use super::places::{Read, Seen};
-use crate::history::{Graph, History, Point, SLOPE, State, comparable};
+use super::places::{JudgedReadings, VersionReadings};
+use crate::history::{Graph, History, Point, SLOPE, VersionState, comparable};
 use crate::judge::floor_of;
 use crate::metric::{METRICS, Metric, Quality, metric};
 use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
@@ -13,12 +13,12 @@ use crate::stats::quantile::{median, sorted};
 use crate::subject::Arm;
 
 /// All readings of one series, and what is known about them.
-pub(super) struct Gathered {
+pub(super) struct GatheredSeries {
     pub subject: String,
     pub metric: Metric,
     pub points: Vec<Point>,
     /// The readings of each point of `points`.
-    pub reads: Vec<Read>,
+    pub reads: Vec<VersionReadings>,
     pub exact: bool,
     /// Whether counts repeat within each visit of a version, but not from one visit to the next.
     pub shifting: bool,
@@ -46,8 +46,8 @@ impl Artefacts {
             history.versions.iter().enumerate().map(|(i, version)| (version.commit.as_str(), i)),
         );
         let of = |(i, version): (usize, &crate::history::Version)| match version.state {
-            State::SameBinary => version.same_as.as_deref().and_then(|same| index.get(same).copied()),
-            State::Built => Some(i),
+            VersionState::SameBinary => version.same_as.as_deref().and_then(|same| index.get(same).copied()),
+            VersionState::Built => Some(i),
             _ => None,
         };
         Artefacts(history.versions.iter().enumerate().map(of).collect())
@@ -67,7 +67,7 @@ impl Artefacts {
 }
 
 /// Gathers every series that has a reading: subject by subject in the order of arms, metrics in the order of the table.
-pub(super) fn gather(history: &History, artefacts: &Artefacts) -> Vec<Gathered> {
+pub(super) fn gather(history: &History, artefacts: &Artefacts) -> Vec<GatheredSeries> {
     let mut subjects: Vec<&str> = Vec::new();
     let compared = comparable(&history.run);
     let arms: Vec<&Arm> = compared.iter().map(AsRef::as_ref).collect();
@@ -115,7 +115,7 @@ fn series(
     samples: &[Option<&Sample>],
     artefacts: &Artefacts,
     own_series: bool,
-) -> Option<Gathered> {
+) -> Option<GatheredSeries> {
     let own: Vec<&Sample> = samples.iter().flatten().copied().collect();
     let first = *own.first()?;
     let metric = metric(key)
@@ -134,7 +134,7 @@ fn series(
     let least = if resolution > 0.0 { resolution / 2.0 } else { f64::MIN_POSITIVE };
     let scaled = |reading: f64| if differences { reading } else { reading.max(least).ln() };
     let mut points: Vec<Point> = Vec::new();
-    let mut reads: Vec<Read> = Vec::new();
+    let mut reads: Vec<VersionReadings> = Vec::new();
     let mut twins_agree = true;
     let steady = counted && own.iter().all(|sample| sample.visits().is_some());
     for (version, sample) in samples.iter().enumerate() {
@@ -152,12 +152,17 @@ fn series(
             copied,
         });
         let visits = sample.visits().unwrap_or_default();
-        reads.push(Read { version, root, copied, seen: Seen { visits, cells: cells(sample, scaled) } });
+        reads.push(VersionReadings {
+            version,
+            root,
+            copied,
+            seen: JudgedReadings { visits, cells: cells(sample, scaled) },
+        });
     }
     let exact = counted && twins_agree && own.iter().all(|sample| sample.repeats());
     let shifting = steady && !exact && own.iter().any(|sample| !sample.repeats());
     let subject = subject.to_owned();
-    Some(Gathered {
+    Some(GatheredSeries {
         subject,
         metric,
         points,

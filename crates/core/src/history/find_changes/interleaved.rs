@@ -44,7 +44,7 @@ pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
         return None;
     }
     let mut centres: Vec<f64> = versions.iter().map(centre_of).collect();
-    let table = Table::of(versions, &sizes);
+    let table = CellTable::of(versions, &sizes);
     let mut effects = vec![0.0; sizes.len()];
     let mut scale = f64::INFINITY;
     let mut values = Vec::new();
@@ -70,18 +70,18 @@ pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
 }
 
 /// The cells of all versions with blocks numbered consecutively, for speed, since the fit visits them many times.
-struct Table {
+struct CellTable {
     versions: Vec<Vec<(usize, f64)>>,
     /// The number of versions in each block.
     sizes: Vec<usize>,
 }
 
-impl Table {
-    fn of(versions: &[Cells], sizes: &BTreeMap<u32, usize>) -> Table {
+impl CellTable {
+    fn of(versions: &[Cells], sizes: &BTreeMap<u32, usize>) -> CellTable {
         let places: BTreeMap<u32, usize> =
             sorting::map(sizes.keys().enumerate().map(|(place, block)| (*block, place)));
         let row = |cells: &Cells| cells.iter().map(|(block, value)| (places[block], *value)).collect();
-        Table { versions: versions.iter().map(row).collect(), sizes: sizes.values().copied().collect() }
+        CellTable { versions: versions.iter().map(row).collect(), sizes: sizes.values().copied().collect() }
     }
 
     /// Fits the effect of each block as the centre of its residuals. The effects have median 0, so that versions keep

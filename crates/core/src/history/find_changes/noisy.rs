@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::classify;
 use super::forest::Forest;
-use super::gather::Gathered;
+use super::gather::GatheredSeries;
 use super::interleaved::{self, Cells};
-use super::places::{Places, Read};
-use super::steps::{Cut, Known, LEVEL, Steps, steps};
-use crate::changepoint::{self, Options};
+use super::places::{ArtefactGroups, VersionReadings};
+use super::steps::{Cut, LEVEL, SearchInput, Steps, steps};
+use crate::changepoint::{self, SeriesOptions};
 use crate::history::{Graph, READINGS};
 use crate::metric::Pass;
 use crate::stats::paired;
@@ -25,7 +25,7 @@ pub(super) struct Judged {
     /// Whether the levels are logarithms.
     pub logarithmic: bool,
     /// The places of the series that were searched for changes.
-    pub places: Places,
+    pub places: ArtefactGroups,
     pub steps: Steps,
     /// The effect of each block on the logarithms.
     pub blocks: BTreeMap<u32, f64>,
@@ -33,7 +33,7 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    fn without(places: Places, cannot: Option<String>) -> Judged {
+    fn without(places: ArtefactGroups, cannot: Option<String>) -> Judged {
         Judged {
             noisy: false,
             logarithmic: false,
@@ -45,7 +45,7 @@ impl Judged {
     }
 
     /// Whether a stricter error leads to the same changes.
-    pub fn is_settled(&self, gathered: &Gathered) -> bool {
+    pub fn is_settled(&self, gathered: &GatheredSeries) -> bool {
         let nothing = self.steps.cuts.is_empty() && self.steps.modes.is_none();
         gathered.exact || gathered.shifting || (nothing && self.steps.power.is_some())
     }
@@ -69,8 +69,8 @@ impl Judged {
     }
 }
 
-pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64) -> Judged {
-    let all = Places::of(graph, gathered.reads.iter());
+pub(super) fn judged(graph: &Graph, gathered: &GatheredSeries, error: f64, least: f64) -> Judged {
+    let all = ArtefactGroups::of(graph, gathered.reads.iter());
     if gathered.exact || gathered.shifting {
         let steps = classify::exact(&all);
         return Judged { steps, ..Judged::without(all, None) };
@@ -98,8 +98,8 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
         };
     }
     // A version with too few readings beside others counts as not weighed.
-    let enough = |read: &&Read| beside.readings(&all, read.version) >= READINGS;
-    let places = Places::of(graph, gathered.reads.iter().filter(enough));
+    let enough = |read: &&VersionReadings| beside.readings(&all, read.version) >= READINGS;
+    let places = ArtefactGroups::of(graph, gathered.reads.iter().filter(enough));
     if places.all.len() < 2 {
         let most = gathered.reads.iter().map(|read| beside.readings(&all, read.version)).max().unwrap_or(0);
         return Judged::without(all, Some(too_few(most, gathered)));
@@ -112,7 +112,7 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
     let confirm = |one: &[usize], other: &[usize]| confirmed(&cells, one, other);
     let layout = if gathered.counted { 0.0 } else { LAYOUT * LAYOUT };
     let variances: Vec<f64> = fit.variances.iter().map(|variance| variance + layout).collect();
-    let known = Known {
+    let known = SearchInput {
         values: &fit.centres,
         variances: &variances,
         freedom: fit.freedom,
@@ -128,7 +128,7 @@ pub(super) fn judged(graph: &Graph, gathered: &Gathered, error: f64, least: f64)
 
 /// The reason why versions weighed one after another are not judged: a change of the machine between two versions would
 /// look like a change of the code.
-fn one_after_another(gathered: &Gathered) -> String {
+fn one_after_another(gathered: &GatheredSeries) -> String {
     let once = gathered.points.iter().all(|point| point.readings.len() < 2);
     let read = match (gathered.metric.pass, once) {
         (Pass::Build, true) => "each version was built once, one after another",
@@ -138,7 +138,7 @@ fn one_after_another(gathered: &Gathered) -> String {
     format!("{read}, so that a change of the machine looks like a change of a version")
 }
 
-fn too_few(most: usize, gathered: &Gathered) -> String {
+fn too_few(most: usize, gathered: &GatheredSeries) -> String {
     let (readings, are) = if most == 1 { ("reading", "is") } else { ("readings", "are") };
     let option = if gathered.metric.pass == Pass::Build { "--builds" } else { "--rounds" };
     format!(
@@ -150,7 +150,7 @@ fn too_few(most: usize, gathered: &Gathered) -> String {
 struct Beside(Vec<usize>);
 
 impl Beside {
-    fn of(places: &Places) -> Beside {
+    fn of(places: &ArtefactGroups) -> Beside {
         let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
         for block in places.all.iter().flat_map(|place| place.seen.cells.keys()) {
             *sizes.entry(*block).or_insert(0) += 1;
@@ -168,20 +168,21 @@ impl Beside {
         self.0.iter().copied().max().unwrap_or(0)
     }
 
-    fn readings(&self, places: &Places, version: usize) -> usize {
+    fn readings(&self, places: &ArtefactGroups, version: usize) -> usize {
         places.of.get(&version).map_or(0, |place| self.0[*place])
     }
 }
 
 /// The variance between visits of the same artefacts beyond what their readings explain.
-fn twins(gathered: &Gathered, fit: &interleaved::Turns) -> f64 {
+fn twins(gathered: &GatheredSeries, fit: &interleaved::Turns) -> f64 {
     let centre = |cells: &Cells| {
         let values: Vec<f64> = cells.iter().map(|(block, value)| value - fit.blocks[block]).collect();
         median(&values)
     };
     // Versions that were not judged may be in blocks that the fit does not contain.
-    let fitted =
-        |read: &&Read| !read.copied && read.seen.cells.keys().all(|block| fit.blocks.contains_key(block));
+    let fitted = |read: &&VersionReadings| {
+        !read.copied && read.seen.cells.keys().all(|block| fit.blocks.contains_key(block))
+    };
     let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for read in gathered.reads.iter().filter(fitted) {
         groups.entry(read.root).or_default().push(centre(&read.seen.cells));
@@ -213,10 +214,11 @@ fn confirmed(cells: &[Cells], one: &[usize], other: &[usize]) -> bool {
 
 /// Judges a series that the user brought: every change of the values counts, whatever caused it. Only the line of first
 /// parents is judged, since that is the order of the values.
-fn apart(graph: &Graph, gathered: &Gathered, all: Places, error: f64, least: f64) -> Judged {
+fn apart(graph: &Graph, gathered: &GatheredSeries, all: ArtefactGroups, error: f64, least: f64) -> Judged {
     let line = all.forest().line_to(all.newest);
-    let on_line = |read: &&Read| all.of.get(&read.version).is_some_and(|place| line.contains(place));
-    let places = Places::of(graph, gathered.reads.iter().filter(on_line));
+    let on_line =
+        |read: &&VersionReadings| all.of.get(&read.version).is_some_and(|place| line.contains(place));
+    let places = ArtefactGroups::of(graph, gathered.reads.iter().filter(on_line));
     let logs: Vec<Vec<f64>> =
         places.all.iter().map(|place| place.seen.cells.values().copied().collect()).collect();
     let centres: Vec<f64> = logs.iter().map(|logs| median(logs)).collect();
@@ -225,7 +227,7 @@ fn apart(graph: &Graph, gathered: &Gathered, all: Places, error: f64, least: f64
         centres.iter().map(|centre| if logarithmic { centre.exp() } else { *centre }).collect();
     let errors = errors(&logs, &centres);
     let resolution = gathered.resolution;
-    let options = Options { error, errors: &errors, resolution, ..Options::default() };
+    let options = SeriesOptions { error, errors: &errors, resolution, ..SeriesOptions::default() };
     match changepoint::noisy(&values, &options) {
         Ok(series) => {
             let steps = match logarithmic {

@@ -4,17 +4,17 @@
 use crate::stats::quantile::median;
 
 /// Running sums of the weights, the weighted values and the weighted squares of a row of values.
-pub(super) struct Sums(Vec<[f64; 3]>);
+pub(super) struct RunningSums(Vec<[f64; 3]>);
 
-impl Sums {
-    pub(super) fn of(values: &[f64], variances: &[f64]) -> Sums {
+impl RunningSums {
+    pub(super) fn of(values: &[f64], variances: &[f64]) -> RunningSums {
         let mut sums = vec![[0.0; 3]];
         let mut now = [0.0; 3];
         for (value, variance) in values.iter().zip(variances) {
             add(&mut now, weighted(*value, *variance));
             sums.push(now);
         }
-        Sums(sums)
+        RunningSums(sums)
     }
 
     pub(super) fn part(&self, from: usize, to: usize) -> [f64; 3] {

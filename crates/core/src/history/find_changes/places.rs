@@ -7,18 +7,18 @@ use crate::history::Graph;
 use std::collections::BTreeMap;
 
 /// The readings of one version.
-pub(super) struct Read {
+pub(super) struct VersionReadings {
     pub version: usize,
     /// The version that was built first with the same artefacts.
     pub root: usize,
     /// Whether the readings are those of `root` and not of the version itself.
     pub copied: bool,
-    pub seen: Seen,
+    pub seen: JudgedReadings,
 }
 
 /// Readings in the two forms in which they are judged.
 #[derive(Clone)]
-pub(super) struct Seen {
+pub(super) struct JudgedReadings {
     /// The count of each visit; empty where counts differ within a visit.
     pub visits: Vec<f64>,
     /// The readings by block, usually as logarithms.
@@ -26,17 +26,17 @@ pub(super) struct Seen {
 }
 
 /// A group of versions with the same artefacts, and their readings.
-pub(super) struct Place {
+pub(super) struct ArtefactGroup {
     /// The versions of the place, all of which follow the first one.
     pub versions: Vec<usize>,
-    pub seen: Seen,
+    pub seen: JudgedReadings,
     /// The nearest versions before the place that have a place, the first parent's first.
     pub after: Vec<usize>,
     /// The versions on the way to those of `after`; they have no place.
     pub between: Vec<usize>,
 }
 
-impl Place {
+impl ArtefactGroup {
     /// The version that all others of the place follow.
     pub fn first(&self) -> usize {
         self.versions[0]
@@ -44,23 +44,23 @@ impl Place {
 }
 
 /// All places of a series; those of a line of versions are adjacent.
-pub(super) struct Places {
-    pub all: Vec<Place>,
+pub(super) struct ArtefactGroups {
+    pub all: Vec<ArtefactGroup>,
     /// The place of each version that has one.
     pub of: BTreeMap<usize, usize>,
     /// The place of the newest version.
     pub newest: usize,
 }
 
-impl Places {
+impl ArtefactGroups {
     /// Makes the places of these versions; all other versions count as not weighed.
-    pub fn of<'r>(graph: &Graph, reads: impl Iterator<Item = &'r Read> + Clone) -> Places {
+    pub fn of<'r>(graph: &Graph, reads: impl Iterator<Item = &'r VersionReadings> + Clone) -> ArtefactGroups {
         let known: Vec<bool> = {
             let mut known = vec![false; graph.len()];
             reads.clone().for_each(|read| known[read.version] = true);
             known
         };
-        let mut all: Vec<Place> = Vec::new();
+        let mut all: Vec<ArtefactGroup> = Vec::new();
         let mut roots: Vec<usize> = Vec::new();
         let mut of: BTreeMap<usize, usize> = BTreeMap::new();
         for read in reads {
@@ -77,18 +77,23 @@ impl Places {
                 }
                 None => {
                     roots.push(read.root);
-                    all.push(Place { versions: vec![read.version], seen: read.seen.clone(), after, between });
+                    all.push(ArtefactGroup {
+                        versions: vec![read.version],
+                        seen: read.seen.clone(),
+                        after,
+                        between,
+                    });
                     all.len() - 1
                 }
             };
             of.insert(read.version, place);
         }
-        Places { newest: all.len().saturating_sub(1), all, of }.in_lines()
+        ArtefactGroups { newest: all.len().saturating_sub(1), all, of }.in_lines()
     }
 
     /// The forest in which each place is compared with the first place that it follows.
     pub fn forest(&self) -> Forest {
-        let before = |place: &Place| {
+        let before = |place: &ArtefactGroup| {
             let mut before: Vec<usize> = Vec::new();
             for other in place.after.iter().filter_map(|version| self.of.get(version)) {
                 if !before.contains(other) {
@@ -101,7 +106,7 @@ impl Places {
     }
 
     /// Makes the places of each line of first parents adjacent, the line of the newest version first.
-    fn in_lines(self) -> Places {
+    fn in_lines(self) -> ArtefactGroups {
         // The newest version may share its place with an older one.
         let Some(newest) = self.of.last_key_value().map(|(_, place)| *place) else { return self };
         let forest = self.forest();
@@ -115,10 +120,10 @@ impl Places {
         }
         let mut at = vec![0; order.len()];
         order.iter().enumerate().for_each(|(new, old)| at[*old] = new);
-        let mut all: Vec<Option<Place>> = self.all.into_iter().map(Some).collect();
+        let mut all: Vec<Option<ArtefactGroup>> = self.all.into_iter().map(Some).collect();
         let all = order.iter().filter_map(|old| all[*old].take()).collect();
         let of = self.of.into_iter().map(|(version, place)| (version, at[place])).collect();
-        Places { all, of, newest: at[newest] }
+        ArtefactGroups { all, of, newest: at[newest] }
     }
 
     /// The version before a place whose place it is compared with in `forest`.

@@ -9,7 +9,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::build_noise;
 use super::forest::Forest;
-use super::partition::{Sums, about_median, add, cheapest, cost, weighted};
+use super::partition::{RunningSums, about_median, add, cheapest, cost, weighted};
 use crate::stats::Interval;
 use crate::stats::normal;
 use crate::stats::quantile::median;
@@ -25,7 +25,7 @@ const PRICE: f64 = 2.0;
 const PLAUSIBLE: f64 = 2.0;
 
 /// The values of a series, what is known about them, and the terms of the search.
-pub(super) struct Known<'a> {
+pub(super) struct SearchInput<'a> {
     /// One logarithm for each place; the places of a line are adjacent.
     pub values: &'a [f64],
     /// The variance of each value, from its readings.
@@ -100,15 +100,15 @@ impl Power {
     }
 }
 
-pub(super) fn steps(known: &Known<'_>, forest: Forest) -> Steps {
+pub(super) fn steps(known: &SearchInput<'_>, forest: Forest) -> Steps {
     let extra = build_noise::extra(known.values, known.variances, known.twins);
     let variances: Vec<f64> = known.variances.iter().map(|v| v + extra).collect();
-    let mut search = Search { known, forest, cuts: Vec::new() };
+    let mut search = CutSearch { known, forest, cuts: Vec::new() };
     search.begin(&variances);
     loop {
         search.settle();
         search.attach_merges();
-        let fit = Fit::about(known, &search.forest, &search.cuts);
+        let fit = StepFit::about(known, &search.forest, &search.cuts);
         let tests: Vec<Test> = search.cuts.iter().map(|&cut| search.test(&fit, cut)).collect();
         let falls = |i: &usize| {
             let test = &tests[*i];
@@ -125,17 +125,17 @@ pub(super) fn steps(known: &Known<'_>, forest: Forest) -> Steps {
 }
 
 /// A search among candidate cuts, each given by the first place of its new level.
-struct Search<'a> {
-    known: &'a Known<'a>,
+struct CutSearch<'a> {
+    known: &'a SearchInput<'a>,
     forest: Forest,
     cuts: Vec<usize>,
 }
 
-impl Search<'_> {
+impl CutSearch<'_> {
     /// Starts with the cheapest cuts of each line, and the starts of branches with a plausible step.
     fn begin(&mut self, variances: &[f64]) {
         let n = self.known.values.len();
-        let sums = Sums::of(&about_median(self.known.values), variances);
+        let sums = RunningSums::of(&about_median(self.known.values), variances);
         let price = PRICE * (n.max(3) as f64).ln();
         let (cheapest, _) = cheapest(n, price, |from, to| sums.cost(from, to));
         let starts = |place: &usize| self.forest.compared(*place).is_some_and(|other| other + 1 != *place);
@@ -144,7 +144,7 @@ impl Search<'_> {
         cuts.sort_unstable();
         cuts.dedup();
         self.cuts = cuts;
-        let fit = Fit::about(self.known, &self.forest, &self.cuts);
+        let fit = StepFit::about(self.known, &self.forest, &self.cuts);
         let implausible: Vec<usize> = (0..n)
             .filter(starts)
             .filter(|&place| self.cuts.contains(&place) && self.test(&fit, place).t < PLAUSIBLE)
@@ -155,7 +155,7 @@ impl Search<'_> {
     /// Moves every cut to the best place between the two levels that it separates.
     fn settle(&mut self) {
         for i in 0..self.cuts.len() {
-            let fit = Fit::about(self.known, &self.forest, &self.cuts);
+            let fit = StepFit::about(self.known, &self.forest, &self.cuts);
             let costs = self.elsewhere(&fit, self.cuts[i]);
             if let Some((best, _)) = costs.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
                 self.cuts[i] = best;
@@ -171,7 +171,7 @@ impl Search<'_> {
         let merges: Vec<usize> =
             self.cuts.iter().copied().filter(|&cut| self.forest.before(cut).len() > 1).collect();
         for merge in merges {
-            let fit = Fit::about(self.known, &self.forest, &self.cuts);
+            let fit = StepFit::about(self.known, &self.forest, &self.cuts);
             let own = fit.parts[merge];
             let others = self.forest.before(merge).iter().copied().filter(|&other| fit.parts[other] != own);
             let tested = others.map(|other| (other, self.compare(&fit, fit.parts[other], own)));
@@ -184,7 +184,7 @@ impl Search<'_> {
     }
 
     /// The weighted residual sum of squares of the two levels beside a cut, for each possible place of the cut.
-    fn elsewhere(&self, fit: &Fit, cut: usize) -> Vec<(usize, f64)> {
+    fn elsewhere(&self, fit: &StepFit, cut: usize) -> Vec<(usize, f64)> {
         let Some(before) = self.forest.compared(cut) else { return Vec::new() };
         let beside = [fit.parts[before], fit.parts[cut]];
         let within: Vec<usize> =
@@ -213,12 +213,12 @@ impl Search<'_> {
         costs
     }
 
-    fn test(&self, fit: &Fit, cut: usize) -> Test {
+    fn test(&self, fit: &StepFit, cut: usize) -> Test {
         let before = self.forest.compared(cut).unwrap_or(cut);
         self.compare(fit, fit.parts[before], fit.parts[cut])
     }
 
-    fn compare(&self, fit: &Fit, from: usize, to: usize) -> Test {
+    fn compare(&self, fit: &StepFit, from: usize, to: usize) -> Test {
         let (left, right) = (fit.levels[from], fit.levels[to]);
         let step = right.0 - left.0;
         let error = left.1.hypot(right.1);
@@ -231,7 +231,7 @@ impl Search<'_> {
 
     /// Whether readings taken side by side confirm the cut; true without a check unless one of its levels has few
     /// versions.
-    fn confirmed(&self, fit: &Fit, cut: usize) -> bool {
+    fn confirmed(&self, fit: &StepFit, cut: usize) -> bool {
         let before = self.forest.compared(cut).unwrap_or(cut);
         let (from, to) = (fit.parts[before], fit.parts[cut]);
         let of = |part: usize| -> Vec<usize> {
@@ -240,7 +240,7 @@ impl Search<'_> {
         !fit.short(from, to) || (self.known.confirm)(&of(from), &of(to))
     }
 
-    fn conclude(self, fit: &Fit, tests: &[Test]) -> Steps {
+    fn conclude(self, fit: &StepFit, tests: &[Test]) -> Steps {
         let power = self.power(fit);
         let detectable = power.detectable(self.known.error);
         let power = Some(power);
@@ -249,8 +249,8 @@ impl Search<'_> {
         line.dedup();
         let line: Vec<(f64, f64)> = line.into_iter().map(|part| fit.levels[part]).collect();
         if let Some(modes) = modes(&line, fit.noise) {
-            let all = Fit::about(self.known, &self.forest, &[]);
-            let Fit { parts, levels, .. } = all;
+            let all = StepFit::about(self.known, &self.forest, &[]);
+            let StepFit { parts, levels, .. } = all;
             let (noise, forest) = (fit.noise, self.forest);
             let (cuts, modes) = (Vec::new(), Some(modes));
             return Steps { cuts, parts, levels, forest, noise, modes, detectable, power };
@@ -277,7 +277,7 @@ impl Search<'_> {
     }
 
     /// The places before which the cut fits nearly as well, by the same bound as in `changepoint`.
-    fn candidates(&self, fit: &Fit, cut: usize) -> Vec<usize> {
+    fn candidates(&self, fit: &StepFit, cut: usize) -> Vec<usize> {
         let costs = self.elsewhere(fit, cut);
         let own = costs.iter().find(|(place, _)| *place == cut).map_or(0.0, |(_, cost)| *cost);
         let allowed = own - (1.0 - LEVEL.sqrt()).ln() * 2.0;
@@ -285,9 +285,9 @@ impl Search<'_> {
         fits.map(|(place, _)| place).collect()
     }
 
-    fn power(&self, fit: &Fit) -> Power {
+    fn power(&self, fit: &StepFit) -> Power {
         let n = fit.values.len();
-        let sums = Sums::of(&fit.values, &fit.variances);
+        let sums = RunningSums::of(&fit.values, &fit.variances);
         let [left, right] = [(0, n / 2), (n / 2, n)].map(|(from, to)| 1.0 / sums.part(from, to)[0]);
         Power {
             halves: (left + right).sqrt(),
@@ -306,7 +306,7 @@ struct Test {
 }
 
 /// The levels between cuts, with the remaining variance between versions.
-struct Fit {
+struct StepFit {
     /// The values minus their median.
     values: Vec<f64>,
     variances: Vec<f64>,
@@ -317,8 +317,8 @@ struct Fit {
     noise: f64,
 }
 
-impl Fit {
-    fn about(known: &Known<'_>, forest: &Forest, cuts: &[usize]) -> Fit {
+impl StepFit {
+    fn about(known: &SearchInput<'_>, forest: &Forest, cuts: &[usize]) -> StepFit {
         let (parts, count) = forest.parts(cuts);
         let centre = median(known.values);
         let values = about_median(known.values);
@@ -345,7 +345,7 @@ impl Fit {
         let level = |[weight, sum, _]: [f64; 3]| (centre + sum / weight, (1.0 / weight).sqrt());
         let levels = sums(&variances).into_iter().map(level).collect();
         let noise = if free > 0.0 { (squares / free).sqrt() } else { median(known.variances).sqrt() };
-        Fit { values, variances, parts, sizes, levels, freedom, noise }
+        StepFit { values, variances, parts, sizes, levels, freedom, noise }
     }
 
     /// Whether one of two parts has fewer than three places, so that chance finds such a part twice as easily.

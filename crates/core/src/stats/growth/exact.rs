@@ -3,7 +3,7 @@
 use crate::sorting;
 use std::collections::BTreeMap;
 
-use super::{Form, Growth, NoFit};
+use super::{Growth, GrowthForm, NoFit};
 
 /// The growth that every point (n, cost) satisfies exactly, such as 32 bytes for each step plus 16.
 ///
@@ -27,11 +27,11 @@ pub fn exact(points: &[(u64, u64)]) -> Result<Growth, NoFit> {
         return Err(NoFit::NoForm);
     }
     let points: Vec<(i128, i128)> = costs.into_iter().map(|(n, cost)| (n.into(), cost.into())).collect();
-    let simple = || Form::GROWING.into_iter().find_map(|form| two_terms(&points, form));
+    let simple = || GrowthForm::GROWING.into_iter().find_map(|form| two_terms(&points, form));
     constant(&points).or_else(simple).or_else(|| polynomial(&points)).ok_or(NoFit::NoForm)
 }
 
-fn found(form: Form, intercept: f64, slope: f64, lower: Vec<f64>) -> Growth {
+fn found(form: GrowthForm, intercept: f64, slope: f64, lower: Vec<f64>) -> Growth {
     let exact = true;
     Growth {
         form,
@@ -48,10 +48,10 @@ fn found(form: Form, intercept: f64, slope: f64, lower: Vec<f64>) -> Growth {
 
 fn constant(points: &[(i128, i128)]) -> Option<Growth> {
     let cost = points[0].1;
-    points.iter().all(|p| p.1 == cost).then(|| found(Form::Constant, cost as f64, 0.0, Vec::new()))
+    points.iter().all(|p| p.1 == cost).then(|| found(GrowthForm::Constant, cost as f64, 0.0, Vec::new()))
 }
 
-fn two_terms(points: &[(i128, i128)], form: Form) -> Option<Growth> {
+fn two_terms(points: &[(i128, i128)], form: GrowthForm) -> Option<Growth> {
     let g: Vec<i128> = points.iter().map(|&(n, _)| whole(form, n)).collect::<Option<_>>()?;
     let (rise, run) = (points[1].1 - points[0].1, g[1] - g[0]);
     let on_line = |(&(_, cost), g_n): (&(i128, i128), &i128)| {
@@ -69,17 +69,17 @@ fn two_terms(points: &[(i128, i128)], form: Form) -> Option<Growth> {
 }
 
 /// The value g(n) where it is a whole number, so that nothing is lost to rounding.
-fn whole(form: Form, n: i128) -> Option<i128> {
+fn whole(form: GrowthForm, n: i128) -> Option<i128> {
     let log = || u64::try_from(n).ok().filter(|n| n.is_power_of_two()).map(|n| i128::from(n.ilog2()));
     match form {
-        Form::Constant => Some(0),
-        Form::Logarithmic => log(),
-        Form::Linear => Some(n),
-        Form::Linearithmic => Some(n * log()?),
-        Form::Quadratic => n.checked_mul(n),
-        Form::Cubic => n.checked_mul(n)?.checked_mul(n),
-        Form::Exponential => (n < 100).then(|| 1 << n),
-        Form::Other => None,
+        GrowthForm::Constant => Some(0),
+        GrowthForm::Logarithmic => log(),
+        GrowthForm::Linear => Some(n),
+        GrowthForm::Linearithmic => Some(n * log()?),
+        GrowthForm::Quadratic => n.checked_mul(n),
+        GrowthForm::Cubic => n.checked_mul(n)?.checked_mul(n),
+        GrowthForm::Exponential => (n < 100).then(|| 1 << n),
+        GrowthForm::Other => None,
     }
 }
 
@@ -113,7 +113,7 @@ fn expand(points: &[(i128, i128)], newton: &[Fraction]) -> Option<Growth> {
         powers[0] = powers[0].plus(coefficient)?;
     }
     let slope = powers.pop()?.value();
-    let form = if powers.len() == 2 { Form::Quadratic } else { Form::Cubic };
+    let form = if powers.len() == 2 { GrowthForm::Quadratic } else { GrowthForm::Cubic };
     let lower = powers[1..].iter().map(|p| p.value()).collect();
     (slope > 0.0).then(|| found(form, powers[0].value(), slope, lower))
 }
@@ -172,11 +172,11 @@ pub fn within(points: &[(u64, u64)], tolerance: f64) -> Result<Growth, NoFit> {
     if sizes.len() < 3 {
         return Err(NoFit::TooFewSizes { have: sizes.len() });
     }
-    let constant = closest(points, Form::Constant);
-    let growing = Form::GROWING.into_iter().filter_map(|form| closest(points, form));
+    let constant = closest(points, GrowthForm::Constant);
+    let growing = GrowthForm::GROWING.into_iter().filter_map(|form| closest(points, form));
     let mut fits: Vec<Growth> =
         constant.into_iter().chain(growing).filter(|g| g.residual <= tolerance).collect();
-    if fits.first().is_none_or(|first| first.form != Form::Constant) {
+    if fits.first().is_none_or(|first| first.form != GrowthForm::Constant) {
         sorting::by(&mut fits, |a, b| a.residual.total_cmp(&b.residual));
     }
     let mut fits = fits.into_iter();
@@ -184,7 +184,7 @@ pub fn within(points: &[(u64, u64)], tolerance: f64) -> Result<Growth, NoFit> {
     Ok(Growth { also_possible: fits.map(|other| other.form).collect(), ..best })
 }
 
-fn closest(points: &[(u64, u64)], form: Form) -> Option<Growth> {
+fn closest(points: &[(u64, u64)], form: GrowthForm) -> Option<Growth> {
     let mut places: Vec<(f64, f64)> =
         points.iter().map(|&(n, cost)| Some((form.at(n as f64)?, cost as f64))).collect::<Option<_>>()?;
     sorting::by(&mut places, |a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -192,11 +192,11 @@ fn closest(points: &[(u64, u64)], form: Form) -> Option<Growth> {
         let offsets = places.iter().map(|(g, cost)| cost - slope * g);
         offsets.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), o| (low.min(o), high.max(o)))
     };
-    let slopes = if form == Form::Constant { vec![0.0] } else { hull_slopes(&places) };
+    let slopes = if form == GrowthForm::Constant { vec![0.0] } else { hull_slopes(&places) };
     let width = |slope: &f64| range(*slope).1 - range(*slope).0;
     let slope = slopes.into_iter().min_by(|a, b| width(a).total_cmp(&width(b)))?;
     let (low, high) = range(slope);
-    let grows = form == Form::Constant || slope > 0.0;
+    let grows = form == GrowthForm::Constant || slope > 0.0;
     let growth = found(form, low + (high - low) / 2.0, slope, Vec::new());
     grows.then_some(Growth { exact: high == low, residual: (high - low) / 2.0, ..growth })
 }

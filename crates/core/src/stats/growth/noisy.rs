@@ -3,7 +3,7 @@
 use super::super::Interval;
 use super::super::normal;
 use super::super::quantile::{median, median_interval};
-use super::{Form, Growth, NoFit};
+use super::{Growth, GrowthForm, NoFit};
 use crate::sorting;
 
 /// The largest root mean square of the relative distances of medians from a curve at which the curve still fits them.
@@ -24,16 +24,17 @@ const WIDE_SLACK: f64 = 0.5;
 /// of one size. The constant is preferred wherever it is possible.
 ///
 /// Residuals are noise only where the curve is right. Therefore the constant is possible only where the sizes do not
-/// differ beyond their own intervals; where they do and no curve comes close, the form is [`Form::Other`].
+/// differ beyond their own intervals; where they do and no curve comes close, the form is [`GrowthForm::Other`].
 pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
     let sizes = by_size(points)?;
     let n: Vec<f64> = sizes.iter().map(|size| size.0).collect();
     let costs: Vec<f64> = sizes.iter().map(|size| median(&size.1)).collect();
-    let mut fits: Vec<Fit> = Form::GROWING.into_iter().filter_map(|form| grow(form, &n, &costs)).collect();
+    let mut fits: Vec<NoisyFit> =
+        GrowthForm::GROWING.into_iter().filter_map(|form| grow(form, &n, &costs)).collect();
     fits.retain(|fit| fit.slope > 0.0);
     sorting::by(&mut fits, |a, b| a.squares.total_cmp(&b.squares));
     let flat = flat(&costs);
-    let of = |fit: &Fit, slope: Option<Interval>, others: Vec<Form>| {
+    let of = |fit: &NoisyFit, slope: Option<Interval>, others: Vec<GrowthForm>| {
         let ends = Some([(n[0], costs[0]), (n[n.len() - 1], costs[costs.len() - 1])]);
         Ok(Growth { ends, ..growth(fit, slope, others, costs.len()) })
     };
@@ -45,14 +46,14 @@ pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
         if left >= replicated { (left, freedom) } else { (replicated, replicate_freedom) };
     let limit = best.squares + variance * normal::fisher(level, 1.0, freedom);
     let differ = differ(&sizes, level);
-    let close = |fit: &&Fit| !differ || (fit.squares / costs.len() as f64).sqrt() <= CLOSE;
-    let possible = |fit: &&Fit| fit.squares <= limit && close(fit);
+    let close = |fit: &&NoisyFit| !differ || (fit.squares / costs.len() as f64).sqrt() <= CLOSE;
+    let possible = |fit: &&NoisyFit| fit.squares <= limit && close(fit);
     if !differ && possible(&&flat) {
         let others = fits.iter().filter(possible).map(|fit| fit.form).collect();
         return of(&flat, None, others);
     }
     if !close(&best) {
-        let none = Fit { form: Form::Other, intercept: costs[0], slope: 0.0, ..*best };
+        let none = NoisyFit { form: GrowthForm::Other, intercept: costs[0], slope: 0.0, ..*best };
         return of(&none, None, Vec::new());
     }
     let others = fits[1..].iter().filter(possible).map(|fit| fit.form).collect();
@@ -80,8 +81,8 @@ fn differ(sizes: &[(f64, Vec<f64>)], level: f64) -> bool {
     highest_low > (1.0 + slack) * lowest_high
 }
 
-struct Fit {
-    form: Form,
+struct NoisyFit {
+    form: GrowthForm,
     intercept: f64,
     slope: f64,
     /// The sum of squared relative errors.
@@ -90,7 +91,12 @@ struct Fit {
     slope_variance: f64,
 }
 
-fn growth(fit: &Fit, slope_interval: Option<Interval>, also_possible: Vec<Form>, sizes: usize) -> Growth {
+fn growth(
+    fit: &NoisyFit,
+    slope_interval: Option<Interval>,
+    also_possible: Vec<GrowthForm>,
+    sizes: usize,
+) -> Growth {
     let (form, intercept, slope) = (fit.form, fit.intercept, fit.slope);
     let residual = (fit.squares / sizes as f64).sqrt();
     Growth {
@@ -141,16 +147,16 @@ fn spread(sizes: &[(f64, Vec<f64>)]) -> (f64, f64) {
     (variance, replicated.iter().map(|costs| costs.len() as f64 - 1.0).sum())
 }
 
-fn flat(costs: &[f64]) -> Fit {
+fn flat(costs: &[f64]) -> NoisyFit {
     let (sum, squares) =
         costs.iter().fold((0.0, 0.0), |(s, q), cost| (s + 1.0 / cost, q + 1.0 / (cost * cost)));
     let intercept = sum / squares;
     let squares = costs.iter().map(|cost| (1.0 - intercept / cost).powi(2)).sum();
-    Fit { form: Form::Constant, intercept, slope: 0.0, squares, slope_variance: 0.0 }
+    NoisyFit { form: GrowthForm::Constant, intercept, slope: 0.0, squares, slope_variance: 0.0 }
 }
 
 /// Minimises Σ (1 − (a + b·g)/cost)², with g and cost scaled to about 1 so that n³ loses no digits.
-fn grow(form: Form, n: &[f64], costs: &[f64]) -> Option<Fit> {
+fn grow(form: GrowthForm, n: &[f64], costs: &[f64]) -> Option<NoisyFit> {
     let g: Vec<f64> = n.iter().map(|&n| form.at(n)).collect::<Option<_>>()?;
     let widest = g.iter().fold(0.0_f64, |widest, g| widest.max(g.abs()));
     let scale = median(costs);
@@ -165,7 +171,7 @@ fn grow(form: Form, n: &[f64], costs: &[f64]) -> Option<Fit> {
     let intercept = (u - slope * uv) / uu;
     let squares = columns().map(|(u, v)| (1.0 - intercept * u - slope * v).powi(2)).sum();
     let back = scale / widest;
-    let fit = Fit {
+    let fit = NoisyFit {
         form,
         intercept: intercept * scale,
         slope: slope * back,

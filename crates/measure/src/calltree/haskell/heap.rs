@@ -3,7 +3,7 @@
 //! additions, and the closures by type from the addresses written. If the heap has no room left, the code notes the
 //! number of bytes, calls the runtime and begins anew; what is noted is subtracted.
 
-use super::super::profile::Run;
+use super::super::profile::InstructionRun;
 use super::names;
 use super::procedures::Procedures;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
@@ -61,7 +61,7 @@ pub(super) struct Type {
 }
 
 /// Decodes a run of a file.
-pub(super) fn allocated(run: &Run, procedures: &Procedures) -> Allocated {
+pub(super) fn allocated(run: &InstructionRun, procedures: &Procedures) -> Allocated {
     let mut known: HashMap<u32, Location> = HashMap::new();
     let mut all = Allocated::default();
     let length = run.lengths.iter().map(|length| usize::from(*length)).sum();

@@ -1,7 +1,7 @@
 //! Finds where the procedures of a Haskell program begin, from symbols and from debugging information.
 
-use super::super::debug_file::{self, Reader};
-use super::super::profile::Run;
+use super::super::debug_file::{self, DwarfReader};
+use super::super::profile::InstructionRun;
 use super::heap;
 use super::names;
 use super::source::{self, SourceText};
@@ -150,7 +150,7 @@ impl Procedures {
     }
 
     /// Learns from code that compares with the heap's limit where that is.
-    pub fn learn(&mut self, run: &Run) {
+    pub fn learn(&mut self, run: &InstructionRun) {
         let length = run.lengths.iter().map(|length| usize::from(*length)).sum();
         let Some(code) = self.code(run.offset, length).filter(|_| self.requests.is_empty()) else { return };
         let limit = Decoder::new(64, code, DecoderOptions::NONE).iter().find_map(|one| heap::limit(&one));
@@ -173,8 +173,8 @@ impl Procedures {
     /// Adds the procedures of one compilation unit, if GHC compiled it.
     fn describe(
         &mut self,
-        dwarf: &Dwarf<Reader>,
-        unit: &Unit<Reader>,
+        dwarf: &Dwarf<DwarfReader>,
+        unit: &Unit<DwarfReader>,
         program: &Path,
         sources: &SourceText<'_>,
     ) -> gimli::Result<()> {
@@ -272,13 +272,17 @@ impl Module {
     }
 }
 
-fn text(dwarf: &Dwarf<Reader>, unit: &Unit<Reader>, value: Option<AttributeValue<Reader>>) -> Option<String> {
+fn text(
+    dwarf: &Dwarf<DwarfReader>,
+    unit: &Unit<DwarfReader>,
+    value: Option<AttributeValue<DwarfReader>>,
+) -> Option<String> {
     use gimli::Reader as _;
     let text = dwarf.attr_string(unit, value?).ok()?;
     Some(text.to_string_lossy().ok()?.into_owned())
 }
 
-fn address(value: Option<AttributeValue<Reader>>) -> Option<u64> {
+fn address(value: Option<AttributeValue<DwarfReader>>) -> Option<u64> {
     match value? {
         AttributeValue::Addr(address) => Some(address),
         _ => None,
@@ -286,7 +290,11 @@ fn address(value: Option<AttributeValue<Reader>>) -> Option<u64> {
 }
 
 /// The first line number of each address with code of the given file.
-fn first_lines(dwarf: &Dwarf<Reader>, unit: &Unit<Reader>, file: &str) -> gimli::Result<BTreeMap<u64, u32>> {
+fn first_lines(
+    dwarf: &Dwarf<DwarfReader>,
+    unit: &Unit<DwarfReader>,
+    file: &str,
+) -> gimli::Result<BTreeMap<u64, u32>> {
     let mut lines = BTreeMap::new();
     let Some(program) = unit.line_program.clone() else { return Ok(lines) };
     let mut rows = program.rows();

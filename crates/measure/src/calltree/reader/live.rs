@@ -1,18 +1,19 @@
 //! Reads the lines about live blocks.
 
-use super::{Reader, Words};
+use super::{ProfileParser, Words};
 use crate::calltree::live::LiveBlocks;
-use crate::heap_sites::Blocks;
+use crate::heap_sites::MemoryBlocks;
 
-fn blocks(words: &mut Words) -> Result<Blocks, String> {
-    Ok(Blocks { blocks: words.number()?, bytes: words.number()? })
+fn blocks(words: &mut Words) -> Result<MemoryBlocks, String> {
+    Ok(MemoryBlocks { blocks: words.number()?, bytes: words.number()? })
 }
 
-impl Reader {
+impl ProfileParser {
     /// Reads a line that begins with this word. Returns `false` if such lines are not about live blocks.
     pub(super) fn live_line(&mut self, kind: &str, mut words: Words) -> Result<bool, String> {
-        let context =
-            |reader: &Reader, words: &mut Words| Reader::known(&reader.contexts, words.number()?, "context");
+        let context = |reader: &ProfileParser, words: &mut Words| {
+            ProfileParser::known(&reader.contexts, words.number()?, "context")
+        };
         match kind {
             "live" => self.live().end = blocks(&mut words)?,
             "peak" => (self.live().peak, self.live().peak_at) = (blocks(&mut words)?, words.number()?),
@@ -47,7 +48,7 @@ impl Reader {
 impl LiveBlocks {
     /// Checks that the blocks of contexts add up to those of the process, and that the course contains the peak.
     pub(super) fn check(&self) -> Result<(), String> {
-        let (mut peak, mut end) = (Blocks::default(), Blocks::default());
+        let (mut peak, mut end) = (MemoryBlocks::default(), MemoryBlocks::default());
         for (at_peak, at_end) in self.contexts.values() {
             peak += *at_peak;
             end += *at_end;

@@ -1,7 +1,7 @@
 #![expect(clippy::unwrap_used)]
 
 use super::*;
-use crate::heap_sites::Blocks;
+use crate::heap_sites::MemoryBlocks;
 use scruple_fuzz::Corpus;
 
 const WHOLE: &str = "scruple-calltree 1
@@ -32,7 +32,7 @@ fn a_profile_is_read_as_it_was_written() {
     let profile = parse(WHOLE).unwrap();
     assert_eq!(profile.words, ["/bin/x", "a\nb \\"]);
     assert_eq!((profile.total, profile.inclusive()), (10, vec![10, 10, 4]));
-    assert_eq!(profile.heap(), Heap { allocations: 2, bytes: 30, frees: 1 });
+    assert_eq!(profile.heap(), HeapCounts { allocations: 2, bytes: 30, frees: 1 });
     assert_eq!((profile.contexts[1].calls, profile.contexts[2].calls), (1, 5));
     assert_eq!(profile.recursive, [RecursiveCalls { from: 2, to: 1, calls: 9 }]);
     let main = Function { name: Some("main".into()), object: Some("/bin/x".into()), offset: 0x1000 };
@@ -108,7 +108,7 @@ end
 fn live_blocks_are_read_as_they_were_written() {
     let profile = parse(SITES).unwrap();
     let live = profile.live.unwrap();
-    let blocks = |blocks, bytes| Blocks { blocks, bytes };
+    let blocks = |blocks, bytes| MemoryBlocks { blocks, bytes };
     assert_eq!(live.contexts[&2], (blocks(2, 30), blocks(1, 20)));
     assert_eq!(live.calls[&2], (Some("/bin/x".to_owned()), 0x1010));
     assert_eq!((live.peak, live.peak_at, live.end), (blocks(2, 30), 90, blocks(1, 20)));

@@ -5,7 +5,7 @@
 
 use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::merged_profiles::Side;
-use scruple_core::explain::{Context, Cost, PROGRAM};
+use scruple_core::explain::{Context, OwnCost, PROGRAM};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -29,7 +29,7 @@ pub(super) fn read(language: Language, folder: &Path) -> Result<ScriptCounts, St
         }
     }
     files.sort_unstable();
-    let mut builder = Builder::new(language);
+    let mut builder = CountsBuilder::new(language);
     for file in files {
         counts.partial += usize::from(builder.add(&text_of(&file)?)?);
         counts.processes += 1;
@@ -38,14 +38,14 @@ pub(super) fn read(language: Language, folder: &Path) -> Result<ScriptCounts, St
     Ok(counts)
 }
 
-struct Builder {
+struct CountsBuilder {
     side: Side,
     known: HashMap<(String, String, u64), usize>,
 }
 
-impl Builder {
-    fn new(language: Language) -> Builder {
-        Builder { side: empty_side(language), known: HashMap::new() }
+impl CountsBuilder {
+    fn new(language: Language) -> CountsBuilder {
+        CountsBuilder { side: empty_side(language), known: HashMap::new() }
     }
 
     /// Adds a process; says whether only a part of it was counted.
@@ -81,7 +81,7 @@ impl Builder {
                         function,
                         calls,
                         recursive,
-                        cost: Cost { instructions: own, ..Cost::default() },
+                        cost: OwnCost { instructions: own, ..OwnCost::default() },
                     });
                 }
                 ["end"] => ended = true,
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_damaged_or_cut_file_of_counts_is_refused() {
         let whole = "scruple-calls 1 0\nf\tff\t__main__\tmain\nc\t0\t0\t1\t0\t7\nc\t1\t0\t2\t0\t5\nend\n";
-        let mut builder = Builder::new(Language::Python);
+        let mut builder = CountsBuilder::new(Language::Python);
         assert_eq!(builder.add(whole), Ok(false));
         assert_eq!(builder.add(whole), Ok(false));
         let parents: Vec<_> = builder.side.tree.contexts.iter().map(|context| context.parent).collect();
@@ -136,7 +136,7 @@ mod tests {
             ("c\t0\t0", "c\t0\t9"),
             ("5\n", "\n"),
         ] {
-            assert!(Builder::new(Language::Python).add(&whole.replace(from, to)).is_err(), "{to}");
+            assert!(CountsBuilder::new(Language::Python).add(&whole.replace(from, to)).is_err(), "{to}");
         }
     }
 }

@@ -10,7 +10,7 @@ use super::tokens::{is_word, tokens};
 use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::binary::UNKNOWN;
 use crate::calltree::merged_profiles::Side;
-use scruple_core::explain::{Context, Cost, PROGRAM};
+use scruple_core::explain::{Context, OwnCost, PROGRAM};
 use scruple_core::sorting;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
@@ -63,14 +63,14 @@ pub(super) fn read(folder: &Path) -> Result<ScriptCounts, String> {
     let mut files: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
     files.retain(|file| file.extension().and_then(OsStr::to_str) == Some("json"));
     files.sort_unstable();
-    let mut builder = Builder {
+    let mut builder = CoverageBuilder {
         side: empty_side(Language::JavaScript),
         functions: HashMap::new(),
         contexts: HashMap::new(),
         processes: 0,
     };
     for file in files {
-        let mut written: Written = serde_json::from_str(&text_of(&file)?)
+        let mut written: CoverageFile = serde_json::from_str(&text_of(&file)?)
             .map_err(|error| format!("a process’s coverage: {error}"))?;
         written.result.retain(|script| !script.url.ends_with(&*folder.join(LEAVE).to_string_lossy()));
         builder.add(&written);
@@ -80,13 +80,13 @@ pub(super) fn read(folder: &Path) -> Result<ScriptCounts, String> {
 
 /// What one process or worker wrote.
 #[derive(Deserialize)]
-struct Written {
-    result: Vec<Script>,
+struct CoverageFile {
+    result: Vec<CoveredScript>,
 }
 
 /// A file with code. V8 numbers characters in UTF-16.
 #[derive(Deserialize)]
-struct Script {
+struct CoveredScript {
     url: String,
     functions: Vec<Covered>,
 }
@@ -119,7 +119,7 @@ struct Own {
     sites: BTreeMap<String, u64>,
 }
 
-struct Builder {
+struct CoverageBuilder {
     side: Side,
     /// The index of each function by its module, name and digest.
     functions: HashMap<(String, String, u64), usize>,
@@ -128,8 +128,8 @@ struct Builder {
     processes: usize,
 }
 
-impl Builder {
-    fn add(&mut self, written: &Written) {
+impl CoverageBuilder {
+    fn add(&mut self, written: &CoverageFile) {
         // V8 lists scripts in the order in which they were compiled: the script that was started is the first file.
         let main = written.result.iter().find_map(|script| path_of(&script.url));
         let of_program = written.result.iter().filter(|script| !script.url.starts_with("node:"));
@@ -175,7 +175,7 @@ impl Builder {
         context.calls = context.calls.saturating_add(place.calls);
         context.recursive = context.recursive.saturating_add(place.recursive);
         let instructions = context.cost.instructions.saturating_add(place.cost);
-        context.cost = Cost { instructions, ..Cost::default() };
+        context.cost = OwnCost { instructions, ..OwnCost::default() };
         at
     }
 }
@@ -200,7 +200,7 @@ fn path_of(url: &str) -> Option<PathBuf> {
 
 /// The text of a file, if it is what V8 executed: `None` for text that was translated when it was loaded, or for files
 /// that have changed or are gone.
-fn text_as_executed(script: &Script, path: &Path) -> Option<Vec<u16>> {
+fn text_as_executed(script: &CoveredScript, path: &Path) -> Option<Vec<u16>> {
     let text = fs::read_to_string(path).ok()?;
     // Node removes a byte order mark.
     let text: Vec<u16> = text.strip_prefix('\u{feff}').unwrap_or(&text).encode_utf16().collect();
@@ -221,7 +221,7 @@ fn module_of(path: &Path, main: &Path) -> String {
 }
 
 /// The functions of a file that ran. Without the file's text, tokens are taken to have [`LENGTH`] characters.
-fn functions(script: &Script, text: Option<&[u16]>) -> Vec<Own> {
+fn functions(script: &CoveredScript, text: Option<&[u16]>) -> Vec<Own> {
     let mut all: Vec<(Block, &Covered)> =
         script.functions.iter().filter_map(|function| Some((*function.ranges.first()?, function))).collect();
     // Outer functions before those in them.

@@ -31,7 +31,7 @@ const BEFORE_PATTERN: [&str; 15] = [
 
 /// Returns the places of the tokens.
 pub(super) fn tokens(text: &[u16]) -> Vec<Range<usize>> {
-    let mut reader = Reader { text, at: 0, found: Vec::new(), braces: Vec::new() };
+    let mut reader = Tokenizer { text, at: 0, found: Vec::new(), braces: Vec::new() };
     if reader.begins("#!") {
         reader.skip_line();
     }
@@ -60,7 +60,7 @@ fn is_part_of_word(unit: u16) -> bool {
     letter.is_alphanumeric() || "_$\\#".contains(letter) || letter == char::REPLACEMENT_CHARACTER
 }
 
-struct Reader<'a> {
+struct Tokenizer<'a> {
     text: &'a [u16],
     at: usize,
     found: Vec<Range<usize>>,
@@ -68,7 +68,7 @@ struct Reader<'a> {
     braces: Vec<bool>,
 }
 
-impl Reader<'_> {
+impl Tokenizer<'_> {
     fn unit(&self, ahead: usize) -> char {
         self.text.get(self.at + ahead).map_or('\0', |unit| character(*unit))
     }

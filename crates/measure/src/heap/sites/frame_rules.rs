@@ -5,7 +5,7 @@
 //! stack would be wrong and look right.
 
 use super::registers::{LINK_REGISTER, RETURN_ADDRESS, Registers, STACK_POINTER};
-use crate::calltree::Reader;
+use crate::calltree::DwarfReader;
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, Encoding, EndianArcSlice, Evaluation,
     EvaluationResult, Expression, Format, RegisterRule, RunTimeEndian, UnwindContext, UnwindExpression,
@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// The unwinding entries of one file.
 pub(super) struct FrameRules {
     bases: BaseAddresses,
-    main: EhFrame<Reader>,
-    debug: DebugFrame<Reader>,
+    main: EhFrame<DwarfReader>,
+    debug: DebugFrame<DwarfReader>,
     /// The entries of functions, sorted.
     entries: Vec<UnwindEntry>,
     context: UnwindContext<usize>,
@@ -47,7 +47,7 @@ struct Rules {
 #[derive(Clone)]
 enum Cfa {
     Register(u16, i64),
-    Expression(Expression<Reader>),
+    Expression(Expression<DwarfReader>),
 }
 
 #[derive(Clone)]
@@ -56,12 +56,12 @@ enum Rule {
     Saved(i64),
     Value(i64),
     Register(u16),
-    SavedAt(Expression<Reader>),
-    Computed(Expression<Reader>),
+    SavedAt(Expression<DwarfReader>),
+    Computed(Expression<DwarfReader>),
 }
 
 /// Where a step to the caller led.
-pub(super) enum Step {
+pub(super) enum CallerStep {
     /// The caller's registers, and whether the caller was interrupted instead of having called.
     Caller(Box<Registers>, bool),
     /// The function has no caller.
@@ -105,12 +105,12 @@ impl FrameRules {
         address: u64,
         innermost: bool,
         memory: &dyn Fn(u64) -> Option<u64>,
-    ) -> Step {
+    ) -> CallerStep {
         if !self.known.contains_key(&address) {
             let rules = self.find(address);
             self.known.insert(address, rules);
         }
-        let Some(Some(rules)) = self.known.get(&address) else { return Step::NoEntry };
+        let Some(Some(rules)) = self.known.get(&address) else { return CallerStep::NoEntry };
         rules.apply(registers, innermost, memory)
     }
 
@@ -126,7 +126,7 @@ impl FrameRules {
     }
 }
 
-fn list<S: UnwindSection<Reader>>(
+fn list<S: UnwindSection<DwarfReader>>(
     section: &S,
     bases: &BaseAddresses,
     debug: bool,
@@ -146,7 +146,7 @@ fn list<S: UnwindSection<Reader>>(
     }
 }
 
-fn rules<S: UnwindSection<Reader>>(
+fn rules<S: UnwindSection<DwarfReader>>(
     section: &S,
     bases: &BaseAddresses,
     context: &mut UnwindContext<usize>,
@@ -184,14 +184,14 @@ where
 }
 
 impl Rules {
-    fn apply(&self, before: &Registers, innermost: bool, memory: &dyn Fn(u64) -> Option<u64>) -> Step {
+    fn apply(&self, before: &Registers, innermost: bool, memory: &dyn Fn(u64) -> Option<u64>) -> CallerStep {
         let frame = match &self.frame {
             Cfa::Register(number, offset) => {
                 before.get(*number).map(|value| value.wrapping_add_signed(*offset))
             }
             Cfa::Expression(expression) => evaluate(expression, before, None, memory),
         };
-        let Some(frame) = frame else { return Step::NotRecorded };
+        let Some(frame) = frame else { return CallerStep::NotRecorded };
         let value = |rule: &Rule| match rule {
             Rule::Unknown => None,
             Rule::Saved(offset) => memory(frame.wrapping_add_signed(*offset)),
@@ -214,26 +214,26 @@ impl Rules {
         let code = match code {
             Some(found) => found,
             None if LINK_REGISTER && innermost => before.get(RETURN_ADDRESS),
-            None => return Step::Outermost,
+            None => return CallerStep::Outermost,
         };
-        let Some(code) = code else { return Step::NotRecorded };
+        let Some(code) = code else { return CallerStep::NotRecorded };
         if code == 0 {
-            return Step::Outermost;
+            return CallerStep::Outermost;
         }
         caller.code = code;
-        Step::Caller(Box::new(caller), self.signal)
+        CallerStep::Caller(Box::new(caller), self.signal)
     }
 }
 
 /// Evaluates an expression, which is on a stack that holds the frame's address if that is known.
 fn evaluate(
-    expression: &Expression<Reader>,
+    expression: &Expression<DwarfReader>,
     registers: &Registers,
     frame: Option<u64>,
     memory: &dyn Fn(u64) -> Option<u64>,
 ) -> Option<u64> {
     let encoding = Encoding { address_size: 8, format: Format::Dwarf32, version: 4 };
-    let mut evaluation: Evaluation<Reader> = expression.clone().evaluation(encoding);
+    let mut evaluation: Evaluation<DwarfReader> = expression.clone().evaluation(encoding);
     evaluation.set_max_iterations(1000);
     if let Some(frame) = frame {
         evaluation.set_initial_value(frame);

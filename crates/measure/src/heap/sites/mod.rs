@@ -10,14 +10,14 @@ mod stack;
 use super::format::{long, word};
 use super::{HeapError, Process, Totals};
 use crate::calltree::Symbols;
-use crate::heap_sites::{Blocks, HeapAmounts, HeapSites, SiteCounting, SiteFrame, SiteIndex};
+use crate::heap_sites::{HeapAmounts, HeapSites, MemoryBlocks, SiteCounting, SiteFrame, SiteIndex};
 use code_map::{CodeMap, FileAddress, Files};
-use records::{Piece, Record, Sample};
+use records::{AllocationSample, SiteRecord, ThreadRecords};
 use registers::Registers;
-use replay::{Event, What};
+use replay::{HeapEvent, What};
 use scruple_core::explain::is_allocator;
 use scruple_core::stats::sampled_bytes;
-use stack::{Callers, Stack};
+use stack::{ActiveFunctions, Stack};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -45,7 +45,7 @@ impl SiteSampling {
 }
 
 /// The figures of the data file's header about recording.
-struct Recorded {
+struct RecordingFigures {
     mean: u64,
     pieces: u32,
     lost_samples: u64,
@@ -53,9 +53,9 @@ struct Recorded {
     lost_maps: u32,
 }
 
-impl Recorded {
-    fn of(header: &[u8]) -> Recorded {
-        Recorded {
+impl RecordingFigures {
+    fn of(header: &[u8]) -> RecordingFigures {
+        RecordingFigures {
             mean: long(header, 56).max(1),
             pieces: word(header, 76).min(MOST_PIECES),
             lost_samples: long(header, 80),
@@ -73,8 +73,8 @@ pub(super) fn read(
     totals: &Totals,
     library: &'static [u8],
 ) -> Result<Vec<HeapSites>, std::io::Error> {
-    let recorded = Recorded::of(header);
-    let mut reading = Reading {
+    let recorded = RecordingFigures::of(header);
+    let mut reading = SitesReader {
         files: Files::new(library),
         symbols: Symbols::new(),
         names: HashMap::new(),
@@ -98,7 +98,7 @@ pub(super) fn read(
 }
 
 /// What is missing in all processes together.
-fn lost(recorded: &Recorded, damaged: u64, totals: &Totals) -> Vec<String> {
+fn lost(recorded: &RecordingFigures, damaged: u64, totals: &Totals) -> Vec<String> {
     let of_all = "in all processes together";
     let phrases = [
         (recorded.lost_samples, "chosen allocations could not be recorded"),
@@ -114,19 +114,23 @@ fn lost(recorded: &Recorded, damaged: u64, totals: &Totals) -> Vec<String> {
     lost.map(|(count, phrase)| format!("{count} {phrase} ({of_all})")).collect()
 }
 
-fn each_piece(file: &File, pieces: u32, mut each: impl FnMut(&mut Piece)) -> Result<(), std::io::Error> {
+fn each_piece(
+    file: &File,
+    pieces: u32,
+    mut each: impl FnMut(&mut ThreadRecords),
+) -> Result<(), std::io::Error> {
     let (length, size) = (file.metadata()?.len(), u64::from(PIECE));
     let mut bytes = vec![0; PIECE as usize];
     for index in 0..u64::from(pieces).min(length / size) {
         file.read_exact_at(&mut bytes, index * size)?;
-        if let Some(mut piece) = Piece::of(&bytes, index * size) {
+        if let Some(mut piece) = ThreadRecords::of(&bytes, index * size) {
             each(&mut piece);
         }
     }
     Ok(())
 }
 
-struct Reading {
+struct SitesReader {
     files: Files,
     symbols: Symbols,
     /// The functions at a place, innermost first.
@@ -142,40 +146,40 @@ struct InProcess {
     sites: HeapSites,
     index: SiteIndex,
     /// The context of each distinct list of callers.
-    known: HashMap<Callers, usize>,
-    events: Vec<Event>,
+    known: HashMap<ActiveFunctions, usize>,
+    events: Vec<HeapEvent>,
     /// The number of samples whose outer callers are missing, by reason.
     missing: BTreeMap<&'static str, u64>,
 }
 
-impl Reading {
-    fn read_maps(&mut self, piece: &mut Piece) {
+impl SitesReader {
+    fn read_maps(&mut self, piece: &mut ThreadRecords) {
         let Some(process) = self.processes.get_mut(&piece.owner) else { return };
         while let Some(record) = piece.next() {
-            if let Ok(Record::Map { number, line, library, seen }) = record {
+            if let Ok(SiteRecord::Map { number, line, library, seen }) = record {
                 let map = process.maps.entry(number).or_default();
                 let _ = self.files.add(map, &line, library, seen);
             }
         }
     }
 
-    fn read_samples(&mut self, piece: &mut Piece, mean: u64) {
+    fn read_samples(&mut self, piece: &mut ThreadRecords, mean: u64) {
         let Some(mut process) = self.processes.remove(&piece.owner) else { return };
         let owner = piece.owner;
         while let Some(record) = piece.next() {
             match record {
-                Ok(Record::Sample(sample)) => self.add(&mut process, &sample, mean),
-                Ok(Record::Free { time, block, live }) => {
-                    process.events.push(Event { time, live, block, what: What::Freed });
+                Ok(SiteRecord::Sample(sample)) => self.add(&mut process, &sample, mean),
+                Ok(SiteRecord::Free { time, block, live }) => {
+                    process.events.push(HeapEvent { time, live, block, what: What::Freed });
                 }
-                Ok(Record::Map { .. }) => {}
+                Ok(SiteRecord::Map { .. }) => {}
                 Err(records::Damaged) => self.damaged += 1,
             }
         }
         self.processes.insert(owner, process);
     }
 
-    fn add(&mut self, process: &mut InProcess, sample: &Sample, mean: u64) {
+    fn add(&mut self, process: &mut InProcess, sample: &AllocationSample, mean: u64) {
         let stack = Stack { begin: sample.registers[1], bytes: sample.stack, cut: sample.cut };
         let registers = Registers::recorded(sample.registers);
         // Another thread may have been about to write the next map.
@@ -183,9 +187,10 @@ impl Reading {
         let map = process.maps.get(&sample.map).filter(|map| next.is_none() || map.contains(registers.code));
         let callers = match map.or(next) {
             Some(map) => stack.callers(registers, map, &mut self.files),
-            None => {
-                Callers { missing: Some("the list of loaded libraries is missing"), ..Callers::default() }
-            }
+            None => ActiveFunctions {
+                missing: Some("the list of loaded libraries is missing"),
+                ..ActiveFunctions::default()
+            },
         };
         if let Some(why) = callers.missing {
             *process.missing.entry(why).or_default() += 1;
@@ -196,11 +201,11 @@ impl Reading {
         };
         let portion = sampled_bytes::probability(sample.bytes, mean);
         let what = What::Allocated { context, bytes: sample.bytes, probability: portion };
-        process.events.push(Event { time: sample.time, live: sample.live, block: sample.block, what });
+        process.events.push(HeapEvent { time: sample.time, live: sample.live, block: sample.block, what });
     }
 
     /// Adds the context of these callers.
-    fn context(&mut self, process: &mut InProcess, callers: Callers) -> usize {
+    fn context(&mut self, process: &mut InProcess, callers: ActiveFunctions) -> usize {
         let mut frames: Vec<SiteFrame> = Vec::new();
         for place in &callers.places {
             frames.extend(self.frames(*place).iter().cloned());
@@ -254,10 +259,10 @@ impl InProcess {
         let (counts, live) = (process.counts, process.counts.live.unwrap_or_default());
         let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
         sites.total = HeapAmounts {
-            allocated: Blocks { blocks: counts.allocations, bytes: counts.bytes },
+            allocated: MemoryBlocks { blocks: counts.allocations, bytes: counts.bytes },
             // The number of blocks at the peak is not counted.
-            at_peak: Blocks { blocks: sites.sum().at_peak.blocks, bytes: live.peak },
-            at_end: Blocks { blocks: unsigned(counts.live_blocks()), bytes: unsigned(live.bytes) },
+            at_peak: MemoryBlocks { blocks: sites.sum().at_peak.blocks, bytes: live.peak },
+            at_end: MemoryBlocks { blocks: unsigned(counts.live_blocks()), bytes: unsigned(live.bytes) },
         };
         sites.inherited.bytes = unsigned(process.inherited);
         let missing = self.missing.iter();

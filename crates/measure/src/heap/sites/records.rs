@@ -23,7 +23,7 @@ const CUT: u16 = 1;
 const NO_STACK: u16 = 2;
 
 /// A piece: the records of one thread, in order.
-pub(super) struct Piece<'a> {
+pub(super) struct ThreadRecords<'a> {
     /// The unit of the process in the data file.
     pub(super) owner: u32,
     /// The place of the piece in the file.
@@ -37,14 +37,14 @@ pub(super) struct Piece<'a> {
 }
 
 /// One record.
-pub(super) enum Record<'a> {
-    Sample(Sample<'a>),
+pub(super) enum SiteRecord<'a> {
+    Sample(AllocationSample<'a>),
     Free { time: u64, block: u64, live: i64 },
     Map { number: u32, line: String, library: u64, seen: u64 },
 }
 
 /// A recorded allocation.
-pub(super) struct Sample<'a> {
+pub(super) struct AllocationSample<'a> {
     /// The place of the record in the file, which names the block.
     pub(super) block: u64,
     /// Nanoseconds of the monotonic clock.
@@ -57,17 +57,17 @@ pub(super) struct Sample<'a> {
     pub(super) cut: Option<&'static str>,
 }
 
-impl Piece<'_> {
+impl ThreadRecords<'_> {
     /// Reads the head of a piece; `None` if it was claimed and never used.
-    pub(super) fn of(bytes: &[u8], place: u64) -> Option<Piece<'_>> {
+    pub(super) fn of(bytes: &[u8], place: u64) -> Option<ThreadRecords<'_>> {
         let used = usize::try_from(long(bytes, 8)).ok()?.min(bytes.len());
         let (owner, end) = (word(bytes, 4), 0);
-        let piece = Piece { owner, place, bytes, at: HEAD, used, stack: Vec::new(), end };
+        let piece = ThreadRecords { owner, place, bytes, at: HEAD, used, stack: Vec::new(), end };
         (word(bytes, 0) == KIND_PIECE && bytes.len() > HEAD).then_some(piece)
     }
 
     /// The next record. The error says that the rest of the piece is damaged.
-    pub(super) fn next(&mut self) -> Option<Result<Record<'_>, Damaged>> {
+    pub(super) fn next(&mut self) -> Option<Result<SiteRecord<'_>, Damaged>> {
         if self.at >= self.used {
             return None;
         }
@@ -88,8 +88,8 @@ impl Piece<'_> {
         self.at += size;
         let record = &record[..size];
         let read = match kind & 0xffff {
-            1 => self.sample(record, (kind >> 16) as u16, place).map(Record::Sample),
-            2 => Some(Record::Free {
+            1 => self.sample(record, (kind >> 16) as u16, place).map(SiteRecord::Sample),
+            2 => Some(SiteRecord::Free {
                 time: long(record, 8),
                 block: long(record, 16),
                 live: long(record, 24) as i64,
@@ -99,7 +99,7 @@ impl Piece<'_> {
         Some(read.ok_or(Damaged))
     }
 
-    fn sample(&mut self, record: &[u8], flags: u16, block: u64) -> Option<Sample<'_>> {
+    fn sample(&mut self, record: &[u8], flags: u16, block: u64) -> Option<AllocationSample<'_>> {
         let (depth, fresh) = (word(record, 40) as usize, word(record, 44) as usize);
         let mut registers = [0; RECORDED];
         for (at, register) in registers.iter_mut().enumerate() {
@@ -124,7 +124,7 @@ impl Piece<'_> {
             flags if flags & CUT != 0 => Some("the stack is longer than the part that was recorded"),
             _ => None,
         };
-        Some(Sample {
+        Some(AllocationSample {
             block,
             time: long(record, 8),
             bytes: long(record, 16),
@@ -141,9 +141,9 @@ impl Piece<'_> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Damaged;
 
-fn map(record: &[u8]) -> Option<Record<'static>> {
+fn map(record: &[u8]) -> Option<SiteRecord<'static>> {
     let text = record.get(MAP..)?.get(..word(record, 12) as usize)?;
-    Some(Record::Map {
+    Some(SiteRecord::Map {
         number: word(record, 8),
         line: String::from_utf8_lossy(text).into_owned(),
         seen: long(record, 16),

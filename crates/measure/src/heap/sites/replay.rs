@@ -1,6 +1,6 @@
 //! Replays the records of a process in the order of time: what was live at the peak and at the end.
 
-use crate::heap_sites::{Blocks, CourseUnit, HeapCourse, HeapSites, SiteEstimates};
+use crate::heap_sites::{CourseUnit, HeapCourse, HeapSites, MemoryBlocks, SiteEstimates};
 use scruple_core::stats::sampled_bytes::SampledBytes;
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 const POINTS: u64 = 250;
 
 /// A record, with the live bytes of the process at its time.
-pub(super) struct Event {
+pub(super) struct HeapEvent {
     /// Nanoseconds of the monotonic clock.
     pub(super) time: u64,
     pub(super) live: i64,
@@ -36,7 +36,7 @@ struct Sum {
 
 /// Fills in the figures of all contexts and the course, from events in the order of time. `began` is the time at which
 /// the process began. Returns the number of samples.
-pub(super) fn fill(sites: &mut HeapSites, events: &[Event], began: u64) -> u64 {
+pub(super) fn fill(sites: &mut HeapSites, events: &[HeapEvent], began: u64) -> u64 {
     let highest = events.iter().map(|event| event.live).max().unwrap_or(0);
     let peak = events.iter().position(|event| event.live == highest).unwrap_or(0);
     let mut freed: HashMap<u64, usize> = HashMap::new();
@@ -59,8 +59,10 @@ pub(super) fn fill(sites: &mut HeapSites, events: &[Event], began: u64) -> u64 {
         }
     }
     for (context, sums) in sites.contexts.iter_mut().zip(&sums) {
-        let blocks =
-            |sum: &Sum| Blocks { blocks: sum.blocks.round() as u64, bytes: sum.bytes.sum.round() as u64 };
+        let blocks = |sum: &Sum| MemoryBlocks {
+            blocks: sum.blocks.round() as u64,
+            bytes: sum.bytes.sum.round() as u64,
+        };
         context.own.allocated = blocks(&sums[0]);
         context.own.at_peak = blocks(&sums[1]);
         context.own.at_end = blocks(&sums[2]);
@@ -76,7 +78,7 @@ pub(super) fn fill(sites: &mut HeapSites, events: &[Event], began: u64) -> u64 {
 }
 
 /// The live bytes over time, of each of many equal intervals the largest.
-fn course(events: &[Event], began: u64) -> HeapCourse {
+fn course(events: &[HeapEvent], began: u64) -> HeapCourse {
     let last = events.last().map_or(0, |event| event.time.saturating_sub(began));
     let width = (last / POINTS).max(1);
     let mut points: Vec<(u64, u64)> = Vec::new();

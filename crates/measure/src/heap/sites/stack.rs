@@ -1,7 +1,7 @@
 //! Finds the callers in a recorded stack.
 
 use super::code_map::{CodeMap, FileAddress, Files};
-use super::frame_rules::Step;
+use super::frame_rules::CallerStep;
 use super::registers::{ADDRESS, Registers};
 
 /// The most frames of a stack that are followed.
@@ -18,7 +18,7 @@ pub(super) struct Stack<'a> {
 
 /// The functions that were active, innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Callers {
+pub(super) struct ActiveFunctions {
     pub(super) places: Vec<FileAddress>,
     /// Why the outer functions are missing; `None` if the outermost one is there.
     pub(super) missing: Option<&'static str>,
@@ -32,8 +32,13 @@ impl Stack<'_> {
     }
 
     /// Finds the functions that were active. Functions of the library that records are left out.
-    pub(super) fn callers(&self, mut registers: Registers, map: &CodeMap, files: &mut Files) -> Callers {
-        let mut callers = Callers::default();
+    pub(super) fn callers(
+        &self,
+        mut registers: Registers,
+        map: &CodeMap,
+        files: &mut Files,
+    ) -> ActiveFunctions {
+        let mut callers = ActiveFunctions::default();
         // The place of a call is the instruction before the return address; an interrupted instruction is itself.
         let mut interrupted = true;
         for depth in 0..MOST {
@@ -49,11 +54,11 @@ impl Stack<'_> {
                 callers.places.push(place);
             }
             registers = match step {
-                Step::NoEntry if is_entry => return callers,
-                Step::Outermost => return callers,
-                Step::NoEntry => return callers.without("code without unwinding entries"),
-                Step::NotRecorded => return callers.without(self.cut.unwrap_or("another stack")),
-                Step::Caller(caller, signal) => {
+                CallerStep::NoEntry if is_entry => return callers,
+                CallerStep::Outermost => return callers,
+                CallerStep::NoEntry => return callers.without("code without unwinding entries"),
+                CallerStep::NotRecorded => return callers.without(self.cut.unwrap_or("another stack")),
+                CallerStep::Caller(caller, signal) => {
                     let (before, after) = (registers.stack_pointer(), caller.stack_pointer());
                     // A signal handler may have a stack of its own.
                     if after <= before && !(signal || depth == 0) {
@@ -68,8 +73,8 @@ impl Stack<'_> {
     }
 }
 
-impl Callers {
-    fn without(mut self, why: &'static str) -> Callers {
+impl ActiveFunctions {
+    fn without(mut self, why: &'static str) -> ActiveFunctions {
         self.missing = Some(why);
         self
     }

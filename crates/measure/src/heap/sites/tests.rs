@@ -60,10 +60,10 @@ fn example() -> Vec<u8> {
 #[test]
 fn a_stack_continues_with_that_of_the_sample_before() {
     let bytes = example();
-    let mut piece = Piece::of(&bytes, 0).unwrap();
+    let mut piece = ThreadRecords::of(&bytes, 0).unwrap();
     let mut stacks = Vec::new();
     while let Some(record) = piece.next() {
-        if let Ok(Record::Sample(sample)) = record {
+        if let Ok(SiteRecord::Sample(sample)) = record {
             stacks.push(sample.stack.to_vec());
         }
     }
@@ -76,7 +76,7 @@ fn a_stack_that_continues_another_than_that_before_is_damaged() {
     for second in [sampled(0x7018, 48, &[1; 8]), sampled(0x7000, 128, &[1; 8]), sampled(0x7000, 8, &[1; 16])]
     {
         let bytes = piece(3, &[sampled(0x7000, 64, &[2; 64]), second]);
-        let mut piece = Piece::of(&bytes, 0).unwrap();
+        let mut piece = ThreadRecords::of(&bytes, 0).unwrap();
         assert!(piece.next().unwrap().is_ok());
         assert_eq!(piece.next().unwrap().err(), Some(records::Damaged));
     }
@@ -104,8 +104,8 @@ fn sites(file: &[u8]) -> Vec<HeapSites> {
 fn records_without_files_give_sites_without_names() {
     let all = sites(&example());
     assert_eq!(all.len(), 1);
-    assert_eq!(all[0].sum().allocated, Blocks { blocks: 2, bytes: 2000 });
-    assert_eq!(all[0].sum().at_end, Blocks { blocks: 1, bytes: 1000 });
+    assert_eq!(all[0].sum().allocated, MemoryBlocks { blocks: 2, bytes: 2000 });
+    assert_eq!(all[0].sum().at_end, MemoryBlocks { blocks: 1, bytes: 1000 });
     assert!(all[0].frames.iter().any(|frame| frame.name.starts_with("(callers unknown: ")), "{:?}", all[0]);
 }
 
@@ -113,7 +113,7 @@ fn records_without_files_give_sites_without_names() {
 fn damaged_records_are_survived() {
     let corpus = Corpus::default().with("a piece", example());
     corpus.is_survived_by(|file| {
-        if let Some(mut piece) = Piece::of(file, 0) {
+        if let Some(mut piece) = ThreadRecords::of(file, 0) {
             while piece.next().is_some() {}
         }
     });

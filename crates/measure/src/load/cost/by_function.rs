@@ -1,12 +1,12 @@
 //! Instructions and calls by function, from the profiles of either tool.
 
-use super::callgrind::{self, Function};
+use super::callgrind::{self, ObjectFunction};
 use crate::calltree::{self, Symbols, demangle};
 use std::collections::{BTreeMap, HashMap};
 
 /// The counts of one function in one stretch of load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sums {
+pub struct FunctionSums {
     /// Instructions of the function itself.
     pub own: u64,
     /// Instructions including callees; those of a recursive function count once.
@@ -17,19 +17,19 @@ pub struct Sums {
 
 /// The counts of one stretch of load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stretch {
+pub struct StretchCounts {
     /// The number of all instructions.
     pub total: u64,
     /// The counts by function; code outside of any function is under an empty name.
-    pub functions: BTreeMap<Function, Sums>,
+    pub functions: BTreeMap<ObjectFunction, FunctionSums>,
 }
 
-impl Stretch {
+impl StretchCounts {
     /// Adds a process's counts by callgrind.
-    pub fn add_callgrind(&mut self, profile: &callgrind::Profile) {
+    pub fn add_callgrind(&mut self, profile: &callgrind::CallgrindProfile) {
         self.total += profile.total;
         for (function, costs) in &profile.functions {
-            let named = Function { name: demangle(&function.name), ..function.clone() };
+            let named = ObjectFunction { name: demangle(&function.name), ..function.clone() };
             let sums = self.functions.entry(named).or_default();
             sums.own += costs.own;
             sums.inclusive += costs.inclusive;
@@ -40,7 +40,7 @@ impl Stretch {
     /// Adds a process's counts by the call tree.
     pub fn add_calltree(&mut self, profile: &calltree::Profile, names: &mut FunctionNames) {
         self.total += profile.total;
-        let places = Places::of(profile, names);
+        let places = ContextFunctions::of(profile, names);
         let inclusive = profile.inclusive();
         for (index, context) in profile.contexts.iter().enumerate() {
             let sums = self.functions.entry(places.name(index)).or_default();
@@ -58,15 +58,15 @@ impl Stretch {
 }
 
 /// The function of each context, as an index into the names.
-struct Places {
+struct ContextFunctions {
     of_context: Vec<usize>,
-    named: Vec<Function>,
+    named: Vec<ObjectFunction>,
 }
 
-impl Places {
-    fn of(profile: &calltree::Profile, names: &mut FunctionNames) -> Places {
-        let (mut named, mut known) = (vec![Function::default()], HashMap::new());
-        let mut place = |function: Function| {
+impl ContextFunctions {
+    fn of(profile: &calltree::Profile, names: &mut FunctionNames) -> ContextFunctions {
+        let (mut named, mut known) = (vec![ObjectFunction::default()], HashMap::new());
+        let mut place = |function: ObjectFunction| {
             *known.entry(function.clone()).or_insert_with(|| {
                 named.push(function);
                 named.len() - 1
@@ -75,10 +75,10 @@ impl Places {
         let of_function: Vec<usize> = profile.functions.iter().map(|one| place(names.of(one))).collect();
         let of_context =
             profile.contexts.iter().map(|context| context.function.map_or(0, |one| of_function[one]));
-        Places { of_context: of_context.collect(), named }
+        ContextFunctions { of_context: of_context.collect(), named }
     }
 
-    fn name(&self, context: usize) -> Function {
+    fn name(&self, context: usize) -> ObjectFunction {
         self.named[self.of_context[context]].clone()
     }
 
@@ -98,11 +98,11 @@ impl Places {
 #[derive(Default)]
 pub struct FunctionNames {
     symbols: Symbols,
-    known: HashMap<calltree::Function, Function>,
+    known: HashMap<calltree::Function, ObjectFunction>,
 }
 
 impl FunctionNames {
-    fn of(&mut self, function: &calltree::Function) -> Function {
+    fn of(&mut self, function: &calltree::Function) -> ObjectFunction {
         if let Some(known) = self.known.get(function) {
             return known.clone();
         }
@@ -110,7 +110,7 @@ impl FunctionNames {
             Some(name) => demangle(name),
             None => self.symbols.locate(function.object.as_deref(), function.offset).name().to_owned(),
         };
-        let named = Function { name, object: function.object.clone().unwrap_or_default() };
+        let named = ObjectFunction { name, object: function.object.clone().unwrap_or_default() };
         self.known.insert(function.clone(), named.clone());
         named
     }
@@ -145,14 +145,14 @@ mod tests {
             recursive: vec![RecursiveCalls { from: 3, to: 3, calls: 4 }],
             ..Profile::default()
         };
-        let mut stretch = Stretch::default();
+        let mut stretch = StretchCounts::default();
         stretch.add_calltree(&profile, &mut FunctionNames::default());
         let of = |name: &str| {
             let found = stretch.functions.iter().find(|(function, _)| function.name == name);
             *found.expect("counted").1
         };
-        assert_eq!(of("walk"), Sums { own: 10_100, inclusive: 11_100, calls: 2 });
-        assert_eq!(of("leaf"), Sums { own: 1000, inclusive: 11_000, calls: 5 });
+        assert_eq!(of("walk"), FunctionSums { own: 10_100, inclusive: 11_100, calls: 2 });
+        assert_eq!(of("leaf"), FunctionSums { own: 1000, inclusive: 11_000, calls: 5 });
         assert_eq!(of("main").inclusive, 11_110);
         assert_eq!(stretch.functions.values().map(|sums| sums.own).sum::<u64>(), stretch.total);
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A function, identified together with the file that contains it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Function {
+pub struct ObjectFunction {
     /// The function's name, without callgrind's marks of recursive instances.
     pub name: String,
     /// The file name of the executable or library; empty if callgrind does not know it.
@@ -17,7 +17,7 @@ pub struct Function {
 
 /// The counts of one function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Costs {
+pub struct FunctionCosts {
     /// Instructions of the function itself, including functions inlined into it.
     pub own: u64,
     /// Instructions including callees; those of a recursive function count once.
@@ -32,24 +32,24 @@ pub struct Costs {
 
 /// The counts of one process, or their sum.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Profile {
+pub struct CallgrindProfile {
     /// The number of all instructions.
     pub total: u64,
     /// The counts by function.
-    pub functions: BTreeMap<Function, Costs>,
+    pub functions: BTreeMap<ObjectFunction, FunctionCosts>,
     /// Whether allocations were counted, as Scruple's own files of this format have them.
     pub has_heap: bool,
     /// The number of calls by caller and callee.
-    pub edges: BTreeMap<(Function, Function), u64>,
+    pub edges: BTreeMap<(ObjectFunction, ObjectFunction), u64>,
     /// The code of functions, if the file has the addresses of instructions.
-    pub code: BTreeMap<Function, Code>,
+    pub code: BTreeMap<ObjectFunction, ExecutedCode>,
     /// The paths of executables and libraries by their file names.
     pub paths: BTreeMap<String, String>,
 }
 
 /// The executed instructions of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Code {
+pub struct ExecutedCode {
     /// The number of executions by the instruction's address in the file.
     pub counts: BTreeMap<u64, u64>,
     /// The lowest address at which the function was called.
@@ -59,9 +59,9 @@ pub struct Code {
     pub sources: BTreeSet<String>,
 }
 
-impl Profile {
+impl CallgrindProfile {
     /// Adds the counts of another profile, such as that of another process of the same server.
-    pub fn add(&mut self, other: &Profile) {
+    pub fn add(&mut self, other: &CallgrindProfile) {
         add(&mut self.total, other.total);
         for (function, costs) in &other.functions {
             let sum = self.functions.entry(function.clone()).or_default();
@@ -83,8 +83,8 @@ impl Profile {
 ///
 /// # Errors
 /// Says in which line the profile is malformed and why, as a clause.
-pub fn parse(text: &str) -> Result<Profile, String> {
-    let mut reader = Reader { positions: 1, event: 0, ..Reader::default() };
+pub fn parse(text: &str) -> Result<CallgrindProfile, String> {
+    let mut reader = CallgrindParser { positions: 1, event: 0, ..CallgrindParser::default() };
     for (number, line) in text.lines().enumerate() {
         reader.line(line.trim_end()).map_err(|why| format!("line {}: {why}", number + 1))?;
     }
@@ -95,7 +95,7 @@ pub fn parse(text: &str) -> Result<Profile, String> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct CallgrindParser {
     /// The number of position columns before the costs.
     positions: usize,
     /// Whether the first of them is the address of an instruction.
@@ -105,30 +105,30 @@ struct Reader {
     /// The indices of the columns of allocations and their bytes, if there are such columns.
     heap: Option<(usize, usize)>,
     has_events: bool,
-    functions: Names,
-    objects: Names,
+    functions: NameTable,
+    objects: NameTable,
     /// The source file in which the current function begins.
     source: String,
     object: String,
-    function: Function,
+    function: ObjectFunction,
     callee_object: Option<String>,
-    callee: Function,
+    callee: ObjectFunction,
     /// The number of calls whose cost is in the next line.
     calls: Option<u64>,
-    code: HashMap<Function, Code>,
+    code: HashMap<ObjectFunction, ExecutedCode>,
     paths: BTreeMap<String, String>,
     /// The function's own instructions, allocations and bytes.
-    own: HashMap<Function, [u64; 3]>,
+    own: HashMap<ObjectFunction, [u64; 3]>,
     /// The sum of all own costs.
     all: u64,
     /// The number of calls and their inclusive instructions, by caller and callee.
-    edges: HashMap<(Function, Function), (u64, u64)>,
+    edges: HashMap<(ObjectFunction, ObjectFunction), (u64, u64)>,
 }
 
 #[derive(Default)]
-struct Names(HashMap<u64, String>);
+struct NameTable(HashMap<u64, String>);
 
-impl Names {
+impl NameTable {
     /// Resolves `(7) name`, `(7)` or a bare name.
     fn resolve(&mut self, text: &str) -> Result<String, String> {
         let Some(rest) = text.strip_prefix('(') else { return Ok(text.to_owned()) };
@@ -148,7 +148,7 @@ impl Names {
     }
 }
 
-impl Reader {
+impl CallgrindParser {
     fn line(&mut self, line: &str) -> Result<(), String> {
         if line.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '*')) {
             return self.cost(line);
@@ -252,14 +252,15 @@ impl Reader {
         }
     }
 
-    fn finish(self) -> Profile {
+    fn finish(self) -> CallgrindProfile {
         let has_heap = self.heap.is_some();
         let edges = self.edges.iter().map(|(edge, (calls, _))| (edge.clone(), *calls)).collect();
         let code = self.code.into_iter().collect();
         let functions = BTreeMap::new();
-        let mut profile = Profile { total: self.all, functions, has_heap, edges, code, paths: self.paths };
-        let mut entered: HashMap<&Function, u64> = HashMap::new();
-        let mut below: HashMap<&Function, u64> = HashMap::new();
+        let mut profile =
+            CallgrindProfile { total: self.all, functions, has_heap, edges, code, paths: self.paths };
+        let mut entered: HashMap<&ObjectFunction, u64> = HashMap::new();
+        let mut below: HashMap<&ObjectFunction, u64> = HashMap::new();
         for ((caller, callee), (calls, inclusive)) in &self.edges {
             add(&mut profile.functions.entry(callee.clone()).or_default().calls, *calls);
             if caller != callee {
@@ -293,14 +294,14 @@ fn address(text: &str) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-fn function(name: &str, object: &str) -> Function {
+fn function(name: &str, object: &str) -> ObjectFunction {
     // The second and further instances of a recursive function are marked by an apostrophe and a number.
     let base = match name.rsplit_once('\'') {
         Some((base, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => base,
         _ => name,
     };
     let object = object.rsplit('/').next().unwrap_or(object);
-    Function {
+    ObjectFunction {
         name: base.to_owned(),
         object: if object == "???" { String::new() } else { object.to_owned() },
     }
@@ -364,7 +365,7 @@ calls=10 -1
 totals: 8323
 ";
 
-    fn costs(profile: &Profile, name: &str) -> (u64, u64, u64) {
+    fn costs(profile: &CallgrindProfile, name: &str) -> (u64, u64, u64) {
         let found =
             profile.functions.iter().find(|(function, _)| function.name == name).expect("in the profile");
         (found.1.own, found.1.inclusive, found.1.calls)

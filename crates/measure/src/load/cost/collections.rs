@@ -6,7 +6,7 @@
 use super::start::ServerCommand;
 use super::tree::{Tree, cpu_clock};
 use crate::instrument::Instrument;
-use crate::launch::{Ending, Launch, Options, Outcome};
+use crate::launch::{Ending, Launch, LaunchOptions, LaunchResult};
 use crate::load::{LoadResult, Target};
 use crate::own_environment::inherited;
 use crate::program::Program;
@@ -195,7 +195,7 @@ fn count_over(
         env,
         folder,
         stdio: [nowhere()?, nowhere()?, nowhere()?],
-        options: Options::default(),
+        options: LaunchOptions::default(),
     };
     runtimes.decorate(&mut launch)?;
     let decorated = ServerCommand { argv: launch.argv.clone(), env: launch.env.clone(), ..server.clone() };
@@ -216,7 +216,7 @@ fn count_over(
     let ending =
         status.and_then(|status| status.code()).map_or(Ending::Signaled(libc::SIGINT), Ending::Exited);
     let is_go = !exits.is_empty();
-    let readings = runtimes.read(&Outcome { exits, ..Outcome::ended(ending) });
+    let readings = runtimes.read(&LaunchResult { exits, ..LaunchResult::ended(ending) });
     let (started, since_1970) = load.started;
     let monotonic = |moment: u64| (moment + started).saturating_sub(since_1970);
     let pauses = runtimes.pauses().map(<[_]>::to_vec).and_then(|mut pauses| {

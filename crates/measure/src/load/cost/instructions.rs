@@ -5,12 +5,14 @@
 //! The call tree receives a command at the start and end of each batch. If it is not available, callgrind counts two
 //! runs of the server. Neither counts instructions of the kernel; `sampled` does.
 
-use super::by_function::{FunctionNames, Stretch};
-use super::callgrind::Function;
+use super::by_function::{FunctionNames, StretchCounts};
+use super::callgrind::ObjectFunction;
 use super::sheet::{self, LEVEL};
 use super::start::ServerCommand;
 use super::tree::Tree;
-use crate::calltree::{CalltreeSession, Counted, Counter, End, Profile, Profiles, Settings, ValgrindTool};
+use crate::calltree::{
+    CalltreeSession, Counter, End, LaunchCounts, Profile, Profiles, Settings, ValgrindTool,
+};
 use crate::load::{LoadResult, Target};
 use scruple_core::per_request::{self, Bounds};
 use scruple_core::sorting;
@@ -37,7 +39,7 @@ pub struct Instructions {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionCost {
     /// The function; its name is empty for code outside of any function.
-    pub function: Function,
+    pub function: ObjectFunction,
     /// Instructions of the function itself.
     pub own: Bounds,
     /// Instructions including callees.
@@ -139,19 +141,19 @@ pub fn trees(
 /// The cost per request, from the counts and numbers of requests of several stretches. The cost of a function is at
 /// least 0: if a collection fell into a small batch, the slope for the collector is negative, which means that its
 /// cost does not depend on the requests.
-pub fn of(stretches: &[Stretch], requests: &[u64], by: String) -> Instructions {
+pub fn of(stretches: &[StretchCounts], requests: &[u64], by: String) -> Instructions {
     let counts: Vec<f64> = requests.iter().map(|count| *count as f64).collect();
-    let each = |values: &dyn Fn(&Stretch) -> u64| {
+    let each = |values: &dyn Fn(&StretchCounts) -> u64| {
         let values: Vec<f64> = stretches.iter().map(|stretch| values(stretch) as f64).collect();
         let found = per_request::fit(&counts, &values, LEVEL);
         found.map_or(Bounds { value: 0.0, interval: None }, |found| found.each)
     };
-    let all: BTreeSet<&Function> =
+    let all: BTreeSet<&ObjectFunction> =
         sorting::set(stretches.iter().flat_map(|stretch| stretch.functions.keys()));
     let mut functions: Vec<FunctionCost> = all
         .into_iter()
         .map(|function| {
-            let sums = |stretch: &Stretch| stretch.functions.get(function).copied().unwrap_or_default();
+            let sums = |stretch: &StretchCounts| stretch.functions.get(function).copied().unwrap_or_default();
             FunctionCost {
                 function: function.clone(),
                 own: each(&|stretch| sums(stretch).own).at_least(0.0),
@@ -177,11 +179,11 @@ struct Life<'a> {
 }
 
 /// The counts of batches, by the number in their label.
-type Labelled = BTreeMap<usize, Stretch>;
+type Labelled = BTreeMap<usize, StretchCounts>;
 
 impl Life<'_> {
     /// One run with several batches; `None` if processes do not accept commands, or started or ended between batches.
-    fn batches(&self, batches: &[u64], load: &mut Load<'_>) -> Result<Option<Vec<Stretch>>, String> {
+    fn batches(&self, batches: &[u64], load: &mut Load<'_>) -> Result<Option<Vec<StretchCounts>>, String> {
         let Some(profiles) = self.phases(batches, load)? else { return Ok(None) };
         let mut labelled = labelled(&profiles);
         Ok((0..batches.len()).map(|number| labelled.remove(&number)).collect())
@@ -218,7 +220,7 @@ impl Life<'_> {
     }
 
     /// The counts of one whole run of the server.
-    fn whole(&self, requests: u64, load: &mut Load<'_>) -> Result<Stretch, String> {
+    fn whole(&self, requests: u64, load: &mut Load<'_>) -> Result<StretchCounts, String> {
         let (folder, session) = self.session(false)?;
         self.serve(&session, &mut |_| load(requests).map(drop))?;
         let counted = session.read().map_err(|error| error.to_string())?;
@@ -230,8 +232,8 @@ impl Life<'_> {
         }
     }
 
-    fn session(&self, control: bool) -> Result<(Folder, CalltreeSession), String> {
-        let folder = Folder::new()?;
+    fn session(&self, control: bool) -> Result<(TemporaryFolder, CalltreeSession), String> {
+        let folder = TemporaryFolder::new()?;
         let settings = Settings { control, ..Settings::default() };
         let session =
             CalltreeSession::start(self.counter, settings, &folder.0).map_err(|error| error.to_string())?;
@@ -267,8 +269,8 @@ impl Life<'_> {
 }
 
 /// All that was counted in one launch. Callgrind's counts are in its profile as well as in the trees made of it.
-fn whole(counted: &Counted) -> Stretch {
-    let mut stretch = Stretch::default();
+fn whole(counted: &LaunchCounts) -> StretchCounts {
+    let mut stretch = StretchCounts::default();
     let mut names = FunctionNames::default();
     match &counted.callgrind {
         Some(profile) => stretch.add_callgrind(profile),
@@ -284,7 +286,7 @@ fn whole(counted: &Counted) -> Stretch {
 fn labelled(profiles: &Profiles) -> Labelled {
     let (mut found, mut names) = (Labelled::new(), FunctionNames::default());
     for (number, profile) in asked(profiles) {
-        let stretch: &mut Stretch = found.entry(number).or_default();
+        let stretch: &mut StretchCounts = found.entry(number).or_default();
         stretch.add_calltree(profile, &mut names);
     }
     found
@@ -313,10 +315,10 @@ fn without_preemption(server: &ServerCommand) -> Option<(OsString, OsString)> {
 }
 
 /// A folder that is removed with its contents when dropped.
-struct Folder(PathBuf);
+struct TemporaryFolder(PathBuf);
 
-impl Folder {
-    fn new() -> Result<Folder, String> {
+impl TemporaryFolder {
+    fn new() -> Result<TemporaryFolder, String> {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name =
@@ -324,11 +326,11 @@ impl Folder {
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir(&path)
             .map_err(|error| format!("cannot make the folder {}: {error}", path.display()))?;
-        Ok(Folder(path))
+        Ok(TemporaryFolder(path))
     }
 }
 
-impl Drop for Folder {
+impl Drop for TemporaryFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -336,7 +338,7 @@ impl Drop for Folder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::by_function::Sums;
+    use super::super::by_function::FunctionSums;
     use super::super::callgrind;
     use super::*;
 
@@ -349,15 +351,15 @@ mod tests {
         assert_eq!(without_preemption(&server), None);
     }
 
-    fn stretch(own: u64, once: u64, collection: u64) -> Stretch {
-        let function = |name: &str| Function { name: name.into(), object: String::new() };
-        let sums = |own: u64, calls: u64| Sums { own, inclusive: own, calls };
+    fn stretch(own: u64, once: u64, collection: u64) -> StretchCounts {
+        let function = |name: &str| ObjectFunction { name: name.into(), object: String::new() };
+        let sums = |own: u64, calls: u64| FunctionSums { own, inclusive: own, calls };
         let mut functions =
             BTreeMap::from([(function("serve"), sums(own, own / 10)), (function("start"), sums(once, 1))]);
         if collection > 0 {
             functions.insert(function("collect"), sums(collection, 1));
         }
-        Stretch { total: own + once + collection, functions }
+        StretchCounts { total: own + once + collection, functions }
     }
 
     #[test]
@@ -366,13 +368,13 @@ mod tests {
                     fn=serve\n1 70\n\nsummary: 100\n";
         let profile = callgrind::parse(text).expect("a profile");
         let processes = vec![crate::calltree::flat(&profile, text)];
-        let mut counted = Counted {
+        let mut counted = LaunchCounts {
             by: ValgrindTool::Callgrind,
             total: 100,
             profiles: Profiles { processes, ..Profiles::default() },
             callgrind: Some(profile),
         };
-        let own = |stretch: &Stretch| stretch.functions.values().map(|sums| sums.own).sum::<u64>();
+        let own = |stretch: &StretchCounts| stretch.functions.values().map(|sums| sums.own).sum::<u64>();
         let stretch = whole(&counted);
         assert_eq!((stretch.total, own(&stretch)), (100, 100));
         // The trees alone say the same.
@@ -391,7 +393,7 @@ mod tests {
     #[test]
     fn what_comes_in_some_batches_has_an_interval_and_what_is_always_alike_has_none_to_speak_of() {
         let batches = [10, 30, 20, 20, 10, 30];
-        let with = |collected: usize| -> Vec<Stretch> {
+        let with = |collected: usize| -> Vec<StretchCounts> {
             let of = |(index, count): (usize, &u64)| {
                 stretch(count * 100, 5_000, if index == collected { 900 } else { 0 })
             };
@@ -410,7 +412,7 @@ mod tests {
 
     #[test]
     fn a_cost_that_is_nothing_or_less_is_not_told() {
-        let batch = |total: u64| Stretch { total, functions: BTreeMap::new() };
+        let batch = |total: u64| StretchCounts { total, functions: BTreeMap::new() };
         // A collection falls into the smallest batch.
         let counted = [batch(9_000_000), batch(200_000), batch(400_000)];
         let why = positive(of(&counted, &[10, 20, 40], String::new())).expect_err("less than nothing");
@@ -425,7 +427,7 @@ mod tests {
         let batches = [10, 30, 20, 20, 10, 30];
         let collected = |index: usize| if index == 0 { 900 } else { 0 };
         let of_batch = |(index, count): (usize, &u64)| stretch(count * 100, 5_000, collected(index));
-        let stretches: Vec<Stretch> = batches.iter().enumerate().map(of_batch).collect();
+        let stretches: Vec<StretchCounts> = batches.iter().enumerate().map(of_batch).collect();
         let found = of(&stretches, &batches, String::new());
         let collect = found.functions.iter().find(|cost| cost.function.name == "collect").expect("there");
         let interval = collect.own.interval.expect("six batches");

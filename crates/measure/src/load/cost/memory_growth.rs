@@ -1,7 +1,7 @@
 //! How a server's memory grows with the number of its requests, and whether the growth stops.
 
 use super::sheet::{LEVEL, Window};
-use super::tree::Memory;
+use super::tree::TreeMemory;
 use scruple_core::per_request::{self, Bounds};
 
 /// The growth of one measure of memory.
@@ -48,7 +48,7 @@ pub(super) fn growth(windows: &[Window]) -> Vec<Growth> {
             served as f64
         })
         .collect();
-    let of = |of: &'static str, pick: fn(&Memory) -> u64| {
+    let of = |of: &'static str, pick: fn(&TreeMemory) -> u64| {
         let sizes: Vec<f64> = windows.iter().map(|window| pick(&window.memory) as f64).collect();
         let half = totals.len() / 2;
         let fit = per_request::fit(&totals, &sizes, LEVEL)?.each;
@@ -75,7 +75,7 @@ mod tests {
         let windows =
             [(1000, 1000), (0, 700), (3000, 2300), (2000, 2000)].map(|(counted, more): (u64, u64)| {
                 served += more;
-                let memory = Memory { private_dirty: 1_000_000 + 100 * served, ..Memory::default() };
+                let memory = TreeMemory { private_dirty: 1_000_000 + 100 * served, ..TreeMemory::default() };
                 Window { requests: counted, elapsed: 1, grown: Vec::new(), memory }
             });
         let found = growth(&windows);

@@ -70,8 +70,11 @@ pub fn available() -> Result<(), String> {
 /// # Errors
 /// Says why they cannot be sampled, as a clause.
 pub fn weigh(tree: &Tree, load: &mut dyn FnMut() -> Result<u64, String>) -> Result<Sampled, String> {
-    let file =
-        File(std::env::temp_dir().join(format!("scruple-perf-{}-{}", std::process::id(), tree.root())));
+    let file = TemporaryFile(std::env::temp_dir().join(format!(
+        "scruple-perf-{}-{}",
+        std::process::id(),
+        tree.root()
+    )));
     let processes: Vec<String> = tree.processes().iter().map(i32::to_string).collect();
     let mut perf = Command::new("perf")
         .args([
@@ -118,19 +121,19 @@ pub fn weigh(tree: &Tree, load: &mut dyn FnMut() -> Result<u64, String>) -> Resu
     Ok(sampled)
 }
 
-struct File(PathBuf);
+struct TemporaryFile(PathBuf);
 
-impl Drop for File {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
 /// A frame of a stack: the function and the object.
-type Frame = (String, String);
+type StackFrame = (String, String);
 
 /// A sample: the period in nanoseconds, and the stack from the innermost function outwards.
-type Stack = (u64, Vec<Frame>);
+type Stack = (u64, Vec<StackFrame>);
 
 /// Parses the output of `perf script -F comm,tid,period,ip,sym,dso`.
 fn parse(text: &str) -> Vec<Stack> {
@@ -152,7 +155,7 @@ fn parse(text: &str) -> Vec<Stack> {
 }
 
 /// Parses a frame such as `55d2 main (/bin/x)`.
-fn frame(line: &str) -> Option<Frame> {
+fn frame(line: &str) -> Option<StackFrame> {
     let (address, rest) = line.split_once(char::is_whitespace)?;
     address.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(())?;
     let open = rest.rfind(" (")?;
@@ -174,7 +177,7 @@ fn divide(stacks: &[Stack], requests: u64) -> Sampled {
         samples: u64,
     }
     let requests = requests.max(1) as f64;
-    let mut sums: BTreeMap<&Frame, Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<&StackFrame, Sum> = BTreeMap::new();
     let (mut total, mut kernel) = (0.0, 0.0);
     for (period, stack) in stacks {
         let period = *period as f64;

@@ -4,7 +4,7 @@ use super::account::Account;
 use super::memory_growth::{Growth, growth};
 use super::rare_events;
 use super::threads::LivingThreads;
-use super::tree::{Accounts, Memory, Tree};
+use super::tree::{Accounts, Tree, TreeMemory};
 use super::unseen_threads::UnseenThreads;
 use super::user_and_system_time;
 use crate::load::{LoadError, LoadResult, Plan};
@@ -41,7 +41,7 @@ pub struct Window {
     /// The growth of each counter, by the key of its metric.
     pub grown: Vec<(String, f64)>,
     /// The server's memory after the window.
-    pub memory: Memory,
+    pub memory: TreeMemory,
 }
 
 /// The cost of a request by one counter.
@@ -102,7 +102,7 @@ pub fn weigh(
     drive: &mut Drive<'_>,
     more: &mut Counters<'_>,
 ) -> Result<Sheet, LoadError> {
-    let mut watch = Watch::of(tree, more)?;
+    let mut watch = ServerWindows::of(tree, more)?;
     let first = lengths.iter().copied().min().unwrap_or(1);
     drive(&Plan { max_requests: Some(first), ..plan.clone() }, &|| {})?;
     for length in lengths {
@@ -130,7 +130,7 @@ const BLUR: f64 = 0.05;
 
 /// The windows of one server. Windows of other servers may lie between them.
 #[derive(Clone, Debug)]
-pub struct Watch {
+pub struct ServerWindows {
     tree: Tree,
     idle: Vec<(String, f64)>,
     map_before: Option<MemoryMap>,
@@ -140,14 +140,14 @@ pub struct Watch {
     unseen: UnseenThreads,
 }
 
-impl Watch {
+impl ServerWindows {
     /// Reads the growth of the server's counters while it has no requests.
     ///
     /// # Errors
     /// Fails if the server has ended.
-    pub fn of(tree: &Tree, more: &mut Counters<'_>) -> Result<Watch, LoadError> {
+    pub fn of(tree: &Tree, more: &mut Counters<'_>) -> Result<ServerWindows, LoadError> {
         let idle = idle(tree, more).map_err(LoadError::Plan)?;
-        Ok(Watch {
+        Ok(ServerWindows {
             tree: tree.clone(),
             idle,
             map_before: None,
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn a_window_in_which_fewer_were_handled_than_nobody_knows_where_goes_on() {
         let tree = Tree::of(std::process::id() as i32).expect("we are here");
-        let mut watch = Watch::of(&tree, &mut Vec::new).expect("accounts");
+        let mut watch = ServerWindows::of(&tree, &mut Vec::new).expect("accounts");
         let counts = std::cell::RefCell::new(vec![2000, 2000, 600, 600, 600, 590].into_iter());
         let handled = || counts.borrow_mut().next_back().unwrap_or_default();
         watch.begin(&handled, &mut Vec::new).expect("accounts");
@@ -425,7 +425,7 @@ mod tests {
                 requests,
                 elapsed: 1_000_000_000,
                 grown: vec![("time.cpu".to_owned(), cost)],
-                memory: Memory::default(),
+                memory: TreeMemory::default(),
             };
             [100, 300, 200, 400].into_iter().zip(costs).map(window).collect()
         };

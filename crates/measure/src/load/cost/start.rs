@@ -25,7 +25,7 @@ pub struct ServerCommand {
 
 /// A running server. Dropping it ends the server and everything it started.
 #[derive(Debug)]
-pub struct Server {
+pub struct StartedServer {
     child: Child,
     ended: Option<ExitStatus>,
 }
@@ -99,7 +99,7 @@ impl ServerCommand {
         target: &Target,
         patience: Duration,
         interrupted: &AtomicBool,
-    ) -> Result<Server, ServerError> {
+    ) -> Result<StartedServer, ServerError> {
         self.start_heard(target, patience, interrupted, Stdio::null())
     }
 
@@ -113,7 +113,7 @@ impl ServerCommand {
         patience: Duration,
         interrupted: &AtomicBool,
         stderr: Stdio,
-    ) -> Result<Server, ServerError> {
+    ) -> Result<StartedServer, ServerError> {
         let (program, arguments) = self.argv.split_first().ok_or(ServerError::Nothing)?;
         let address = target.addresses.first().map(Address::to_string).unwrap_or_default();
         if target.addresses.iter().any(accepts) {
@@ -141,7 +141,7 @@ impl ServerCommand {
         let child = command
             .spawn()
             .map_err(|error| ServerError::Start { program: program.to_string_lossy().into_owned(), error })?;
-        let mut server = Server { child, ended: None };
+        let mut server = StartedServer { child, ended: None };
         let began = Instant::now();
         let mut alone_since = None;
         while began.elapsed() < patience {
@@ -171,7 +171,7 @@ impl ServerCommand {
     }
 }
 
-impl Server {
+impl StartedServer {
     /// The id of the server's first process.
     pub fn pid(&self) -> i32 {
         self.child.id() as i32
@@ -236,7 +236,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for StartedServer {
     fn drop(&mut self) {
         self.stop(libc::SIGTERM);
     }
@@ -307,7 +307,7 @@ mod tests {
     fn nothing_of_a_server_runs_once_it_was_stopped() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 600 & sleep 600 & exit 0"]).process_group(0);
-        let mut server = Server { child: command.spawn().expect("a shell"), ended: None };
+        let mut server = StartedServer { child: command.spawn().expect("a shell"), ended: None };
         while server.status().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }

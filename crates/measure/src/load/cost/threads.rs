@@ -27,7 +27,7 @@ pub struct LivingThreads {
 
 /// The counts of threads between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct CountedThreads {
     /// The counts of all threads that were seen.
     pub seen: ThreadCounts,
     /// The processor time in nanoseconds of threads and processes that were not seen, because they started and ended
@@ -54,7 +54,7 @@ impl LivingThreads {
     /// The counts since `before`. Threads that started since then count from 0. `at_end` was read earlier than
     /// `self`, while threads were alive that have ended since, such as those of connections that were closed in
     /// between.
-    pub fn since(&self, before: &LivingThreads, at_end: &LivingThreads) -> Counted {
+    pub fn since(&self, before: &LivingThreads, at_end: &LivingThreads) -> CountedThreads {
         let mut last = at_end.each.clone();
         for (id, counts) in &self.each {
             let last = last.entry(*id).or_default();
@@ -67,7 +67,7 @@ impl LivingThreads {
             threads.iter().map(of).fold(ThreadCounts::default(), ThreadCounts::plus)
         };
         let all = at_end.cpu.saturating_sub(before.cpu);
-        Counted { seen: growth(&last), unseen: all.saturating_sub(growth(&at_end.each).cpu) }
+        CountedThreads { seen: growth(&last), unseen: all.saturating_sub(growth(&at_end.each).cpu) }
     }
 }
 

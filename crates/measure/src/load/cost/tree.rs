@@ -35,14 +35,14 @@ pub struct Accounts {
     /// Bytes read from and written to block devices.
     pub blocks: (u64, u64),
     /// Memory, if it was read: this takes the kernel longer than all other accounts together.
-    pub memory: Memory,
+    pub memory: TreeMemory,
     /// The counts of living threads.
     pub living: LivingThreads,
 }
 
 /// The memory of a tree in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Memory {
+pub struct TreeMemory {
     /// Resident memory; a page that several processes share counts for each of them.
     pub resident: u64,
     /// Resident memory with shared pages divided among the processes that share them.
@@ -83,8 +83,8 @@ impl Tree {
     }
 
     /// The current memory of all processes.
-    pub fn memory(&self) -> Memory {
-        let mut sum = Memory::default();
+    pub fn memory(&self) -> TreeMemory {
+        let mut sum = TreeMemory::default();
         for pid in self.processes() {
             let memory = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
             sum.resident += field(&memory, "Rss") * 1024;
@@ -123,7 +123,7 @@ impl Tree {
     pub fn living(&self) -> LivingThreads {
         let (mut living, processes) = (LivingThreads::default(), self.processes());
         processes.iter().for_each(|pid| living.add(*pid));
-        living.cpu = processes.iter().filter_map(|pid| Some(Times::of(*pid)?.all())).sum();
+        living.cpu = processes.iter().filter_map(|pid| Some(StatTimes::of(*pid)?.all())).sum();
         living
     }
 }
@@ -162,7 +162,7 @@ impl Accounts {
 
 fn read_process(pid: i32, sum: &mut Accounts) -> Option<()> {
     sum.living.add(pid);
-    let times = Times::of(pid)?;
+    let times = StatTimes::of(pid)?;
     sum.cpu += times.all();
     sum.user += (times.own as f64 * times.user_share) as u64 + times.children.0;
     sum.faults.0 += times.faults.0;
@@ -183,7 +183,7 @@ fn is_at_work(pid: i32) -> bool {
 }
 
 /// The figures in the stat file of a process, including its reaped children.
-struct Times {
+struct StatTimes {
     /// The processor time of the process in nanoseconds, including ended threads.
     own: u64,
     /// The share of the process's own time that it spent in user mode.
@@ -193,13 +193,13 @@ struct Times {
     faults: (u64, u64),
 }
 
-impl Times {
-    fn of(pid: i32) -> Option<Times> {
+impl StatTimes {
+    fn of(pid: i32) -> Option<StatTimes> {
         let stat = ProcessStat::of(pid)?;
         let number = |field| stat.field::<u64>(field).unwrap_or(0);
         let tick = 1_000_000_000 / ticks_per_second();
         let (user, system) = (number(14) * tick, number(15) * tick);
-        Some(Times {
+        Some(StatTimes {
             own: cpu_clock(pid).unwrap_or(user + system),
             user_share: if user + system > 0 { user as f64 / (user + system) as f64 } else { 0.5 },
             children: (number(16) * tick, number(17) * tick),

@@ -1,13 +1,13 @@
 //! Chooses which of the plan's requests is sent next, if no user determines it.
 
-use super::super::plan::{Order, Plan};
+use super::super::plan::{Plan, RequestOrder};
 use scruple_core::stats::rng::Pcg;
 
 pub(super) struct Choice {
     random: Pcg,
     /// The index of the next request in turn.
     next: usize,
-    order: Order,
+    order: RequestOrder,
 }
 
 impl Choice {
@@ -22,7 +22,7 @@ impl Choice {
         if cumulated.len() == 1 {
             return 0;
         }
-        if self.order == Order::InTurn {
+        if self.order == RequestOrder::InTurn {
             let chosen = self.next;
             self.next = (self.next + 1) % cumulated.len();
             return chosen as u32;

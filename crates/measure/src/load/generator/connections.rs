@@ -1,7 +1,7 @@
 //! The connections of one thread: which are open, which are being opened, and when failed ones are tried again.
 
 use super::super::clock::Poller;
-use super::super::connection::{Connection, Link, unconnected};
+use super::super::connection::{Connection, ConnectionState, unconnected};
 use super::super::failure::Failure;
 use super::super::plan::Plan;
 use super::super::socket;
@@ -95,7 +95,7 @@ impl Connections {
     /// Records that a connection is open, and returns how long opening it took in nanoseconds.
     pub(super) fn opened(&mut self, index: usize, now: u64) -> u64 {
         let connection = &mut self.list[index];
-        connection.link = Link::Up;
+        connection.link = ConnectionState::Up;
         connection.failed_attempts = 0;
         self.opening -= 1;
         self.open += 1;
@@ -104,7 +104,7 @@ impl Connections {
 
     /// Closes a connection, which may be opened again.
     pub(super) fn close(&mut self, index: usize, now: u64) {
-        if self.list[index].link == Link::Up {
+        if self.list[index].link == ConnectionState::Up {
             self.open -= 1;
             if self.open == 0 {
                 self.none_open_since = now;
@@ -131,7 +131,7 @@ impl Connections {
                 break;
             }
             self.retries.pop();
-            if self.list[index as usize].link == Link::Down {
+            if self.list[index as usize].link == ConnectionState::Down {
                 return Some(index as usize);
             }
         }

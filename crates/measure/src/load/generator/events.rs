@@ -1,14 +1,14 @@
 //! Handles the events on connections: they open, answer, end and fail.
 
 use super::super::clock;
-use super::super::connection::{Link, broken, unconnected};
+use super::super::connection::{ConnectionState, broken, unconnected};
 use super::super::failure::Failure;
 use super::super::http1::{self, AtEnd};
-use super::super::http2::{Done, Http2};
+use super::super::http2::{FinishedRequest, Http2};
 use super::super::record::{Exchange, NOBODY};
 use super::super::request::Failed;
-use super::super::scenario::answer::{Answer, AnswerHead};
-use super::super::stalls::Reading;
+use super::super::scenario::answer::{AnswerHead, KeptAnswer};
+use super::super::stalls::Arrival;
 use super::super::tls::Tls;
 use super::{Due, Generator, LONGEST_SLEEP};
 use std::io;
@@ -32,7 +32,10 @@ impl Generator {
             if event.writable && current(self) {
                 self.on_writable(index);
             }
-            if event.readable && current(self) && self.connections.list[index].link != Link::Connecting {
+            if event.readable
+                && current(self)
+                && self.connections.list[index].link != ConnectionState::Connecting
+            {
                 self.on_readable(index);
             }
         }
@@ -40,7 +43,7 @@ impl Generator {
 
     fn on_writable(&mut self, index: usize) {
         let connection = &mut self.connections.list[index];
-        if connection.link != Link::Connecting {
+        if connection.link != ConnectionState::Connecting {
             if let Err(class) = connection.send_more(index, &self.connections.poller) {
                 self.fail(index, class);
             }
@@ -55,7 +58,7 @@ impl Generator {
             }
             return;
         };
-        connection.link = Link::Handshaking;
+        connection.link = ConnectionState::Handshaking;
         let hello = Tls::new(setup).and_then(|tls| {
             connection.tls = Some(Box::new(tls));
             connection.send_more(index, &self.connections.poller)?;
@@ -126,7 +129,7 @@ impl Generator {
         } else if let Err(class) = sent {
             self.fail(index, class);
         } else {
-            if self.connections.list[index].link == Link::Handshaking && !handshaking {
+            if self.connections.list[index].link == ConnectionState::Handshaking && !handshaking {
                 self.established(index);
             }
             if !plain.is_empty() {
@@ -157,16 +160,16 @@ impl Generator {
     }
 
     /// Records requests of HTTP/2 that are done.
-    fn end_streams(&mut self, index: usize, done: &mut Vec<Done>, read: Reading) {
+    fn end_streams(&mut self, index: usize, done: &mut Vec<FinishedRequest>, read: Arrival) {
         let now = read.now;
         let part = self.time.part_now(now);
-        for Done { exchange, status, outcome, kept: (head, body) } in done.drain(..) {
+        for FinishedRequest { exchange, status, outcome, kept: (head, body) } in done.drain(..) {
             self.in_flight -= 1;
             self.connections.list[index].freed = Some(now);
             match status {
                 0 => self.failed(&exchange, now, outcome.err().unwrap_or(Failure::Garbage)),
                 _ => {
-                    let answer = Answer { status, head: AnswerHead::Http2(&head), body: &body };
+                    let answer = KeptAnswer { status, head: AnswerHead::Http2(&head), body: &body };
                     self.answered(&exchange, read, part, answer, outcome);
                 }
             }
@@ -180,7 +183,7 @@ impl Generator {
         http2.give_up(sent_before, &mut done);
         let sent = connection.send_frames(index, &self.connections.poller);
         let any = !done.is_empty();
-        self.end_streams(index, &mut done, Reading::at(clock::now()));
+        self.end_streams(index, &mut done, Arrival::at(clock::now()));
         self.memory.done = done;
         match sent {
             Err(class) => self.fail(index, class),
@@ -206,7 +209,7 @@ impl Generator {
 
     fn on_end(&mut self, index: usize) {
         let connection = &mut self.connections.list[index];
-        if connection.link == Link::Handshaking {
+        if connection.link == ConnectionState::Handshaking {
             return self.fail(index, Failure::Tls);
         }
         if let Some(http2) = &connection.http2 {
@@ -238,7 +241,8 @@ impl Generator {
             Err(Failed::Check) => Err(Failure::CheckFailed),
         };
         let (kept_head, kept_body) = connection.reader.take_kept();
-        let answer = Answer { status: head.status, head: AnswerHead::Http1(&kept_head), body: &kept_body };
+        let answer =
+            KeptAnswer { status: head.status, head: AnswerHead::Http1(&kept_head), body: &kept_body };
         self.answered(&exchange, read, part, answer, outcome);
         let connection = &mut self.connections.list[index];
         connection.reader.give_back(kept_head, kept_body);
@@ -253,7 +257,7 @@ impl Generator {
     /// Closes a connection that failed; the requests in flight on it fail with this class.
     pub(super) fn fail(&mut self, index: usize, class: Failure) {
         let connection = &mut self.connections.list[index];
-        if connection.link != Link::Up {
+        if connection.link != ConnectionState::Up {
             return self.unconnected(index, class);
         }
         let now = clock::now();
@@ -325,9 +329,9 @@ impl Generator {
     fn answered(
         &mut self,
         exchange: &Exchange,
-        read: Reading,
+        read: Arrival,
         part: Option<u16>,
-        answer: Answer<'_>,
+        answer: KeptAnswer<'_>,
         outcome: Result<u64, Failure>,
     ) {
         let outcome = match &mut self.users {

@@ -1,10 +1,10 @@
 //! Publishes a thread's figures while the load runs.
 
 use super::super::record::Recorder;
-use super::super::shared::Live;
+use super::super::shared::LiveFigures;
 use std::sync::atomic::Ordering;
 
-impl Live {
+impl LiveFigures {
     /// Publishes the numbers of answered and failed requests.
     pub(super) fn publish_counts(&self, recorder: &Recorder) {
         let (answered, failed) = recorder.totals();

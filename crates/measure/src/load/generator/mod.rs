@@ -14,16 +14,16 @@ mod turn_time;
 mod users;
 
 use super::clock;
-use super::connection::Link;
+use super::connection::ConnectionState;
 use super::failure::Failure;
-use super::http2::Done;
+use super::http2::FinishedRequest;
 use super::plan::{POLLED, Pace, Plan};
 use super::receive_times::ArrivalClock;
 use super::record::{Exchange, NOBODY, Recorder};
 use super::request_sink::RequestSink;
-use super::send_times::{Schedule, Shape, Share};
-use super::shared::{Ended, Live, Shared};
-use super::stalls::Reading;
+use super::send_times::{RateCourse, Schedule, Share};
+use super::shared::{Ended, LiveFigures, LoadShared};
+use super::stalls::Arrival;
 use choice::Choice;
 use connections::Connections;
 use poll_or_sleep::PollOrSleep;
@@ -64,7 +64,7 @@ impl Due {
 }
 
 pub(crate) struct Generator {
-    shared: Arc<Shared>,
+    shared: Arc<LoadShared>,
     plan: Arc<Plan>,
     pub(crate) thread: u32,
     connections: Connections,
@@ -81,23 +81,23 @@ pub(crate) struct Generator {
     carried: u64,
     /// Whether more requests timed out than the plan allows.
     pub(crate) gave_up: bool,
-    memory: Memory,
+    memory: ReusedBuffers,
     arrivals: ArrivalClock,
     /// Of the bytes that are being handled.
-    reading: Reading,
+    reading: Arrival,
     polling: PollOrSleep,
 }
 
 /// Buffers that are reused.
-struct Memory {
+struct ReusedBuffers {
     received: Vec<u8>,
     /// The received bytes after decryption.
     plain: Vec<u8>,
-    done: Vec<Done>,
+    done: Vec<FinishedRequest>,
 }
 
 impl Generator {
-    pub(crate) fn new(shared: &Arc<Shared>, plan: &Arc<Plan>, thread: u32) -> io::Result<Generator> {
+    pub(crate) fn new(shared: &Arc<LoadShared>, plan: &Arc<Plan>, thread: u32) -> io::Result<Generator> {
         Ok(Generator {
             connections: Connections::new(plan, thread)?,
             queue: Queue::default(),
@@ -110,9 +110,9 @@ impl Generator {
             in_flight: 0,
             carried: 0,
             gave_up: false,
-            memory: Memory { received: vec![0; 64 * 1024], plain: Vec::new(), done: Vec::new() },
+            memory: ReusedBuffers { received: vec![0; 64 * 1024], plain: Vec::new(), done: Vec::new() },
             arrivals: ArrivalClock::new(),
-            reading: Reading::at(clock::now()),
+            reading: Arrival::at(clock::now()),
             polling: PollOrSleep::new(plan.looks(shared.cores)),
             shared: Arc::clone(shared),
             plan: Arc::clone(plan),
@@ -152,7 +152,7 @@ impl Generator {
     }
 
     /// The figures of this thread that others see while the load runs.
-    fn live(&self) -> &Live {
+    fn live(&self) -> &LiveFigures {
         &self.shared.live[self.thread as usize]
     }
 
@@ -169,7 +169,7 @@ impl Generator {
         let mut begun = 0;
         while self.connections.open < self.connections.list.len() && !self.shared.stopped() {
             while begun < self.connections.list.len() && self.connections.may_open() {
-                if self.connections.list[begun].link == Link::Down {
+                if self.connections.list[begun].link == ConnectionState::Down {
                     self.connect(begun);
                 }
                 begun += 1;
@@ -186,7 +186,8 @@ impl Generator {
                 break;
             }
         }
-        let handshaking = self.connections.list.iter().any(|connection| connection.link == Link::Handshaking);
+        let handshaking =
+            self.connections.list.iter().any(|connection| connection.link == ConnectionState::Handshaking);
         match self.connections.open {
             0 if handshaking => Err(Failure::Tls),
             0 => Err(self.connections.last_failure.unwrap_or(Failure::Unconnected)),
@@ -318,7 +319,7 @@ impl Generator {
                 start: begin,
                 end: self.time.end,
                 limit: self.time.limit.saturating_add(warm),
-                shape: Shape::Constant,
+                shape: RateCourse::Constant,
             }));
         } else {
             self.time.end_parts_by_count();
@@ -415,13 +416,13 @@ impl Generator {
             }
             let connection = &self.connections.list[index];
             match (connection.link, connection.exchange) {
-                (Link::Up, Some(exchange)) if now.saturating_sub(exchange.sent) >= timeout => {
+                (ConnectionState::Up, Some(exchange)) if now.saturating_sub(exchange.sent) >= timeout => {
                     self.fail(index, Failure::TimedOut);
                 }
-                (Link::Connecting, _) if now.saturating_sub(connection.since) >= timeout => {
+                (ConnectionState::Connecting, _) if now.saturating_sub(connection.since) >= timeout => {
                     self.unconnected(index, Failure::Unconnected);
                 }
-                (Link::Handshaking, _) if now.saturating_sub(connection.since) >= timeout => {
+                (ConnectionState::Handshaking, _) if now.saturating_sub(connection.since) >= timeout => {
                     self.unconnected(index, Failure::Tls);
                 }
                 _ => {}

@@ -4,11 +4,11 @@
 //! and the think time is over. Requests of users wait for connections in the same queue as other requests.
 
 use super::super::failure::Failure;
-use super::super::plan::Order;
+use super::super::plan::RequestOrder;
 use super::super::record::Exchange;
 use super::super::request::Request;
-use super::super::scenario::answer::Answer;
-use super::super::scenario::{Cookies, Scenario, Session, Step};
+use super::super::scenario::answer::KeptAnswer;
+use super::super::scenario::{Cookies, Scenario, SessionStep, UserSession};
 use super::Due;
 use scruple_core::stats::rng::Pcg;
 use std::cmp::Reverse;
@@ -144,12 +144,12 @@ impl Users {
         let user = &mut self.users[index as usize];
         user.session = match (self.scenario.recorded.get(user.number as usize), self.scenario.order) {
             (Some((_, session)), _) => *session,
-            (None, Order::InTurn) => {
+            (None, RequestOrder::InTurn) => {
                 self.turn += 1;
                 ((self.turn - 1) % self.cumulated.len()) as u32
             }
-            (None, Order::Weighted) if self.cumulated.len() == 1 => 0,
-            (None, Order::Weighted) => {
+            (None, RequestOrder::Weighted) if self.cumulated.len() == 1 => 0,
+            (None, RequestOrder::Weighted) => {
                 let drawn = self.random.unit() * self.cumulated[self.cumulated.len() - 1];
                 self.cumulated.partition_point(|sum| *sum <= drawn).min(self.cumulated.len() - 1) as u32
             }
@@ -171,11 +171,11 @@ impl Users {
         true
     }
 
-    fn session(&self, index: u32) -> &Session {
+    fn session(&self, index: u32) -> &UserSession {
         &self.scenario.sessions[self.users[index as usize].session as usize]
     }
 
-    fn step(&self, index: u32) -> &Step {
+    fn step(&self, index: u32) -> &SessionStep {
         &self.session(index).steps[self.users[index as usize].step as usize]
     }
 
@@ -225,7 +225,7 @@ impl Users {
     pub(super) fn look(
         &mut self,
         exchange: &Exchange,
-        answer: Answer<'_>,
+        answer: KeptAnswer<'_>,
         outcome: Result<u64, Failure>,
         host: &str,
     ) -> Option<Result<u64, Failure>> {

@@ -57,7 +57,7 @@ pub(crate) struct Http2 {
 }
 
 /// A request that has been answered or has failed.
-pub(crate) struct Done {
+pub(crate) struct FinishedRequest {
     pub(crate) exchange: Exchange,
     pub(crate) status: u16,
     /// The number of bytes of content, or how the request failed.
@@ -183,7 +183,7 @@ impl Http2 {
         &mut self,
         bytes: &[u8],
         requests: &[Request],
-        done: &mut Vec<Done>,
+        done: &mut Vec<FinishedRequest>,
     ) -> Result<(), Failure> {
         if self.partial.is_empty() {
             let used = self.frames(bytes, requests, done)?;
@@ -199,7 +199,12 @@ impl Http2 {
     }
 
     /// Handles all complete frames. Returns the number of bytes that they take.
-    fn frames(&mut self, bytes: &[u8], requests: &[Request], done: &mut Vec<Done>) -> Result<usize, Failure> {
+    fn frames(
+        &mut self,
+        bytes: &[u8],
+        requests: &[Request],
+        done: &mut Vec<FinishedRequest>,
+    ) -> Result<usize, Failure> {
         let mut used = 0;
         while let Some((frame, length)) = Frame::first(&bytes[used..]).map_err(|_| Failure::Garbage)? {
             used += length;
@@ -209,7 +214,12 @@ impl Http2 {
     }
 
     /// Handles one frame; `None` if it violates the protocol.
-    fn act_on(&mut self, frame: Frame<'_>, requests: &[Request], done: &mut Vec<Done>) -> Option<()> {
+    fn act_on(
+        &mut self,
+        frame: Frame<'_>,
+        requests: &[Request],
+        done: &mut Vec<FinishedRequest>,
+    ) -> Option<()> {
         if !std::mem::replace(&mut self.greeted, true) && frame.kind != frame::SETTINGS {
             return None;
         }
@@ -279,7 +289,12 @@ impl Http2 {
         self.streams.swap_remove(place)
     }
 
-    fn content(&mut self, frame: Frame<'_>, requests: &[Request], done: &mut Vec<Done>) -> Option<()> {
+    fn content(
+        &mut self,
+        frame: Frame<'_>,
+        requests: &[Request],
+        done: &mut Vec<FinishedRequest>,
+    ) -> Option<()> {
         let content = frame.inner()?;
         let length = frame.content.len() as u32;
         self.taken += length;
@@ -309,7 +324,7 @@ impl Http2 {
         end: bool,
         block: &[u8],
         requests: &[Request],
-        done: &mut Vec<Done>,
+        done: &mut Vec<FinishedRequest>,
     ) -> Option<()> {
         let Some(place) = self.place(id) else {
             // The request was given up, but the block still changes the decoder's table.
@@ -335,7 +350,7 @@ impl Http2 {
     }
 
     /// Handles the end of a stream: its answer is complete.
-    fn end(&mut self, place: usize, requests: &[Request], done: &mut Vec<Done>) {
+    fn end(&mut self, place: usize, requests: &[Request], done: &mut Vec<FinishedRequest>) {
         let stream = self.take(place);
         if stream.uploads() {
             frame::of_number(frame::RST_STREAM, stream.id, frame::CANCEL, &mut self.outgoing);
@@ -405,7 +420,7 @@ impl Http2 {
     }
 
     /// Handles GOAWAY: the server serves no stream after the one that it names.
-    fn goes_away(&mut self, frame: Frame<'_>, done: &mut Vec<Done>) -> Option<()> {
+    fn goes_away(&mut self, frame: Frame<'_>, done: &mut Vec<FinishedRequest>) -> Option<()> {
         let last = frame::number(frame.content.get(..8)?) & LAST;
         self.closing = true;
         let (served, refused) = std::mem::take(&mut self.streams).into_iter().partition(|s| s.id <= last);
@@ -419,7 +434,7 @@ impl Http2 {
     }
 
     /// Gives up the requests that were sent at or before `sent_before`.
-    pub(crate) fn give_up(&mut self, sent_before: u64, done: &mut Vec<Done>) {
+    pub(crate) fn give_up(&mut self, sent_before: u64, done: &mut Vec<FinishedRequest>) {
         let (late, rest): (Vec<Stream>, Vec<Stream>) = std::mem::take(&mut self.streams)
             .into_iter()
             .partition(|stream| stream.exchange.sent <= sent_before);

@@ -2,7 +2,7 @@
 
 use super::super::failure::Failure;
 use super::super::record::Exchange;
-use super::{Done, Encoded, Fields, KEPT, frame};
+use super::{Encoded, Fields, FinishedRequest, KEPT, frame};
 use std::sync::Arc;
 
 /// Content of a request that is being sent.
@@ -117,20 +117,25 @@ impl Stream {
         if self.status > 0 { Failure::HalfResponse } else { Failure::ClosedEarly }
     }
 
-    pub(super) fn failed(self, class: Failure) -> Done {
+    pub(super) fn failed(self, class: Failure) -> FinishedRequest {
         self.done(Err(class))
     }
 
     /// The finished exchange with the outcome that `judge` finds. An answer that is shorter or longer than the length
     /// that it states counts as garbage.
-    pub(super) fn judged(self, judge: impl Fn(&Stream) -> Result<(), Failure>) -> Done {
+    pub(super) fn judged(self, judge: impl Fn(&Stream) -> Result<(), Failure>) -> FinishedRequest {
         let contents = !self.bodiless && self.status != 304;
         let garbled = contents && self.named_length.is_some_and(|length| length != self.length);
         let outcome = if garbled { Err(Failure::Garbage) } else { judge(&self).map(|()| self.length) };
         self.done(outcome)
     }
 
-    fn done(self, outcome: Result<u64, Failure>) -> Done {
-        Done { exchange: self.exchange, status: self.status, outcome, kept: (self.fields, self.kept) }
+    fn done(self, outcome: Result<u64, Failure>) -> FinishedRequest {
+        FinishedRequest {
+            exchange: self.exchange,
+            status: self.status,
+            outcome,
+            kept: (self.fields, self.kept),
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Reads access logs of servers, in the common and the combined format of Apache and nginx.
 
-use super::super::request::{Check, Request};
-use super::super::scenario::Read;
-use super::{Recorded, expected, replayed, times};
+use super::super::request::{AnswerCheck, Request};
+use super::super::scenario::RequestFileContent;
+use super::{RecordedRequest, expected, replayed, times};
 use jiff::fmt::strtime;
 use scruple_core::sorting;
 
@@ -30,7 +30,7 @@ pub fn is_access_log(text: &str) -> bool {
 ///
 /// # Errors
 /// Fails if no line contains a request.
-pub fn access_log(text: &str) -> Result<Read, String> {
+pub fn access_log(text: &str) -> Result<RequestFileContent, String> {
     let (mut lines, mut odd, mut without) = (Vec::new(), 0, 0);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         match parsed(line) {
@@ -56,11 +56,11 @@ pub fn access_log(text: &str) -> Result<Read, String> {
                 name: format!("{} {}", line.method, line.path),
                 method: line.method.to_owned(),
                 headers: headers.collect(),
-                check: Check { status: expected(line.status), ..Check::default() },
+                check: AnswerCheck { status: expected(line.status), ..AnswerCheck::default() },
                 ..Request::get(line.path)
             };
             match request.validate() {
-                Ok(()) => all.push(Recorded { at, request }),
+                Ok(()) => all.push(RecordedRequest { at, request }),
                 Err(_) => odd += 1,
             }
         }

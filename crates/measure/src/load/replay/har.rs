@@ -1,18 +1,18 @@
 //! Reads recordings of browsers: HTTP Archive 1.2.
 
-use super::super::request::{Check, Request};
-use super::super::scenario::Read;
-use super::{Recorded, expected, replayed, times};
+use super::super::request::{AnswerCheck, Request};
+use super::super::scenario::RequestFileContent;
+use super::{RecordedRequest, expected, replayed, times};
 use jiff::Timestamp;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Archive {
-    log: Log,
+    log: HarLog,
 }
 
 #[derive(Deserialize)]
-struct Log {
+struct HarLog {
     entries: Vec<HarEntry>,
 }
 
@@ -66,7 +66,7 @@ const OWN: [&str; 8] = [
 ///
 /// # Errors
 /// Says what is wrong with the recording, as a sentence.
-pub fn har(text: &str) -> Result<Read, String> {
+pub fn har(text: &str) -> Result<RequestFileContent, String> {
     // Some tools begin their files with a byte-order mark.
     let archive: Archive = serde_json::from_str(text.trim_start_matches('\u{feff}'))
         .map_err(|error| format!("it is not an HTTP Archive: {error}"))?;
@@ -95,11 +95,11 @@ pub fn har(text: &str) -> Result<Read, String> {
             method: entry.request.method,
             headers: headers.filter(kept).map(|header| (header.name, header.value)).collect(),
             body: entry.request.post_data.and_then(|content| content.text).unwrap_or_default().into_bytes(),
-            check: Check { status: expected(status), ..Check::default() },
+            check: AnswerCheck { status: expected(status), ..AnswerCheck::default() },
             ..Request::get(path)
         };
         request.validate().map_err(wrong)?;
-        all.push(Recorded { at: at.as_nanosecond() as i64, request });
+        all.push(RecordedRequest { at: at.as_nanosecond() as i64, request });
     }
     if all.is_empty() {
         return Err("the recording has no request to a server by http or https".to_owned());

@@ -6,27 +6,27 @@ mod har;
 pub use access_log::{access_log, is_access_log};
 pub use har::har;
 
-use super::plan::Order;
+use super::plan::RequestOrder;
 use super::request::Request;
-use super::scenario::{Read, Scenario};
+use super::scenario::{RequestFileContent, Scenario};
 use scruple_core::sorting;
 use std::collections::HashMap;
 
 /// A recorded request with the time at which it was sent, in nanoseconds since 1970.
-struct Recorded {
+struct RecordedRequest {
     at: i64,
     request: Request,
 }
 
 /// The scenario that sends these requests again. Times count from the first request.
-fn replayed(mut all: Vec<Recorded>, notes: Vec<String>) -> Read {
+fn replayed(mut all: Vec<RecordedRequest>, notes: Vec<String>) -> RequestFileContent {
     sorting::by_key(&mut all, |recorded| recorded.at);
     let first = all.first().map_or(0, |recorded| recorded.at);
     let mut requests: Vec<Request> = Vec::new();
     // Requests with the same bytes become one kind of request.
     let mut known: HashMap<Vec<u8>, u32> = HashMap::new();
     let mut times = Vec::new();
-    for Recorded { at, request } in all {
+    for RecordedRequest { at, request } in all {
         let key = request.http1("", true);
         let number = *known.entry(key).or_insert_with(|| {
             requests.push(request);
@@ -35,7 +35,13 @@ fn replayed(mut all: Vec<Recorded>, notes: Vec<String>) -> Read {
         times.push((at.abs_diff(first), number));
     }
     let scenario = Scenario::of_recorded(&requests, times);
-    Read { requests, order: Order::Weighted, scenario: Some(scenario), limits: Vec::new(), notes }
+    RequestFileContent {
+        requests,
+        order: RequestOrder::Weighted,
+        scenario: Some(scenario),
+        limits: Vec::new(),
+        notes,
+    }
 }
 
 /// The statuses that a replayed request may have: a request that succeeded must succeed again, and one that failed

@@ -36,7 +36,7 @@ fn of<'a>(fields: &'a Fields, name: &str) -> impl Iterator<Item = &'a [u8]> {
 
 /// An answer whose head and content were kept.
 #[derive(Clone, Copy)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct KeptAnswer<'a> {
     pub(crate) status: u16,
     pub(crate) head: AnswerHead<'a>,
     pub(crate) body: &'a [u8],

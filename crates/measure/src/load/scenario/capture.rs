@@ -1,6 +1,6 @@
 //! Values that are carried from an answer into later requests.
 
-use super::answer::Answer;
+use super::answer::KeptAnswer;
 use regex_lite::Regex;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -10,12 +10,12 @@ use std::borrow::Cow;
 pub(crate) struct Capture {
     /// The slot of the session's values that it sets.
     pub(crate) slot: usize,
-    pub(crate) from: Source,
+    pub(crate) from: CaptureSource,
 }
 
 /// Where a value is in an answer.
 #[derive(Clone, Debug)]
-pub(crate) enum Source {
+pub(crate) enum CaptureSource {
     /// The value at a JSON pointer (RFC 6901) in the content.
     Json(String),
     /// The first group of a regular expression that matches in the content, or the whole match if it has no group.
@@ -24,11 +24,11 @@ pub(crate) enum Source {
     Header(String),
 }
 
-impl Source {
+impl CaptureSource {
     /// The value in this answer; `None` if the answer has none.
-    pub(crate) fn find(&self, answer: &Answer<'_>) -> Option<Vec<u8>> {
+    pub(crate) fn find(&self, answer: &KeptAnswer<'_>) -> Option<Vec<u8>> {
         match self {
-            Source::Json(pointer) => {
+            CaptureSource::Json(pointer) => {
                 let content: Value = serde_json::from_slice(answer.body).ok()?;
                 text_of(content.pointer(pointer)?)
             }
@@ -45,7 +45,7 @@ impl Source {
                     false => found.chars().map(|c| c as u8).collect(),
                 })
             }
-            Source::Header(name) => answer.head.header(name).map(<[u8]>::to_vec),
+            CaptureSource::Header(name) => answer.head.header(name).map(<[u8]>::to_vec),
         }
     }
 }
@@ -67,20 +67,21 @@ mod tests {
     #[test]
     fn values_are_found_by_pointer_expression_and_header() {
         let head = b"HTTP/1.1 200 OK\r\nETag: \"x1\"\r\n\r\n";
-        let answer = Answer {
+        let answer = KeptAnswer {
             status: 200,
             head: AnswerHead::Http1(head),
             body: br#"{"user":{"id":7,"name":"Ada","none":null},"html":"<a href='/items/42'>"}"#,
         };
-        let find = |source: Source| source.find(&answer).map(|value| String::from_utf8(value).expect("text"));
-        assert_eq!(find(Source::Json("/user/id".into())).as_deref(), Some("7"));
-        assert_eq!(find(Source::Json("/user/name".into())).as_deref(), Some("Ada"));
-        assert_eq!(find(Source::Json("/user/none".into())), None);
-        let regex = |text: &str| Source::Regex(Regex::new(text).expect("an expression"));
+        let find =
+            |source: CaptureSource| source.find(&answer).map(|value| String::from_utf8(value).expect("text"));
+        assert_eq!(find(CaptureSource::Json("/user/id".into())).as_deref(), Some("7"));
+        assert_eq!(find(CaptureSource::Json("/user/name".into())).as_deref(), Some("Ada"));
+        assert_eq!(find(CaptureSource::Json("/user/none".into())), None);
+        let regex = |text: &str| CaptureSource::Regex(Regex::new(text).expect("an expression"));
         assert_eq!(find(regex(r"/items/(\d+)")).as_deref(), Some("42"));
         assert_eq!(find(regex(r"/items/\d")).as_deref(), Some("/items/4"));
         assert_eq!(find(regex("/orders/")), None);
-        let latin = Answer { body: b"name=Andr\xe9;", ..answer };
+        let latin = KeptAnswer { body: b"name=Andr\xe9;", ..answer };
         assert_eq!(regex("name=([^;]*)").find(&latin).as_deref(), Some(&b"Andr\xe9"[..]));
         assert_eq!(find(Source::Header("etag".into())).as_deref(), Some("\"x1\""));
     }

@@ -21,27 +21,27 @@ pub enum Take {
     Random,
 }
 
-type Row = Vec<Vec<u8>>;
+type DataRow = Vec<Vec<u8>>;
 
 /// The rows of a file.
 #[derive(Debug)]
-pub struct Rows {
+pub struct DataRows {
     /// The name of the data in placeholders.
     pub(crate) name: String,
     pub(crate) columns: Vec<String>,
     /// The slot of the first column.
     pub(crate) slot: usize,
     take: Take,
-    rows: Arc<Vec<Row>>,
+    rows: Arc<Vec<DataRow>>,
     taken: AtomicUsize,
 }
 
-impl Rows {
+impl DataRows {
     /// Reads a file: JSON lines if its name ends in `.jsonl` or `.ndjson`, else CSV.
     ///
     /// # Errors
     /// Says what is wrong with the file, and in which line.
-    pub(crate) fn read(name: &str, file: &Path, take: Take, slot: usize) -> Result<Rows, String> {
+    pub(crate) fn read(name: &str, file: &Path, take: Take, slot: usize) -> Result<DataRows, String> {
         let wrong = |why: String| format!("cannot read the data ‘{}’: {why}", file.display());
         let text = std::fs::read(file).map_err(|error| wrong(error.to_string()))?;
         let lines = file.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson");
@@ -50,12 +50,12 @@ impl Rows {
             return Err(wrong("it has no rows: sessions need at least one".to_owned()));
         }
         let (rows, taken) = (Arc::new(rows), AtomicUsize::new(0));
-        Ok(Rows { name: name.to_owned(), columns, slot, take, rows, taken })
+        Ok(DataRows { name: name.to_owned(), columns, slot, take, rows, taken })
     }
 
     /// A copy that starts from the first row. Rows that may be used only once are then taken in turn.
-    pub(crate) fn again(&self) -> Rows {
-        Rows {
+    pub(crate) fn again(&self) -> DataRows {
+        DataRows {
             name: self.name.clone(),
             columns: self.columns.clone(),
             slot: self.slot,
@@ -77,7 +77,7 @@ impl Rows {
     }
 }
 
-fn csv(text: &[u8]) -> Result<(Vec<String>, Vec<Row>), String> {
+fn csv(text: &[u8]) -> Result<(Vec<String>, Vec<DataRow>), String> {
     let mut reader = csv::Reader::from_reader(text);
     let head = reader.headers().map_err(|error| error.to_string())?;
     let columns: Vec<String> = head.iter().map(|name| name.trim().to_owned()).collect();
@@ -91,7 +91,7 @@ fn csv(text: &[u8]) -> Result<(Vec<String>, Vec<Row>), String> {
     Ok((columns, reader.byte_records().map(row).collect::<Result<_, String>>()?))
 }
 
-fn json_lines(text: &[u8]) -> Result<(Vec<String>, Vec<Row>), String> {
+fn json_lines(text: &[u8]) -> Result<(Vec<String>, Vec<DataRow>), String> {
     let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8".to_owned())?;
     let mut columns: Vec<String> = Vec::new();
     let mut rows = Vec::new();
@@ -116,14 +116,14 @@ fn json_lines(text: &[u8]) -> Result<(Vec<String>, Vec<Row>), String> {
 mod tests {
     use super::*;
 
-    fn rows(name: &str, text: &str, take: Take) -> Result<Rows, String> {
+    fn rows(name: &str, text: &str, take: Take) -> Result<DataRows, String> {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join(name);
         std::fs::write(&file, text).expect("written");
-        Rows::read("users", &file, take, 0)
+        DataRows::read("users", &file, take, 0)
     }
 
-    fn taken(rows: &Rows, times: usize) -> Vec<Option<String>> {
+    fn taken(rows: &DataRows, times: usize) -> Vec<Option<String>> {
         let mut random = Pcg::new(7);
         let mut row = || rows.next(&mut random).map(|row| String::from_utf8_lossy(&row[0]).into_owned());
         (0..times).map(|_| row()).collect()

@@ -9,16 +9,16 @@ mod read;
 mod stages;
 mod template;
 
-pub use data::{Rows, Take};
-pub use read::{Read, scenario};
+pub use data::{DataRows, Take};
+pub use read::{RequestFileContent, scenario};
 pub use stages::Stage;
 
 pub(crate) use capture::Capture;
 pub(crate) use cookies::Cookies;
 pub(crate) use stages::{arrivals, level, time_of};
-pub(crate) use template::Template;
+pub(crate) use template::RequestTemplate;
 
-use super::plan::Order;
+use super::plan::RequestOrder;
 use super::request::Request;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -41,11 +41,11 @@ pub struct Scenario {
     /// The number of users or the rate over time; empty if the plan determines it.
     pub stages: Vec<Stage>,
     /// The kinds of sessions. Each user draws one for every session.
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<UserSession>,
     /// How a kind of session is chosen.
-    pub order: Order,
+    pub order: RequestOrder,
     /// The files with values for sessions.
-    pub(crate) data: Vec<Rows>,
+    pub(crate) data: Vec<DataRows>,
     /// The number of values of a session: captured ones, then the columns of data.
     pub(crate) slots: usize,
     /// The largest number of redirects that are followed for one request.
@@ -72,24 +72,24 @@ pub struct Abort {
 
 /// A kind of session: the requests that one user sends in sequence.
 #[derive(Debug)]
-pub struct Session {
+pub struct UserSession {
     /// The name in reports.
     pub name: String,
     /// The weight with which it is drawn, relative to the others.
     pub weight: f64,
     /// The requests in order.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<SessionStep>,
     /// The indices of the data from which each session takes a row.
     pub(crate) sources: Vec<usize>,
 }
 
 /// One request of a session.
 #[derive(Debug)]
-pub(crate) struct Step {
+pub(crate) struct SessionStep {
     /// The index of the request in the plan.
     pub(crate) request: u32,
     /// The request with its placeholders; `None` if it is always the same.
-    pub(crate) template: Option<Template>,
+    pub(crate) template: Option<RequestTemplate>,
     /// The values that are taken from the answer.
     pub(crate) captures: Vec<Capture>,
     /// The shortest and the longest think time after the answer.
@@ -103,17 +103,17 @@ impl Scenario {
     }
 
     /// The sessions that have rows of their own.
-    pub(crate) fn named(&self) -> impl Iterator<Item = &Session> {
+    pub(crate) fn named(&self) -> impl Iterator<Item = &UserSession> {
         self.sessions.iter().filter(|session| session.steps.len() > 1)
     }
 
     /// The scenario of recorded requests. `recorded` has the times in nanoseconds from the first one, each with the
     /// index of the request.
     pub(crate) fn of_recorded(requests: &[Request], recorded: Vec<(u64, u32)>) -> Scenario {
-        let session = |(number, request): (u32, &Request)| Session {
+        let session = |(number, request): (u32, &Request)| UserSession {
             name: request.name.clone(),
             weight: 1.0,
-            steps: vec![Step {
+            steps: vec![SessionStep {
                 request: number,
                 template: None,
                 captures: Vec::new(),
@@ -125,7 +125,7 @@ impl Scenario {
             model: Some(Model::Open),
             stages: Vec::new(),
             sessions: (0..).zip(requests).map(session).collect(),
-            order: Order::Weighted,
+            order: RequestOrder::Weighted,
             data: Vec::new(),
             slots: 0,
             redirects: 0,
@@ -163,7 +163,8 @@ impl Scenario {
 
     /// The mean number of requests of a session, weighted as sessions are drawn.
     pub fn requests_of_a_session(&self) -> f64 {
-        let weight = |session: &Session| if self.order == Order::InTurn { 1.0 } else { session.weight };
+        let weight =
+            |session: &UserSession| if self.order == RequestOrder::InTurn { 1.0 } else { session.weight };
         let weights: f64 = self.sessions.iter().map(weight).sum();
         self.sessions.iter().map(|s| s.steps.len() as f64 * weight(s)).sum::<f64>() / weights
     }
@@ -171,13 +172,13 @@ impl Scenario {
     /// A copy for a pass with an instrument: one user for each connection, without think times.
     #[must_use]
     pub fn hurried(&self) -> Scenario {
-        let step = |step: &Step| Step {
+        let step = |step: &SessionStep| SessionStep {
             template: step.template.clone(),
             captures: step.captures.clone(),
             think: (Duration::ZERO, Duration::ZERO),
             ..*step
         };
-        let session = |session: &Session| Session {
+        let session = |session: &UserSession| UserSession {
             name: session.name.clone(),
             weight: session.weight,
             steps: session.steps.iter().map(step).collect(),
@@ -187,7 +188,7 @@ impl Scenario {
             model: Some(Model::Closed),
             stages: Vec::new(),
             sessions: self.sessions.iter().map(session).collect(),
-            data: self.data.iter().map(Rows::again).collect(),
+            data: self.data.iter().map(DataRows::again).collect(),
             abort: None,
             recorded: Vec::new(),
             ..*self

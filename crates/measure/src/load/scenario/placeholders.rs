@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A piece of a text with placeholders.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Piece {
+pub(crate) enum TextPiece {
     /// Literal bytes.
     Plain(Vec<u8>),
     /// The value in a slot.
@@ -48,17 +48,17 @@ pub(crate) fn names(text: &str) -> Result<Vec<(String, Range<usize>)>, String> {
 pub(crate) fn pieces(
     text: &str,
     slot: &mut dyn FnMut(&str) -> Result<usize, String>,
-) -> Result<Vec<Piece>, String> {
+) -> Result<Vec<TextPiece>, String> {
     let mut pieces = Vec::new();
     let mut at = 0;
-    let plain = |from: usize, to: usize, pieces: &mut Vec<Piece>| {
+    let plain = |from: usize, to: usize, pieces: &mut Vec<TextPiece>| {
         if from < to {
-            pieces.push(Piece::Plain(text[from..to].replace("$${", "${").into_bytes()));
+            pieces.push(TextPiece::Plain(text[from..to].replace("$${", "${").into_bytes()));
         }
     };
     for (name, place) in names(text)? {
         plain(at, place.start, &mut pieces);
-        pieces.push(Piece::Value(slot(&name)?));
+        pieces.push(TextPiece::Value(slot(&name)?));
         at = place.end;
     }
     plain(at, text.len(), &mut pieces);
@@ -76,9 +76,9 @@ mod tests {
             "b.c" => Ok(1),
             other => Err(format!("no {other}")),
         };
-        let plain = |text: &str| Piece::Plain(text.as_bytes().to_vec());
+        let plain = |text: &str| TextPiece::Plain(text.as_bytes().to_vec());
         let cut = pieces("/${a}/x?y=${ b.c }&z=$${q}", &mut slot).expect("well-formed");
-        let wanted = [plain("/"), Piece::Value(0), plain("/x?y="), Piece::Value(1), plain("&z=${q}")];
+        let wanted = [plain("/"), TextPiece::Value(0), plain("/x?y="), TextPiece::Value(1), plain("&z=${q}")];
         assert_eq!(cut, wanted);
         assert_eq!(pieces("$5 and {}", &mut slot), Ok(vec![plain("$5 and {}")]));
         assert!(pieces("${a", &mut slot).expect_err("open").contains("no ‘}’"));

@@ -1,11 +1,13 @@
 //! Reads scenarios in TOML.
 
-use super::super::plan::Order;
+use super::super::plan::RequestOrder;
 use super::super::request::Request;
-use super::capture::Source;
-use super::{Abort, Capture, Model, Rows, Scenario, Session, Stage, Step, Template, placeholders};
+use super::capture::CaptureSource;
+use super::{
+    Abort, Capture, DataRows, Model, RequestTemplate, Scenario, SessionStep, Stage, UserSession, placeholders,
+};
 use entries::{
-    AbortEntry, CaptureEntry, DataEntry, File, Level, RequestEntry, SessionEntry, StageEntry, Think,
+    AbortEntry, CaptureEntry, DataEntry, Level, RequestEntry, RequestFile, SessionEntry, StageEntry, Think,
 };
 use regex_lite::Regex;
 use scruple_core::harmless_text::list_names;
@@ -18,11 +20,11 @@ mod entries;
 
 /// The content of a file of requests.
 #[derive(Debug)]
-pub struct Read {
+pub struct RequestFileContent {
     /// The kinds of requests.
     pub requests: Vec<Request>,
     /// The order in which requests are sent, if there are no sessions.
-    pub order: Order,
+    pub order: RequestOrder,
     /// The sessions and stages, if the file has any.
     pub scenario: Option<Scenario>,
     /// Limits, each with the name of a kind of request, a group or a session, or with `*` for all requests together.
@@ -35,29 +37,29 @@ pub struct Read {
 ///
 /// # Errors
 /// Says what is wrong with the scenario, and in which line.
-pub fn scenario(text: &str, folder: &Path) -> Result<Read, String> {
-    let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
-    Reading { text, folder, slots: Vec::new(), data: Vec::new(), requests: Vec::new() }.whole(file)
+pub fn scenario(text: &str, folder: &Path) -> Result<RequestFileContent, String> {
+    let file: RequestFile = toml::from_str(text).map_err(|error| error.to_string())?;
+    RequestFileReader { text, folder, slots: Vec::new(), data: Vec::new(), requests: Vec::new() }.whole(file)
 }
 
 /// The state of reading.
-struct Reading<'a> {
+struct RequestFileReader<'a> {
     text: &'a str,
     folder: &'a Path,
     /// The names of captured values. Their indices are their slots.
     slots: Vec<String>,
-    data: Vec<Rows>,
+    data: Vec<DataRows>,
     requests: Vec<Request>,
 }
 
-impl Reading<'_> {
+impl RequestFileReader<'_> {
     /// The text of an error, with the line that it concerns.
     fn at<T>(&self, spanned: &Spanned<T>, why: impl std::fmt::Display) -> String {
         let before = &self.text[..spanned.span().start.min(self.text.len())];
         format!("line {}: {why}", before.matches('\n').count() + 1)
     }
 
-    fn whole(mut self, file: File) -> Result<Read, String> {
+    fn whole(mut self, file: RequestFile) -> Result<RequestFileContent, String> {
         if file.request.is_empty() && file.session.is_empty() {
             return Err("the scenario sends nothing: it has no [[request]] and no [[session]]".to_owned());
         }
@@ -74,7 +76,7 @@ impl Reading<'_> {
             let step = self.step(entry, &file, think, &[])?;
             let request = &self.requests[step.request as usize];
             let sources = self.sources([entry])?;
-            sessions.push(Session {
+            sessions.push(UserSession {
                 name: request.name.clone(),
                 weight: request.weight,
                 steps: vec![step],
@@ -112,10 +114,16 @@ impl Reading<'_> {
             recorded: Vec::new(),
         };
         let scenario = (!plain).then_some(scenario);
-        Ok(Read { requests: self.requests, order: file.order, scenario, limits, notes: Vec::new() })
+        Ok(RequestFileContent {
+            requests: self.requests,
+            order: file.order,
+            scenario,
+            limits,
+            notes: Vec::new(),
+        })
     }
 
-    fn name_captures(&mut self, file: &File) {
+    fn name_captures(&mut self, file: &RequestFile) {
         let steps = file.session.iter().flat_map(|session| &session.get_ref().request);
         for name in file.request.iter().chain(steps).flat_map(|entry| entry.get_ref().capture.keys()) {
             if !self.slots.contains(name) {
@@ -133,7 +141,7 @@ impl Reading<'_> {
         }
         let columns: usize = self.data.iter().map(|rows| rows.columns.len()).sum();
         let slot = self.slots.len() + columns;
-        let rows = Rows::read(&data.name, &self.folder.join(&data.file), data.take, slot);
+        let rows = DataRows::read(&data.name, &self.folder.join(&data.file), data.take, slot);
         self.data.push(rows.map_err(|why| self.at(entry, why))?);
         Ok(())
     }
@@ -141,9 +149,9 @@ impl Reading<'_> {
     fn session(
         &mut self,
         entry: &Spanned<SessionEntry>,
-        file: &File,
+        file: &RequestFile,
         think: (Duration, Duration),
-    ) -> Result<Session, String> {
+    ) -> Result<UserSession, String> {
         let own = entry.get_ref();
         if own.request.is_empty() {
             let why = format!("the session ‘{}’ sends nothing: give it a [[session.request]]", own.name);
@@ -159,7 +167,7 @@ impl Reading<'_> {
             known.extend(request.get_ref().capture.keys().cloned());
         }
         let sources = self.sources(&own.request)?;
-        Ok(Session { name: own.name.clone(), weight: own.weight, steps, sources })
+        Ok(UserSession { name: own.name.clone(), weight: own.weight, steps, sources })
     }
 
     /// The indices of the data that placeholders in these requests name.
@@ -171,7 +179,8 @@ impl Reading<'_> {
         for entry in entries {
             for text in entry.get_ref().texts() {
                 for (name, _) in placeholders::names(text).map_err(|why| self.at(entry, why))? {
-                    let of = |rows: &Rows| name.split_once('.').is_some_and(|(data, _)| data == rows.name);
+                    let of =
+                        |rows: &DataRows| name.split_once('.').is_some_and(|(data, _)| data == rows.name);
                     used.iter_mut().zip(&self.data).for_each(|(used, rows)| *used |= of(rows));
                 }
             }
@@ -183,10 +192,10 @@ impl Reading<'_> {
     fn step(
         &mut self,
         entry: &Spanned<RequestEntry>,
-        file: &File,
+        file: &RequestFile,
         think: (Duration, Duration),
         known: &[String],
-    ) -> Result<Step, String> {
+    ) -> Result<SessionStep, String> {
         let own = entry.get_ref();
         let request = own.request(&file.headers, self.folder).map_err(|why| self.at(entry, why))?;
         let cut = |text: &str| {
@@ -195,7 +204,7 @@ impl Reading<'_> {
         };
         let headers = request.headers.iter();
         let body = String::from_utf8(request.body.clone()).unwrap_or_default();
-        let template = Template {
+        let template = RequestTemplate {
             path: cut(&request.path)?,
             headers: headers
                 .map(|(name, value)| Ok((name.clone(), cut(value)?)))
@@ -228,7 +237,7 @@ impl Reading<'_> {
         request.keep |= file.cookies.unwrap_or(!file.session.is_empty());
         self.requests.push(request);
         let number = self.requests.len() as u32 - 1;
-        Ok(Step { request: number, template: changes.then_some(template), captures, think })
+        Ok(SessionStep { request: number, template: changes.then_some(template), captures, think })
     }
 
     fn columns(&self) -> usize {
@@ -240,7 +249,7 @@ impl Reading<'_> {
         if known.iter().any(|other| other == name) {
             return Ok(self.slots.iter().position(|other| other == name).unwrap_or(0));
         }
-        let column = |rows: &Rows| {
+        let column = |rows: &DataRows| {
             let column = name.strip_prefix(&rows.name)?.strip_prefix('.')?;
             Some(rows.slot + rows.columns.iter().position(|other| other == column)?)
         };
@@ -260,7 +269,7 @@ impl Reading<'_> {
         })
     }
 
-    fn names_differ(&self, sessions: &[Session]) -> Result<(), String> {
+    fn names_differ(&self, sessions: &[UserSession]) -> Result<(), String> {
         let mut names: Vec<&str> = self.requests.iter().map(|request| request.name.as_str()).collect();
         names.extend(sessions.iter().filter(|s| s.steps.len() > 1).map(|session| session.name.as_str()));
         names.extend(self.groups());
@@ -302,7 +311,7 @@ impl Reading<'_> {
         Ok(Stage { duration, from, to })
     }
 
-    fn model(&self, file: &File) -> Result<Option<Model>, String> {
+    fn model(&self, file: &RequestFile) -> Result<Option<Model>, String> {
         let of = |stage: &StageEntry| if stage.users.is_some() { Model::Closed } else { Model::Open };
         let first = file.stage.first().map(|stage| of(stage.get_ref()));
         let model = file.model.or(first);
@@ -330,7 +339,7 @@ impl Reading<'_> {
         }
     }
 
-    fn limits(&self, file: &File, sessions: &[Session]) -> Result<Vec<(String, String)>, String> {
+    fn limits(&self, file: &RequestFile, sessions: &[UserSession]) -> Result<Vec<(String, String)>, String> {
         let mut known: Vec<&str> = self.requests.iter().map(|request| request.name.as_str()).collect();
         known.extend(self.groups());
         known.extend(sessions.iter().filter(|s| s.steps.len() > 1).map(|session| session.name.as_str()));
@@ -349,18 +358,18 @@ impl Reading<'_> {
     }
 }
 
-fn source(entry: &CaptureEntry) -> Result<Source, String> {
+fn source(entry: &CaptureEntry) -> Result<CaptureSource, String> {
     match (&entry.json, &entry.regex, &entry.header) {
         (Some(pointer), None, None) if pointer.is_empty() || pointer.starts_with('/') => {
-            Ok(Source::Json(pointer.clone()))
+            Ok(CaptureSource::Json(pointer.clone()))
         }
         (Some(pointer), None, None) => {
             Err(format!("‘{pointer}’ is not a JSON pointer: it begins with ‘/’, as in ‘/user/id’"))
         }
         (None, Some(regex), None) => Regex::new(regex)
-            .map(Source::Regex)
+            .map(CaptureSource::Regex)
             .map_err(|error| format!("‘{regex}’ is not a regular expression: {error}")),
-        (None, None, Some(header)) => Ok(Source::Header(header.to_ascii_lowercase())),
+        (None, None, Some(header)) => Ok(CaptureSource::Header(header.to_ascii_lowercase())),
         _ => Err("give one of json = \"/pointer\", regex = 'expression' and header = \"name\"".to_owned()),
     }
 }

@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::generator::Generator;
 use super::plan::Plan;
 use super::result::LoadResult;
-use super::shared::{Progress, Shared};
+use super::shared::{LoadShared, Progress};
 use super::socket;
 use super::target::{Address, Target};
 use super::tls::TlsSetup;
@@ -86,7 +86,7 @@ pub enum Moment<'a> {
 /// Counts the requests that have been answered or have failed, while the load continues.
 #[derive(Clone, Copy)]
 pub struct Handled<'a> {
-    shared: &'a Shared,
+    shared: &'a LoadShared,
     /// The number at the end of a turn that is over; `None` while it runs.
     whole: Option<u64>,
 }
@@ -100,7 +100,7 @@ impl Handled<'_> {
 
 /// A server with its connections, which are kept from one turn to the next.
 pub struct Session {
-    shared: Arc<Shared>,
+    shared: Arc<LoadShared>,
     generators: Vec<Generator>,
 }
 
@@ -120,7 +120,8 @@ impl Session {
         })?;
         let tls = target.tls.as_ref().map(|trust| TlsSetup::new(target, trust));
         let tls = tls.transpose().map_err(LoadError::Tls)?;
-        let shared = Arc::new(Shared::new(target, plan, reachable(target)?, tls).map_err(LoadError::Plan)?);
+        let shared =
+            Arc::new(LoadShared::new(target, plan, reachable(target)?, tls).map_err(LoadError::Plan)?);
         let plan = Arc::new(plan.clone());
         let generators = (0..plan.threads).map(|thread| Generator::new(&shared, &plan, thread));
         Ok(Session { generators: generators.collect::<io::Result<_>>()?, shared })

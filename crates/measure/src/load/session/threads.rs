@@ -6,16 +6,16 @@ use super::super::generator::Generator;
 use super::super::merge::{ThreadResult, merge};
 use super::super::plan::Plan;
 use super::super::result::{GeneratorCost, LoadResult};
-use super::super::shared::Shared;
+use super::super::shared::LoadShared;
 use super::super::thread_account::{consumed, settle_thread};
-use super::watch::{Start, Watch};
+use super::watch::{Start, WatchState};
 use super::{LoadError, Moment};
 use scruple_core::unit::{Unit, quantity};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 
-enum Report {
+enum ThreadMessage {
     /// A thread has opened its connections, or has failed to.
     Ready,
     Done(Box<ThreadResult>),
@@ -32,7 +32,7 @@ struct Gate {
 
 /// Runs the threads, which start at the same moment, and merges their records.
 pub(super) fn together(
-    shared: &Arc<Shared>,
+    shared: &Arc<LoadShared>,
     plan: &Plan,
     generators: &mut [Generator],
     interrupted: &AtomicBool,
@@ -53,19 +53,19 @@ pub(super) fn together(
         drop(sender);
         let mut done: Vec<ThreadResult> = Vec::new();
         let mut error = None;
-        let mut watch = Watch::of(plan);
+        let mut watch = WatchState::of(plan);
         loop {
             match reports.recv_timeout(watch.pause(start)) {
-                Ok(Report::Ready) => {
+                Ok(ThreadMessage::Ready) => {
                     waiting -= 1;
                     if waiting == 0 {
                         watch.begin(shared, plan, start, tell);
                         gate.open.wait();
                     }
                 }
-                Ok(Report::Done(result)) => done.push(*result),
+                Ok(ThreadMessage::Done(result)) => done.push(*result),
                 // An interrupted thread was only stopped because of another thread's error.
-                Ok(Report::Failed(failed)) => {
+                Ok(ThreadMessage::Failed(failed)) => {
                     error = error.filter(|error| !matches!(error, LoadError::Interrupted)).or(Some(failed));
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
@@ -96,12 +96,12 @@ fn silent(plan: &Plan, threads: &[ThreadResult]) -> LoadError {
 }
 
 fn one_thread(
-    shared: &Shared,
+    shared: &LoadShared,
     plan: &Plan,
     generator: &mut Generator,
     gate: &Gate,
-    reports: &mpsc::Sender<Report>,
-) -> Report {
+    reports: &mpsc::Sender<ThreadMessage>,
+) -> ThreadMessage {
     let priority_refused = !settle_thread(plan, generator.thread);
     let (began, waited) = (clock::now(), consumed().waited);
     let opened = generator.open();
@@ -114,13 +114,13 @@ fn one_thread(
         shared.stop();
     }
     // The receiver outlives the threads.
-    let _ = reports.send(Report::Ready);
+    let _ = reports.send(ThreadMessage::Ready);
     gate.open.wait();
     let start = gate.start.monotonic.load(Ordering::Relaxed);
     match ready {
-        Ok(_) if start == 0 => return Report::Failed(LoadError::Interrupted),
+        Ok(_) if start == 0 => return ThreadMessage::Failed(LoadError::Interrupted),
         Ok(_) => {}
-        Err(error) => return Report::Failed(error),
+        Err(error) => return ThreadMessage::Failed(error),
     }
     let began = clock::now();
     let before = consumed();
@@ -138,7 +138,7 @@ fn one_thread(
         preempted: after.preempted - before.preempted,
         requests: answered + failed,
     };
-    Report::Done(Box::new(ThreadResult {
+    ThreadMessage::Done(Box::new(ThreadResult {
         recorder: generator.take_recorder(),
         ended,
         cost,
@@ -153,7 +153,7 @@ fn one_thread(
 /// The error that the server cannot be reached. `starved` is how long the generator waited for a core in nanoseconds,
 /// if that was most of the time.
 fn unreachable(
-    shared: &Shared,
+    shared: &LoadShared,
     class: Failure,
     tls_trouble: Option<String>,
     starved: Option<u64>,

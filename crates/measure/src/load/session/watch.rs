@@ -3,7 +3,7 @@
 use super::super::abort::Watched;
 use super::super::clock;
 use super::super::plan::Plan;
-use super::super::shared::{Progress, Shared};
+use super::super::shared::{LoadShared, Progress};
 use super::{Handled, Moment};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,7 +16,7 @@ pub(super) struct Start {
 }
 
 /// The state of the watching thread.
-pub(super) struct Watch {
+pub(super) struct WatchState {
     /// The marks, in nanoseconds from the start, or in numbers of requests if `by_count`.
     marks: Vec<u64>,
     by_count: bool,
@@ -29,8 +29,8 @@ pub(super) struct Watch {
 /// The interval in nanoseconds at which progress is reported.
 const TOLD: u64 = 250_000_000;
 
-impl Watch {
-    pub(super) fn of(plan: &Plan) -> Watch {
+impl WatchState {
+    pub(super) fn of(plan: &Plan) -> WatchState {
         let by_count = plan.max_requests.is_some() && (plan.rate().is_none() || plan.scenario.is_some());
         let whole = match plan.max_requests.filter(|_| by_count) {
             Some(requests) => requests as f64,
@@ -40,7 +40,7 @@ impl Watch {
         let marks = std::iter::once(0).chain(inner).collect();
         let abort = plan.scenario.as_ref().and_then(|scenario| scenario.abort.clone());
         let abort = abort.map(Watched::of);
-        Watch { marks, by_count, reached: 0, abort, last: Progress::default(), told_at: 0 }
+        WatchState { marks, by_count, reached: 0, abort, last: Progress::default(), told_at: 0 }
     }
 
     /// How long the watching thread may sleep.
@@ -61,7 +61,7 @@ impl Watch {
     /// then.
     pub(super) fn begin(
         &mut self,
-        shared: &Shared,
+        shared: &LoadShared,
         plan: &Plan,
         start: &Start,
         tell: &mut dyn FnMut(Moment<'_>),
@@ -79,7 +79,7 @@ impl Watch {
         start.since_1970.store(wall + ahead, Ordering::Relaxed);
     }
 
-    pub(super) fn look(&mut self, shared: &Shared, start: &Start, tell: &mut dyn FnMut(Moment<'_>)) {
+    pub(super) fn look(&mut self, shared: &LoadShared, start: &Start, tell: &mut dyn FnMut(Moment<'_>)) {
         let (now, start) = (clock::now(), start.monotonic.load(Ordering::Relaxed));
         if start == 0 || now < start {
             return;
@@ -104,7 +104,7 @@ impl Watch {
     /// reach are not reported.
     pub(super) fn finish(
         &self,
-        shared: &Shared,
+        shared: &LoadShared,
         start: &Start,
         handled: u64,
         tell: &mut dyn FnMut(Moment<'_>),

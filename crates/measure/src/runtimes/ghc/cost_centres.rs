@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 /// A cost centre at one position in the call tree.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub struct CostCentreNode {
     /// The name of the cost centre.
     pub name: String,
     /// The module of the cost centre.
@@ -27,16 +27,16 @@ pub struct Node {
 
 /// A profile: the tree, parents before their children.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Profile {
+pub struct CostCentreProfile {
     /// The number of ticks of the whole run.
     pub ticks: u64,
     /// Bytes allocated by the whole run, without the profiler's own.
     pub bytes: u64,
     /// The nodes, parents before their children.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<CostCentreNode>,
 }
 
-impl Profile {
+impl CostCentreProfile {
     /// The label of a node: `module.name`.
     pub fn label(&self, node: usize) -> String {
         format!("{}.{}", self.nodes[node].module, self.nodes[node].name)
@@ -44,7 +44,7 @@ impl Profile {
 
     /// The stacks in the input format of flame graphs: names from the outermost on, joined by `;`, with the `cost` of
     /// the innermost one.
-    pub fn folded(&self, cost: impl Fn(&Node) -> Option<u64>) -> Vec<(String, u64)> {
+    pub fn folded(&self, cost: impl Fn(&CostCentreNode) -> Option<u64>) -> Vec<(String, u64)> {
         let mut paths: Vec<String> = Vec::with_capacity(self.nodes.len());
         let mut folded = Vec::new();
         for (i, node) in self.nodes.iter().enumerate() {
@@ -63,7 +63,7 @@ impl Profile {
 }
 
 /// Reads a profile in either format.
-pub fn read(text: &str) -> Result<Profile, String> {
+pub fn read(text: &str) -> Result<CostCentreProfile, String> {
     if text.trim_start().starts_with('{') { json(text) } else { plain(text) }
 }
 
@@ -84,7 +84,7 @@ struct Centre {
 
 /// Reads the JSON format. The tree may be deeper than JSON parsers allow, with two levels for each call, so it is
 /// scanned by hand; only the part before it is parsed.
-fn json(text: &str) -> Result<Profile, String> {
+fn json(text: &str) -> Result<CostCentreProfile, String> {
     let not_understood = |why: String| format!("the cost-centre profile is not understood: {why}");
     let (head, tree) =
         text.split_once("\"profile\":").ok_or_else(|| not_understood("it has no ‘profile’".to_owned()))?;
@@ -92,7 +92,8 @@ fn json(text: &str) -> Result<Profile, String> {
     let head: ProfileHeader =
         serde_json::from_str(&head).map_err(|error| not_understood(error.to_string()))?;
     let centres: HashMap<u64, &Centre> = head.cost_centres.iter().map(|centre| (centre.id, centre)).collect();
-    let mut profile = Profile { ticks: head.total_ticks, bytes: head.total_alloc, nodes: Vec::new() };
+    let mut profile =
+        CostCentreProfile { ticks: head.total_ticks, bytes: head.total_alloc, nodes: Vec::new() };
     let mut open: Vec<usize> = Vec::new();
     let mut rest = tree;
     while let Some(at) = rest.find(['{', '}']) {
@@ -113,7 +114,7 @@ fn json(text: &str) -> Result<Profile, String> {
         let word = |pick: fn(&Centre) -> &String| {
             centres.get(&id).map_or_else(|| "?".to_owned(), |c| pick(c).clone())
         };
-        profile.nodes.push(Node {
+        profile.nodes.push(CostCentreNode {
             name: word(|centre| &centre.label),
             module: word(|centre| &centre.module),
             place: word(|centre| &centre.src_loc),
@@ -128,7 +129,7 @@ fn json(text: &str) -> Result<Profile, String> {
     Ok(profile)
 }
 
-fn plain(text: &str) -> Result<Profile, String> {
+fn plain(text: &str) -> Result<CostCentreProfile, String> {
     let after = |label: &str| {
         let rest = &text[text.find(label)? + label.len()..];
         let digits = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -137,7 +138,7 @@ fn plain(text: &str) -> Result<Profile, String> {
     };
     let ticks = after("secs").unwrap_or(0);
     let bytes = after("total alloc").ok_or("the cost-centre profile has no line ‘total alloc’")?;
-    let mut profile = Profile { ticks, bytes, nodes: Vec::new() };
+    let mut profile = CostCentreProfile { ticks, bytes, nodes: Vec::new() };
     let mut ancestors: Vec<(usize, usize)> = Vec::new();
     let tree = text
         .lines()
@@ -151,14 +152,14 @@ fn plain(text: &str) -> Result<Profile, String> {
         ancestors.retain(|(above, _)| *above < depth);
         let parent = ancestors.last().map(|(_, index)| *index);
         ancestors.push((depth, profile.nodes.len()));
-        profile.nodes.push(Node { parent, ..node });
+        profile.nodes.push(CostCentreNode { parent, ..node });
     }
     Ok(profile)
 }
 
 /// Parses a line such as `main Main Alloc.hs:(11,1)-(24,13) 250 1 0.0 0.0 0.0 0.0 [ticks bytes]`. The source location
 /// may contain blanks, so the numbers are counted from the end.
-fn node(line: &str) -> Option<Node> {
+fn node(line: &str) -> Option<CostCentreNode> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_share =
         |at: usize| words.get(at).is_some_and(|word| word.contains('.') && word.parse::<f64>().is_ok());
@@ -168,7 +169,7 @@ fn node(line: &str) -> Option<Node> {
     if end < 9 || !(end - 4..end).all(is_share) {
         return None;
     }
-    Some(Node {
+    Some(CostCentreNode {
         name: words[0].to_owned(),
         module: words[1].to_owned(),
         place: words[2..end - 6].join(" "),

@@ -12,19 +12,19 @@ pub struct HeapProfile {
     /// The unit of the times: `seconds`, or bytes allocated with `--hp-by-bytes`.
     pub sample_unit: String,
     /// The samples, in order of time.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<HeapSample>,
 }
 
 /// The heap at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sample {
+pub struct HeapSample {
     /// The time of the sample, in the profile's `sample_unit`.
     pub at: f64,
     /// Live bytes by band: a closure type, a cost-centre stack, a module, …
     pub bands: BTreeMap<String, f64>,
 }
 
-impl Sample {
+impl HeapSample {
     /// The sum of live bytes over all bands.
     pub fn total(&self) -> f64 {
         // `sum` of an empty sequence would be a negative zero.
@@ -34,7 +34,7 @@ impl Sample {
 
 impl HeapProfile {
     /// The sample with the most live bytes.
-    pub fn peak(&self) -> Option<&Sample> {
+    pub fn peak(&self) -> Option<&HeapSample> {
         self.samples.iter().max_by(|a, b| a.total().total_cmp(&b.total()))
     }
 
@@ -52,7 +52,7 @@ impl HeapProfile {
 
     /// The time and the bytes of one band in each sample; the bytes are 0 if a sample does not have the band.
     pub fn series(&self, band: &str) -> Vec<(f64, f64)> {
-        let of = |sample: &Sample| (sample.at, sample.bands.get(band).copied().unwrap_or(0.0));
+        let of = |sample: &HeapSample| (sample.at, sample.bands.get(band).copied().unwrap_or(0.0));
         self.samples.iter().map(of).collect()
     }
 }
@@ -60,7 +60,7 @@ impl HeapProfile {
 /// Reads a `.hp` file. A last sample without an end mark is left out: the program was killed while it wrote it.
 pub fn read(text: &str) -> Result<HeapProfile, String> {
     let mut profile = HeapProfile::default();
-    let mut open: Option<Sample> = None;
+    let mut open: Option<HeapSample> = None;
     for (number, line) in text.lines().enumerate() {
         let wrong = || format!("line {} of the heap profile is not understood: ‘{line}’", number + 1);
         let quoted = |rest: &str| rest.trim().trim_matches('"').to_owned();
@@ -69,7 +69,8 @@ pub fn read(text: &str) -> Result<HeapProfile, String> {
             Some(("SAMPLE_UNIT", rest)) => profile.sample_unit = quoted(rest),
             Some(("DATE" | "VALUE_UNIT", _)) => {}
             Some(("BEGIN_SAMPLE", at)) => {
-                open = Some(Sample { at: at.trim().parse().map_err(|_| wrong())?, bands: BTreeMap::new() });
+                open =
+                    Some(HeapSample { at: at.trim().parse().map_err(|_| wrong())?, bands: BTreeMap::new() });
             }
             Some(("END_SAMPLE", _)) => profile.samples.extend(open.take()),
             _ => {

@@ -21,12 +21,12 @@ pub struct Collection {
 
 /// The collections of one process.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Log {
+pub struct CollectionLog {
     /// The collections.
     pub collections: Vec<Collection>,
 }
 
-impl Log {
+impl CollectionLog {
     /// The longest pause in seconds; 0 if there are no collections.
     pub fn longest_pause(&self) -> f64 {
         self.collections.iter().map(|collection| collection.pause).fold(0.0, f64::max)
@@ -50,9 +50,9 @@ impl Log {
 }
 
 /// Reads a log; `None` if the text contains no line of one. Other lines are skipped.
-pub fn read(text: &str) -> Option<Log> {
+pub fn read(text: &str) -> Option<CollectionLog> {
     let collections: Vec<Collection> = text.lines().filter_map(line).collect();
-    (!collections.is_empty()).then_some(Log { collections })
+    (!collections.is_empty()).then_some(CollectionLog { collections })
 }
 
 /// Parses a line such as `1838752 1037792 1838592 0.001 0.001 0.002 0.002 0 0 (Gen: 0)`.
@@ -105,6 +105,6 @@ mod tests {
     #[test]
     fn a_text_without_collections_is_no_log() {
         assert_eq!(read("  Gen  0       172 colls,     0 par\n"), None);
-        assert_eq!(Log::default().pause(0.5), None);
+        assert_eq!(CollectionLog::default().pause(0.5), None);
     }
 }

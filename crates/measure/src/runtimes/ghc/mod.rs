@@ -12,9 +12,9 @@ pub mod report;
 mod times;
 
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record, State};
+use super::agent_records::{AgentRecord, HookFile, ProcessState};
 use super::elf::{Elf, word_after};
-use super::figures::{Figure, LIVE};
+use super::figures::{LIVE, RuntimeFigure};
 use scruple_core::metric::Quality;
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -103,7 +103,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     Some(found)
 }
 
-fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     let text = record.text();
     let report = report::read(&text);
     let anew = record.reported() && record.values[value::ANEW] == 1;
@@ -123,7 +123,8 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
             figures.push(forked_bytes(record));
         }
         // Without these frequent collections, live data are only seen when the old generation has doubled, or later.
-        let seen = if record.values[value::FULL] == 1 { Figure::near } else { Figure::estimated };
+        let seen =
+            if record.values[value::FULL] == 1 { RuntimeFigure::near } else { RuntimeFigure::estimated };
         figures.extend((report.max_live > 0.0).then(|| seen(LIVE, report.max_live)));
         if report.major.is_none() && record.reported() {
             figures.extend(collections(record));
@@ -132,7 +133,7 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         // each collection.
         if let Some(log) = log::read(&text).filter(|log| log.longest_pause() > 0.0) {
             figures.retain(|figure| figure.key != "gc.pause_max");
-            figures.push(Figure::noisy("gc.pause_max", log.longest_pause() * 1e9));
+            figures.push(RuntimeFigure::noisy("gc.pause_max", log.longest_pause() * 1e9));
         }
         return Ok(figures);
     }
@@ -140,7 +141,7 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
         let value = |at: usize| record.values[at] as f64;
         let complete = record.values[value::SHUT_DOWN] == 1;
         if !complete && record.values[value::GCS] == 0 {
-            if record.state == State::Executed {
+            if record.state == ProcessState::Executed {
                 return Err("the program executed another one before any collection, which is when its runtime adds up \
                             what it has allocated"
                     .to_owned());
@@ -151,11 +152,11 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
             );
         }
         let mut figures = vec![
-            Figure::exact("alloc.bytes", value(value::ALLOCATED)),
-            Figure::exact("gc.count", value(value::GCS)),
-            Figure::exact("heap.live_max", value(value::MAX_LIVE)),
-            Figure::exact("heap.peak", value(value::MAX_IN_USE)),
-            Figure::exact("ghc.copied", value(value::COPIED)),
+            RuntimeFigure::exact("alloc.bytes", value(value::ALLOCATED)),
+            RuntimeFigure::exact("gc.count", value(value::GCS)),
+            RuntimeFigure::exact("heap.live_max", value(value::MAX_LIVE)),
+            RuntimeFigure::exact("heap.peak", value(value::MAX_IN_USE)),
+            RuntimeFigure::exact("ghc.copied", value(value::COPIED)),
         ];
         figures.extend(collections(record));
         if record.forked() {
@@ -175,26 +176,29 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
                 .to_owned()
         }
         // A program that was killed or executed another one would have reported at its normal end.
-        (true, _) if record.state == State::Exited => SILENT.to_owned(),
+        (true, _) if record.state == ProcessState::Exited => SILENT.to_owned(),
         _ => record.silence(),
     })
 }
 
 /// What follows the known fields of the runtime's structure.
-fn rest_of_structure(record: &Record) -> &[u64] {
+fn rest_of_structure(record: &AgentRecord) -> &[u64] {
     let size = usize::try_from(record.values[value::REST_SIZE]).unwrap_or(usize::MAX);
     let rest = &record.values[value::REST..];
     &rest[..size.min(rest.len())]
 }
 
 /// The allocated bytes of a forked process. They include what the parent allocated since its last collection.
-fn forked_bytes(record: &Record) -> Figure {
-    Figure::estimated("alloc.bytes", record.values[value::ALLOCATED] as f64)
+fn forked_bytes(record: &AgentRecord) -> RuntimeFigure {
+    RuntimeFigure::estimated("alloc.bytes", record.values[value::ALLOCATED] as f64)
 }
 
-fn collections(record: &Record) -> [Figure; 2] {
+fn collections(record: &AgentRecord) -> [RuntimeFigure; 2] {
     let (all, major) = (record.values[value::GCS], record.values[value::MAJOR_GCS]);
-    [Figure::exact("gc.minor", all.saturating_sub(major) as f64), Figure::exact("gc.major", major as f64)]
+    [
+        RuntimeFigure::exact("gc.minor", all.saturating_sub(major) as f64),
+        RuntimeFigure::exact("gc.major", major as f64),
+    ]
 }
 
 /// The profiles that a program can produce, as its file shows.

@@ -1,11 +1,11 @@
 //! Parses the runtime's own reports: one line (`-t`) or a page (`-s`).
 
-use crate::runtimes::figures::Figure;
+use crate::runtimes::figures::RuntimeFigure;
 use scruple_core::metric::Quality;
 
 /// The content of either report. Sizes are in bytes, times in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
+pub struct GhcReport {
     /// The number of bytes allocated.
     pub allocated: f64,
     /// The number of collections.
@@ -30,20 +30,24 @@ pub struct Report {
     pub total: Option<(f64, f64)>,
 }
 
-impl Report {
+impl GhcReport {
     /// The report as figures. The residency is exact, but it was last determined at a major collection.
-    pub fn figures(&self) -> Vec<Figure> {
+    pub fn figures(&self) -> Vec<RuntimeFigure> {
         let mut figures = vec![
-            Figure::exact("alloc.bytes", self.allocated),
-            Figure::exact("gc.count", self.collections),
-            Figure::noisy("gc.time", self.collecting.1 * 1e9),
-            Figure::exact("heap.live_max", self.max_live),
-            Figure::of("heap.peak", self.in_use, Quality::Near),
-            Figure::noisy("ghc.mutator", self.mutator.0 * 1e9),
+            RuntimeFigure::exact("alloc.bytes", self.allocated),
+            RuntimeFigure::exact("gc.count", self.collections),
+            RuntimeFigure::noisy("gc.time", self.collecting.1 * 1e9),
+            RuntimeFigure::exact("heap.live_max", self.max_live),
+            RuntimeFigure::of("heap.peak", self.in_use, Quality::Near),
+            RuntimeFigure::noisy("ghc.mutator", self.mutator.0 * 1e9),
         ];
         let mut optional = |key, value: Option<f64>, exact: bool| {
             if let Some(value) = value {
-                figures.push(if exact { Figure::exact(key, value) } else { Figure::noisy(key, value) });
+                figures.push(if exact {
+                    RuntimeFigure::exact(key, value)
+                } else {
+                    RuntimeFigure::noisy(key, value)
+                });
             }
         };
         optional("gc.minor", self.minor, true);
@@ -55,7 +59,7 @@ impl Report {
 }
 
 /// Reads whichever report the text contains. If there are several, the last one counts.
-pub fn read(text: &str) -> Option<Report> {
+pub fn read(text: &str) -> Option<GhcReport> {
     one_line(text).or_else(|| page(text))
 }
 
@@ -65,10 +69,10 @@ pub const BEGIN: &str = "<<ghc: ";
 pub const END: &str = ":ghc>>";
 
 /// Parses `<<ghc: 240851528 bytes, 230 GCs, …, 10M in use, … MUT (… elapsed), … GC (… elapsed) :ghc>>`.
-pub fn one_line(text: &str) -> Option<Report> {
+pub fn one_line(text: &str) -> Option<GhcReport> {
     let start = text.rfind(BEGIN)? + BEGIN.len();
     let line = &text[start..start + text[start..].find(END)?];
-    let mut report = Report::default();
+    let mut report = GhcReport::default();
     for part in line.split(", ") {
         let words: Vec<&str> = part.split_whitespace().collect();
         match words.as_slice() {
@@ -85,7 +89,7 @@ pub fn one_line(text: &str) -> Option<Report> {
 }
 
 /// Parses the full report. GHC prints it the same way in every locale.
-pub fn page(text: &str) -> Option<Report> {
+pub fn page(text: &str) -> Option<GhcReport> {
     let text = &text[text
         .rfind(" bytes allocated in the heap")
         .map(|at| text[..at].rfind('\n').map_or(0, |n| n + 1))?..];
@@ -100,7 +104,7 @@ pub fn page(text: &str) -> Option<Report> {
         let words: Vec<f64> = line.split_whitespace().filter_map(number).collect();
         Some((*words.first()?, *words.get(1)?))
     };
-    let mut report = Report {
+    let mut report = GhcReport {
         allocated: leading("bytes allocated in the heap")?,
         copied: leading("bytes copied during GC"),
         max_live: leading("bytes maximum residency").unwrap_or(0.0),
@@ -108,7 +112,7 @@ pub fn page(text: &str) -> Option<Report> {
         mutator: times("MUT ")?,
         collecting: times("GC ")?,
         total: times("Total "),
-        ..Report::default()
+        ..GhcReport::default()
     };
     for line in text.lines().filter(|line| line.trim_start().starts_with("Gen ")) {
         // Gen  0       172 colls,     0 par    0.076s   0.221s     0.0013s    0.0207s

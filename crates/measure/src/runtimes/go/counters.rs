@@ -64,7 +64,7 @@ pub(crate) fn stops_while_running(pid: i32, layouts: &mut Layouts) -> Result<Vec
     let mut stops = Vec::new();
     for pid in std::iter::once(pid).chain(descendants(pid)) {
         let Some(layout) = layouts.of(pid)? else { continue };
-        let (memory, moved) = (Memory::of(pid)?, moved(pid, &layout)?);
+        let (memory, moved) = (ProcessMemory::of(pid)?, moved(pid, &layout)?);
         let stats = layout.variables["runtime.memstats"].wrapping_add(moved);
         let ring = |name| memory.bytes(stats + layout.member("runtime.mstats", name)?, RING * 8);
         let (took, ended) = (ring("pause_ns")?, ring("pause_end")?);
@@ -85,14 +85,14 @@ fn moved(pid: i32, layout: &Layout) -> Result<u64, String> {
     }
 }
 
-struct Memory {
+struct ProcessMemory {
     file: File,
 }
 
-impl Memory {
-    fn of(pid: i32) -> Result<Memory, String> {
+impl ProcessMemory {
+    fn of(pid: i32) -> Result<ProcessMemory, String> {
         let file = File::open(format!("/proc/{pid}/mem"));
-        file.map(|file| Memory { file }).map_err(|error| format!("its memory cannot be read: {error}"))
+        file.map(|file| ProcessMemory { file }).map_err(|error| format!("its memory cannot be read: {error}"))
     }
 
     fn bytes(&self, at: u64, size: usize) -> Result<Vec<u8>, String> {
@@ -126,7 +126,7 @@ fn base(pid: i32) -> Result<u64, String> {
 }
 
 fn read(pid: i32, layout: &Layout) -> Result<Counters, String> {
-    let (memory, moved) = (Memory::of(pid)?, moved(pid, layout)?);
+    let (memory, moved) = (ProcessMemory::of(pid)?, moved(pid, layout)?);
     let variable = |name: &str| layout.variables[name].wrapping_add(moved);
     let mstats =
         |name| Ok::<u64, String>(variable("runtime.memstats") + layout.member("runtime.mstats", name)?);
@@ -160,7 +160,7 @@ fn longs(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
 
 /// The number of objects allocated. The runtime keeps these statistics in three parts, which writers use in turn; the
 /// total is the sum of the three.
-fn objects(memory: &Memory, layout: &Layout, stats: u64) -> Result<u64, String> {
+fn objects(memory: &ProcessMemory, layout: &Layout, stats: u64) -> Result<u64, String> {
     const DELTA: &str = "runtime.heapStatsDelta";
     let first = stats + layout.member("runtime.consistentHeapStats", "stats")?;
     let size = layout.size(DELTA)?;
@@ -180,7 +180,12 @@ fn objects(memory: &Memory, layout: &Layout, stats: u64) -> Result<u64, String> 
 
 /// Adds allocations that are not yet in the totals: each processor of the scheduler allocates from its own spans,
 /// which are added up only when they are full.
-fn add_caches(memory: &Memory, layout: &Layout, allp: u64, counters: &mut Counters) -> Result<(), String> {
+fn add_caches(
+    memory: &ProcessMemory,
+    layout: &Layout,
+    allp: u64,
+    counters: &mut Counters,
+) -> Result<(), String> {
     const SPAN: &str = "runtime.mspan";
     let (processors, count) = (memory.long(allp)?, memory.long(allp + 8)?);
     let cache_of = layout.member("runtime.p", "mcache")?;

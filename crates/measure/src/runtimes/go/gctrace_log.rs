@@ -1,7 +1,7 @@
 //! Reads the log of collections (`GODEBUG=gctrace=1`), the only report of a stripped program. It has no total of
 //! bytes.
 
-use crate::runtimes::figures::Figure;
+use crate::runtimes::figures::RuntimeFigure;
 
 /// Whether a line belongs to the log.
 pub(in crate::runtimes) fn is_trace(line: &[u8]) -> bool {
@@ -10,14 +10,14 @@ pub(in crate::runtimes) fn is_trace(line: &[u8]) -> bool {
 
 /// The figures of a log, summed over all processes that wrote to it. A log without lines means that nothing was
 /// collected.
-pub(in crate::runtimes) fn figures(text: &str) -> Option<Vec<Figure>> {
+pub(in crate::runtimes) fn figures(text: &str) -> Option<Vec<RuntimeFigure>> {
     let stops: Vec<f64> = text.lines().filter_map(stops).map(|(first, second)| first + second).collect();
     let longest =
         text.lines().filter_map(self::stops).map(|(first, second)| first.max(second)).fold(0.0, f64::max);
     Some(vec![
-        Figure::noisy("gc.count", stops.len() as f64),
-        Figure::noisy("gc.time", stops.iter().sum::<f64>() * 1e6),
-        Figure::noisy("gc.pause_max", longest * 1e6),
+        RuntimeFigure::noisy("gc.count", stops.len() as f64),
+        RuntimeFigure::noisy("gc.time", stops.iter().sum::<f64>() * 1e6),
+        RuntimeFigure::noisy("gc.pause_max", longest * 1e6),
     ])
 }
 

@@ -165,11 +165,11 @@ fn name_of<R: Reader<Offset = usize>>(
 #[derive(Debug, Default)]
 pub(crate) struct Layouts {
     twins: Vec<Twin>,
-    known: HashMap<(u64, u64), Known>,
+    known: HashMap<(u64, u64), LayoutOfFile>,
 }
 
 /// The layout of a file: `None` if it is not a Go program, an error if the places of its counters cannot be found.
-type Known = Result<Option<Rc<Layout>>, String>;
+type LayoutOfFile = Result<Option<Rc<Layout>>, String>;
 
 impl Layouts {
     /// Layouts that are learnt from these twins where programs are stripped.
@@ -183,7 +183,7 @@ impl Layouts {
     }
 
     /// The layout of the program that a process runs; `None` if it is not a Go program.
-    pub(super) fn of(&mut self, pid: i32) -> Known {
+    pub(super) fn of(&mut self, pid: i32) -> LayoutOfFile {
         let path = format!("/proc/{pid}/exe");
         let Ok(data) = fs::metadata(&path) else { return Ok(None) };
         let read = || match Layout::read(Path::new(&path)) {

@@ -10,10 +10,10 @@ mod twin;
 
 use super::Runtime;
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record};
+use super::agent_records::{AgentRecord, HookFile};
 use super::elf::Elf;
-use super::figures::{Figure, LIVE, LIVE_AT_MOST, RuntimeReport};
-use super::seen::Seen;
+use super::figures::{LIVE, LIVE_AT_MOST, RuntimeFigure, RuntimeReport};
+use super::seen::TreePrograms;
 pub use build::Build;
 pub use counters::{Counters, Exit};
 pub(crate) use layout::Layouts;
@@ -33,7 +33,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ),
     ],
     find,
-    tell: |_: &Record, _: &[&Answer]| Ok(Vec::new()),
+    tell: |_: &AgentRecord, _: &[&HookFile]| Ok(Vec::new()),
     tells_when: true,
     ..Adapter::SILENT
 };
@@ -70,7 +70,7 @@ pub(super) const COLLECT_OFTEN: (&str, &str) = ("GOGC", "5");
 pub(super) const COLLECT_STOPPED: &str = "gcstoptheworld=1";
 
 /// The twins of stripped programs that an earlier launch has shown.
-pub(super) fn twins(seen: &Seen) -> Vec<Twin> {
+pub(super) fn twins(seen: &TreePrograms) -> Vec<Twin> {
     seen.stripped_go.iter().map(Twin::of).collect()
 }
 
@@ -88,8 +88,8 @@ pub(super) fn report_of(exit: &Exit, fully: bool) -> RuntimeReport {
     if let (true, Ok(counters), Ok(figures)) = (fully, &exit.counters, &mut figures)
         && counters.collections > 0
     {
-        figures.push(Figure::near(LIVE, counters.live as f64));
-        figures.push(Figure::near(LIVE_AT_MOST, counters.live_at_most as f64));
+        figures.push(RuntimeFigure::near(LIVE, counters.live as f64));
+        figures.push(RuntimeFigure::near(LIVE_AT_MOST, counters.live_at_most as f64));
     }
     RuntimeReport { runtime: Runtime::Go, pid: exit.pid, figures, missing: None }
 }
@@ -107,14 +107,14 @@ pub(super) fn not_stopped() -> RuntimeReport {
     RuntimeReport { runtime: Runtime::Go, pid: 0, figures: Err(why.to_owned()), missing: None }
 }
 
-fn figures(counters: &Counters) -> Vec<Figure> {
+fn figures(counters: &Counters) -> Vec<RuntimeFigure> {
     vec![
-        Figure::near("alloc.bytes", counters.bytes as f64),
-        Figure::near("alloc.objects", counters.objects as f64),
-        Figure::noisy("gc.count", counters.collections as f64),
+        RuntimeFigure::near("alloc.bytes", counters.bytes as f64),
+        RuntimeFigure::near("alloc.objects", counters.objects as f64),
+        RuntimeFigure::noisy("gc.count", counters.collections as f64),
         // Only the time with the program stopped counts; marking runs concurrently with the program.
-        Figure::noisy("gc.time", counters.stopped as f64),
-        Figure::noisy("gc.pause_max", counters.longest_stop as f64),
-        Figure::near("heap.peak", counters.heap as f64),
+        RuntimeFigure::noisy("gc.time", counters.stopped as f64),
+        RuntimeFigure::noisy("gc.pause_max", counters.longest_stop as f64),
+        RuntimeFigure::near("heap.peak", counters.heap as f64),
     ]
 }

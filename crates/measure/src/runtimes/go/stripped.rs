@@ -27,8 +27,8 @@ const LEAST: usize = 3;
 /// Says why the layout cannot be known.
 pub(in crate::runtimes) fn twin_of(path: &Path) -> Result<Twin, String> {
     /// What was found, by device and inode.
-    type Known = HashMap<(u64, u64), Result<Twin, String>>;
-    static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+    type TwinCache = HashMap<(u64, u64), Result<Twin, String>>;
+    static KNOWN: LazyLock<Mutex<TwinCache>> = LazyLock::new(Mutex::default);
     let file = fs::metadata(path).map_err(|error| format!("the program file cannot be read: {error}"))?;
     let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let find = || {
@@ -74,7 +74,7 @@ fn learn(file: &object::File<'_>, twin: &Twin) -> Result<Layout, String> {
 fn relocated(mut layout: Layout, other: &object::File<'_>, own: &object::File<'_>) -> Result<Layout, String> {
     let ranges = ranges(other);
     let mut found: BTreeMap<&str, BTreeMap<u64, usize>> = BTreeMap::new();
-    let (ours, theirs) = (Code::of(own)?, Code::of(other)?);
+    let (ours, theirs) = (ProgramCode::of(own)?, ProgramCode::of(other)?);
     for (name, there) in &theirs.functions {
         let Some(here) = ours.functions.get(name) else { continue };
         let mut of_function: BTreeSet<(&str, u64)> = BTreeSet::new();
@@ -110,15 +110,15 @@ fn ranges(file: &object::File<'_>) -> Vec<(&'static str, u64, u64)> {
 }
 
 /// The code of a program, and where its functions begin and end.
-struct Code<'a> {
+struct ProgramCode<'a> {
     bytes: &'a [u8],
     begin: u64,
     /// Begin and end by name. A name that two functions have is left out.
     functions: BTreeMap<String, (u64, u64)>,
 }
 
-impl<'a> Code<'a> {
-    fn of(file: &object::File<'a>) -> Result<Code<'a>, String> {
+impl<'a> ProgramCode<'a> {
+    fn of(file: &object::File<'a>) -> Result<ProgramCode<'a>, String> {
         let text = file.section_by_name(".text").ok_or("it has no section .text")?;
         let bytes = text.data().map_err(|error| error.to_string())?;
         let end = text.address() + bytes.len() as u64;
@@ -133,7 +133,7 @@ impl<'a> Code<'a> {
             }
         }
         functions.retain(|name, _| !twice.contains(name));
-        Ok(Code { bytes, begin: text.address(), functions })
+        Ok(ProgramCode { bytes, begin: text.address(), functions })
     }
 
     fn instructions(&self, (begin, end): (u64, u64)) -> Option<Vec<Instruction>> {
@@ -148,7 +148,12 @@ impl<'a> Code<'a> {
 
     /// The addresses to which the same instructions of a function refer, here and in another program; `None` if the
     /// function has other code there.
-    fn references(&self, here: (u64, u64), other: &Code<'_>, there: (u64, u64)) -> Option<Vec<(u64, u64)>> {
+    fn references(
+        &self,
+        here: (u64, u64),
+        other: &ProgramCode<'_>,
+        there: (u64, u64),
+    ) -> Option<Vec<(u64, u64)>> {
         let (ours, theirs) = (self.instructions(here)?, other.instructions(there)?);
         if ours.len() != theirs.len() {
             return None;

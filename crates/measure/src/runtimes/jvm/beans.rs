@@ -2,7 +2,7 @@
 //! heap, which the agent kept.
 
 use super::perf_data::PerfData;
-use crate::runtimes::figures::Figure;
+use crate::runtimes::figures::RuntimeFigure;
 
 /// The heap according to the management beans.
 #[derive(Debug, Default, PartialEq)]
@@ -17,7 +17,7 @@ pub(super) struct Beans {
 
 /// The number of collections by kind.
 #[derive(Debug, Default, PartialEq)]
-struct Counts {
+struct CollectionCounts {
     minor: f64,
     major: f64,
 }
@@ -49,30 +49,31 @@ impl Beans {
     }
 
     /// The figures of the beans. There is a live size only after a collection.
-    pub(super) fn figures(&self, counters: Option<&PerfData>) -> Vec<Figure> {
+    pub(super) fn figures(&self, counters: Option<&PerfData>) -> Vec<RuntimeFigure> {
         let mut figures = Vec::new();
         if let Some(counts) = self.counts(counters) {
             // Only the simplest collectors are triggered by allocation alone; others also depend on time and the
             // number of cores.
             let simple = self.collectors.iter().any(|(name, _)| name == "Copy");
-            let figure = if simple { Figure::exact } else { Figure::noisy };
+            let figure = if simple { RuntimeFigure::exact } else { RuntimeFigure::noisy };
             figures.extend([
                 figure("gc.count", counts.minor + counts.major),
                 figure("gc.minor", counts.minor),
                 figure("gc.major", counts.major),
             ]);
             if counts.minor + counts.major > 0.0 {
-                figures.extend(self.live(counters).map(|live| Figure::estimated("heap.live_max", live)));
+                figures
+                    .extend(self.live(counters).map(|live| RuntimeFigure::estimated("heap.live_max", live)));
             }
         }
         match self.pools.as_slice() {
             // A single pool is the whole heap, so its peak is the heap's.
-            [peak] if *peak > 0.0 => figures.push(Figure::near("heap.peak", *peak)),
+            [peak] if *peak > 0.0 => figures.push(RuntimeFigure::near("heap.peak", *peak)),
             // Several pools peak at different times: the heap reached at least the largest peak, and at least its
             // current size.
             pools if self.committed > 0.0 => {
                 let largest = pools.iter().copied().fold(self.committed, f64::max);
-                figures.push(Figure::estimated("heap.peak", largest));
+                figures.push(RuntimeFigure::estimated("heap.peak", largest));
             }
             _ => {}
         }
@@ -81,8 +82,8 @@ impl Beans {
 
     /// The number of collections by kind. A concurrent collector of the whole heap has one bean for its cycles, which
     /// are collections, and one for its pauses, which do not count.
-    fn counts(&self, counters: Option<&PerfData>) -> Option<Counts> {
-        let mut counts = Counts::default();
+    fn counts(&self, counters: Option<&PerfData>) -> Option<CollectionCounts> {
+        let mut counts = CollectionCounts::default();
         for (name, count) in &self.collectors {
             let concurrent_part = name.ends_with(" Pauses") || name == "G1 Concurrent GC";
             match (concurrent_part, is_young(name)) {
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
     use scruple_fuzz::Corpus;
 
-    fn value(figures: &[Figure], key: &str) -> Option<f64> {
+    fn value(figures: &[RuntimeFigure], key: &str) -> Option<f64> {
         figures.iter().find(|figure| figure.key == key).map(|figure| figure.value)
     }
 

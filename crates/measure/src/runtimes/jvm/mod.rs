@@ -6,9 +6,9 @@ mod beans;
 pub mod perf_data;
 
 use super::adapter::{Adapter, Recognition};
-use super::agent_records::{Answer, Record};
+use super::agent_records::{AgentRecord, HookFile};
 use super::elf::Elf;
-use super::figures::{Figure, LIVE};
+use super::figures::{LIVE, RuntimeFigure};
 use beans::Beans;
 use perf_data::PerfData;
 
@@ -42,7 +42,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
 }
 
 /// Why a virtual machine that collected does not report live data, if its collector never knows them.
-pub(super) fn why_no_live(record: &Record, figures: &[Figure]) -> Option<String> {
+pub(super) fn why_no_live(record: &AgentRecord, figures: &[RuntimeFigure]) -> Option<String> {
     let has = |key: &str| figures.iter().find(|figure| figure.key == key).map(|figure| figure.value);
     let collected = has("gc.count").is_some_and(|count| count > 0.0);
     let concurrent = beans_of(record).0.is_concurrent();
@@ -54,7 +54,7 @@ pub(super) fn why_no_live(record: &Record, figures: &[Figure]) -> Option<String>
 }
 
 /// What the management beans said, and the counter file.
-fn beans_of(record: &Record) -> (Beans, Option<PerfData>) {
+fn beans_of(record: &AgentRecord) -> (Beans, Option<PerfData>) {
     const COUNTERS: &[u8] = b"counters\n";
     let text = &record.text;
     let at = text.windows(COUNTERS.len()).position(|window| window == COUNTERS);
@@ -62,7 +62,7 @@ fn beans_of(record: &Record) -> (Beans, Option<PerfData>) {
     (Beans::parse(&String::from_utf8_lossy(&text[..at.unwrap_or(text.len())])), counters)
 }
 
-fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
+fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     if !record.reported() {
         return Err(record.silence());
     }
@@ -70,17 +70,17 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
     let has = |at: usize| record.values[at] == 1;
     let mut figures = Vec::new();
     if has(value::HAVE_BYTES) {
-        figures.push(Figure::exact("alloc.bytes", value(value::ALLOCATED)));
+        figures.push(RuntimeFigure::exact("alloc.bytes", value(value::ALLOCATED)));
     }
     if has(value::HAVE_STOPS) {
         figures.extend([
-            Figure::noisy("jvm.gc_stops", value(value::STOPS)),
-            Figure::noisy("gc.time", value(value::TIME)),
-            Figure::noisy("gc.pause_max", value(value::LONGEST)),
+            RuntimeFigure::noisy("jvm.gc_stops", value(value::STOPS)),
+            RuntimeFigure::noisy("gc.time", value(value::TIME)),
+            RuntimeFigure::noisy("gc.pause_max", value(value::LONGEST)),
         ]);
     }
     if has(value::HAVE_LIVE) {
-        figures.push(Figure::near(LIVE, value(value::LIVE)));
+        figures.push(RuntimeFigure::near(LIVE, value(value::LIVE)));
     }
     let (beans, counters) = beans_of(record);
     figures.extend(beans.without(value(value::OWN_STOPS)).figures(counters.as_ref()));
@@ -95,16 +95,17 @@ fn tell(record: &Record, _answers: &[&Answer]) -> Result<Vec<Figure>, String> {
 }
 
 /// The figures that only the counter file contains.
-fn of_counters(data: &PerfData) -> Vec<Figure> {
+fn of_counters(data: &PerfData) -> Vec<RuntimeFigure> {
     let mut figures = Vec::new();
     if let Some(time) = data.nanoseconds("sun.rt.safepointTime") {
-        figures.push(Figure::noisy("jvm.safepoint_time", time));
+        figures.push(RuntimeFigure::noisy("jvm.safepoint_time", time));
     }
-    figures.extend(data.number("sun.rt.safepoints").map(|count| Figure::noisy("jvm.safepoints", count)));
+    figures
+        .extend(data.number("sun.rt.safepoints").map(|count| RuntimeFigure::noisy("jvm.safepoints", count)));
     figures.extend(
         data.number("java.cls.loadedClasses")
             .zip(data.number("java.cls.sharedLoadedClasses"))
-            .map(|(own, shared)| Figure::near("jvm.classes", own + shared)),
+            .map(|(own, shared)| RuntimeFigure::near("jvm.classes", own + shared)),
     );
     figures
 }

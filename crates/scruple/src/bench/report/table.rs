@@ -8,7 +8,7 @@ use crate::render::{Report, effect_text, scaling, sentence, title, verdict_words
 use scruple_core::judge::{Estimate, cases, headline};
 use scruple_core::metric::Quality;
 use scruple_core::protocol::Timing;
-use scruple_core::run::State;
+use scruple_core::run::RunState;
 use scruple_core::sorting;
 use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Role, Subject};
@@ -139,7 +139,7 @@ fn header(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
         return format!("{} cases · imported from {tool}{failed}", rows.len());
     }
     let state = match report.run.state {
-        State::Complete => String::new(),
+        RunState::Complete => String::new(),
         state => format!(" · {}: these are the readings taken so far", state.word()),
     };
     format!(

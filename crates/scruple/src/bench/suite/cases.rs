@@ -1,7 +1,7 @@
 //! The cases of a suite: which are selected, how each is run, and which are left out.
 
 use super::too_many_cases::Hurry;
-use super::{Side, readings};
+use super::{BenchSide, readings};
 use crate::store::add_readings;
 use scruple_core::budget::Budget;
 use scruple_core::judge;
@@ -103,7 +103,13 @@ pub(crate) struct Weighed {
 
 impl Weighed {
     /// Adds the arm of a case and that of its tare to the run.
-    pub(super) fn lay_out(index: usize, side: &Side, case: &Case, threads: u32, run: &mut Run) -> Weighed {
+    pub(super) fn lay_out(
+        index: usize,
+        side: &BenchSide,
+        case: &Case,
+        threads: u32,
+        run: &mut Run,
+    ) -> Weighed {
         let name = arm_name(case, threads, side.label.as_deref());
         let subject = Subject::Case {
             name: case.name.clone(),

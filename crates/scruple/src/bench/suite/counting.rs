@@ -2,7 +2,7 @@
 
 use super::calibrate::length;
 use super::programs::{Programs, reason};
-use super::{Cases, Record, Screen, Stop, SuiteEffort, Weighed};
+use super::{Cases, Screen, Stop, SuiteEffort, SuiteRecord, Weighed};
 use scruple_core::evidence::DIFFER;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -34,7 +34,7 @@ const FRESH_CASES: usize = 200;
 pub(super) struct CountingPass<'a> {
     pub(super) programs: &'a Programs,
     pub(super) cases: &'a Cases,
-    pub(super) record: &'a mut Record,
+    pub(super) record: &'a mut SuiteRecord,
     pub(super) effort: &'a SuiteEffort,
     pub(super) screen: &'a Screen,
 }

@@ -1,7 +1,7 @@
 //! Compares the clock frequency of the core during a run with that of earlier runs.
 
 use super::readings::own;
-use super::{Cases, Record};
+use super::{Cases, SuiteRecord};
 use crate::store::{Store, add_readings};
 use scruple_core::judge::clock::{APART, CYCLE, USUAL, cycle, usual};
 use scruple_core::metric::Pass;
@@ -28,7 +28,7 @@ impl EarlierClock {
 
     /// Stores the usual range of clock frequencies with the times of each case, and adds a remark if this run had
     /// another one.
-    pub(super) fn tell(&self, cases: &Cases, record: &mut Record) {
+    pub(super) fn tell(&self, cases: &Cases, record: &mut SuiteRecord) {
         let Some(seen) = SeenClock::of(cases, &record.run) else { return };
         for (tare, block, reading) in self.usual(cases, &seen) {
             record.keep(tare, Pass::Timing, block, vec![reading]);

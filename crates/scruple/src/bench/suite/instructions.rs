@@ -7,7 +7,7 @@
 //! tare; the rest is the intercept.
 
 use super::programs::{Programs, reason};
-use super::{Cases, Record, Screen, Stop, Weighed};
+use super::{Cases, Screen, Stop, SuiteRecord, Weighed};
 use scruple_core::evidence::DIFFER;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -38,7 +38,7 @@ const CLEAR: f64 = 3e7;
 const ANSWER: f64 = 500.0;
 
 /// The counts of one repeat, for one iteration.
-struct Counted {
+struct IterationCounts {
     net: f64,
     tare: f64,
     intercept: f64,
@@ -48,7 +48,7 @@ struct Counted {
 pub(super) struct InstructionPass<'a> {
     pub(super) programs: &'a Programs,
     pub(super) cases: &'a Cases,
-    pub(super) record: &'a mut Record,
+    pub(super) record: &'a mut SuiteRecord,
     pub(super) screen: &'a Screen,
     pub(super) counter: &'a mut Instructions,
 }
@@ -123,7 +123,7 @@ impl InstructionPass<'_> {
         Ok(iterations)
     }
 
-    fn repeats(&mut self, weighed: &Weighed, iterations: u64) -> Result<Vec<Counted>, BenchError> {
+    fn repeats(&mut self, weighed: &Weighed, iterations: u64) -> Result<Vec<IterationCounts>, BenchError> {
         let mut counted = Vec::new();
         let mut wanted = REPEATS;
         while counted.len() < wanted as usize {
@@ -133,7 +133,7 @@ impl InstructionPass<'_> {
             let tare = self.process(weighed, iterations, 2 * iterations)? as f64;
             let intercept = 3.0 * base - case - tare;
             let (case, tare) = ((case - base) / iterations as f64, (tare - base) / iterations as f64);
-            counted.push(Counted { net: case - tare, tare, intercept });
+            counted.push(IterationCounts { net: case - tare, tare, intercept });
             let resolution = ANSWER / iterations as f64;
             if settled(counted.iter().map(|one| one.net), resolution).1 != Quality::Exact {
                 wanted = ENOUGH;

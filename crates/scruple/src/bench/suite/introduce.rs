@@ -2,7 +2,7 @@
 
 use super::cases::full_name;
 use super::programs::FIRST_WORDS;
-use super::{Side, answers};
+use super::{BenchSide, answers};
 use scruple_core::protocol::{Case, Hello, Reply, Request};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::collections::HashSet;
@@ -39,7 +39,7 @@ impl Drop for Introduced {
 /// Asks a program for its description and its cases, in a process whose environment is padded by this many bytes. `take`
 /// receives each case, and returns whether it wants more. If it does not, the rest of the list is not read.
 pub(super) fn introduce(
-    side: &Side,
+    side: &BenchSide,
     padding: usize,
     interrupted: &AtomicBool,
     mut take: impl FnMut(Case) -> bool,

@@ -19,8 +19,8 @@ mod too_many_cases;
 mod warm_up;
 
 pub use cases::{CaseSelection, Cases, Declared};
-pub use programs::Side;
-pub use record::Record;
+pub use programs::BenchSide;
+pub use record::SuiteRecord;
 pub use same_iterations::Alike;
 
 pub use crate::command::session::Stop;
@@ -39,7 +39,7 @@ use instructions::InstructionPass;
 use introduce::{Introduced, Introduction};
 use programs::Programs;
 use scruple_core::metric::Metric;
-use scruple_core::run::{Run, State};
+use scruple_core::run::{Run, RunState};
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::bench::BenchError;
 use scruple_measure::instructions::Instructions;
@@ -96,7 +96,7 @@ pub struct Suite {
     pub cases: Cases,
     effort: SuiteEffort,
     /// The run, with the readings so far, and its writer.
-    pub record: Record,
+    pub record: SuiteRecord,
     /// How cases are run in the first program that has them.
     pub alike: Alike,
     introduced: Introduced,
@@ -129,7 +129,7 @@ impl Screen {
 impl Suite {
     /// Asks the programs for their cases, and adds the arms to `run`, which must have none.
     pub fn open(
-        mut sides: Vec<Side>,
+        mut sides: Vec<BenchSide>,
         mut run: Run,
         selection: &CaseSelection,
         effort: SuiteEffort,
@@ -206,7 +206,7 @@ impl Suite {
             programs: Programs { sides, case_limit: effort.case_limit, work: work.to_owned(), interrupted },
             cases: Cases { weighed, declared, calibrated: false },
             effort,
-            record: Record { run, writer: RunWriter::default() },
+            record: SuiteRecord { run, writer: RunWriter::default() },
             alike: Alike::default(),
             introduced,
             instructions: None,
@@ -265,9 +265,9 @@ impl Suite {
             result = Err(fault);
         }
         self.record.run.state = match &result {
-            Ok(()) => State::Complete,
-            Err(Stop::Interrupted) => State::Interrupted,
-            Err(Stop::Failed(_)) => State::Failed,
+            Ok(()) => RunState::Complete,
+            Err(Stop::Interrupted) => RunState::Interrupted,
+            Err(Stop::Failed(_)) => RunState::Failed,
         };
         self.record.writer.finish(&self.record.run);
         result

@@ -4,7 +4,7 @@ use super::answers::unexpected;
 use super::calibrate::Calibration;
 use super::programs::Programs;
 use super::warm_up::CaseWarmUp;
-use super::{Record, Stop, Weighed, readings};
+use super::{Stop, SuiteRecord, Weighed, readings};
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{Complaint, Reply, Request};
 use scruple_measure::bench::{BenchError, BenchProgram};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The preparation of one process.
 pub(super) struct Preparation<'a> {
     programs: &'a Programs,
-    record: &'a mut Record,
+    record: &'a mut SuiteRecord,
     warm_up: CaseWarmUp<'a>,
     calibration: Calibration<'a>,
     /// Whether this is the first process, which checks the cases and determines their iterations.
@@ -23,7 +23,7 @@ pub(super) struct Preparation<'a> {
 impl<'a> Preparation<'a> {
     pub(super) fn new(
         programs: &'a Programs,
-        record: &'a mut Record,
+        record: &'a mut SuiteRecord,
         (budget, cases): (Duration, usize),
         first: bool,
     ) -> Preparation<'a> {

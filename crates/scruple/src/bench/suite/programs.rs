@@ -1,7 +1,7 @@
 //! The bench programs of a suite: starts their processes, asks them, and says what an error means for a case.
 
 use super::answers::{fault_in, unexpected, wrong};
-use super::{Record, Stop, Weighed};
+use super::{Stop, SuiteRecord, Weighed};
 use crate::fault::Fault;
 use scruple_core::protocol::{Batch, BatchReply, Hello, LoopKind, Reply, Request};
 use scruple_measure::bench::{BenchError, BenchProgram, Start};
@@ -17,7 +17,7 @@ pub(super) const FIRST_WORDS: Duration = Duration::from_secs(60);
 
 /// One of the bench programs that are compared. Usually there is only one.
 #[derive(Debug)]
-pub struct Side {
+pub struct BenchSide {
     /// The name of the program in tables, if there are several.
     pub label: Option<String>,
     /// The file to execute.
@@ -34,10 +34,10 @@ pub struct Side {
     pub hello: Option<Hello>,
 }
 
-impl Side {
+impl BenchSide {
     /// Creates the side of a program that starts in Scruple's working folder, before its description is known.
-    pub fn new(label: Option<String>, program: Program, argv: Vec<OsString>) -> Side {
-        Side { label, program, argv, folder: None, env: Vec::new(), counted_env: None, hello: None }
+    pub fn new(label: Option<String>, program: Program, argv: Vec<OsString>) -> BenchSide {
+        BenchSide { label, program, argv, folder: None, env: Vec::new(), counted_env: None, hello: None }
     }
 
     pub(super) fn start<'a>(
@@ -61,7 +61,7 @@ impl Side {
 
 /// The programs of a suite.
 pub(super) struct Programs {
-    pub(super) sides: Vec<Side>,
+    pub(super) sides: Vec<BenchSide>,
     /// The time limit of one request about a case that declares none.
     pub(super) case_limit: Duration,
     /// The folder in which the allocation counter writes.
@@ -142,7 +142,7 @@ impl Programs {
     pub(super) fn tolerate<T>(
         &self,
         weighed: &mut Weighed,
-        record: &mut Record,
+        record: &mut SuiteRecord,
         program: &mut BenchProgram,
         result: Result<T, BenchError>,
     ) -> Result<bool, Stop> {

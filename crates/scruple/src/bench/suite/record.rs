@@ -8,14 +8,14 @@ use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Reading};
 
 /// The run, with the readings so far, and the writer to which they go.
-pub struct Record {
+pub struct SuiteRecord {
     /// The run, with the readings so far.
     pub run: Run,
     /// The writer to which readings are written.
     pub writer: RunWriter,
 }
 
-impl Record {
+impl SuiteRecord {
     pub(super) fn begin_writing(&mut self) -> Result<(), Stop> {
         self.writer.begin_waiting(&self.run).map_err(|error| Stop::Failed(Fault::from(error)))
     }

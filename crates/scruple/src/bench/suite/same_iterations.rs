@@ -15,7 +15,7 @@ const STRETCH: u64 = 4;
 
 /// How one case is run in the first program that has it.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct CaseIterations {
     iterations: u64,
     tare_iterations: u64,
     place: usize,
@@ -23,7 +23,7 @@ struct Known {
 
 /// How cases are run in the first program that has them, by name.
 #[derive(Clone, Debug, Default)]
-pub struct Alike(HashMap<String, Known>);
+pub struct Alike(HashMap<String, CaseIterations>);
 
 impl Alike {
     /// Returns the batch sizes of the cases of a stored run, if the run records them.
@@ -35,7 +35,7 @@ impl Alike {
             // Each case has two arms, so half the index of its arm is the index of the case.
             Some((
                 arm.name.clone(),
-                Known { iterations: iterations(arm)?, tare_iterations, place: place / 2 },
+                CaseIterations { iterations: iterations(arm)?, tare_iterations, place: place / 2 },
             ))
         };
         Alike(
@@ -56,7 +56,7 @@ impl Alike {
     /// some per cent.
     pub(super) fn apply(&mut self, cases: &mut [Weighed]) {
         for (index, weighed) in cases.iter_mut().enumerate().filter(|(_, weighed)| !weighed.failed) {
-            let own = Known {
+            let own = CaseIterations {
                 iterations: weighed.iterations,
                 tare_iterations: weighed.tare_iterations,
                 place: index,

@@ -4,7 +4,7 @@ use super::cycle_times::EarlierClock;
 use super::introduce::Introduced;
 use super::prepare::Preparation;
 use super::programs::Programs;
-use super::{Alike, Cases, Record, Screen, Stop, SuiteEffort, Weighed, readings};
+use super::{Alike, Cases, Screen, Stop, SuiteEffort, SuiteRecord, Weighed, readings};
 use crate::fault::Fault;
 use scruple_core::judge;
 use scruple_core::judge::cases::MOST_WAITED;
@@ -70,7 +70,7 @@ const LEAST_BLOCKS: u32 = 6;
 pub(super) struct TimingPass<'a> {
     pub(super) programs: &'a Programs,
     pub(super) cases: &'a mut Cases,
-    pub(super) record: &'a mut Record,
+    pub(super) record: &'a mut SuiteRecord,
     pub(super) effort: &'a SuiteEffort,
     /// How cases are run in the first program that has them.
     pub(super) alike: &'a mut Alike,

@@ -2,7 +2,7 @@
 
 use super::calibrate::{Calibration, length};
 use super::programs::Programs;
-use super::{Record, Stop, Weighed, timing};
+use super::{Stop, SuiteRecord, Weighed, timing};
 use scruple_core::protocol::{Hello, LoopKind};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::time::{Duration, Instant};
@@ -79,7 +79,7 @@ impl<'a> CaseWarmUp<'a> {
     pub(super) fn in_turn(
         &self,
         cases: &mut [&mut Weighed],
-        record: &mut Record,
+        record: &mut SuiteRecord,
         program: &mut BenchProgram,
     ) -> Result<(), Stop> {
         let mut cold: Vec<(usize, Warmth)> =

@@ -3,7 +3,7 @@
 use crate::check::summary::Summary;
 use maud::html;
 use scruple_core::budget::Kept;
-use scruple_core::gate::Outcome;
+use scruple_core::gate::GateOutcome;
 
 /// The width of a letter in the font of the badge, and the padding of a text, in pixels.
 const LETTER: f64 = 6.6;
@@ -11,7 +11,7 @@ const ROOM: f64 = 12.0;
 
 /// Writes the badge as SVG.
 pub fn text(summary: &Summary) -> String {
-    let worse = summary.rows_of(Outcome::Regression, true).count()
+    let worse = summary.rows_of(GateOutcome::Regression, true).count()
         + summary.limits.iter().filter(|limit| limit.kept == Kept::No).count();
     let (word, colour) = match summary.kept {
         Kept::Yes => ("not worse".to_owned(), "#2e7d32"),

@@ -3,18 +3,18 @@
 use crate::check::summary::Summary;
 use crate::render::json::document;
 use scruple_core::budget::Kept;
-use scruple_core::gate::Outcome;
+use scruple_core::gate::GateOutcome;
 use scruple_core::run::Warning;
 use scruple_core::verdict::Verdict;
 use serde::Serialize;
 
 #[derive(Serialize)]
 struct View<'a> {
-    check: Check<'a>,
+    check: CheckDocument<'a>,
 }
 
 #[derive(Serialize)]
-struct Check<'a> {
+struct CheckDocument<'a> {
     gate: &'static str,
     summary: String,
     versions: Option<&'a [String; 2]>,
@@ -34,7 +34,7 @@ struct FindingView<'a> {
     decides: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     varies: Option<[f64; 2]>,
-    outcome: Outcome,
+    outcome: GateOutcome,
     verdict: Option<Verdict>,
     effect: Option<f64>,
     interval: Option<[f64; 2]>,
@@ -107,7 +107,7 @@ pub fn text(summary: &Summary) -> String {
         lines: origin.hunk.as_ref().map(|hunk| hunk.lines),
     });
     document(&View {
-        check: Check {
+        check: CheckDocument {
             gate: summary.kept.word(),
             summary: summary.headline(),
             versions: summary.labels.as_ref(),

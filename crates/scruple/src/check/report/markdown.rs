@@ -5,7 +5,7 @@ use super::terminal::words;
 use crate::check::summary::{FoundRow, Summary};
 use crate::render::document_table::{Markup, code, escaped};
 use scruple_core::budget::Kept;
-use scruple_core::gate::Outcome;
+use scruple_core::gate::GateOutcome;
 use scruple_core::harmless_text::plain;
 use std::fmt::Write as _;
 
@@ -28,7 +28,7 @@ pub fn text(summary: &Summary) -> String {
     if let Some([base, head]) = &summary.labels {
         let _ = writeln!(out, "{} → {}\n", cell(base), cell(head));
     }
-    let first = |row: &&FoundRow| row.finding.gates && row.finding.outcome < Outcome::Improvement;
+    let first = |row: &&FoundRow| row.finding.gates && row.finding.outcome < GateOutcome::Improvement;
     let (shown, rest): (Vec<&FoundRow>, Vec<&FoundRow>) = summary.rows.iter().partition(first);
     table(&shown, SHOWN, &mut out);
     if !summary.varying.is_empty() {

@@ -8,7 +8,7 @@ pub mod page;
 pub mod sarif;
 pub mod terminal;
 
-use super::explained::Origin;
+use super::explained::RegressionOrigin;
 use super::summary::{Summary, WeighedRun};
 use crate::render::export::Formats;
 use scruple_core::unit::grouped;
@@ -24,7 +24,7 @@ pub const FORMATS: Formats<fn(&Summary, &[WeighedRun]) -> String, 6> = [
 ];
 
 /// Returns the name of a function, and its additional cost with the place where the change touches it.
-fn origin_words(origin: &Origin) -> (String, String) {
+fn origin_words(origin: &RegressionOrigin) -> (String, String) {
     let name = if origin.function.is_empty() { "(no name)" } else { &origin.function };
     let place = origin.hunk.as_ref().map_or_else(String::new, |hunk| format!(", {}", hunk.place()));
     (name.to_owned(), format!("+{}{place}", grouped(origin.delta.round())))

@@ -5,12 +5,12 @@ use super::terminal::words;
 use crate::check::summary::{FoundRow, Summary, WeighedRun};
 use crate::render::Report;
 use crate::render::page::{
-    Cell, ColumnHeading, Page, Part, Section, Span, Table, Tone, html, name, sentence,
+    Cell, ColumnHeading, Page, Section, SectionPart, Span, Table, Tone, html, name, sentence,
 };
 use crate::report::several::unique;
 use crate::report::{capital, of_run, page};
 use scruple_core::budget::Kept;
-use scruple_core::gate::Outcome;
+use scruple_core::gate::GateOutcome;
 
 /// Writes the page as HTML.
 pub fn text(summary: &Summary, weighed: &[WeighedRun]) -> String {
@@ -34,7 +34,7 @@ fn of(summary: &Summary, weighed: &[WeighedRun]) -> Page {
         sections.extend(own.map(|section| if weighed.len() > 1 { unique(&tag, section) } else { section }));
     }
     if !summary.repeat.is_empty() {
-        let parts = vec![Part::Code(crate::report::code(&summary.repeat))];
+        let parts = vec![SectionPart::Code(crate::report::code(&summary.repeat))];
         sections.push(Section { title: crate::report::AGAIN.to_owned(), folded: None, parts });
     }
     sections.retain(|section| !section.parts.is_empty());
@@ -68,22 +68,22 @@ fn informs(summary: &Summary) -> Option<Section> {
     (!parts.is_empty()).then_some(Section { title, folded: None, parts })
 }
 
-fn table<'a>(label: &str, rows: impl Iterator<Item = &'a FoundRow>) -> Vec<Part> {
+fn table<'a>(label: &str, rows: impl Iterator<Item = &'a FoundRow>) -> Vec<SectionPart> {
     let rows: Vec<Vec<Cell>> = rows.map(cells).collect();
     if rows.is_empty() {
         return Vec::new();
     }
     let mut head: Vec<ColumnHeading> = ["Subject", "Metric", "Result"].map(ColumnHeading::text).into();
     head.extend(["Before", "After", "Change"].map(ColumnHeading::number));
-    vec![Part::Table(Table { label: label.to_owned(), head, rows, stacks: true, ..Table::default() })]
+    vec![SectionPart::Table(Table { label: label.to_owned(), head, rows, stacks: true, ..Table::default() })]
 }
 
 fn cells(row: &FoundRow) -> Vec<Cell> {
     let tone = match row.finding.outcome {
-        Outcome::Regression => Tone::Worse,
-        Outcome::Improvement => Tone::Better,
-        Outcome::CantTell => Tone::Open,
-        Outcome::Accepted | Outcome::Same => Tone::Same,
+        GateOutcome::Regression => Tone::Worse,
+        GateOutcome::Improvement => Tone::Better,
+        GateOutcome::CantTell => Tone::Open,
+        GateOutcome::Accepted | GateOutcome::Same => Tone::Same,
     };
     let why = row.finding.why.as_ref().map(|why| Span::new(sentence(&why.to_string()), Tone::Same));
     vec![
@@ -109,7 +109,7 @@ fn limits(summary: &Summary) -> Option<Section> {
     let rows: Vec<Vec<Cell>> = rows.collect();
     let head = ["Limit", "Subject", "Result", "Found"].map(ColumnHeading::text).into();
     let label = "Limits of the gate".to_owned();
-    let parts = vec![Part::Table(Table { label, head, rows, stacks: true, ..Table::default() })];
+    let parts = vec![SectionPart::Table(Table { label, head, rows, stacks: true, ..Table::default() })];
     (!summary.limits.is_empty()).then(|| Section { title: "Limits".to_owned(), folded: None, parts })
 }
 
@@ -120,5 +120,5 @@ fn origins(summary: &Summary) -> Option<Section> {
     };
     let lines: Vec<String> = summary.origins.iter().map(line).collect();
     let title = "Where it comes from".to_owned();
-    (!lines.is_empty()).then(|| Section { title, folded: None, parts: vec![Part::List(lines)] })
+    (!lines.is_empty()).then(|| Section { title, folded: None, parts: vec![SectionPart::List(lines)] })
 }

@@ -2,7 +2,7 @@
 //! change touches. A regression without known lines has no result, because a wrong line is worse than none.
 
 use super::origin_words;
-use crate::check::explained::Origin;
+use crate::check::explained::RegressionOrigin;
 use crate::check::summary::Summary;
 use crate::render::json::inert;
 use crate::render::title;
@@ -45,7 +45,7 @@ fn pretty(document: &impl Serialize) -> String {
     serde_json::to_string_pretty(document).unwrap_or_default() + "\n"
 }
 
-fn result(summary: &Summary, origin: &Origin) -> Option<Value> {
+fn result(summary: &Summary, origin: &RegressionOrigin) -> Option<Value> {
     let hunk = origin.hunk.as_ref()?;
     let row = summary
         .rows

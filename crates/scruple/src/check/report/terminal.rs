@@ -6,7 +6,7 @@ use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use anstyle::Style;
 use scruple_core::budget::Kept;
-use scruple_core::gate::Outcome;
+use scruple_core::gate::GateOutcome;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -14,9 +14,9 @@ use unicode_width::UnicodeWidthStr;
 fn is_listed(row: &&FoundRow) -> bool {
     let decides = row.finding.gates;
     match row.finding.outcome {
-        Outcome::Regression | Outcome::Accepted | Outcome::Improvement => true,
-        Outcome::CantTell => decides,
-        Outcome::Same => false,
+        GateOutcome::Regression | GateOutcome::Accepted | GateOutcome::Improvement => true,
+        GateOutcome::CantTell => decides,
+        GateOutcome::Same => false,
     }
 }
 
@@ -78,9 +78,9 @@ fn table(summary: &Summary, width: usize, out: &mut String) {
     let subject = widest(|r| &r.finding.subject).min(width.saturating_sub(fixed).max(12));
     for (row, words) in rows.iter().zip(&words) {
         let style = match row.finding.outcome {
-            Outcome::Regression if row.finding.gates => BAD,
-            Outcome::Improvement => GOOD,
-            Outcome::CantTell | Outcome::Accepted => OPEN,
+            GateOutcome::Regression if row.finding.gates => BAD,
+            GateOutcome::Improvement => GOOD,
+            GateOutcome::CantTell | GateOutcome::Accepted => OPEN,
             _ => DIM,
         };
         let line = format!(
@@ -106,7 +106,7 @@ fn table(summary: &Summary, width: usize, out: &mut String) {
 /// Describes what a row means for the gate.
 pub(super) fn words(row: &FoundRow) -> String {
     match (row.finding.outcome, row.finding.gates) {
-        (Outcome::CantTell, true) => "can’t tell".to_owned(),
+        (GateOutcome::CantTell, true) => "can’t tell".to_owned(),
         (outcome, true) => outcome.word().to_owned(),
         (_, false) => format!("informs: {}", row.verdict),
     }

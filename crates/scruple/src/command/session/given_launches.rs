@@ -6,7 +6,7 @@ use scruple_core::launch_shares::LaunchShares;
 use scruple_core::metric::{Pass, Quality, metric};
 use scruple_core::sample::Reading;
 use scruple_core::subject::Role;
-use scruple_measure::command::Weighing;
+use scruple_measure::command::WeighedLaunch;
 
 impl CommandPasses {
     /// Returns how the launches are divided, if the user gave their number.
@@ -71,7 +71,7 @@ impl CommandPasses {
 
     /// Keeps the peak memory by the kernel's account of a timed launch, if nothing else reads it. That of a small
     /// program cannot be distinguished from that of the process that starts it.
-    pub(super) fn keep_peak_of_timed(&mut self, index: usize, weighing: &Weighing) {
+    pub(super) fn keep_peak_of_timed(&mut self, index: usize, weighing: &WeighedLaunch) {
         let read = !matches!(self.run.arms[index].role, Role::Subject | Role::Shell);
         let Some(declared) = metric("memory.peak").filter(|_| !read) else { return };
         let reading = match weighing.resident {

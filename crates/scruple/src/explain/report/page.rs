@@ -4,13 +4,13 @@
 use super::{terminal, words};
 use crate::address::without_password;
 use crate::explain::closures::ClosureDifference;
-use crate::explain::counted_runs::Gathered;
+use crate::explain::counted_runs::GatheredRuns;
 use crate::explain::findings::Findings;
 use crate::render::chart;
-use crate::render::flame::{self, Frame};
+use crate::render::flame::{self, FlameBox};
 use crate::render::page::{
-    Cell, Chart, ColumnHeading, Drawn, Flame, Fold, Page, Part, Section, Span, Stacked, Table, Tone, html,
-    name, sentence,
+    Cell, Chart, ColumnHeading, Drawn, Flame, Fold, Page, Section, SectionPart, Span, Stacked, Table, Tone,
+    html, name, sentence,
 };
 use crate::report::{self, capital};
 use scruple_core::explain::{Difference, Explanation, FunctionDifference, differences};
@@ -23,22 +23,25 @@ const WIDTH: usize = 120;
 const LEAST: f64 = 0.002;
 
 /// Writes the page as HTML, with this many functions for each count.
-pub fn text(found: &Findings, rows: usize, gathered: &Gathered) -> String {
+pub fn text(found: &Findings, rows: usize, gathered: &GatheredRuns) -> String {
     let of_script = in_script(found, gathered).map(|(script, gathered)| contexts(script, gathered));
     html::text(&of(found, rows, &contexts(found, gathered), &of_script.unwrap_or_default()))
 }
 
 /// Draws the flame graph as a separate picture: that of the script, if there is one.
-pub fn picture(found: &Findings, gathered: &Gathered) -> String {
+pub fn picture(found: &Findings, gathered: &GatheredRuns) -> String {
     let (found, gathered) = in_script(found, gathered).unwrap_or((found, gathered));
     chart::picture(flame(found, &contexts(found, gathered)).iter())
 }
 
-fn in_script<'a>(found: &'a Findings, gathered: &'a Gathered) -> Option<(&'a Findings, &'a Gathered)> {
+fn in_script<'a>(
+    found: &'a Findings,
+    gathered: &'a GatheredRuns,
+) -> Option<(&'a Findings, &'a GatheredRuns)> {
     found.script.as_deref().zip(gathered.script.as_deref())
 }
 
-fn contexts(found: &Findings, gathered: &Gathered) -> Vec<Difference> {
+fn contexts(found: &Findings, gathered: &GatheredRuns) -> Vec<Difference> {
     let [first, second] = gathered.sides.each_ref().map(|runs| &runs[0].tree);
     differences(first, second, found.main().count)
 }
@@ -51,7 +54,7 @@ fn of(found: &Findings, rows: usize, contexts: &[Difference], contexts_of_script
     let own = Section { title: own.to_owned(), ..functions(found, found.main(), rows, Vec::new()) };
     let of_script = found.script.iter().map(|script| {
         let told = if script_first { Vec::new() } else { words::answer(script) };
-        let told = told.iter().map(|line| Part::Words(sentence(line))).collect();
+        let told = told.iter().map(|line| SectionPart::Words(sentence(line))).collect();
         let title = "Functions of the script".to_owned();
         Section { title, ..functions(script, script.main(), rows, told) }
     });
@@ -59,7 +62,7 @@ fn of(found: &Findings, rows: usize, contexts: &[Difference], contexts_of_script
     sections.insert(if script_first { sections.len() } else { 0 }, own);
     sections.extend(found.explanations[1..].iter().map(|explanation| {
         let told = Some(words::whole(found, explanation)).into_iter().chain(words::cause(found, explanation));
-        let told = told.map(|line| Part::Words(sentence(&line))).collect();
+        let told = told.map(|line| SectionPart::Words(sentence(&line))).collect();
         let title = capital(&name(found.word(explanation.count)));
         Section { title, ..functions(found, explanation, rows, told) }
     }));
@@ -68,7 +71,7 @@ fn of(found: &Findings, rows: usize, contexts: &[Difference], contexts_of_script
     let flames = |title: &str, chart| Section {
         title: title.to_owned(),
         folded: None,
-        parts: vec![Part::Chart(chart)],
+        parts: vec![SectionPart::Chart(chart)],
     };
     let title = "Increases and decreases";
     let own = flame(found, contexts).map(|chart| flames(title, chart));
@@ -96,7 +99,12 @@ fn tone(delta: f64) -> Tone {
 }
 
 /// Makes the table of the functions that a difference comes from, below these parts.
-fn functions(found: &Findings, explanation: &Explanation, most: usize, mut parts: Vec<Part>) -> Section {
+fn functions(
+    found: &Findings,
+    explanation: &Explanation,
+    most: usize,
+    mut parts: Vec<SectionPart>,
+) -> Section {
     let telling: Vec<&FunctionDifference> = found.telling(explanation).take(most).collect();
     let delta = explanation.delta();
     let mut rows: Vec<Vec<Cell>> = telling
@@ -125,7 +133,7 @@ fn functions(found: &Findings, explanation: &Explanation, most: usize, mut parts
         head.extend(["Difference", "Share"].map(ColumnHeading::number));
         head.extend(["Code", "What differs"].map(ColumnHeading::text));
         let label = format!("Functions by their difference in {}", name(found.word(explanation.count)));
-        parts.push(Part::Table(Table { label, head, rows, stacks: true, ..Table::default() }));
+        parts.push(SectionPart::Table(Table { label, head, rows, stacks: true, ..Table::default() }));
     }
     Section { title: "Functions".to_owned(), folded: None, parts }
 }
@@ -148,7 +156,7 @@ fn closures(found: &Findings, most: usize) -> Option<Section> {
     (!found.closures.is_empty()).then(|| Section {
         title: "Closures in Haskell’s heap".to_owned(),
         folded: None,
-        parts: vec![Part::Table(table)],
+        parts: vec![SectionPart::Table(table)],
     })
 }
 
@@ -168,9 +176,9 @@ fn causes(found: &Findings, explanation: &Explanation, row: &FunctionDifference)
 fn code(found: &Findings) -> Option<Section> {
     let text = terminal::code(found.code.as_ref()?, WIDTH);
     let plain = anstream::adapter::strip_str(&text).to_string();
-    let parts = vec![Part::Fold(Fold {
+    let parts = vec![SectionPart::Fold(Fold {
         summary: "How often each line and instruction was executed".to_owned(),
-        parts: vec![Part::Code(plain)],
+        parts: vec![SectionPart::Code(plain)],
     })];
     Some(Section { title: "Lines and machine code".to_owned(), folded: None, parts })
 }
@@ -182,7 +190,7 @@ fn again() -> Option<Section> {
     (!words.is_empty()).then(|| Section {
         title: report::AGAIN.to_owned(),
         folded: None,
-        parts: vec![Part::Code(report::code(&command))],
+        parts: vec![SectionPart::Code(report::code(&command))],
     })
 }
 
@@ -192,9 +200,14 @@ fn flame(found: &Findings, contexts: &[Difference]) -> Option<Chart> {
         "" => "code without a name".to_owned(),
         called => name(called),
     };
-    let frames: Vec<Frame> = contexts
+    let frames: Vec<FlameBox> = contexts
         .iter()
-        .map(|one| Frame { label: String::new(), group: String::new(), own: one.gross, parent: one.parent })
+        .map(|one| FlameBox {
+            label: String::new(),
+            group: String::new(),
+            own: one.gross,
+            parent: one.parent,
+        })
         .collect();
     let layout = flame::layout(&frames, LEAST);
     let boxes: Vec<Stacked> = layout

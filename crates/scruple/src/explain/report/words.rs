@@ -3,8 +3,8 @@
 use crate::explain::causes::OtherCauses;
 use crate::explain::closures::ClosureDifference;
 use crate::explain::findings::Findings;
-use crate::profile::read::Callers;
-use scruple_core::explain::{Count, Explanation, FunctionDifference, Part, PartKind, Which};
+use crate::profile::read::KnownCallers;
+use scruple_core::explain::{Count, DifferencePart, Explanation, FunctionDifference, PartKind, Which};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
 use scruple_measure::calltree::DEFINITION;
@@ -280,7 +280,7 @@ pub fn first(row: &FunctionDifference) -> Option<String> {
 }
 
 /// Writes a part of a row as a clause.
-pub fn tell(row: &FunctionDifference, part: &Part) -> String {
+pub fn tell(row: &FunctionDifference, part: &DifferencePart) -> String {
     let callee = part.callee.as_deref().unwrap_or("");
     let site = part.site.as_ref().map_or(String::new(), |site| format!("in {site}, "));
     let calls = |(a, b): (u64, u64)| match a == b {
@@ -332,13 +332,13 @@ pub fn remarks(found: &Findings) -> Vec<String> {
     let mut lines = found.remarks.clone();
     lines.extend(found.script.iter().flat_map(|script| script.remarks.clone()));
     lines.extend(match found.kind.callers {
-        Callers::Contexts => None,
-        Callers::Calls => Some(format!(
+        KnownCallers::Contexts => None,
+        KnownCallers::Calls => Some(format!(
             "{} tells how often a function calls another, not what these calls cost: each call of a function counts with \
              the mean cost of all its calls",
             found.kind.format
         )),
-        Callers::Unknown => Some(format!(
+        KnownCallers::Unknown => Some(format!(
             "profiles of {} hold no callers, so a difference is listed at the function that shows it, which may not \
             be the one that causes it",
             found.kind.format

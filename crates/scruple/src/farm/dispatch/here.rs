@@ -1,7 +1,7 @@
 //! Does units on this machine, one after another.
 
 use super::script::NodeScript;
-use super::{ATTEMPTS, Dispatch, Order, failure};
+use super::{ATTEMPTS, Dispatch, WorkOrder, failure};
 use crate::fault::Fault;
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ impl Here {
     }
 
     /// Does a unit in a process of its own. When that process is ended, it ends the processes that it started.
-    fn unit(&self, order: &Order<'_>, name: &str) -> Result<(), Fault> {
+    fn unit(&self, order: &WorkOrder<'_>, name: &str) -> Result<(), Fault> {
         let log = order.folder.path().join("logs").join(name);
         let failed = |error| Fault::usage(format!("cannot start a unit, see ‘{}’: {error}", log.display()));
         let file = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
@@ -63,7 +63,7 @@ impl Dispatch for Here {
         Ok(1)
     }
 
-    fn run(&mut self, order: &Order<'_>) -> Result<(), Fault> {
+    fn run(&mut self, order: &WorkOrder<'_>) -> Result<(), Fault> {
         let all: Vec<&String> = order.stages.iter().flatten().collect();
         for (number, name) in all.iter().enumerate() {
             order.progress.tell("units", number, all.len(), name);

@@ -8,7 +8,7 @@
 mod stuck;
 
 use super::script::NodeScript;
-use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure, have_results_late};
+use super::{ATTEMPTS, Dispatch, FarmEntry, WorkOrder, failure, have_results_late};
 use crate::digest::digest;
 use crate::fault::Fault;
 use scruple_core::sorting;
@@ -51,7 +51,7 @@ enum Unsent {
 
 /// A job in the queue.
 #[derive(Clone, Debug, PartialEq)]
-struct Job {
+struct QueuedJob {
     id: String,
     /// The job id that the script of the job knows.
     number: String,
@@ -70,12 +70,12 @@ impl Slurm {
     }
 
     /// Returns the prefix of the names of a folder's jobs, by which they are found again.
-    fn prefix(order: &Order<'_>) -> String {
+    fn prefix(order: &WorkOrder<'_>) -> String {
         format!("scruple-{}", &digest(&order.folder.path().display().to_string())[..12])
     }
 
     /// Sends units as arrays that wait for the jobs of the previous stage. Returns the ids of the arrays.
-    fn send(&self, order: &Order<'_>, units: &[String], after: &[String]) -> Result<Vec<String>, Unsent> {
+    fn send(&self, order: &WorkOrder<'_>, units: &[String], after: &[String]) -> Result<Vec<String>, Unsent> {
         let longest = longest_array();
         let mut ids = Vec::new();
         for part in units.chunks(longest) {
@@ -116,7 +116,7 @@ impl Slurm {
 
     /// Returns the commands that set the arguments of a unit with two nodes: how a process is started on the second one,
     /// and its address. The unit itself has no variables of Slurm, which srun needs.
-    fn beside(&self, order: &Order<'_>) -> String {
+    fn beside(&self, order: &WorkOrder<'_>) -> String {
         let words = self.script.words_beside(order.environment, "$SLURMD_NODENAME");
         let words: Vec<String> =
             words.iter().map(|word| shell_words::quote(&format!("--beside={word}")).into_owned()).collect();
@@ -136,12 +136,12 @@ impl Slurm {
 
     /// Returns the jobs of this folder that are in the queue, by unit. A unit has several jobs if it was sent again too
     /// early.
-    fn queue(order: &Order<'_>) -> Result<HashMap<String, Vec<Job>>, String> {
+    fn queue(order: &WorkOrder<'_>) -> Result<HashMap<String, Vec<QueuedJob>>, String> {
         let prefix = Slurm::prefix(order);
         let lists = order.folder.path().join("lists");
         let numbers = numbers(&lists);
         let names: Vec<String> = numbers.iter().map(|number| format!("{prefix}-{number}")).collect();
-        let mut found: HashMap<String, Vec<Job>> = HashMap::new();
+        let mut found: HashMap<String, Vec<QueuedJob>> = HashMap::new();
         if names.is_empty() {
             return Ok(found);
         }
@@ -160,14 +160,14 @@ impl Slurm {
             });
             if let Some(unit) = index.and_then(|index| list.get(index)) {
                 let [id, number, state, reason] = [id, number, state, reason].map(str::to_owned);
-                found.entry(unit.clone()).or_default().push(Job { id, number, state, reason });
+                found.entry(unit.clone()).or_default().push(QueuedJob { id, number, state, reason });
             }
         }
         Ok(found)
     }
 
     /// Cancels all jobs of this folder.
-    fn cancel(order: &Order<'_>) {
+    fn cancel(order: &WorkOrder<'_>) {
         if let Ok(queue) = Slurm::queue(order) {
             let ids: BTreeSet<String> = sorting::set(queue.into_values().flatten().map(|job| job.id));
             for some in ids.into_iter().collect::<Vec<_>>().chunks(500) {
@@ -177,7 +177,7 @@ impl Slurm {
         }
     }
 
-    fn wait(&mut self, order: &Order<'_>) -> Result<(), Fault> {
+    fn wait(&mut self, order: &WorkOrder<'_>) -> Result<(), Fault> {
         let all: Vec<String> = order.stages.iter().flatten().cloned().collect();
         let mut attempts: BTreeMap<String, u32> = BTreeMap::new();
         let mut missing: HashMap<String, Instant> = HashMap::new();
@@ -248,10 +248,10 @@ impl Slurm {
     /// of a stage could not begin, and this does not count as an attempt.
     fn send_again(
         &self,
-        order: &Order<'_>,
+        order: &WorkOrder<'_>,
         lost: &[String],
         done: &BTreeSet<String>,
-        queue: &HashMap<String, Vec<Job>>,
+        queue: &HashMap<String, Vec<QueuedJob>>,
         attempts: &mut BTreeMap<String, u32>,
     ) -> Result<(), Unsent> {
         let mut after: Vec<String> = Vec::new();
@@ -327,7 +327,7 @@ impl Dispatch for Slurm {
         Ok(self.places()? / 2)
     }
 
-    fn run(&mut self, order: &Order<'_>) -> Result<(), Fault> {
+    fn run(&mut self, order: &WorkOrder<'_>) -> Result<(), Fault> {
         let result = self.wait(order);
         if result.is_err() {
             Slurm::cancel(order);
@@ -337,7 +337,7 @@ impl Dispatch for Slurm {
 }
 
 /// Pauses for the polling interval, or less if the user interrupts.
-fn pause(order: &Order<'_>) {
+fn pause(order: &WorkOrder<'_>) {
     let began = Instant::now();
     while began.elapsed() < POLL && !order.interrupted.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(50));

@@ -4,7 +4,7 @@
 //! done, and units without a result are distributed again.
 
 use super::script::NodeScript;
-use super::{ATTEMPTS, Dispatch, FarmEntry, Order, failure, have_results_late};
+use super::{ATTEMPTS, Dispatch, FarmEntry, WorkOrder, failure, have_results_late};
 use crate::fault::Fault;
 use std::collections::BTreeSet;
 use std::fs;
@@ -40,7 +40,7 @@ impl Ssh {
     }
 
     /// Starts the units of a stage. GNU parallel writes its log to `log`.
-    fn start(&self, order: &Order<'_>, units: &[&String], log: &Path) -> Result<Child, Fault> {
+    fn start(&self, order: &WorkOrder<'_>, units: &[&String], log: &Path) -> Result<Child, Fault> {
         let failed = |error| Fault::usage(format!("cannot start GNU parallel: {error}; is it installed?"));
         let folder = order.folder.path().display().to_string();
         let folder = shell_words::quote(&folder);
@@ -81,7 +81,7 @@ impl Ssh {
     /// Returns the commands that set the arguments of a unit with two hosts: how a process is started on the second one,
     /// and its address. The first host reaches it as this machine does, by the same options of ssh. The unit itself has
     /// only the variables of the order, so that the user's ssh agent is named to ssh alone.
-    fn beside(&self, order: &Order<'_>) -> String {
+    fn beside(&self, order: &WorkOrder<'_>) -> String {
         let quoted = |word: &str| shell_words::quote(word).into_owned();
         let units = quoted(&order.folder.path().join("units").display().to_string());
         let ssh = self.ssh();
@@ -104,7 +104,7 @@ impl Ssh {
     }
 
     /// Ends the processes that parallel has started, on this machine and on the hosts.
-    fn cancel(&self, order: &Order<'_>, child: &mut Child) {
+    fn cancel(&self, order: &WorkOrder<'_>, child: &mut Child) {
         // Failures are ignored, because the process may have ended in the meantime.
         let _ = child.kill();
         let _ = child.wait();
@@ -119,7 +119,7 @@ impl Ssh {
         }
     }
 
-    fn wait(&self, order: &Order<'_>, child: &mut Child, all: &[String]) -> Result<(), Fault> {
+    fn wait(&self, order: &WorkOrder<'_>, child: &mut Child, all: &[String]) -> Result<(), Fault> {
         loop {
             let done = order.folder.done()?.iter().filter(|name| all.contains(name)).count();
             order.progress.tell("units", done, all.len(), "waiting for the hosts");
@@ -145,7 +145,7 @@ impl Dispatch for Ssh {
         Ok(self.hosts.len() / 2)
     }
 
-    fn run(&mut self, order: &Order<'_>) -> Result<(), Fault> {
+    fn run(&mut self, order: &WorkOrder<'_>) -> Result<(), Fault> {
         let log = order.folder.path().join("logs/parallel");
         for stage in order.stages {
             for attempt in 1.. {

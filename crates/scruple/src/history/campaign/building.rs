@@ -7,9 +7,9 @@ use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::StoredVersion;
 use crate::versions::artefacts::Artefacts;
-use crate::versions::build::Outcome;
-use crate::versions::subjects::Template;
-use scruple_core::history::State;
+use crate::versions::build::BuildOutcome;
+use crate::versions::subjects::SubjectTemplate;
+use scruple_core::history::VersionState;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::Reading;
 use scruple_core::unit::{Unit, quantity};
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct Building<'a> {
     pub(super) journal: &'a mut Journal,
     pub(super) builds: &'a mut Builds,
-    pub(super) subjects: &'a [Template],
+    pub(super) subjects: &'a [SubjectTemplate],
     pub(super) progress: &'a Progress,
 }
 
@@ -28,7 +28,7 @@ impl Building<'_> {
     /// Builds a version, and records how that ended.
     pub(super) fn build(&mut self, index: usize) -> Result<(), Fault> {
         let version = &mut self.journal.history.entries[index].version;
-        version.state = State::Building;
+        version.state = VersionState::Building;
         let commit = version.commit.clone();
         let tried = |entry: &&StoredVersion| entry.artefacts.is_some() || entry.version.state.failed();
         let built = self.journal.history.entries.iter().filter(tried).count();
@@ -38,7 +38,7 @@ impl Building<'_> {
         let outcome = match self.builds.build(&commit) {
             Ok(outcome) => outcome,
             Err(fault) => {
-                self.journal.history.entries[index].version.state = State::Queued;
+                self.journal.history.entries[index].version.state = VersionState::Queued;
                 self.journal.put(index, &[])?;
                 return Err(fault);
             }
@@ -47,7 +47,7 @@ impl Building<'_> {
         let name = format!("{} {}", title.short(), title.title);
         let number = format!("{} of {}", built + 1, self.journal.history.entries.len());
         match outcome {
-            Outcome::Failed(state, why) => {
+            BuildOutcome::Failed(state, why) => {
                 self.progress.done(&format!("version {number} failed: {name}: {why}"));
                 let log = self.builds.log(&commit).display().to_string();
                 let version = &mut self.journal.history.entries[index].version;
@@ -55,7 +55,7 @@ impl Building<'_> {
                 self.journal.put(index, &[])?;
                 self.builds.failed(&name, &log)
             }
-            Outcome::Ready(artefacts) => {
+            BuildOutcome::Ready(artefacts) => {
                 self.builds.succeeded();
                 let took = quantity(artefacts.time as f64, &Unit::Nanoseconds);
                 let how = if artefacts.reused { "was built before," } else { "built" };
@@ -70,13 +70,13 @@ impl Building<'_> {
         let effective = self.builds.builder.effective(commit);
         let twin = self.journal.history.entries.iter().find(|other| {
             let theirs = || self.builds.builder.effective(&other.version.commit);
-            other.version.state == State::Built
+            other.version.state == VersionState::Built
                 && other.artefacts.as_ref() == Some(&artefacts.digest)
                 && (theirs().params, theirs().env) == (effective.params.clone(), effective.env.clone())
         });
         let same_as = twin.map(|twin| twin.version.commit.clone());
         let entry = &mut self.journal.history.entries[index];
-        entry.version.state = if same_as.is_some() { State::SameBinary } else { State::Built };
+        entry.version.state = if same_as.is_some() { VersionState::SameBinary } else { VersionState::Built };
         (entry.version.same_as, entry.artefacts) = (same_as, Some(artefacts.digest.clone()));
         self.add_arms(index)?;
         let Some(arm) = self.journal.arms.launched(0, commit).first().copied() else { return Ok(()) };
@@ -121,12 +121,12 @@ impl Building<'_> {
         let commit = entry.version.commit.clone();
         self.progress.tell("building", index, self.journal.history.entries.len(), "what was cleaned away");
         match self.builds.build(&commit)? {
-            Outcome::Ready(artefacts) => {
+            BuildOutcome::Ready(artefacts) => {
                 // A rebuilt version counts as the same commit even if its artefacts are not byte for byte the same.
                 self.journal.history.entries[index].artefacts = Some(artefacts.digest);
                 self.journal.put(index, &[]).map(|()| true)
             }
-            Outcome::Failed(state, why) => {
+            BuildOutcome::Failed(state, why) => {
                 let log = self.builds.log(&commit);
                 self.journal.reject(index, state, why, (&log, "")).map(|()| false)
             }

@@ -2,7 +2,7 @@
 
 use crate::fault::Fault;
 use crate::store::StoredVersion;
-use crate::versions::build::{Builder, Outcome};
+use crate::versions::build::{BuildOutcome, VersionBuilder};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub(super) const EARLIER_BUILD: &str = "the build steps' elapsed time, before th
 
 /// Builds versions.
 pub(super) struct Builds {
-    pub(super) builder: Builder,
+    pub(super) builder: VersionBuilder,
     /// The id of the tree of each commit.
     trees: HashMap<String, String>,
     /// The indices of the versions that could not be built a second time.
@@ -28,7 +28,7 @@ pub(super) struct Builds {
 
 impl Builds {
     /// Creates the builds of commits with these trees. `keep_going` says that no number of failures is an error.
-    pub(super) fn new(builder: Builder, trees: HashMap<String, String>, keep_going: bool) -> Builds {
+    pub(super) fn new(builder: VersionBuilder, trees: HashMap<String, String>, keep_going: bool) -> Builds {
         Builds { builder, trees, once: BTreeSet::new(), failures: 0, keep_going }
     }
 
@@ -38,7 +38,7 @@ impl Builds {
     }
 
     /// Builds a commit.
-    pub(super) fn build(&mut self, commit: &str) -> Result<Outcome, Fault> {
+    pub(super) fn build(&mut self, commit: &str) -> Result<BuildOutcome, Fault> {
         let tree = self.tree(commit);
         self.builder.build(commit, &tree)
     }

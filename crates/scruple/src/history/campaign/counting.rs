@@ -4,7 +4,7 @@ use super::given_launches::GivenLaunches;
 use super::visits::Visits;
 use crate::fault::Fault;
 use crate::progress::Progress;
-use scruple_core::history::{READINGS, State};
+use scruple_core::history::{READINGS, VersionState};
 use scruple_core::metric::Pass;
 use scruple_core::sample::BLOCKS_OF_A_VISIT;
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl Counting<'_> {
                     let block = first_block + block;
                     let Some(weighing) = self.visits.visit(index, (subject, launch), pass, block, 0)? else {
                         match self.visits.journal.history.entries[index].version.state {
-                            State::Built => break,
+                            VersionState::Built => break,
                             _ => return Ok(()),
                         }
                     };

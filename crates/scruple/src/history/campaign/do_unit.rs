@@ -5,7 +5,7 @@ use crate::farm::folder::appears;
 use crate::farm::unit_data::{Measure, UnitOutcome};
 use crate::fault::Fault;
 use crate::store::StoredVersion;
-use scruple_core::history::State;
+use scruple_core::history::VersionState;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
 use scruple_core::sample::Figure;
@@ -42,7 +42,7 @@ impl Campaign {
         let places = |this: &Campaign, commits: &[String]| -> Vec<usize> {
             let entries = this.journal.history.entries.iter().enumerate();
             let wanted = |entry: &StoredVersion| {
-                entry.version.state == State::Built && commits.contains(&entry.version.commit)
+                entry.version.state == VersionState::Built && commits.contains(&entry.version.commit)
             };
             entries.filter(|(_, entry)| wanted(entry)).map(|(index, _)| index).collect()
         };

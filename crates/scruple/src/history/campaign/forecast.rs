@@ -6,8 +6,8 @@ use super::counting::{BRIEF, LONG, REPEATS};
 use super::journal::Journal;
 use super::split_into_units::node_count;
 use crate::fault::Fault;
-use crate::history::expected_work::{Assumed, Work};
-use crate::history::schedule::Seen;
+use crate::history::expected_work::{Assumed, ExpectedWork};
+use crate::history::schedule::VersionProgress;
 use crate::progress::Progress;
 use scruple_core::history::{Graph, READINGS};
 use scruple_core::run::Run;
@@ -28,21 +28,21 @@ pub(super) struct Forecast {
     /// The time of the first launch.
     pub(super) launch: Option<Duration>,
     /// The times of another history of this repository; `None` before it was looked for.
-    earlier: Option<Recorded>,
+    earlier: Option<RecordedTimes>,
     counts_told: bool,
     time_told: bool,
 }
 
 /// Recorded times in nanoseconds, in ascending order.
 #[derive(Clone, Default)]
-struct Recorded {
+struct RecordedTimes {
     builds: Vec<f64>,
     /// The median of each command at each version.
     launches: Vec<f64>,
 }
 
-impl Recorded {
-    fn of(run: &Run, wanted: impl Fn(&&Arm) -> bool) -> Recorded {
+impl RecordedTimes {
+    fn of(run: &Run, wanted: impl Fn(&&Arm) -> bool) -> RecordedTimes {
         let arms = || run.arms.iter().filter(|arm| !matches!(arm.subject, Subject::Case { .. }));
         let builds: Vec<f64> = arms()
             .filter_map(|arm| arm.sample("build.time"))
@@ -53,7 +53,7 @@ impl Recorded {
             .filter_map(|arm| arm.sample("time.wall"))
             .map(|sample| median(&sample.readings))
             .collect();
-        Recorded { builds: sorted(&builds), launches: sorted(&launches) }
+        RecordedTimes { builds: sorted(&builds), launches: sorted(&launches) }
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Basis<'a> {
     pub(super) graph: &'a Graph,
     /// The number of instruments.
     pub(super) instruments: u32,
-    pub(super) seen: &'a [Seen],
+    pub(super) seen: &'a [VersionProgress],
     /// The number of nodes of a farm.
     pub(super) places: Option<usize>,
 }
@@ -134,8 +134,8 @@ impl Forecast {
     }
 
     /// Returns the recorded costs, and where they come from: this history, or else another one of this repository.
-    fn recorded(&mut self, basis: &Basis<'_>) -> Result<(Recorded, &'static str), Fault> {
-        let mut own = Recorded::of(&basis.journal.history.run, |_| true);
+    fn recorded(&mut self, basis: &Basis<'_>) -> Result<(RecordedTimes, &'static str), Fault> {
+        let mut own = RecordedTimes::of(&basis.journal.history.run, |_| true);
         if own.launches.is_empty() {
             own.launches.extend(self.launch.map(|launch| launch.as_nanos() as f64));
         }
@@ -152,10 +152,10 @@ impl Forecast {
 
 impl Basis<'_> {
     /// Returns the costs that the newest other history of this repository with the same commands has recorded.
-    fn earlier(&self) -> Result<Recorded, Fault> {
+    fn earlier(&self) -> Result<RecordedTimes, Fault> {
         let ours = |arm: &&Arm| self.scope.subjects.iter().any(|subject| subject.name == arm.name);
         let found = self.journal.find_in_others(|run| {
-            let recorded = Recorded::of(run, ours);
+            let recorded = RecordedTimes::of(run, ours);
             (!recorded.launches.is_empty()).then_some(recorded)
         })?;
         Ok(found.unwrap_or_default())
@@ -163,7 +163,7 @@ impl Basis<'_> {
 
     /// Returns the expected work, with these times of a build and a launch in nanoseconds: if no version differs, and
     /// if one in the middle does.
-    fn expected(&self, [build, launch]: [f64; 2]) -> [Work; 2] {
+    fn expected(&self, [build, launch]: [f64; 2]) -> [ExpectedWork; 2] {
         let launch = Duration::from_nanos(launch as u64);
         let assumed = Assumed {
             build: Duration::from_nanos(build as u64),
@@ -177,7 +177,7 @@ impl Basis<'_> {
         let middle = self.seen.len() / 2;
         let step = |a: usize, b: usize| f64::from((a < middle) != (b < middle));
         let of = |difference: &dyn Fn(usize, usize) -> f64| {
-            Work::expected(self.seen, self.graph, &self.scope.effort, &assumed, difference)
+            ExpectedWork::expected(self.seen, self.graph, &self.scope.effort, &assumed, difference)
         };
         [of(&|_, _| 0.0), of(&step)]
     }

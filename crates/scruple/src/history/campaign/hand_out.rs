@@ -5,20 +5,25 @@ use super::adopt::Adoption;
 use super::building::Building;
 use super::split_into_units::{UnitPlan, environment_as_text};
 use crate::digest::digest;
-use crate::farm::batch::{Batch, Planned};
+use crate::farm::batch::{Planned, UnitBatch};
 use crate::farm::classes::{OfNode, check_classes};
-use crate::farm::dispatch::{Farm, Order};
-use crate::farm::folder::Folder;
+use crate::farm::dispatch::{Farm, WorkOrder};
+use crate::farm::folder::UnitFolder;
 use crate::farm::unit_data::{UnitResult, parse};
 use crate::fault::Fault;
-use crate::history::schedule::{Ahead, Seen, Step, ahead};
+use crate::history::schedule::{Ahead, Step, VersionProgress, ahead};
 use crate::progress::Progress;
 use crate::versions::source::key;
-use scruple_core::history::State;
+use scruple_core::history::VersionState;
 
 impl Campaign {
     /// Has the farm do this step, together with all work that does not depend on its result.
-    pub(super) fn hand_out_step(&mut self, farm: &mut Farm, step: Step, seen: &[Seen]) -> Result<(), Fault> {
+    pub(super) fn hand_out_step(
+        &mut self,
+        farm: &mut Farm,
+        step: Step,
+        seen: &[VersionProgress],
+    ) -> Result<(), Fault> {
         let unclear = self.questions.unclear(&self.journal, &self.scope, seen);
         let room = (farm.places()?, self.rounds_within_budget(seen));
         let mut now = ahead(
@@ -41,13 +46,13 @@ impl Campaign {
 
     /// Returns how many rounds may run before the budget is checked again. The number is small until the time of a
     /// round is known.
-    fn rounds_within_budget(&self, seen: &[Seen]) -> u32 {
+    fn rounds_within_budget(&self, seen: &[VersionProgress]) -> u32 {
         let Some(budget) = self.scope.effort.budget else { return u32::MAX };
         let known: u32 = seen.iter().map(|one| if one.rounds == u32::MAX { 0 } else { one.rounds }).sum();
         if known == 0 {
             return self.scope.effort.first();
         }
-        let built = seen.iter().filter(|one| one.state == State::Built).count();
+        let built = seen.iter().filter(|one| one.state == VersionState::Built).count();
         let each =
             self.journal.spent(self.scope.effort.adaptive).as_secs_f64() / f64::from(known) * built as f64;
         ((budget.saturating_sub(self.journal.spent(self.scope.effort.adaptive)).as_secs_f64() / each) as u32)
@@ -56,12 +61,12 @@ impl Campaign {
 
     /// Has the farm do the work that is possible now, and adopts all its results at once: if this process is killed,
     /// none are adopted.
-    fn hand_out(&mut self, farm: &mut Farm, mut ahead: Ahead, seen: &[Seen]) -> Result<(), Fault> {
+    fn hand_out(&mut self, farm: &mut Farm, mut ahead: Ahead, seen: &[VersionProgress]) -> Result<(), Fault> {
         let shared = match &farm.folder {
             Some(folder) => folder.join(key(&self.journal.history.source)),
             None => self.builds.builder.cache.folder().to_owned(),
         };
-        let folder = Folder::make(shared.join("farm").join(&self.journal.history.run.id))?;
+        let folder = UnitFolder::make(shared.join("farm").join(&self.journal.history.run.id))?;
         for part in ["built", "lists"].map(|part| shared.join(part)) {
             std::fs::create_dir_all(&part).map_err(|error| Fault::unwritable(&part, error))?;
         }
@@ -76,12 +81,12 @@ impl Campaign {
                 self.building().build(*index)?;
             }
             for index in ahead.count.iter().chain(&ahead.beside) {
-                if self.journal.history.entries[*index].version.state == State::Built {
+                if self.journal.history.entries[*index].version.state == VersionState::Built {
                     self.building().is_at_hand(*index)?;
                 }
             }
         }
-        let batch = match Batch::sent(&folder, &basis)? {
+        let batch = match UnitBatch::sent(&folder, &basis)? {
             Some(batch) => batch,
             None => {
                 let batch = self.unit_plan().batch(farm, (&folder, &shared), &ahead, basis)?;
@@ -92,7 +97,7 @@ impl Campaign {
         let stages = batch.stages();
         folder.forgive(&stages.concat());
         let environment = environment_as_text(&self.instruments);
-        farm.run(&Order {
+        farm.run(&WorkOrder {
             folder: &folder,
             stages: &stages,
             pairs: false,
@@ -127,7 +132,7 @@ impl Campaign {
     }
 
     /// Returns an error if nodes are of different machine classes. The class of the earlier readings is the right one.
-    fn check_classes(&self, folder: &Folder, measures: &[(&Planned, UnitResult)]) -> Result<(), Fault> {
+    fn check_classes(&self, folder: &UnitFolder, measures: &[(&Planned, UnitResult)]) -> Result<(), Fault> {
         let of = |(planned, told): &(&Planned, UnitResult)| OfNode {
             node: told.node.clone(),
             class: told.machine.machine_class.clone(),

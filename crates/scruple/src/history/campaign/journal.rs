@@ -6,7 +6,7 @@ use crate::history::arms::Arms;
 use crate::history::{remarks, view};
 use crate::store::{Store, StoredHistory, add_readings};
 use crate::versions::build_process::note;
-use scruple_core::history::{History, State};
+use scruple_core::history::{History, VersionState};
 use scruple_core::metric::Pass;
 use scruple_core::run::{self, Run};
 use scruple_core::sample::{Reading, Sample};
@@ -101,7 +101,7 @@ impl Journal {
     pub(super) fn reject(
         &mut self,
         index: usize,
-        state: State,
+        state: VersionState,
         why: String,
         (log, said): (&Path, &str),
     ) -> Result<(), Fault> {
@@ -110,7 +110,8 @@ impl Journal {
         note(log, &format!("{why}\n{said}\n"))?;
         for other in 0..self.history.entries.len() {
             let version = &mut self.history.entries[other].version;
-            let alike = version.state == State::SameBinary && version.same_as.as_ref() == Some(&original);
+            let alike =
+                version.state == VersionState::SameBinary && version.same_as.as_ref() == Some(&original);
             if other == index || alike {
                 (version.state, version.same_as) = (state, None);
                 (version.why, version.log) = (Some(why.clone()), Some(log.display().to_string()));
@@ -206,15 +207,15 @@ impl Journal {
             return result;
         }
         self.history.run.state = match &result {
-            Ok(()) => run::State::Complete,
-            Err(fault) if fault.code == Code::Interrupted => run::State::Interrupted,
-            Err(_) => run::State::Failed,
+            Ok(()) => run::RunState::Complete,
+            Err(fault) if fault.code == Code::Interrupted => run::RunState::Interrupted,
+            Err(_) => run::RunState::Failed,
         };
         let mut stored = Ok(());
         for index in 0..self.history.entries.len() {
             let version = &mut self.history.entries[index].version;
-            if result.is_ok() && matches!(version.state, State::Queued | State::Building) {
-                version.state = State::Skipped;
+            if result.is_ok() && matches!(version.state, VersionState::Queued | VersionState::Building) {
+                version.state = VersionState::Skipped;
                 stored = stored.and_then(|()| self.put(index, &[]));
             }
         }

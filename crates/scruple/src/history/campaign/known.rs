@@ -3,13 +3,13 @@
 use super::Scope;
 use super::builds::Builds;
 use super::journal::Journal;
-use crate::history::schedule::Seen;
-use crate::versions::subjects::Template;
-use scruple_core::history::{READINGS, State};
+use crate::history::schedule::VersionProgress;
+use crate::versions::subjects::SubjectTemplate;
+use scruple_core::history::{READINGS, VersionState};
 use std::collections::HashMap;
 
 /// What is known so far, and where it stands.
-pub(super) struct Known<'a> {
+pub(super) struct CampaignView<'a> {
     pub(super) journal: &'a Journal,
     pub(super) builds: &'a Builds,
     pub(super) scope: &'a Scope,
@@ -17,9 +17,9 @@ pub(super) struct Known<'a> {
     pub(super) instructions: bool,
 }
 
-impl Known<'_> {
+impl CampaignView<'_> {
     /// Returns what the schedule needs of each version.
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(super) fn seen(&self) -> Vec<VersionProgress> {
         let places: HashMap<&str, usize> = self
             .journal
             .history
@@ -28,7 +28,7 @@ impl Known<'_> {
             .enumerate()
             .map(|(i, e)| (e.version.commit.as_str(), i))
             .collect();
-        let seen = |(index, entry): (usize, &crate::store::StoredVersion)| Seen {
+        let seen = |(index, entry): (usize, &crate::store::StoredVersion)| VersionProgress {
             builds: self.times_built(index),
             state: entry.version.state,
             original: entry.version.same_as.as_deref().and_then(|commit| places.get(commit).copied()),
@@ -36,7 +36,7 @@ impl Known<'_> {
                 || self.scope.time_only,
             // A version that was not built has no arms, and histories may have thousands of them.
             rounds: match entry.version.state {
-                State::Queued | State::Building | State::Skipped => 0,
+                VersionState::Queued | VersionState::Building | VersionState::Skipped => 0,
                 _ => self.rounds(&entry.version.commit),
             },
         };
@@ -56,7 +56,7 @@ impl Known<'_> {
     /// they cannot be counted.
     fn lacks_instructions(&self, entry: &crate::store::StoredVersion) -> bool {
         let commit = &entry.version.commit;
-        let lacks = |subject: usize, template: &Template| {
+        let lacks = |subject: usize, template: &SubjectTemplate| {
             let places = match template.bench {
                 true => self.journal.arms.cases(subject, commit),
                 false => self.journal.arms.launched(subject, commit),

@@ -3,8 +3,8 @@
 
 use super::Scope;
 use super::journal::Journal;
-use crate::history::schedule::{Seen, neighbours};
-use scruple_core::history::{Graph, State, find_changes};
+use crate::history::schedule::{VersionProgress, neighbours};
+use scruple_core::history::{Graph, VersionState, find_changes};
 use scruple_core::metric::Quality;
 use scruple_core::sorting;
 use scruple_core::subject::Arm;
@@ -118,7 +118,12 @@ impl OpenQuestions {
 
     /// Returns the sets in which no two neighbours differ clearly enough to identify the version that caused the
     /// change. All versions of such a set are weighed.
-    pub(super) fn unclear(&self, journal: &Journal, scope: &Scope, seen: &[Seen]) -> Vec<&Suspected> {
+    pub(super) fn unclear(
+        &self,
+        journal: &Journal,
+        scope: &Scope,
+        seen: &[VersionProgress],
+    ) -> Vec<&Suspected> {
         if self.suspected.is_empty() {
             return Vec::new();
         }
@@ -134,7 +139,10 @@ impl OpenQuestions {
     pub(super) fn narrow(&mut self, journal: &Journal) {
         let judgement = find_changes(&journal.view(), ERROR);
         let open = |index: &usize| {
-            matches!(journal.history.entries[*index].version.state, State::Skipped | State::Queued)
+            matches!(
+                journal.history.entries[*index].version.state,
+                VersionState::Skipped | VersionState::Queued
+            )
         };
         for series in &judgement.series {
             let changes = series.changes.iter().filter(|change| change.set.iter().any(open));
@@ -166,7 +174,7 @@ impl OpenQuestions {
             let sides: BTreeSet<usize> =
                 sorting::set(counts.flat_map(|series| series.borders.as_flattened()).copied().map(original));
             let open = |index: &usize| {
-                entries[*index].version.state == State::Built && entries[*index].counted < VISITS
+                entries[*index].version.state == VersionState::Built && entries[*index].counted < VISITS
             };
             self.again = sides.into_iter().rev().filter(open).collect();
         }

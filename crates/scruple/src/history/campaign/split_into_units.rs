@@ -3,14 +3,14 @@
 use super::builds::Builds;
 use super::journal::Journal;
 use super::{Instruments, Scope};
-use crate::farm::batch::{Batch, Planned};
+use crate::farm::batch::{Planned, UnitBatch};
 use crate::farm::dispatch::Farm;
-use crate::farm::folder::Folder;
-use crate::farm::unit_data::{Measure, Work, WorkUnit, Written, text};
+use crate::farm::folder::UnitFolder;
+use crate::farm::unit_data::{Measure, UnitFile, UnitWork, WorkUnit, text};
 use crate::fault::Fault;
 use crate::history::schedule::Ahead;
 use crate::store::StoredVersion;
-use scruple_core::history::State;
+use scruple_core::history::VersionState;
 use scruple_core::sorting;
 use scruple_core::stats::nodes;
 use std::collections::{BTreeMap, HashSet};
@@ -38,7 +38,10 @@ impl UnitPlan<'_> {
             let entry = &self.journal.history.entries[index];
             let digest = entry.artefacts.clone().unwrap_or_default();
             let there = || shared.join("built").join(&digest).is_dir();
-            if entry.version.state == State::Built && !there() && !self.builds.builder.cache.has(&digest)? {
+            if entry.version.state == VersionState::Built
+                && !there()
+                && !self.builds.builder.cache.has(&digest)?
+            {
                 gone.push(index);
             }
         }
@@ -52,11 +55,11 @@ impl UnitPlan<'_> {
     pub(super) fn batch(
         &self,
         farm: &mut Farm,
-        (folder, shared): (&Folder, &Path),
+        (folder, shared): (&UnitFolder, &Path),
         ahead: &Ahead,
         basis: String,
-    ) -> Result<Batch, Fault> {
-        let mut batch = Batch { basis, ..Batch::default() };
+    ) -> Result<UnitBatch, Fault> {
+        let mut batch = UnitBatch { basis, ..UnitBatch::default() };
         let on_nodes = farm.builds_on_nodes();
         for index in ahead.builds.iter().filter(|_| on_nodes) {
             let commit = self.journal.history.entries[*index].version.commit.clone();
@@ -64,13 +67,13 @@ impl UnitPlan<'_> {
             let unit = self.unit(
                 std::slice::from_ref(&commit),
                 shared,
-                Work::Build { commit: commit.clone(), tree },
+                UnitWork::Build { commit: commit.clone(), tree },
             );
-            batch.builds.push((commit, folder.write_unit(&text(&Written::Version(Box::new(unit)))?)?));
+            batch.builds.push((commit, folder.write_unit(&text(&UnitFile::Version(Box::new(unit)))?)?));
         }
         let known = |indices: &[usize]| -> Vec<String> {
             let ready = indices.iter().filter(|index| {
-                on_nodes || self.journal.history.entries[**index].version.state == State::Built
+                on_nodes || self.journal.history.entries[**index].version.state == VersionState::Built
             });
             ready.map(|index| self.journal.history.entries[*index].version.commit.clone()).collect()
         };
@@ -103,9 +106,9 @@ impl UnitPlan<'_> {
             for digest in measure.entries.iter().filter_map(|entry| entry.artefacts.as_ref()) {
                 self.builds.builder.cache.share(shared, digest)?;
             }
-            let unit = self.unit(&commits, shared, Work::Measure(Box::new(measure)));
+            let unit = self.unit(&commits, shared, UnitWork::Measure(Box::new(measure)));
             batch.measures.push(Planned {
-                unit: folder.write_unit(&text(&Written::Version(Box::new(unit)))?)?,
+                unit: folder.write_unit(&text(&UnitFile::Version(Box::new(unit)))?)?,
                 first,
                 rounds,
             });
@@ -121,7 +124,7 @@ impl UnitPlan<'_> {
         weighed.chunks(length).map(|part| part.iter().chain(&beside).copied().collect()).collect()
     }
 
-    fn unit(&self, commits: &[String], shared: &Path, work: Work) -> WorkUnit {
+    fn unit(&self, commits: &[String], shared: &Path, work: UnitWork) -> WorkUnit {
         let commits: HashSet<String> = commits.iter().cloned().collect();
         WorkUnit {
             scruple: env!("CARGO_PKG_VERSION").to_owned(),
@@ -143,7 +146,7 @@ impl UnitPlan<'_> {
     ) -> Measure {
         let wanted: HashSet<&String> = count.iter().chain(&beside).chain(builds.keys()).collect();
         let twin = |entry: &StoredVersion| {
-            entry.version.state == State::SameBinary
+            entry.version.state == VersionState::SameBinary
                 && entry
                     .version
                     .same_as
@@ -154,7 +157,7 @@ impl UnitPlan<'_> {
         let mut entries: Vec<StoredVersion> =
             entries.filter(|entry| wanted.contains(&entry.version.commit) || twin(entry)).cloned().collect();
         for entry in entries.iter_mut().filter(|entry| builds.contains_key(&entry.version.commit)) {
-            (entry.version.state, entry.artefacts) = (State::Queued, None);
+            (entry.version.state, entry.artefacts) = (VersionState::Queued, None);
         }
         Measure {
             run: self.journal.history.run.id.clone(),

@@ -9,12 +9,12 @@ use crate::bench::suite::single_process::OfCase;
 use crate::fault::Fault;
 use crate::history::benches;
 use crate::versions::build_process::note;
-use crate::versions::subjects::Template;
-use scruple_core::history::State;
+use crate::versions::subjects::SubjectTemplate;
+use scruple_core::history::VersionState;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
 use scruple_core::subject::Arm;
-use scruple_measure::command::{Job, WeighError, Weighing};
+use scruple_measure::command::{Job, WeighError, WeighedLaunch};
 use scruple_measure::launch::Ending;
 use scruple_measure::launcher::LaunchError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +58,7 @@ impl Visits<'_> {
             Ok(job) => Job { counted_env: Some(self.instruments.environment.clone()), ..job },
             Err(why) => {
                 let why = format!("‘{}’ cannot be launched among the artefacts: {why}", template.name);
-                return self.reject(index, State::RunFailed, why, "").map(|()| None);
+                return self.reject(index, VersionState::RunFailed, why, "").map(|()| None);
             }
         };
         // The block number decides which instrument is attached. It starts again at each visit, so that the sequence of
@@ -71,7 +71,7 @@ impl Visits<'_> {
             }
             Err(error @ WeighError::Script(_)) => return Err(Fault::usage(error)),
             Err(error) => {
-                return self.reject(index, State::RunFailed, error.to_string(), "").map(|()| None);
+                return self.reject(index, VersionState::RunFailed, error.to_string(), "").map(|()| None);
             }
         };
         if let Some((state, why)) = self.objection(index, (subject, launch), pass, &job, &weighing)? {
@@ -149,7 +149,7 @@ impl Visits<'_> {
         why: String,
     ) -> Result<Option<Duration>, Fault> {
         if self.scope.subjects.len() == 1 {
-            return self.reject(index, State::RunFailed, why, "").map(|()| None);
+            return self.reject(index, VersionState::RunFailed, why, "").map(|()| None);
         }
         let version = &self.journal.history.entries[index].version;
         let (commit, short) = (version.commit.clone(), version.short().to_owned());
@@ -216,8 +216,8 @@ impl Visits<'_> {
         (subject, launch): (usize, usize),
         pass: Pass,
         job: &Job,
-        weighing: &Weighing,
-    ) -> Result<Option<(State, String)>, Fault> {
+        weighing: &WeighedLaunch,
+    ) -> Result<Option<(VersionState, String)>, Fault> {
         let name = self.scope.subjects[subject].name.clone();
         let within = format!("in the {} pass", pass.word());
         match weighing.ending {
@@ -227,17 +227,20 @@ impl Visits<'_> {
             Ending::TimedOut => {
                 let limit = job.time_limit.map_or(0.0, |limit| limit.as_nanos() as f64);
                 let limit = scruple_core::unit::quantity(limit, &scruple_core::unit::Unit::Nanoseconds);
-                return Ok(Some((State::TimedOut, format!("‘{name}’ took longer than {limit} {within}"))));
+                return Ok(Some((
+                    VersionState::TimedOut,
+                    format!("‘{name}’ took longer than {limit} {within}"),
+                )));
             }
             Ending::Exited(code) => {
                 return Ok(Some((
-                    State::RunFailed,
+                    VersionState::RunFailed,
                     format!("‘{name}’ ended with exit code {code} {within}"),
                 )));
             }
             Ending::Signaled(signal) => {
                 return Ok(Some((
-                    State::RunFailed,
+                    VersionState::RunFailed,
                     format!("‘{name}’ was ended by signal {signal} {within}"),
                 )));
             }
@@ -256,18 +259,18 @@ impl Visits<'_> {
             .entries
             .iter()
             .take(index)
-            .filter(|entry| entry.version.state == State::Built);
+            .filter(|entry| entry.version.state == VersionState::Built);
         let reference = others.find(|entry| entry.outputs.contains_key(&name) && params(entry) == own);
         Ok(match reference {
             Some(reference) if self.scope.same_output && reference.outputs.get(&name) != Some(&output) => {
                 let why = format!("‘{name}’ does not print the same as at {}", reference.version.short());
-                Some((State::CheckFailed, why))
+                Some((VersionState::CheckFailed, why))
             }
             _ => None,
         })
     }
 
-    fn reject(&mut self, index: usize, state: State, why: String, said: &str) -> Result<(), Fault> {
+    fn reject(&mut self, index: usize, state: VersionState, why: String, said: &str) -> Result<(), Fault> {
         let log = self.builds.log(&self.journal.history.entries[index].version.commit);
         self.journal.reject(index, state, why, (&log, said))
     }
@@ -275,7 +278,7 @@ impl Visits<'_> {
     /// Returns the launches of one block at a version: the index of each subject with the number of the launch.
     pub(super) fn launches(&self, index: usize) -> Vec<(usize, usize)> {
         let effective = self.builds.builder.effective(&self.journal.history.entries[index].version.commit);
-        let of = |(subject, template): (usize, &Template)| {
+        let of = |(subject, template): (usize, &SubjectTemplate)| {
             (0..template.launches(&effective).len()).map(move |launch| (subject, launch))
         };
         let taken = |subject: &usize| self.scope.part.as_ref().is_none_or(|part| part.contains(subject));

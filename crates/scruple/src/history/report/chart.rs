@@ -1,20 +1,20 @@
 //! The charts of a range: one for each series over the versions, with its changes and the versions that could not be
 //! weighed.
 
-use super::event::{Event, Outcome};
+use super::event::{EventDirection, HistoryEvent};
 use super::{Page, csv, words};
 use crate::history::args::ChartForm;
 use crate::render::page::chart::slug;
 use crate::render::page::{
-    self, Axis, AxisLabel, Chart, Drawn, Layer, Plot, Point, Scale, Shape, Tone, name, sentence,
+    self, Axis, AxisLabel, AxisScale, Chart, ChartPoint, Drawn, Layer, LayerShape, Plot, Tone, name, sentence,
 };
 use crate::render::title;
-use scruple_core::history::{self, Series, State};
+use scruple_core::history::{self, Series, VersionState};
 use scruple_core::unit::quantity;
 
 /// Options for drawing charts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct ChartOptions {
     /// Whether the scale is linear rather than logarithmic.
     pub linear: bool,
     /// Whether each subject has one chart, with allocations, memory and time relative to their first values, rather
@@ -22,10 +22,13 @@ pub struct Options {
     pub combined: bool,
 }
 
-impl Options {
+impl ChartOptions {
     /// Returns the options that these words of the command line select.
-    pub fn of(forms: &[ChartForm]) -> Options {
-        Options { linear: forms.contains(&ChartForm::Linear), combined: forms.contains(&ChartForm::Combined) }
+    pub fn of(forms: &[ChartForm]) -> ChartOptions {
+        ChartOptions {
+            linear: forms.contains(&ChartForm::Linear),
+            combined: forms.contains(&ChartForm::Combined),
+        }
     }
 }
 
@@ -39,15 +42,19 @@ const MOST_MARKS: usize = 120;
 const TOGETHER: [&[&str]; 3] = [&csv::ALLOCATIONS, &csv::MEMORY, &csv::TIME];
 
 /// The states of versions that were not weighed, each with the number of the arm whose mark represents it.
-const STATES: [(&[State], usize, &str); 4] = [
-    (&[State::BuildFailed], 2, "build failed"),
-    (&[State::CheckFailed, State::RunFailed, State::TimedOut], 4, "check or run failed, or timed out"),
-    (&[State::SameBinary], 3, "same binary as another"),
-    (&[State::Skipped, State::Queued, State::Building], 0, "not weighed"),
+const STATES: [(&[VersionState], usize, &str); 4] = [
+    (&[VersionState::BuildFailed], 2, "build failed"),
+    (
+        &[VersionState::CheckFailed, VersionState::RunFailed, VersionState::TimedOut],
+        4,
+        "check or run failed, or timed out",
+    ),
+    (&[VersionState::SameBinary], 3, "same binary as another"),
+    (&[VersionState::Skipped, VersionState::Queued, VersionState::Building], 0, "not weighed"),
 ];
 
 /// Returns all charts, to be drawn in a separate picture.
-pub(crate) fn all(page: &Page<'_>, options: Options) -> Vec<Chart> {
+pub(crate) fn all(page: &Page<'_>, options: ChartOptions) -> Vec<Chart> {
     if options.combined {
         return page.subjects().iter().filter_map(|subject| together(page, subject)).collect();
     }
@@ -63,26 +70,28 @@ pub(crate) fn shows_readings(drawn: &[&Series]) -> bool {
 }
 
 /// Returns the tone of an event.
-pub(crate) fn tone(event: &Event<'_>) -> Tone {
+pub(crate) fn tone(event: &HistoryEvent<'_>) -> Tone {
     match event.outcome() {
-        Outcome::Regression => Tone::Worse,
-        Outcome::Improvement => Tone::Better,
-        Outcome::Change => Tone::Plain,
+        EventDirection::Regression => Tone::Worse,
+        EventDirection::Improvement => Tone::Better,
+        EventDirection::Change => Tone::Plain,
     }
 }
 
 /// Returns the axis of the versions, with the events of the given kind.
-fn versions(page: &Page<'_>, of: impl Fn(&Event<'_>) -> bool) -> Axis {
-    let mut axis = Axis::new("version", scruple_core::unit::Unit::Count, Scale::Linear);
+fn versions(page: &Page<'_>, of: impl Fn(&HistoryEvent<'_>) -> bool) -> Axis {
+    let mut axis = Axis::new("version", scruple_core::unit::Unit::Count, AxisScale::Linear);
     axis.places = (0..page.history.versions.len())
         .map(|index| AxisLabel {
             at: index as f64,
             name: named(page, index),
             about: page::name(&page.version(index).title),
-            event: page.events.iter().find(|event| event.at == index && of(event)).map(|event| page::Event {
-                sign: format!("#{}", event.number),
-                tone: tone(event),
-                within: within(page, event),
+            event: page.events.iter().find(|event| event.at == index && of(event)).map(|event| {
+                page::ChartEvent {
+                    sign: format!("#{}", event.number),
+                    tone: tone(event),
+                    within: within(page, event),
+                }
             }),
         })
         .collect();
@@ -96,26 +105,33 @@ fn named(page: &Page<'_>, index: usize) -> String {
 }
 
 /// Returns the range of versions that may have caused an event, if there are several.
-fn within(page: &Page<'_>, event: &Event<'_>) -> Option<(f64, f64)> {
+fn within(page: &Page<'_>, event: &HistoryEvent<'_>) -> Option<(f64, f64)> {
     let first = event.set.first().copied().unwrap_or(event.at);
     let several = event.set.len() + words::left_out(page, event) > 1;
     several.then(|| (first as f64 - 0.5, event.last() as f64 + 0.5))
 }
 
 /// Draws one series: its levels, intervals, medians and readings.
-pub(crate) fn of_series(page: &Page<'_>, series: &Series, options: Options, readings: bool) -> Option<Chart> {
+pub(crate) fn of_series(
+    page: &Page<'_>,
+    series: &Series,
+    options: ChartOptions,
+    readings: bool,
+) -> Option<Chart> {
     let points = &series.points;
     points.first()?;
     let at = |point: &history::Point| point.version as f64;
-    let known = |values: &mut dyn Iterator<Item = Point>| -> Vec<Point> {
+    let known = |values: &mut dyn Iterator<Item = ChartPoint>| -> Vec<ChartPoint> {
         values.filter(|point| point.y.is_finite()).collect()
     };
     let interval = known(&mut points.iter().filter_map(|point| {
         let interval = point.interval?;
-        Some(Point { low: Some(interval.low), ..Point::at(at(point), interval.high) })
+        Some(ChartPoint { low: Some(interval.low), ..ChartPoint::at(at(point), interval.high) })
     }));
     let median = known(
-        &mut points.iter().map(|point| Point { apart: point.copied, ..Point::at(at(point), point.value) }),
+        &mut points
+            .iter()
+            .map(|point| ChartPoint { apart: point.copied, ..ChartPoint::at(at(point), point.value) }),
     );
     let each = points.iter().filter(|point| readings && !point.copied && !series.exact);
     let spots = known(&mut each.flat_map(|point| {
@@ -125,23 +141,24 @@ pub(crate) fn of_series(page: &Page<'_>, series: &Series, options: Options, read
             .readings
             .iter()
             .enumerate()
-            .map(move |(index, value)| Point::at(at(point) + beside(index), *value))
+            .map(move |(index, value)| ChartPoint::at(at(point) + beside(index), *value))
     }));
     let least = points.iter().any(|point| point.least < point.value);
-    let least = known(&mut points.iter().filter(|_| least).map(|point| Point::at(at(point), point.least)));
+    let least =
+        known(&mut points.iter().filter(|_| least).map(|point| ChartPoint::at(at(point), point.least)));
     let copied = points.iter().any(|point| point.copied);
     let positive = points.iter().all(|point| point.value > 0.0 && point.least > 0.0);
-    let shape = if median.len() > MOST_MARKS { Shape::Line } else { Shape::Course };
+    let shape = if median.len() > MOST_MARKS { LayerShape::Line } else { LayerShape::Course };
     let mut layers = vec![
-        layer(1, "interval", Shape::Area, vec![interval]),
-        layer(1, "readings", Shape::Spots, vec![spots]),
-        layer(2, "least reading", Shape::Line, vec![least]),
-        layer(0, "level", Shape::Line, levels(series)),
+        layer(1, "interval", LayerShape::Area, vec![interval]),
+        layer(1, "readings", LayerShape::Spots, vec![spots]),
+        layer(2, "least reading", LayerShape::Line, vec![least]),
+        layer(0, "level", LayerShape::Line, levels(series)),
         layer(1, "median", shape, vec![median]),
     ];
     layers.extend(below(page));
     layers.retain(|layer| layer.pieces.iter().any(|piece| !piece.is_empty()));
-    let scale = if positive && !options.linear { Scale::Log } else { Scale::Linear };
+    let scale = if positive && !options.linear { AxisScale::Log } else { AxisScale::Linear };
     let told = whole_change(series);
     let mut note = told.clone();
     if copied {
@@ -164,7 +181,7 @@ pub(crate) fn of_series(page: &Page<'_>, series: &Series, options: Options, read
     })
 }
 
-fn layer(arm: usize, name: &str, shape: Shape, pieces: Vec<Vec<Point>>) -> Layer {
+fn layer(arm: usize, name: &str, shape: LayerShape, pieces: Vec<Vec<ChartPoint>>) -> Layer {
     Layer { arm, name: name.to_owned(), shape, pieces }
 }
 
@@ -188,16 +205,16 @@ fn changes(page: &Page<'_>, series: &Series) -> String {
 }
 
 /// Returns the level of each stretch between changes, as lines with steps at the borders of versions.
-fn levels(series: &Series) -> Vec<Vec<Point>> {
-    let mut pieces: Vec<Vec<Point>> = Vec::new();
+fn levels(series: &Series) -> Vec<Vec<ChartPoint>> {
+    let mut pieces: Vec<Vec<ChartPoint>> = Vec::new();
     let mut end = None;
     for (first, last, level) in series.levels.iter().filter(|(_, _, level)| level.is_finite()) {
         if end != Some(*first) {
             pieces.push(Vec::new());
         }
         if let Some(piece) = pieces.last_mut() {
-            piece.push(Point::at(*first as f64 - 0.5, *level));
-            piece.push(Point::at(*last as f64 + 0.5, *level));
+            piece.push(ChartPoint::at(*first as f64 - 0.5, *level));
+            piece.push(ChartPoint::at(*last as f64 + 0.5, *level));
         }
         end = Some(last + 1);
     }
@@ -209,7 +226,12 @@ fn below<'p>(page: &'p Page<'_>) -> impl Iterator<Item = Layer> + 'p {
     STATES.iter().map(move |(states, arm, word)| {
         let of =
             page.history.versions.iter().enumerate().filter(|(_, version)| states.contains(&version.state));
-        layer(*arm, word, Shape::Below, vec![of.map(|(index, _)| Point::at(index as f64, 0.0)).collect()])
+        layer(
+            *arm,
+            word,
+            LayerShape::Below,
+            vec![of.map(|(index, _)| ChartPoint::at(index as f64, 0.0)).collect()],
+        )
     })
 }
 
@@ -231,11 +253,16 @@ fn together(page: &Page<'_>, subject: &str) -> Option<Chart> {
             let series = choose(keys)?;
             let first = series.points.first()?.least;
             let points = series.points.iter().filter(|point| point.least > 0.0);
-            let points = points.map(|point| Point {
+            let points = points.map(|point| ChartPoint {
                 apart: point.copied,
-                ..Point::at(point.version as f64, point.least / first)
+                ..ChartPoint::at(point.version as f64, point.least / first)
             });
-            Some(layer(place + 1, &sentence(&title(&series.metric)), Shape::Course, vec![points.collect()]))
+            Some(layer(
+                place + 1,
+                &sentence(&title(&series.metric)),
+                LayerShape::Course,
+                vec![points.collect()],
+            ))
         })
         .collect();
     let label: Vec<String> = layers
@@ -274,12 +301,13 @@ mod tests {
     fn the_chart_marks_failures_and_numbers_changes() {
         let made = rich();
         let page = Page::of(&made.history, &made.judgement);
-        let svg = page.svg(Options::default());
-        let charts = all(&page, Options::default());
+        let svg = page.svg(ChartOptions::default());
+        let charts = all(&page, ChartOptions::default());
         assert_eq!(charts.len(), 6);
         let plots: Vec<&Plot> = charts.iter().filter_map(plot).collect();
         let below = |name: &str| {
-            let of = plots[0].layers.iter().filter(|layer| layer.shape == Shape::Below && layer.name == name);
+            let of =
+                plots[0].layers.iter().filter(|layer| layer.shape == LayerShape::Below && layer.name == name);
             of.flat_map(|layer| &layer.pieces[0]).count()
         };
         assert_eq!(below("build failed"), 2);
@@ -296,14 +324,14 @@ mod tests {
         assert_eq!(unsure, [(26.5, 30.5)], "one of four versions");
         assert!(
             svg.contains(">100 ms</text>")
-                && page.svg(Options { linear: true, combined: false }).contains(">0</text>")
+                && page.svg(ChartOptions { linear: true, combined: false }).contains(">0</text>")
         );
         assert!(svg.contains("class=\"sign worse\"") && svg.contains("class=\"within better\""));
-        let combined = all(&page, Options { combined: true, linear: false });
+        let combined = all(&page, ChartOptions { combined: true, linear: false });
         let drawn: Vec<usize> = combined
             .iter()
             .filter_map(plot)
-            .map(|plot| plot.layers.iter().filter(|layer| layer.shape == Shape::Course).count())
+            .map(|plot| plot.layers.iter().filter(|layer| layer.shape == LayerShape::Course).count())
             .collect();
         assert_eq!(drawn, [3, 2], "nobody read the memory of parse");
     }

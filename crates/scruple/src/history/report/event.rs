@@ -1,10 +1,10 @@
 //! Events. An event is a set of changes, in several series, that one version may have caused.
 
-use scruple_core::history::{Change, Form, Series};
+use scruple_core::history::{Change, ChangeForm, Series};
 use scruple_core::sorting;
 
 /// Changes that are grouped because one version most probably caused all of them.
-pub(crate) struct Event<'a> {
+pub(crate) struct HistoryEvent<'a> {
     /// The number of the event in the order of the versions. The chart and the tables use the same number.
     pub(crate) number: usize,
     /// The index of the version that most probably caused the event.
@@ -19,7 +19,7 @@ pub(crate) struct Event<'a> {
 
 /// Whether an event as a whole is an improvement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Outcome {
+pub(crate) enum EventDirection {
     /// The deciding metric became worse, and the change is not accepted as intended.
     Regression,
     /// The deciding metric became better.
@@ -28,36 +28,36 @@ pub(crate) enum Outcome {
     Change,
 }
 
-impl Outcome {
+impl EventDirection {
     /// Returns the outcome of several changes: that of the change in the most important metric.
-    pub(crate) fn of<'c>(changes: impl Iterator<Item = &'c (&'c Series, &'c Change)>) -> Outcome {
+    pub(crate) fn of<'c>(changes: impl Iterator<Item = &'c (&'c Series, &'c Change)>) -> EventDirection {
         let known = changes.filter(|(_, change)| change.better.is_some());
         let first = known.min_by_key(|(series, _)| weight(&series.metric));
-        first.map_or(Outcome::Change, |(series, change)| {
-            match Outcome::of_metric(&series.metric, change.better) {
-                Outcome::Regression if change.accepted.is_some() => Outcome::Change,
+        first.map_or(EventDirection::Change, |(series, change)| {
+            match EventDirection::of_metric(&series.metric, change.better) {
+                EventDirection::Regression if change.accepted.is_some() => EventDirection::Change,
                 outcome => outcome,
             }
         })
     }
 
     /// Returns the outcome of a change of one metric. `better` is `None` if neither direction is better.
-    pub(crate) fn of_metric(metric: &str, better: Option<bool>) -> Outcome {
+    pub(crate) fn of_metric(metric: &str, better: Option<bool>) -> EventDirection {
         match better {
             // Larger artefacts, such as a longer script, are not worse for the users of a program.
-            _ if metric.starts_with("build.") => Outcome::Change,
-            Some(true) => Outcome::Improvement,
-            Some(false) => Outcome::Regression,
-            None => Outcome::Change,
+            _ if metric.starts_with("build.") => EventDirection::Change,
+            Some(true) => EventDirection::Improvement,
+            Some(false) => EventDirection::Regression,
+            None => EventDirection::Change,
         }
     }
 
     /// Returns the word at the beginning of the event's line.
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Outcome::Regression => "Regression",
-            Outcome::Improvement => "Improvement",
-            Outcome::Change => "Change",
+            EventDirection::Regression => "Regression",
+            EventDirection::Improvement => "Improvement",
+            EventDirection::Change => "Change",
         }
     }
 }
@@ -72,10 +72,10 @@ pub(crate) fn weight(metric: &str) -> usize {
     place.unwrap_or(WEIGHT.len() + usize::from(metric.starts_with("build.")))
 }
 
-impl Event<'_> {
+impl HistoryEvent<'_> {
     /// Returns the outcome of the event as a whole.
-    pub(crate) fn outcome(&self) -> Outcome {
-        Outcome::of(self.changes.iter())
+    pub(crate) fn outcome(&self) -> EventDirection {
+        EventDirection::of(self.changes.iter())
     }
 
     /// Whether all changes of the event are exact and below the margin.
@@ -102,13 +102,13 @@ impl Event<'_> {
 
     /// Returns the last version of a spike, if the event is one.
     pub(crate) fn until(&self) -> Option<usize> {
-        let spikes = self.changes.iter().filter(|(_, change)| change.form == Form::Spike);
+        let spikes = self.changes.iter().filter(|(_, change)| change.form == ChangeForm::Spike);
         spikes.filter_map(|(_, change)| change.until).max()
     }
 
     /// Returns the version (`at`) of the change that this event reverts, if it reverts one.
     pub(crate) fn undoes(&self) -> Option<usize> {
-        let reverts = self.changes.iter().filter(|(_, change)| change.form == Form::Revert);
+        let reverts = self.changes.iter().filter(|(_, change)| change.form == ChangeForm::Revert);
         reverts.filter_map(|(_, change)| change.undoes).min()
     }
 
@@ -119,14 +119,14 @@ impl Event<'_> {
 }
 
 /// Groups the changes of these series into events, each of which one version may have caused.
-pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
+pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<HistoryEvent<'a>> {
     let mut changes: Vec<(&Series, &Change)> =
         shown.iter().flat_map(|series| series.changes.iter().map(|change| (*series, change))).collect();
     // The most certain changes come first, and the less certain ones join their events.
     sorting::by_key(&mut changes, |(_, change)| (change.set.len(), change.at));
-    let mut events: Vec<Event<'a>> = Vec::new();
+    let mut events: Vec<HistoryEvent<'a>> = Vec::new();
     for (series, change) in changes {
-        let joins = |event: &&mut Event<'_>| {
+        let joins = |event: &&mut HistoryEvent<'_>| {
             let same = event.at == change.at || change.set.contains(&event.at);
             let form = event.changes.iter().any(|(_, other)| other.form == change.form);
             let taken = event.changes.iter().any(|(other, _)| std::ptr::eq(*other, series));
@@ -137,7 +137,7 @@ pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
                 event.changes.push((series, change));
                 event.before = event.before.max(change.before);
             }
-            None => events.push(Event {
+            None => events.push(HistoryEvent {
                 number: 0,
                 at: change.at,
                 set: change.set.clone(),
@@ -160,10 +160,13 @@ pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<Event<'a>> {
 }
 
 /// Sorts events in the order of tables: regressions come first, and of these the largest.
-pub(crate) fn worst_first<'e, 'a: 'e>(events: impl Iterator<Item = &'e Event<'a>>) -> Vec<&'e Event<'a>> {
-    let mut sorted: Vec<&Event<'_>> = events.collect();
+pub(crate) fn worst_first<'e, 'a: 'e>(
+    events: impl Iterator<Item = &'e HistoryEvent<'a>>,
+) -> Vec<&'e HistoryEvent<'a>> {
+    let mut sorted: Vec<&HistoryEvent<'_>> = events.collect();
     sorting::by(&mut sorted, |one, other| {
-        let class = |event: &Event<'_>| (event.outcome() != Outcome::Regression, !event.worsens());
+        let class =
+            |event: &HistoryEvent<'_>| (event.outcome() != EventDirection::Regression, !event.worsens());
         class(one)
             .cmp(&class(other))
             .then(other.size().total_cmp(&one.size()))
@@ -217,10 +220,10 @@ mod tests {
                 .map(|event| (event.at, event.outcome(), event.is_minor(0.02)))
                 .collect::<Vec<_>>()
         };
-        let (better, worse) = (Outcome::Improvement, Outcome::Regression);
+        let (better, worse) = (EventDirection::Improvement, EventDirection::Regression);
         assert_eq!(of_events(series), [(5, better, false), (13, worse, false), (24, better, true)]);
         series[0].metric = "build.bytes".to_owned();
-        assert!(of_events(series).iter().all(|(_, outcome, _)| *outcome == Outcome::Change));
+        assert!(of_events(series).iter().all(|(_, outcome, _)| *outcome == EventDirection::Change));
     }
 
     #[test]
@@ -228,10 +231,10 @@ mod tests {
         let made = rich();
         let shown: Vec<&Series> = made.judgement.series.iter().collect();
         let events = of(&shown);
-        let outcome = |at: usize| events.iter().find(|event| event.at == at).map(Event::outcome);
-        assert_eq!(outcome(5), Some(Outcome::Improvement), "faster, though it takes more memory");
-        assert_eq!(outcome(13), Some(Outcome::Regression));
-        assert_eq!(outcome(33), Some(Outcome::Change), "accepted");
+        let outcome = |at: usize| events.iter().find(|event| event.at == at).map(HistoryEvent::outcome);
+        assert_eq!(outcome(5), Some(EventDirection::Improvement), "faster, though it takes more memory");
+        assert_eq!(outcome(13), Some(EventDirection::Regression));
+        assert_eq!(outcome(33), Some(EventDirection::Change), "accepted");
         let order: Vec<usize> = worst_first(events.iter()).iter().map(|event| event.number).collect();
         assert_eq!(order, [3, 2, 1, 6, 4, 7, 5]);
     }

@@ -1,7 +1,8 @@
 //! Artificial histories for tests, with everything that a report has to handle.
 
 use scruple_core::history::{
-    Acceptance, BreakEven, Change, Effect, Form, History, Judgement, Point, Series, State, Version,
+    Acceptance, BreakEven, Change, ChangeForm, Effect, History, Judgement, Point, Series, Version,
+    VersionState,
 };
 use scruple_core::metric::{Better, Pass, Quality, metric};
 use scruple_core::provenance::Provenance;
@@ -37,7 +38,7 @@ pub(crate) struct Made {
     pub(crate) judgement: Judgement,
 }
 
-fn change(form: Form, at: usize, before: usize, from: f64, to: f64, noise: f64) -> Change {
+fn change(form: ChangeForm, at: usize, before: usize, from: f64, to: f64, noise: f64) -> Change {
     let ratio = to / from;
     let level = 0.95;
     let interval =
@@ -62,20 +63,32 @@ fn change(form: Form, at: usize, before: usize, from: f64, to: f64, noise: f64) 
 /// Makes a history of 35 versions of an interpreter that becomes a thousand times faster, with all kinds of failures.
 pub(crate) fn rich() -> Made {
     let mut versions = bare(35);
-    let set = |version: &mut Version, state: State, why: &str| {
+    let set = |version: &mut Version, state: VersionState, why: &str| {
         version.state = state;
         version.why = Some(why.to_owned());
         version.log = Some(format!("logs/{}.log", version.short()));
     };
-    set(&mut versions[7], State::BuildFailed, "cabal build ended with code 1: Variable not in scope: <step>");
-    set(&mut versions[8], State::BuildFailed, "cabal build ended with code 1: Variable not in scope: <step>");
-    set(&mut versions[15], State::CheckFailed, "the output of ‘init’ is not that of the first version");
-    set(&mut versions[22], State::TimedOut, "the build took longer than 10 min");
-    versions[12].state = State::SameBinary;
+    set(
+        &mut versions[7],
+        VersionState::BuildFailed,
+        "cabal build ended with code 1: Variable not in scope: <step>",
+    );
+    set(
+        &mut versions[8],
+        VersionState::BuildFailed,
+        "cabal build ended with code 1: Variable not in scope: <step>",
+    );
+    set(
+        &mut versions[15],
+        VersionState::CheckFailed,
+        "the output of ‘init’ is not that of the first version",
+    );
+    set(&mut versions[22], VersionState::TimedOut, "the build took longer than 10 min");
+    versions[12].state = VersionState::SameBinary;
     versions[12].same_as = Some(versions[11].commit.clone());
     versions[12].title = "Mend the README".to_owned();
     for index in [28, 29] {
-        versions[index].state = State::Skipped;
+        versions[index].state = VersionState::Skipped;
     }
     let other = versions[17].commit.clone();
     versions[20].parents.push(other);
@@ -92,10 +105,12 @@ pub(crate) fn rich() -> Made {
         metric: Some("memory.peak".to_owned()),
         reason: "modules are kept, see the design".to_owned(),
     }];
-    let wall = |at, before, from, to| change(Form::Step, at, before, from, to, 0.012);
-    let exact = |at, before, from, to| change(Form::Step, at, before, from, to, 0.0);
-    let spike = |from, to, noise| Change { until: Some(18), ..change(Form::Spike, 17, 16, from, to, noise) };
-    let back = |from, to, noise| Change { undoes: Some(17), ..change(Form::Revert, 19, 18, from, to, noise) };
+    let wall = |at, before, from, to| change(ChangeForm::Step, at, before, from, to, 0.012);
+    let exact = |at, before, from, to| change(ChangeForm::Step, at, before, from, to, 0.0);
+    let spike =
+        |from, to, noise| Change { until: Some(18), ..change(ChangeForm::Spike, 17, 16, from, to, noise) };
+    let back =
+        |from, to, noise| Change { undoes: Some(17), ..change(ChangeForm::Revert, 19, 18, from, to, noise) };
     let one_of = |change: Change| Change { set: vec![27, 28, 29, 30], before: 26, ..change };
     let accepted =
         |change: Change| Change { accepted: Some("modules are kept, see the design".to_owned()), ..change };
@@ -195,7 +210,7 @@ pub(crate) fn long(count: usize) -> Made {
     let mut versions = bare(count);
     for (index, version) in versions.iter_mut().enumerate() {
         if index % 13 == 6 {
-            version.state = State::BuildFailed;
+            version.state = VersionState::BuildFailed;
             version.why = Some("make ended with code 2".to_owned());
         }
         if index % 40 == 0 {
@@ -209,7 +224,7 @@ pub(crate) fn long(count: usize) -> Made {
         for (quarter, ratio) in ratios.into_iter().enumerate() {
             let (from, place) = (levels[levels.len() - 1].1, at(quarter + 1));
             if place > levels[levels.len() - 1].0 && ratio != 1.0 {
-                changes.push(change(Form::Step, place, place - 1, from, from * ratio, noise));
+                changes.push(change(ChangeForm::Step, place, place - 1, from, from * ratio, noise));
                 levels.push((place, from * ratio));
             }
         }
@@ -242,7 +257,7 @@ pub(crate) fn bare(count: usize) -> Vec<Version> {
             author: "Ada Example".to_owned(),
             time: 1_560_000_000_000 + index as i64 * 7_200_000,
             tags: Vec::new(),
-            state: State::Built,
+            state: VersionState::Built,
             why: None,
             log: None,
             same_as: None,
@@ -275,7 +290,7 @@ fn made(versions: Vec<Version>, plans: Vec<Plan<'_>>) -> Made {
         id: "20261121-1".to_owned(),
         label: None,
         started: 1_763_730_000_000,
-        state: run::State::Complete,
+        state: run::RunState::Complete,
         seed: 42,
         argv,
         terms: Terms::default(),
@@ -300,12 +315,12 @@ fn series(versions: &[Version], plan: &Plan<'_>, arms: &mut Vec<Arm>) -> Series 
     let level = |index: usize| plan.levels.iter().rev().find(|(from, _)| *from <= index).map_or(0.0, |l| l.1);
     let mut points: Vec<Point> = Vec::new();
     for (index, version) in versions.iter().enumerate() {
-        if version.state == State::SameBinary {
+        if version.state == VersionState::SameBinary {
             let twin = versions.iter().position(|other| Some(&other.commit) == version.same_as.as_ref());
             let copy = points.iter().find(|point| Some(point.version) == twin).cloned();
             points.extend(copy.map(|point| Point { version: index, copied: true, ..point }));
         }
-        if version.state != State::Built {
+        if version.state != VersionState::Built {
             continue;
         }
         let mut reading = || level(index) * (1.0 + plan.noise * (random.unit() + random.unit() - 1.0));

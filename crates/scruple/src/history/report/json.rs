@@ -11,10 +11,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct HistoryDocument<'a> {
     run: RunHead<'a>,
     provenance: &'a Provenance,
-    history: Range<'a>,
+    history: RangeView<'a>,
     series: &'a [Series],
     events: Vec<ShownEvent>,
     break_even: &'a [BreakEven],
@@ -47,7 +47,7 @@ enum OfMetric<'a> {
 }
 
 #[derive(Serialize)]
-struct Range<'a> {
+struct RangeView<'a> {
     repository: &'a str,
     remote: Option<String>,
     range: &'a str,
@@ -101,10 +101,10 @@ pub(crate) fn text(page: &Page<'_>) -> String {
             })
             .collect(),
     });
-    document(&Answer {
+    document(&HistoryDocument {
         run: run_head(&history.run),
         provenance: &history.run.provenance,
-        history: Range {
+        history: RangeView {
             repository: &history.repository,
             remote: history.remote.as_deref().map(commit_links::without_user),
             range: &history.range,

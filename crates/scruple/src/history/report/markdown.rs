@@ -1,6 +1,6 @@
 //! Markdown: lines that can be pasted into a message, and the table behind them.
 
-use super::event::{Event, Outcome, weight};
+use super::event::{EventDirection, HistoryEvent, weight};
 use super::{Page, commit_links, csv, minor_changes, words};
 use crate::render::document_table::{Markup, code, escaped};
 use crate::render::title;
@@ -80,8 +80,8 @@ pub(crate) fn pair(page: &Page<'_>, from: usize, to: usize) -> String {
             series.filter_map(|series| Some((*series, between(page, series, from, to)?))).collect();
         if !found.is_empty() {
             let most_important = found.iter().min_by_key(|(series, _)| weight(&series.metric));
-            let outcome = most_important.map_or(Outcome::Change, |(series, ratio)| {
-                Outcome::of_metric(&series.metric, words::is_better(series, *ratio))
+            let outcome = most_important.map_or(EventDirection::Change, |(series, ratio)| {
+                EventDirection::of_metric(&series.metric, words::is_better(series, *ratio))
             });
             out.push_str(&line(page, outcome, subject, &amounts(&found), from, to));
             out.push('\n');
@@ -94,7 +94,7 @@ pub(crate) fn pair(page: &Page<'_>, from: usize, to: usize) -> String {
 }
 
 /// Writes the lines of an event. The first names the subject of its most important change; other subjects follow below.
-fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
+fn event_lines(page: &Page<'_>, event: &HistoryEvent<'_>) -> String {
     let mut out = String::new();
     let changed = |subject: &str| -> Vec<(&Series, f64)> {
         let of = event.changes.iter().filter(|(series, _)| series.subject == subject);
@@ -127,7 +127,14 @@ fn event_lines(page: &Page<'_>, event: &Event<'_>) -> String {
 }
 
 /// Writes a line such as `**Improvement**: Allocations: -46.17%  Memory: -1.20%  Time: -36.88% (Commit [a...b](link))`.
-fn line(page: &Page<'_>, outcome: Outcome, subject: &str, parts: &str, from: usize, to: usize) -> String {
+fn line(
+    page: &Page<'_>,
+    outcome: EventDirection,
+    subject: &str,
+    parts: &str,
+    from: usize,
+    to: usize,
+) -> String {
     let whom = match subjects(page).len() {
         0 | 1 => String::new(),
         _ => format!(" of {}", code(&words::plain(subject), Markup::Markdown)),

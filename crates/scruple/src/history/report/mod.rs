@@ -16,12 +16,12 @@ pub mod terminal;
 pub mod tests;
 pub mod words;
 
-pub use chart::Options;
+pub use chart::ChartOptions;
 
 use crate::history::args::PageArgs;
 use crate::render::export::Formats;
-use event::Event;
-use scruple_core::history::{BreakEven, History, Judgement, Series, State, Version, comparable};
+use event::HistoryEvent;
+use scruple_core::history::{BreakEven, History, Judgement, Series, Version, VersionState, comparable};
 use scruple_core::metric::DEFAULT_METRICS;
 use scruple_core::sorting;
 use scruple_core::subject::Arm;
@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The formats of the report, by the endings of their file names.
 pub const FORMATS: Formats<fn(&Page<'_>, &PageArgs) -> String, 6> = [
     ("html", |page, _| page.html()),
-    ("svg", |page, args| page.svg(Options::of(&args.chart))),
+    ("svg", |page, args| page.svg(ChartOptions::of(&args.chart))),
     ("md", |page, _| page.markdown()),
     ("csv", |page, args| page.csv(args.subject.as_deref())),
     ("json", |page, _| page.json()),
@@ -50,7 +50,7 @@ pub struct Page<'a> {
     /// Explanations of where changes come from. A caller that can read them sets them.
     pub explained: Vec<ExplainedChange>,
     shown: Vec<&'a Series>,
-    events: Vec<Event<'a>>,
+    events: Vec<HistoryEvent<'a>>,
     /// The arms in the form in which they are compared, and their indices by version.
     arms: Vec<Cow<'a, Arm>>,
     places: HashMap<String, Vec<usize>>,
@@ -161,7 +161,7 @@ impl<'a> Page<'a> {
     }
 
     /// Draws the chart as a separate picture.
-    pub fn svg(&self, options: Options) -> String {
+    pub fn svg(&self, options: ChartOptions) -> String {
         let charts = chart::all(self, options);
         crate::render::chart::picture(&charts)
     }
@@ -182,7 +182,7 @@ impl<'a> Page<'a> {
     }
 
     /// Returns the known explanations of an event.
-    fn explained_of(&self, event: &Event<'_>) -> impl Iterator<Item = &ExplainedChange> {
+    fn explained_of(&self, event: &HistoryEvent<'_>) -> impl Iterator<Item = &ExplainedChange> {
         let at = event.at;
         self.explained.iter().filter(move |one| self.history.versions[at].commit == one.at)
     }
@@ -191,7 +191,7 @@ impl<'a> Page<'a> {
     /// artefacts.
     fn stands_for(&self, index: usize) -> usize {
         let version = &self.history.versions[index];
-        let same = version.same_as.as_ref().filter(|_| version.state == State::SameBinary);
+        let same = version.same_as.as_ref().filter(|_| version.state == VersionState::SameBinary);
         same.and_then(|commit| self.history.versions.iter().position(|other| other.commit == *commit))
             .unwrap_or(index)
     }
@@ -215,14 +215,14 @@ impl<'a> Page<'a> {
     }
 
     /// Returns the events that tables show, the most important first.
-    fn shown_events(&self) -> Vec<&Event<'a>> {
+    fn shown_events(&self) -> Vec<&HistoryEvent<'a>> {
         event::worst_first(self.events.iter().filter(|event| !event.is_minor(self.margin())))
     }
 
     /// Returns the events that are mentioned in one line, the largest first: exact changes that are too small to
     /// matter.
-    fn minor(&self) -> Vec<&Event<'a>> {
-        let mut minor: Vec<&Event<'_>> =
+    fn minor(&self) -> Vec<&HistoryEvent<'a>> {
+        let mut minor: Vec<&HistoryEvent<'_>> =
             self.events.iter().filter(|event| event.is_minor(self.margin())).collect();
         sorting::by(&mut minor, |one, other| other.size().total_cmp(&one.size()));
         minor
@@ -235,7 +235,7 @@ impl<'a> Page<'a> {
     /// Whether a version has readings of its own.
     fn is_weighed(&self, index: usize) -> bool {
         let version = &self.history.versions[index];
-        version.state == State::Built
+        version.state == VersionState::Built
             && self.arms_at(index).any(|arm| arm.figures.keys().any(|key| arm.sample(key).is_some()))
     }
 

@@ -1,16 +1,16 @@
 //! The page of a range as data, from which pages for browsers and pictures are written.
 
-use super::event::Event;
+use super::event::HistoryEvent;
 use super::{
-    ExplainedChange, ExplainedRow, Options, Page, chart, commit_links, markdown, minor_changes, words,
+    ChartOptions, ExplainedChange, ExplainedRow, Page, chart, commit_links, markdown, minor_changes, words,
 };
 use crate::render::json::timestamp;
 use crate::render::page::{
-    self as model, Cell, ColumnHeading, Fold, Part, Section, Span, Table, Tone, name, sentence,
+    self as model, Cell, ColumnHeading, Fold, Section, SectionPart, Span, Table, Tone, name, sentence,
 };
 use crate::report::environment;
 use crate::report::of_run;
-use scruple_core::history::{Change, Series, State};
+use scruple_core::history::{Change, Series, VersionState};
 use scruple_core::unit::{quantity, share};
 
 /// The largest number of charts on a page. More would make it too large to read.
@@ -43,7 +43,7 @@ pub(crate) fn of(page: &Page<'_>) -> model::Page {
     sections.push(Section {
         title: "To paste".to_owned(),
         folded: Some("The changes in Markdown".to_owned()),
-        parts: vec![Part::Code(markdown::text(page))],
+        parts: vec![SectionPart::Code(markdown::text(page))],
     });
     sections.push(environment::section(&history.run));
     sections.extend(environment::again(&history.run));
@@ -103,7 +103,7 @@ fn list(head: &str, lines: impl IntoIterator<Item = String>) -> Option<Section> 
     (!lines.is_empty()).then(|| Section {
         title: head.to_owned(),
         folded: None,
-        parts: vec![Part::List(lines)],
+        parts: vec![SectionPart::List(lines)],
     })
 }
 
@@ -115,7 +115,7 @@ fn changes(page: &Page<'_>) -> Option<Section> {
     let told = page.shown_events();
     let mut parts = Vec::new();
     match told.is_empty() {
-        true => parts.push(Part::Words(sentence(&minor_changes::no_change(page)))),
+        true => parts.push(SectionPart::Words(sentence(&minor_changes::no_change(page)))),
         false => {
             let mut head =
                 vec![ColumnHeading::text("#"), ColumnHeading::text("Version"), ColumnHeading::text("Metric")];
@@ -127,7 +127,7 @@ fn changes(page: &Page<'_>) -> Option<Section> {
             ]);
             let rows: Vec<Vec<Cell>> = told.iter().flat_map(|event| rows(page, event)).collect();
             let table = |rows| {
-                Part::Table(Table {
+                SectionPart::Table(Table {
                     label: "Changes".to_owned(),
                     head,
                     rows,
@@ -136,7 +136,7 @@ fn changes(page: &Page<'_>) -> Option<Section> {
                 })
             };
             parts.push(match rows.len() > 2 * OPEN_ROWS {
-                true => Part::Fold(Fold {
+                true => SectionPart::Fold(Fold {
                     summary: format!(
                         "{} of {}",
                         words::number(rows.len(), "change"),
@@ -153,7 +153,7 @@ fn changes(page: &Page<'_>) -> Option<Section> {
         parts.extend(page.explained_of(event).flat_map(|one| explained(&head, one)));
     }
     if let Some(line) = minor_changes::line(page) {
-        parts.push(Part::Note(sentence(&line)));
+        parts.push(SectionPart::Note(sentence(&line)));
         for event in page.minor() {
             let head = words::short(page, event.at);
             parts.extend(page.explained_of(event).flat_map(|one| explained(&head, one)));
@@ -163,9 +163,9 @@ fn changes(page: &Page<'_>) -> Option<Section> {
 }
 
 /// Writes where a change of a command comes from: the sentences, and a folded table of functions.
-fn explained(head: &str, one: &ExplainedChange) -> Vec<Part> {
+fn explained(head: &str, one: &ExplainedChange) -> Vec<SectionPart> {
     let lines: Vec<String> = one.sentences.iter().map(|line| sentence(&format!("{head}: {line}"))).collect();
-    let mut parts = vec![Part::List(lines)];
+    let mut parts = vec![SectionPart::List(lines)];
     if !one.rows.is_empty() {
         let subject = name(&one.subject);
         let row = |row: &ExplainedRow| {
@@ -189,13 +189,13 @@ fn explained(head: &str, one: &ExplainedChange) -> Vec<Part> {
             stacks: true,
             ..Table::default()
         };
-        parts.push(Part::Fold(Fold { summary: label, parts: vec![Part::Table(table)] }));
+        parts.push(SectionPart::Fold(Fold { summary: label, parts: vec![SectionPart::Table(table)] }));
     }
     parts
 }
 
 /// Returns the rows of an event, one for each series.
-fn rows(page: &Page<'_>, event: &Event<'_>) -> Vec<Vec<Cell>> {
+fn rows(page: &Page<'_>, event: &HistoryEvent<'_>) -> Vec<Vec<Cell>> {
     let (from, to) = (page.version(event.before), page.version(event.last()));
     let link = commit_links::compare_link(page.history.remote.as_deref(), &from.commit, &to.commit);
     let row = |(index, (series, change)): (usize, &(&Series, &Change))| {
@@ -268,20 +268,21 @@ fn charts(page: &Page<'_>) -> Option<Section> {
     let shown: Vec<&Series> = first.into_iter().take(MOST_CHARTS).collect();
     let few = drawn.len() <= MOST_CHARTS;
     let readings = chart::shows_readings(if few { &drawn } else { &shown });
-    let draw = |series: &&Series| chart::of_series(page, series, Options::default(), readings);
-    let mut parts: Vec<Part> = shown.iter().filter_map(draw).map(Part::Chart).collect();
+    let draw = |series: &&Series| chart::of_series(page, series, ChartOptions::default(), readings);
+    let mut parts: Vec<SectionPart> = shown.iter().filter_map(draw).map(SectionPart::Chart).collect();
     if left > 0 {
-        parts.push(Part::Note(format!(
+        parts.push(SectionPart::Note(format!(
             "{} more series with changes have no chart here, to keep the page small: their course is in the table below, and \
              --metrics chooses what is shown.",
             left
         )));
     }
-    let rest: Vec<Part> = rest.iter().filter(|_| few).filter_map(draw).map(Part::Chart).collect();
+    let rest: Vec<SectionPart> =
+        rest.iter().filter(|_| few).filter_map(draw).map(SectionPart::Chart).collect();
     if !rest.is_empty() {
         let count = rest.len();
         let summary = format!("{count} without a change");
-        parts.push(Part::Fold(Fold { summary, parts: rest }));
+        parts.push(SectionPart::Fold(Fold { summary, parts: rest }));
     }
     (!parts.is_empty()).then(|| Section { title: "Course".to_owned(), folded: None, parts })
 }
@@ -306,7 +307,13 @@ fn summary(page: &Page<'_>) -> Option<Section> {
     };
     let label = "From the first version to the last";
     let table = |rows: Vec<Vec<Cell>>| {
-        Part::Table(Table { label: label.to_owned(), head: head(), rows, stacks: true, ..Table::default() })
+        SectionPart::Table(Table {
+            label: label.to_owned(),
+            head: head(),
+            rows,
+            stacks: true,
+            ..Table::default()
+        })
     };
     let (told, same): (Vec<&Series>, Vec<&Series>) =
         page.shown.iter().partition(|series| page.shown.len() <= OPEN_ROWS || !series.changes.is_empty());
@@ -315,7 +322,7 @@ fn summary(page: &Page<'_>) -> Option<Section> {
         parts.push(table(told.iter().map(|series| course(series)).collect()));
     }
     if !same.is_empty() {
-        parts.push(Part::Fold(Fold {
+        parts.push(SectionPart::Fold(Fold {
             summary: format!("{} without a change", same.len()),
             parts: vec![table(same.iter().map(|series| course(series)).collect())],
         }));
@@ -368,7 +375,7 @@ fn versions(page: &Page<'_>) -> Section {
     let folded = (rows.len() > OPEN_ROWS).then(|| format!("All {}", words::number(rows.len(), "version")));
     let label = "Versions and their states".to_owned();
     let table = Table { label, head, rows, stacks: true, ..Table::default() };
-    Section { title: "Versions".to_owned(), folded, parts: vec![Part::Table(table)] }
+    Section { title: "Versions".to_owned(), folded, parts: vec![SectionPart::Table(table)] }
 }
 
 fn version(page: &Page<'_>, index: usize) -> Vec<Cell> {
@@ -383,7 +390,7 @@ fn version(page: &Page<'_>, index: usize) -> Vec<Cell> {
     }
     let tone = match version.state {
         state if state.failed() => Tone::Worse,
-        State::Built if page.is_weighed(index) => Tone::Plain,
+        VersionState::Built if page.is_weighed(index) => Tone::Plain,
         _ => Tone::Open,
     };
     let why = version.why.as_deref().map_or(String::new(), |why| format!(": {why}"));
@@ -410,11 +417,11 @@ fn logs(page: &Page<'_>) -> Option<Section> {
         Some(match page.logs.get(path) {
             Some(text) => {
                 let lines: Vec<String> = text.lines().take(LOG_LINES).map(words::plain).collect();
-                Part::Fold(Fold { summary, parts: vec![Part::Code(lines.join("\n"))] })
+                SectionPart::Fold(Fold { summary, parts: vec![SectionPart::Code(lines.join("\n"))] })
             }
-            None => Part::Words(summary),
+            None => SectionPart::Words(summary),
         })
     };
-    let parts: Vec<Part> = page.history.versions.iter().enumerate().filter_map(read).collect();
+    let parts: Vec<SectionPart> = page.history.versions.iter().enumerate().filter_map(read).collect();
     (!parts.is_empty()).then(|| Section { title: "Logs".to_owned(), folded: None, parts })
 }

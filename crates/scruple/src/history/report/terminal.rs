@@ -1,6 +1,6 @@
 //! Writes the report for a terminal.
 
-use super::event::{Event, Outcome};
+use super::event::{EventDirection, HistoryEvent};
 use super::sparkline;
 use super::sparkline::Cell;
 use super::{Page, minor_changes, words};
@@ -22,7 +22,7 @@ pub(crate) fn text(page: &Page<'_>, width: usize) -> String {
     let (name, range) = (words::plain(&page.history.repository), words::plain(&page.history.range));
     let _ = writeln!(out, "{BOLD}{}{BOLD:#}", wrap(&format!("{name} · {range}"), width));
     let _ = writeln!(out, "{}", wrap(&words::counts(page), width));
-    if page.history.run.state != scruple_core::run::State::Complete {
+    if page.history.run.state != scruple_core::run::RunState::Complete {
         let state = page.history.run.state.word();
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {state}: these are the readings taken so far");
     }
@@ -123,7 +123,7 @@ fn picture(page: &Page<'_>, series: &Series, indent: usize, width: usize, out: &
     }
     let columns = count.min(width - indent);
     let _ = writeln!(out, "{}{}", " ".repeat(indent), sparkline::line(&cells(page, series), columns));
-    let here = |event: &&Event<'_>| event.changes.iter().any(|(one, _)| std::ptr::eq(*one, series));
+    let here = |event: &&HistoryEvent<'_>| event.changes.iter().any(|(one, _)| std::ptr::eq(*one, series));
     let events: Vec<(usize, usize)> =
         page.events.iter().filter(here).map(|event| (event.number, event.at)).collect();
     let marks = sparkline::marks(&events, count, columns, width - indent);
@@ -168,9 +168,9 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
     let number = page.events.len().to_string().len() + 1;
     for event in shown {
         let (word, style) = match event.outcome() {
-            Outcome::Regression => ("regression", BAD),
-            Outcome::Improvement => ("improvement", GOOD),
-            Outcome::Change => ("change", OPEN),
+            EventDirection::Regression => ("regression", BAD),
+            EventDirection::Improvement => ("improvement", GOOD),
+            EventDirection::Change => ("change", OPEN),
         };
         let head = format!("{} ", right(&format!("#{}", event.number), number + 1));
         let indent = head.width();
@@ -192,7 +192,7 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
         let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(minor, width));
     }
     let quiet = (0..page.history.versions.len()).filter(|index| page.is_weighed(*index)).filter(|index| {
-        let before = |event: &Event<'_>| event.set.contains(index) || event.at == *index;
+        let before = |event: &HistoryEvent<'_>| event.set.contains(index) || event.at == *index;
         !page.events.iter().any(before)
     });
     let others = match quiet.count() {
@@ -206,7 +206,7 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
 
 /// Names the version of an event, with its title if it is known. The text is one line if it fits into `room` columns.
 /// Otherwise it is wrapped, and the last line leaves space for `below` columns.
-fn which(page: &Page<'_>, event: &Event<'_>, room: usize, below: usize) -> Vec<String> {
+fn which(page: &Page<'_>, event: &HistoryEvent<'_>, room: usize, below: usize) -> Vec<String> {
     let culprit = words::culprit(page, event);
     let Some(at) = words::likeliest(page, event) else {
         return wrap(&culprit, room).lines().map(str::to_owned).collect();
@@ -226,7 +226,7 @@ fn which(page: &Page<'_>, event: &Event<'_>, room: usize, below: usize) -> Vec<S
 }
 
 /// Writes the effects of an event, one line for each series.
-fn effects(event: &Event<'_>, indent: usize, width: usize, out: &mut String) {
+fn effects(event: &HistoryEvent<'_>, indent: usize, width: usize, out: &mut String) {
     let several = event.changes.iter().any(|(series, _)| series.subject != event.changes[0].0.subject);
     let name = |series: &Series| if several { words::series(series) } else { metric_name(series) };
     let names = event.changes.iter().map(|(series, _)| name(series).width()).max().unwrap_or(0);

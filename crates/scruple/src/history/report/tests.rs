@@ -1,9 +1,9 @@
 //! Tests of properties that the page has in every format.
 
 use super::fixture::{Made, WICKED, bare, long, rich, unread};
-use super::{ExplainedChange, ExplainedRow, Options, Page, chart};
-use crate::render::page::Part;
-use scruple_core::history::State;
+use super::{ChartOptions, ExplainedChange, ExplainedRow, Page, chart};
+use crate::render::page::SectionPart;
+use scruple_core::history::VersionState;
 use scruple_core::unit::Unit;
 use unicode_width::UnicodeWidthStr;
 
@@ -16,11 +16,11 @@ fn bare_text(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
-const FORMS: [Options; 4] = [
-    Options { linear: false, combined: false },
-    Options { linear: true, combined: false },
-    Options { linear: false, combined: true },
-    Options { linear: true, combined: true },
+const FORMS: [ChartOptions; 4] = [
+    ChartOptions { linear: false, combined: false },
+    ChartOptions { linear: true, combined: false },
+    ChartOptions { linear: false, combined: true },
+    ChartOptions { linear: true, combined: true },
 ];
 
 /// Writes pages for visual inspection: `PAGES=folder cargo test -p scruple --bin scruple pages -- --ignored`.
@@ -52,9 +52,9 @@ fn pages_to_look_at() {
 /// Returns all artificial histories that a page has to handle.
 fn all() -> Vec<(&'static str, Made)> {
     let mut failed = bare(3);
-    failed.iter_mut().for_each(|version| version.state = State::BuildFailed);
+    failed.iter_mut().for_each(|version| version.state = VersionState::BuildFailed);
     let mut queued = bare(2);
-    queued.iter_mut().for_each(|version| version.state = State::Queued);
+    queued.iter_mut().for_each(|version| version.state = VersionState::Queued);
     let mut unjudged = rich();
     unjudged.judgement.series.clear();
     unjudged.judgement.break_even.clear();
@@ -202,7 +202,7 @@ fn two_thousand_versions_fit_on_a_page() {
     assert!(page.svg(FORMS[0]).len() < 1_000_000);
     let versions =
         page.model().sections.into_iter().find(|section| section.title == "Versions").expect("versions");
-    let Some(Part::Table(table)) = versions.parts.first() else { panic!("a table of versions") };
+    let Some(SectionPart::Table(table)) = versions.parts.first() else { panic!("a table of versions") };
     assert_eq!(table.rows.len(), 2000);
 }
 

@@ -1,10 +1,10 @@
 //! Sentences and short texts that several formats of the page share.
 
 use super::Page;
-use super::event::Event;
+use super::event::HistoryEvent;
 use crate::render::title;
 pub(crate) use scruple_core::harmless_text::plain;
-use scruple_core::history::{BreakEven, Change, Effect, Form, Series, State};
+use scruple_core::history::{BreakEven, Change, ChangeForm, Effect, Series, VersionState};
 use scruple_core::sorting;
 use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, share, times};
@@ -18,19 +18,19 @@ pub(crate) fn number(count: usize, one: &str) -> String {
 pub(crate) fn state(page: &Page<'_>, index: usize) -> String {
     let version = page.version(index);
     match version.state {
-        State::Built if page.is_weighed(index) => "weighed".to_owned(),
-        State::Built => "built, not weighed".to_owned(),
-        State::BuildFailed => "build failed".to_owned(),
-        State::CheckFailed => "check failed".to_owned(),
-        State::RunFailed => "run failed".to_owned(),
-        State::TimedOut => "timed out".to_owned(),
-        State::SameBinary => match page.stands_for(index) {
+        VersionState::Built if page.is_weighed(index) => "weighed".to_owned(),
+        VersionState::Built => "built, not weighed".to_owned(),
+        VersionState::BuildFailed => "build failed".to_owned(),
+        VersionState::CheckFailed => "check failed".to_owned(),
+        VersionState::RunFailed => "run failed".to_owned(),
+        VersionState::TimedOut => "timed out".to_owned(),
+        VersionState::SameBinary => match page.stands_for(index) {
             other if other != index => format!("same binary as {}", short(page, other)),
             _ => "same binary".to_owned(),
         },
-        State::Skipped => "skipped".to_owned(),
-        State::Queued => "queued".to_owned(),
-        State::Building => "building".to_owned(),
+        VersionState::Skipped => "skipped".to_owned(),
+        VersionState::Queued => "queued".to_owned(),
+        VersionState::Building => "building".to_owned(),
     }
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn counts(page: &Page<'_>) -> String {
     let mut kinds: Vec<(String, usize)> = Vec::new();
     for index in 0..page.history.versions.len() {
         let word = match page.version(index).state {
-            State::SameBinary => "with the same binary as another".to_owned(),
+            VersionState::SameBinary => "with the same binary as another".to_owned(),
             _ => state(page, index),
         };
         match kinds.iter_mut().find(|(known, _)| *known == word) {
@@ -76,18 +76,18 @@ pub(crate) fn named(page: &Page<'_>, index: usize) -> String {
 }
 
 /// Returns how many commits that the selection left out may have caused an event.
-pub(crate) fn left_out(page: &Page<'_>, event: &Event<'_>) -> usize {
+pub(crate) fn left_out(page: &Page<'_>, event: &HistoryEvent<'_>) -> usize {
     event.set.iter().map(|index| page.version(*index).left_out).sum()
 }
 
 /// Returns the version that certainly or most likely caused an event. Returns `None` if a commit that was left out may
 /// have caused it.
-pub(crate) fn likeliest(page: &Page<'_>, event: &Event<'_>) -> Option<usize> {
+pub(crate) fn likeliest(page: &Page<'_>, event: &HistoryEvent<'_>) -> Option<usize> {
     Some(event.at).filter(|at| page.version(*at).left_out == 0)
 }
 
 /// Names the version of an event, or the set that contains it.
-pub(crate) fn culprit(page: &Page<'_>, event: &Event<'_>) -> String {
+pub(crate) fn culprit(page: &Page<'_>, event: &HistoryEvent<'_>) -> String {
     let left_out = left_out(page, event);
     if left_out > 0 {
         // Changes of other series may have a later version before them.
@@ -107,7 +107,7 @@ pub(crate) fn culprit(page: &Page<'_>, event: &Event<'_>) -> String {
 }
 
 /// Describes the kind of an event in addition to its outcome. The text is empty for a step.
-pub(crate) fn kind(page: &Page<'_>, event: &Event<'_>) -> Vec<String> {
+pub(crate) fn kind(page: &Page<'_>, event: &HistoryEvent<'_>) -> Vec<String> {
     let mut kinds = Vec::new();
     if let Some(until) = event.until() {
         kinds.push(match until == event.at {
@@ -266,7 +266,7 @@ pub(crate) fn twins(page: &Page<'_>) -> Vec<String> {
 }
 
 /// Says that the commit of an event is not known, and how to find it, if that is so.
-fn which(page: &Page<'_>, event: &Event<'_>) -> Option<String> {
+fn which(page: &Page<'_>, event: &HistoryEvent<'_>) -> Option<String> {
     let left_out = left_out(page, event);
     let all = event.set.len() + left_out;
     let unweighed = event.set.iter().filter(|index| !page.is_weighed(**index)).count();
@@ -277,7 +277,7 @@ fn which(page: &Page<'_>, event: &Event<'_>) -> Option<String> {
         (0, _) => format!("{left_out} of them {} left out", were(left_out)),
         _ => format!("{unweighed} of them {} not weighed, {left_out} left out", were(unweighed)),
     };
-    let skipped = |index: &usize| page.version(*index).state == State::Skipped;
+    let skipped = |index: &usize| page.version(*index).state == VersionState::Skipped;
     let closer = match left_out > 0 || event.set.iter().any(skipped) {
         true => format!(": `{}` looks closer", bisect(page)),
         false => String::new(),
@@ -340,9 +340,9 @@ pub(crate) fn failed<'p>(page: &'p Page<'_>) -> impl Iterator<Item = (usize, Str
 /// Returns the word for the form of a change; it is empty for a step.
 pub(crate) fn form(change: &Change) -> &'static str {
     match change.form {
-        Form::Step => "",
-        Form::Spike => "spike",
-        Form::Revert => "revert",
+        ChangeForm::Step => "",
+        ChangeForm::Spike => "spike",
+        ChangeForm::Revert => "revert",
     }
 }
 

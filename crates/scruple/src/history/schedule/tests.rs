@@ -12,13 +12,16 @@ const EFFORT: HistoryEffort = HistoryEffort {
     budget: Some(Duration::from_secs(60)),
 };
 
-fn queued(count: usize) -> Vec<Seen> {
-    vec![Seen { state: State::Queued, original: None, counted: false, rounds: 0, builds: 0 }; count]
+fn queued(count: usize) -> Vec<VersionProgress> {
+    vec![
+        VersionProgress { state: VersionState::Queued, original: None, counted: false, rounds: 0, builds: 0 };
+        count
+    ]
 }
 
 /// Simulates a history whose versions have these costs. Versions with negative costs cannot be built. Returns the
 /// steps.
-fn play(costs: &[i32], effort: &HistoryEffort) -> (Vec<Seen>, Vec<Step>) {
+fn play(costs: &[i32], effort: &HistoryEffort) -> (Vec<VersionProgress>, Vec<Step>) {
     play_graph(costs, &line(costs.len()), effort)
 }
 
@@ -35,14 +38,15 @@ fn graph(before: &[Vec<usize>]) -> Graph {
     before.iter().cloned().collect()
 }
 
-fn play_graph(costs: &[i32], graph: &Graph, effort: &HistoryEffort) -> (Vec<Seen>, Vec<Step>) {
+fn play_graph(costs: &[i32], graph: &Graph, effort: &HistoryEffort) -> (Vec<VersionProgress>, Vec<Step>) {
     let mut seen = queued(costs.len());
     let mut steps = Vec::new();
     loop {
         let step = next_step(&seen, graph, effort, Duration::ZERO, |a, b| difference(costs, a, b));
         match &step {
             Step::Build(index) => {
-                seen[*index].state = if costs[*index] < 0 { State::BuildFailed } else { State::Built };
+                seen[*index].state =
+                    if costs[*index] < 0 { VersionState::BuildFailed } else { VersionState::Built };
                 seen[*index].builds = 1;
             }
             Step::Count(index) => seen[*index].counted = true,
@@ -56,7 +60,7 @@ fn play_graph(costs: &[i32], graph: &Graph, effort: &HistoryEffort) -> (Vec<Seen
 }
 
 /// Simulates a history like [`play`], but does all work at once that can be done in this many places.
-fn play_ahead(costs: &[i32], effort: &HistoryEffort, places: usize) -> (Vec<Seen>, Vec<Ahead>) {
+fn play_ahead(costs: &[i32], effort: &HistoryEffort, places: usize) -> (Vec<VersionProgress>, Vec<Ahead>) {
     let (mut seen, graph, mut all) = (queued(costs.len()), line(costs.len()), Vec::new());
     loop {
         let now =
@@ -65,7 +69,8 @@ fn play_ahead(costs: &[i32], effort: &HistoryEffort, places: usize) -> (Vec<Seen
             return (seen, all);
         }
         for index in &now.builds {
-            seen[*index].state = if costs[*index] < 0 { State::BuildFailed } else { State::Built };
+            seen[*index].state =
+                if costs[*index] < 0 { VersionState::BuildFailed } else { VersionState::Built };
         }
         now.count.iter().for_each(|index| seen[*index].counted = true);
         now.beside.iter().for_each(|index| seen[*index].rounds += now.rounds);
@@ -84,7 +89,7 @@ fn what_does_not_depend_on_each_other_is_done_at_once() {
     let costs: Vec<i32> = (0..100).map(|index| i32::from(index >= 37)).collect();
     for places in [1, 5, 20] {
         let (seen, all) = play_ahead(&costs, &EFFORT, places);
-        let built: Vec<usize> = (0..100).filter(|index| seen[*index].state == State::Built).collect();
+        let built: Vec<usize> = (0..100).filter(|index| seen[*index].state == VersionState::Built).collect();
         assert!(all[0].builds.contains(&0) && all[0].builds.contains(&99), "the ends come first");
         assert!(all[0].builds.len() == places.max(2), "{:?}", all[0]);
         assert!(built.contains(&36) && built.contains(&37) && built.len() <= 9 + places, "{built:?}");
@@ -97,7 +102,7 @@ fn the_ends_come_first_and_a_single_step_is_found_by_bisection() {
     let costs: Vec<i32> = (0..100).map(|index| i32::from(index >= 37)).collect();
     let (seen, steps) = play(&costs, &EFFORT);
     assert_eq!(steps[..2], [Step::Build(0), Step::Build(99)]);
-    let built: Vec<usize> = (0..100).filter(|index| seen[*index].state == State::Built).collect();
+    let built: Vec<usize> = (0..100).filter(|index| seen[*index].state == VersionState::Built).collect();
     assert!(built.contains(&36) && built.contains(&37) && built.len() <= 9, "{built:?}");
     assert!(seen[36].rounds >= 20 && seen[37].rounds >= 20, "suspects get more rounds");
 }
@@ -109,8 +114,8 @@ fn versions_that_cannot_be_built_are_passed_over() {
     costs[39] = -1;
     (17..=22).for_each(|index| costs[index] = -1);
     let (seen, _) = play(&costs, &EFFORT);
-    assert_eq!([seen[1].state, seen[38].state], [State::Built; 2]);
-    assert_eq!([seen[16].state, seen[23].state], [State::Built; 2]);
+    assert_eq!([seen[1].state, seen[38].state], [VersionState::Built; 2]);
+    assert_eq!([seen[16].state, seen[23].state], [VersionState::Built; 2]);
 }
 
 #[test]
@@ -125,23 +130,23 @@ fn a_change_on_a_branch_is_looked_for_there() {
     let graph = graph(&(0..32).map(before).collect::<Vec<_>>());
     let costs: Vec<i32> = (0..32).map(|version| i32::from(version >= 17)).collect();
     let (seen, _) = play_graph(&costs, &graph, &EFFORT);
-    let built: Vec<usize> = (0..32).filter(|index| seen[*index].state == State::Built).collect();
+    let built: Vec<usize> = (0..32).filter(|index| seen[*index].state == VersionState::Built).collect();
     assert!(built.contains(&16) && built.contains(&17) && built.len() <= 9, "{built:?}");
 }
 
 #[test]
 fn while_there_is_time_every_stretch_is_looked_into() {
     let (seen, _) = play(&[0; 20], &HistoryEffort { fill: true, ..EFFORT });
-    assert!(seen.iter().all(|one| one.state == State::Built && one.rounds >= 10));
+    assert!(seen.iter().all(|one| one.state == VersionState::Built && one.rounds >= 10));
     let (seen, _) = play(&[0; 20], &EFFORT);
-    assert_eq!(seen.iter().filter(|one| one.state == State::Built).count(), 2);
+    assert_eq!(seen.iter().filter(|one| one.state == VersionState::Built).count(), 2);
 }
 
 #[test]
 fn without_time_versions_get_the_least_that_must_be() {
     let plain = HistoryEffort { adaptive: false, ..EFFORT };
     let mut seen = queued(3);
-    seen.iter_mut().for_each(|one| (one.state, one.counted) = (State::Built, true));
+    seen.iter_mut().for_each(|one| (one.state, one.counted) = (VersionState::Built, true));
     let late = Duration::from_secs(61);
     assert_eq!(next_step(&seen, &line(3), &plain, late, |_, _| 0.0), Step::Block(vec![0, 1, 2]));
     seen.iter_mut().for_each(|one| one.rounds = LEAST);
@@ -160,7 +165,7 @@ fn versions_are_built_again_in_turns_after_everything_else() {
 fn versions_that_are_added_are_weighed_beside_their_neighbours() {
     let plain = HistoryEffort { adaptive: false, ..EFFORT };
     let mut seen = queued(6);
-    seen.iter_mut().for_each(|one| (one.state, one.counted, one.rounds) = (State::Built, true, 10));
+    seen.iter_mut().for_each(|one| (one.state, one.counted, one.rounds) = (VersionState::Built, true, 10));
     seen[4].rounds = 0;
     assert_eq!(next_step(&seen, &line(6), &plain, Duration::ZERO, |_, _| 0.0), Step::Block(vec![0, 3, 4, 5]));
 }
@@ -169,7 +174,7 @@ fn versions_that_are_added_are_weighed_beside_their_neighbours() {
 fn of_equally_good_choices_the_older_version_comes_first() {
     let mut seen = queued(13);
     for index in [0, 4, 8, 12] {
-        (seen[index].state, seen[index].counted, seen[index].rounds) = (State::Built, true, 10);
+        (seen[index].state, seen[index].counted, seen[index].rounds) = (VersionState::Built, true, 10);
     }
     let fill = HistoryEffort { fill: true, ..EFFORT };
     let first = |differ: fn(usize, usize) -> f64| next_step(&seen, &line(13), &fill, Duration::ZERO, differ);
@@ -194,7 +199,7 @@ fn the_largest_difference_is_looked_for_first() {
     // A farm with two free places looks into the two largest differences.
     let mut seen = queued(13);
     for index in [0, 4, 8, 12] {
-        (seen[index].state, seen[index].counted, seen[index].rounds) = (State::Built, true, 10);
+        (seen[index].state, seen[index].counted, seen[index].rounds) = (VersionState::Built, true, 10);
     }
     let now = ahead(&seen, &line(13), &EFFORT, Duration::ZERO, (2, u32::MAX), |a, _| (1 + a) as f64);
     assert_eq!(now.builds, [10, 6]);

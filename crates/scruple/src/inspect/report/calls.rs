@@ -6,7 +6,7 @@ use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BOLD, DIM};
 use crate::render::export::Formats;
 use crate::render::flame;
-use scruple_core::explain::{Cost, Count};
+use scruple_core::explain::{Count, OwnCost};
 use scruple_core::harmless_text::plain;
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, exact, share};
@@ -16,10 +16,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// The formats of the report in addition to those of [`crate::profile`], by the endings of their files.
-pub const FORMATS: Formats<fn(&Counted<'_>) -> String, 2> = [("json", json), ("svg", flame_graph)];
+pub const FORMATS: Formats<fn(&CallsReport<'_>) -> String, 2> = [("json", json), ("svg", flame_graph)];
 
 /// The content of the report, and options for its form.
-pub struct Counted<'a> {
+pub struct CallsReport<'a> {
     /// The call profile.
     pub profile: &'a CallProfile,
     /// The number of processes that the program had.
@@ -36,7 +36,7 @@ pub struct Counted<'a> {
     pub most: usize,
 }
 
-impl Counted<'_> {
+impl CallsReport<'_> {
     /// Returns the count that shares are of, and that formats with only one count contain: the one that determines the
     /// order, if it was counted.
     pub fn drawn(&self) -> Count {
@@ -49,7 +49,7 @@ impl Counted<'_> {
 
     fn rows(&self) -> Vec<FunctionSum> {
         let mut rows = self.profile.functions();
-        rows.retain(|row| !self.profile.frames[row.frame].object.is_empty() || row.own != Cost::default());
+        rows.retain(|row| !self.profile.frames[row.frame].object.is_empty() || row.own != OwnCost::default());
         let main = self.profile.main();
         sorting::by_key(&mut rows, |row| {
             let by = match self.sort {
@@ -66,7 +66,7 @@ impl Counted<'_> {
 }
 
 /// Writes the tables for a terminal with this many columns.
-pub fn text(counted: &Counted<'_>, width: usize) -> String {
+pub fn text(counted: &CallsReport<'_>, width: usize) -> String {
     let total = counted.profile.total();
     let mut out =
         format!("{BOLD}Calls of ‘{}’{BOLD:#}\n{}\n\n", counted.profile.title, whole(counted, total));
@@ -81,7 +81,7 @@ pub fn text(counted: &Counted<'_>, width: usize) -> String {
         let frame = &counted.profile.frames[row.frame];
         let file = Path::new(&frame.object).file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let file = if file.is_empty() { String::new() } else { format!("  {file}") };
-        let of_all = |cost: Cost| right(&share(cost.of(main) as f64 / whole), 6);
+        let of_all = |cost: OwnCost| right(&share(cost.of(main) as f64 / whole), 6);
         let mut line =
             format!("{:>15}  {}  {}", count(row.own.of(main)), of_all(row.own), of_all(row.inclusive));
         for (one, width) in beside(counted) {
@@ -105,7 +105,7 @@ pub fn text(counted: &Counted<'_>, width: usize) -> String {
 }
 
 /// Returns the counts beside the main one, with the widths of their columns; `None` stands for calls.
-fn beside(counted: &Counted<'_>) -> Vec<(Option<Count>, usize)> {
+fn beside(counted: &CallsReport<'_>) -> Vec<(Option<Count>, usize)> {
     let mut all = match counted.profile.main() {
         Count::Bytes => Vec::new(),
         _ => vec![(None, 12), (Some(Count::Instructions), 15)],
@@ -116,7 +116,7 @@ fn beside(counted: &Counted<'_>) -> Vec<(Option<Count>, usize)> {
 }
 
 /// Writes the names of the columns before that of the function.
-fn head(counted: &Counted<'_>) -> String {
+fn head(counted: &CallsReport<'_>) -> String {
     let mut head = format!("{:>15}  {:>6}  {:>6}", counted.profile.word(counted.drawn()), "own", "incl.");
     for (one, width) in beside(counted) {
         let word = match one {
@@ -129,7 +129,7 @@ fn head(counted: &Counted<'_>) -> String {
     head
 }
 
-fn lines(counted: &Counted<'_>, total: Cost, width: usize, out: &mut String) {
+fn lines(counted: &CallsReport<'_>, total: OwnCost, width: usize, out: &mut String) {
     let costs = &counted.lines;
     if costs.lines.is_empty() && costs.without_lines == 0 {
         return;
@@ -148,14 +148,14 @@ fn lines(counted: &Counted<'_>, total: Cost, width: usize, out: &mut String) {
     }
 }
 
-fn place(frame: &scruple_measure::calltree::Frame) -> String {
+fn place(frame: &scruple_measure::calltree::SourceFrame) -> String {
     let file = frame.file.as_deref().unwrap_or("?");
     let line = frame.line.map_or(String::new(), |line| format!(":{line}"));
     let name = frame.name.as_deref().map_or(String::new(), |name| format!("  {name}"));
     plain(&format!("{file}{line}{name}"))
 }
 
-fn whole(counted: &Counted<'_>, total: Cost) -> String {
+fn whole(counted: &CallsReport<'_>, total: OwnCost) -> String {
     let processes = match counted.processes {
         1 => String::new(),
         number => format!(" in {number} processes"),
@@ -211,8 +211,8 @@ struct LineEntry<'a> {
 }
 
 /// Writes all functions as JSON.
-pub fn json(counted: &Counted<'_>) -> String {
-    let amounts = |cost: Cost| Amounts {
+pub fn json(counted: &CallsReport<'_>) -> String {
+    let amounts = |cost: OwnCost| Amounts {
         instructions: cost.instructions,
         allocations: counted.heap_seen.then_some(cost.allocations),
         bytes: counted.heap_seen.then_some(cost.bytes),
@@ -247,15 +247,15 @@ pub fn json(counted: &Counted<'_>) -> String {
 }
 
 /// Draws a count by calling context as a flame graph.
-pub fn flame_graph(counted: &Counted<'_>) -> String {
+pub fn flame_graph(counted: &CallsReport<'_>) -> String {
     let drawn = counted.drawn();
-    let frames: Vec<flame::Frame> = counted
+    let frames: Vec<flame::FlameBox> = counted
         .profile
         .nodes
         .iter()
         .map(|node| {
             let frame = &counted.profile.frames[node.frame];
-            flame::Frame {
+            flame::FlameBox {
                 label: frame.name.clone(),
                 group: frame.object.clone(),
                 own: node.own.of(drawn) as f64,

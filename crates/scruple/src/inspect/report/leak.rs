@@ -28,7 +28,7 @@ pub struct Leak {
     /// The preferred metrics that were not available.
     pub passed_over: Vec<PassedOver>,
     /// The runs, by size.
-    pub points: Vec<Point>,
+    pub points: Vec<LeakPoint>,
     /// The verdict about the growth of the metric.
     pub verdict: Retained,
     /// The verdict about the growth of malloc's peak, if the metric is the memory that remains allocated.
@@ -48,7 +48,7 @@ pub struct PassedOver {
 
 /// A run at one size.
 #[derive(Serialize)]
-pub struct Point {
+pub struct LeakPoint {
     /// The size of the work.
     #[serde(rename = "n")]
     pub size: f64,
@@ -206,7 +206,7 @@ pub struct LeakReport<'a> {
     metric: &'a str,
     source: &'a str,
     passed_over: &'a [PassedOver],
-    runs: &'a [Point],
+    runs: &'a [LeakPoint],
     verdict: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_unit: Option<f64>,

@@ -2,13 +2,13 @@
 
 use super::sites::{chain, others_of};
 use super::sites_json::PlaceEntry;
-use crate::inspect::leak_sites::{By, GrowingSite, LeakSites, Sites};
+use crate::inspect::leak_sites::{BlockCounter, GrowingSite, LeakSites, Sites};
 use crate::inspect::site_rows::place;
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BOLD, DIM};
-use crate::render::page::{Cell, ColumnHeading, Part, Section, Table, name, sentence};
+use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, Table, name, sentence};
 use scruple_core::unit::{Unit, grouped, quantity};
-use scruple_measure::heap_sites::Blocks;
+use scruple_measure::heap_sites::MemoryBlocks;
 use serde::Serialize;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -35,7 +35,7 @@ fn lines(sites: &LeakSites) -> Vec<Line> {
     let mut lines: Vec<Line> =
         shown.iter().map(|site| line(sites.per_unit(site.left), chain(&site.row), false)).collect();
     if !rest.is_empty() {
-        let mut left = [Blocks::default(); 2];
+        let mut left = [MemoryBlocks::default(); 2];
         rest.iter().for_each(|site| left.iter_mut().zip(site.left).for_each(|(sum, one)| *sum += one));
         lines.push(line(sites.per_unit(left), others_of(rest.len()), false));
     }
@@ -51,8 +51,8 @@ fn about(sites: &LeakSites) -> String {
         grouped(small),
         grouped(large),
         match sites.by {
-            By::Tree(_) => "under valgrind",
-            By::Recorder => "without valgrind",
+            BlockCounter::Tree(_) => "under valgrind",
+            BlockCounter::Recorder => "without valgrind",
         }
     )
 }
@@ -96,7 +96,7 @@ pub fn text(sites: &Sites, width: usize) -> String {
 pub fn section(sites: &Sites) -> Option<Section> {
     let parts = match sites {
         Sites::NotWanted => return None,
-        Sites::Unknown(why) => vec![Part::Note(sentence(&format!("The sites are not known: {why}.")))],
+        Sites::Unknown(why) => vec![SectionPart::Note(sentence(&format!("The sites are not known: {why}.")))],
         Sites::Found(sites) => {
             let rows = lines(sites).into_iter().map(|line| {
                 vec![Cell::text(name(&line.site)), Cell::text(line.bytes), Cell::text(line.blocks)]
@@ -112,8 +112,8 @@ pub fn section(sites: &Sites) -> Option<Section> {
                 stacks: true,
                 ..Table::default()
             };
-            let remarks = sites.remarks.iter().map(|remark| Part::Note(sentence(remark)));
-            [Part::Words(about(sites)), Part::Table(table)].into_iter().chain(remarks).collect()
+            let remarks = sites.remarks.iter().map(|remark| SectionPart::Note(sentence(remark)));
+            [SectionPart::Words(about(sites)), SectionPart::Table(table)].into_iter().chain(remarks).collect()
         }
     };
     Some(Section { title: "Sites".to_owned(), folded: None, parts })
@@ -141,7 +141,7 @@ pub struct LeakSitesEntry<'a> {
 struct LeftEntry {
     n: f64,
     #[serde(flatten)]
-    left: Blocks,
+    left: MemoryBlocks,
 }
 
 #[derive(Serialize)]
@@ -152,7 +152,7 @@ struct GrowingEntry<'a> {
     through: Option<&'a str>,
     bytes_per_unit: f64,
     blocks_per_unit: f64,
-    left: [Blocks; 2],
+    left: [MemoryBlocks; 2],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     callers: Vec<String>,
 }

@@ -4,7 +4,7 @@ use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::block_characters;
 use crate::render::colours::{BOLD, DIM};
 use scruple_core::memory_map::{
-    Amount, Divided, Largest, MapRow, MemoryCourse, Moment, mapped_and_anonymous, with_unique,
+    Divided, Largest, MapRow, MemoryAmount, MemoryCourse, Moment, mapped_and_anonymous, with_unique,
 };
 use scruple_core::unit::{Unit, quantity};
 use serde::Serialize;
@@ -65,7 +65,7 @@ pub(crate) struct TableLine {
     /// The number of mappings.
     pub mappings: String,
     /// The memory of the mappings.
-    pub amount: Amount,
+    pub amount: MemoryAmount,
     /// Whether the row is the sum of other rows.
     pub sum: bool,
 }
@@ -107,7 +107,7 @@ pub(crate) fn lines(course: &MemoryCourse) -> Vec<TableLine> {
 }
 
 /// A function that selects a part of an amount of memory.
-pub(crate) type Pick = fn(&Amount) -> u64;
+pub(crate) type Pick = fn(&MemoryAmount) -> u64;
 
 /// The columns of the table: the group, the title, and the part of the amount.
 pub(crate) const COLUMNS: [(&str, &str, Pick); 6] = [
@@ -161,7 +161,7 @@ fn table(course: &MemoryCourse, width: usize, out: &mut String) {
 
 /// Draws a bar that shows the parts of a row's memory, as long as that memory is large. The running sum is rounded, so
 /// that the lengths of the parts add up to that of the whole.
-fn bar(amount: &Amount, most: u64) -> String {
+fn bar(amount: &MemoryAmount, most: u64) -> String {
     let parts = [
         ('█', amount.private_dirty),
         ('▓', amount.private_clean),
@@ -238,7 +238,7 @@ pub struct MemoryReport<'a> {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct WholeAmount(#[serde(serialize_with = "with_unique")] Amount);
+struct WholeAmount(#[serde(serialize_with = "with_unique")] MemoryAmount);
 
 #[derive(Serialize)]
 struct Peak {

@@ -4,7 +4,7 @@ use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::block_characters;
 use crate::render::colours::{BOLD, DIM};
 use scruple_core::unit::{Unit, grouped, quantity};
-use scruple_measure::runtimes::ghc::log::{Collection, Log};
+use scruple_measure::runtimes::ghc::log::{Collection, CollectionLog};
 use serde::Serialize;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -59,8 +59,10 @@ const NANOSECONDS: f64 = 1e9;
 
 impl Pauses {
     /// Creates the report from the logs of one program, which contain at least one collection.
-    pub fn of(subject: &str, logs: &[&Log]) -> Pauses {
-        let all = Log { collections: logs.iter().flat_map(|log| log.collections.iter().copied()).collect() };
+    pub fn of(subject: &str, logs: &[&CollectionLog]) -> Pauses {
+        let all = CollectionLog {
+            collections: logs.iter().flat_map(|log| log.collections.iter().copied()).collect(),
+        };
         let mut known: Vec<u32> = all.collections.iter().map(|collection| collection.generation).collect();
         known.sort_unstable();
         known.dedup();
@@ -68,7 +70,7 @@ impl Pauses {
         for one in known {
             let of_it = |collection: &&Collection| collection.generation == one;
             let collections = all.collections.iter().filter(of_it).copied().collect();
-            generations.push(generation(Some(one), &Log { collections }));
+            generations.push(generation(Some(one), &CollectionLog { collections }));
         }
         // The heaps of several processes are unrelated. The first process that logged is the main one.
         let residency = logs.first().map(|log| log.residency()).unwrap_or_default();
@@ -85,7 +87,7 @@ impl Pauses {
     }
 }
 
-fn generation(generation: Option<u32>, log: &Log) -> Generation {
+fn generation(generation: Option<u32>, log: &CollectionLog) -> Generation {
     let sum = |pick: fn(&Collection) -> f64| log.collections.iter().map(pick).sum::<f64>();
     let pause = |share: f64| log.pause(share).unwrap_or(0.0) * NANOSECONDS;
     Generation {
@@ -101,7 +103,7 @@ fn generation(generation: Option<u32>, log: &Log) -> Generation {
 }
 
 /// Returns bins that end at 1, 2 and 5 times each power of ten, from the resolution of the log to the longest pause.
-fn histogram(log: &Log) -> Vec<Bin> {
+fn histogram(log: &CollectionLog) -> Vec<Bin> {
     let pauses: Vec<f64> = log.collections.iter().map(|collection| collection.pause).collect();
     let count =
         |above: f64, up_to: f64| pauses.iter().filter(|pause| **pause > above && **pause <= up_to).count();

@@ -6,10 +6,10 @@ use crate::render::bands::Band;
 use crate::render::block_characters;
 use crate::render::colours::{BOLD, DIM};
 use crate::render::flame;
-use crate::render::flame::Frame;
+use crate::render::flame::FlameBox;
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
-use scruple_measure::runtimes::ghc::cost_centres::Profile;
+use scruple_measure::runtimes::ghc::cost_centres::CostCentreProfile;
 use scruple_measure::runtimes::ghc::heap_profile::HeapProfile;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -150,7 +150,7 @@ pub fn heap_svg(profile: &HeapProfile, top: usize) -> String {
 
 /// The cost by which cost centres are ranked.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum CostCentreOrder {
     /// Ticks of the profiler's clock.
     Time,
     /// Allocated bytes.
@@ -180,11 +180,11 @@ pub struct CostCentreReport {
 }
 
 /// Returns the own cost of a node. It is exact if the profile contains it, and otherwise derived from a rounded share.
-fn own(profile: &Profile, node: usize, by: By) -> f64 {
+fn own(profile: &CostCentreProfile, node: usize, by: CostCentreOrder) -> f64 {
     let node = &profile.nodes[node];
     let (exact, whole, share) = match by {
-        By::Time => (node.ticks, profile.ticks, node.shares.map(|shares| shares.0)),
-        By::Bytes => (node.bytes, profile.bytes, node.shares.map(|shares| shares.1)),
+        CostCentreOrder::Time => (node.ticks, profile.ticks, node.shares.map(|shares| shares.0)),
+        CostCentreOrder::Bytes => (node.bytes, profile.bytes, node.shares.map(|shares| shares.1)),
     };
     match (exact, share) {
         (Some(exact), _) => exact as f64 / whole.max(1) as f64,
@@ -193,19 +193,20 @@ fn own(profile: &Profile, node: usize, by: By) -> f64 {
     }
 }
 
-fn frames(profile: &Profile, by: By) -> Vec<Frame> {
-    let frame = |(index, node): (usize, &scruple_measure::runtimes::ghc::cost_centres::Node)| Frame {
-        label: profile.label(index),
-        group: node.module.clone(),
-        own: own(profile, index, by),
-        parent: node.parent,
-    };
+fn frames(profile: &CostCentreProfile, by: CostCentreOrder) -> Vec<FlameBox> {
+    let frame =
+        |(index, node): (usize, &scruple_measure::runtimes::ghc::cost_centres::CostCentreNode)| FlameBox {
+            label: profile.label(index),
+            group: node.module.clone(),
+            own: own(profile, index, by),
+            parent: node.parent,
+        };
     profile.nodes.iter().enumerate().map(frame).collect()
 }
 
 /// Returns the cost centres, the most costly first.
-pub fn centres(profile: &Profile, by: By) -> Vec<Centre> {
-    let whole = [By::Time, By::Bytes].map(|by| flame::totals(&frames(profile, by)));
+pub fn centres(profile: &CostCentreProfile, by: CostCentreOrder) -> Vec<Centre> {
+    let whole = [CostCentreOrder::Time, CostCentreOrder::Bytes].map(|by| flame::totals(&frames(profile, by)));
     let mut found: BTreeMap<(String, &str), Centre> = BTreeMap::new();
     for (index, node) in profile.nodes.iter().enumerate() {
         let name = profile.label(index);
@@ -220,8 +221,8 @@ pub fn centres(profile: &Profile, by: By) -> Vec<Centre> {
             bytes_with_callees: 0.0,
         });
         centre.entries += node.entries;
-        centre.time += own(profile, index, By::Time);
-        centre.bytes_share += own(profile, index, By::Bytes);
+        centre.time += own(profile, index, CostCentreOrder::Time);
+        centre.bytes_share += own(profile, index, CostCentreOrder::Bytes);
         centre.bytes = node.bytes.map(|bytes| bytes + centre.bytes.unwrap_or(0)).or(centre.bytes);
         // The cost of a recursive call is already included in that of the outer call.
         if !called_by_itself(profile, index) {
@@ -231,8 +232,8 @@ pub fn centres(profile: &Profile, by: By) -> Vec<Centre> {
     }
     let mut centres: Vec<Centre> = found.into_values().collect();
     let key = |centre: &Centre| match by {
-        By::Time => (centre.time, centre.bytes_share),
-        By::Bytes => (centre.bytes_share, centre.time),
+        CostCentreOrder::Time => (centre.time, centre.bytes_share),
+        CostCentreOrder::Bytes => (centre.bytes_share, centre.time),
     };
     sorting::by(&mut centres, |a, b| {
         let ((a1, a2), (b1, b2)) = (key(a), key(b));
@@ -241,7 +242,7 @@ pub fn centres(profile: &Profile, by: By) -> Vec<Centre> {
     centres
 }
 
-fn called_by_itself(profile: &Profile, index: usize) -> bool {
+fn called_by_itself(profile: &CostCentreProfile, index: usize) -> bool {
     let node = &profile.nodes[index];
     let mut above = node.parent;
     while let Some(parent) = above.map(|at| &profile.nodes[at]) {
@@ -254,15 +255,21 @@ fn called_by_itself(profile: &Profile, index: usize) -> bool {
 }
 
 /// Creates the report on the most costly cost centres.
-pub fn report(profile: &Profile, by: By, top: usize) -> CostCentreReport {
+pub fn report(profile: &CostCentreProfile, by: CostCentreOrder, top: usize) -> CostCentreReport {
     let mut cost_centres = centres(profile, by);
     cost_centres.truncate(top);
-    let by = if by == By::Time { "time" } else { "bytes" };
+    let by = if by == CostCentreOrder::Time { "time" } else { "bytes" };
     CostCentreReport { ticks: profile.ticks, bytes: profile.bytes, by, cost_centres }
 }
 
 /// Writes the table of the most costly cost centres.
-pub fn text(title: &str, profile: &Profile, by: By, top: usize, width: usize) -> String {
+pub fn text(
+    title: &str,
+    profile: &CostCentreProfile,
+    by: CostCentreOrder,
+    top: usize,
+    width: usize,
+) -> String {
     let mut out = format!("{BOLD}Cost centres of ‘{title}’{BOLD:#}\n");
     let all = centres(profile, by);
     let _ = writeln!(
@@ -271,9 +278,9 @@ pub fn text(title: &str, profile: &Profile, by: By, top: usize, width: usize) ->
         grouped(profile.ticks as f64),
         quantity(profile.bytes as f64, &Unit::Bytes),
         all.len(),
-        if by == By::Time { "time" } else { "bytes" }
+        if by == CostCentreOrder::Time { "time" } else { "bytes" }
     );
-    if by == By::Time && profile.ticks < 100 {
+    if by == CostCentreOrder::Time && profile.ticks < 100 {
         let few = format!(
             "With {} ticks the times are little more than a guess: let it run longer, or take --by bytes.\n",
             profile.ticks
@@ -310,14 +317,14 @@ pub fn text(title: &str, profile: &Profile, by: By, top: usize, width: usize) ->
 }
 
 /// Draws the call tree as a flame graph.
-pub fn svg(title: &str, profile: &Profile, by: By) -> String {
+pub fn svg(title: &str, profile: &CostCentreProfile, by: CostCentreOrder) -> String {
     let (what, whole) = match by {
-        By::Time => ("time", profile.ticks),
-        By::Bytes => ("bytes allocated", profile.bytes),
+        CostCentreOrder::Time => ("time", profile.ticks),
+        CostCentreOrder::Bytes => ("bytes allocated", profile.bytes),
     };
     let written = |part: f64| match by {
-        By::Time => format!("{} ticks", grouped((part * whole as f64).round())),
-        By::Bytes => quantity((part * whole as f64).round(), &Unit::Bytes),
+        CostCentreOrder::Time => format!("{} ticks", grouped((part * whole as f64).round())),
+        CostCentreOrder::Bytes => quantity((part * whole as f64).round(), &Unit::Bytes),
     };
     flame::svg(&format!("{what} of ‘{title}’"), &frames(profile, by), written)
 }

@@ -12,7 +12,7 @@ use scruple_core::harmless_text::plain;
 use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, exact, quantity, share};
 use scruple_measure::heap_sites::{
-    Blocks, CourseUnit, HeapAmounts, HeapCourse, HeapSites, SiteContext, SiteCounting,
+    CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteContext, SiteCounting,
 };
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -68,7 +68,7 @@ pub fn sentence(found: &Found, sites: &HeapSites, rows: &[SiteRow]) -> String {
 }
 
 /// Writes bytes and blocks.
-fn blocks(blocks: Blocks) -> String {
+fn blocks(blocks: MemoryBlocks) -> String {
     let word = if blocks.blocks == 1 { "block" } else { "blocks" };
     format!("{} in {} {word}", bytes(blocks.bytes), exact(blocks.blocks as f64, &Unit::Count))
 }
@@ -78,10 +78,10 @@ fn bytes(bytes: u64) -> String {
 }
 
 /// Writes a figure of a site.
-type Written = fn(&HeapAmounts) -> String;
+type FigureText = fn(&HeapAmounts) -> String;
 
 /// The columns beside the name of a site, with their titles.
-pub const COLUMNS: [(&str, Written); 4] = [
+pub const COLUMNS: [(&str, FigureText); 4] = [
     ("at the peak", |amounts| bytes(amounts.at_peak.bytes)),
     ("blocks", |amounts| exact(amounts.at_peak.blocks as f64, &Unit::Count)),
     ("at the end", |amounts| bytes(amounts.at_end.bytes)),
@@ -208,7 +208,7 @@ fn at_end(sites: &HeapSites, most: usize, width: usize, out: &mut String) {
     by_end.retain(|row| row.amounts.at_end.blocks > 0);
     let (shown, rest) = by_end.split_at(most.div_ceil(2).min(by_end.len()));
     let mut cells: Vec<String> = shown.iter().map(|row| blocks(row.amounts.at_end)).collect();
-    let mut others = Blocks::default();
+    let mut others = MemoryBlocks::default();
     rest.iter().for_each(|row| others += row.amounts.at_end);
     cells.extend((!rest.is_empty()).then(|| blocks(others)));
     on_points(&mut cells);
@@ -302,10 +302,10 @@ pub fn flame_graph(found: &Found) -> String {
 }
 
 /// The boxes of the flame graph of a process.
-pub fn frames(sites: &HeapSites) -> Vec<flame::Frame> {
+pub fn frames(sites: &HeapSites) -> Vec<flame::FlameBox> {
     let frame = |context: &SiteContext| {
         let frame = &sites.frames[context.frame];
-        flame::Frame {
+        flame::FlameBox {
             label: if frame.line.is_some() { place(frame) } else { called(frame) },
             group: frame.object.clone().unwrap_or_default(),
             own: peak(&context.own) as f64,

@@ -4,7 +4,9 @@ use super::sites;
 use crate::inspect::site_rows::{SiteRow, rows};
 use crate::inspect::sites::Found;
 use crate::render::json;
-use scruple_measure::heap_sites::{Blocks, CourseUnit, HeapAmounts, HeapSites, SiteCounting, SiteFrame};
+use scruple_measure::heap_sites::{
+    CourseUnit, HeapAmounts, HeapSites, MemoryBlocks, SiteCounting, SiteFrame,
+};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -26,7 +28,7 @@ struct ProcessEntry<'a> {
     #[serde(flatten)]
     total: HeapAmounts,
     #[serde(skip_serializing_if = "Option::is_none")]
-    inherited: Option<Blocks>,
+    inherited: Option<MemoryBlocks>,
     course: CourseEntry<'a>,
     sites: Vec<SiteEntry<'a>>,
 }

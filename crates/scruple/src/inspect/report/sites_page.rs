@@ -6,8 +6,8 @@ use crate::inspect::sites::Found;
 use crate::render::export::Formats;
 use crate::render::flame;
 use crate::render::page::{
-    self, Axis, Cell, Chart, ColumnHeading, Drawn, Flame, Layer, Order, Page, Part, Plot, Point, Section,
-    Shape, Span, Stacked, Table, Tone, name, sentence,
+    self, Axis, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Flame, Layer, LayerShape, Page, Plot, Section,
+    SectionPart, SortOrder, Span, Stacked, Table, Tone, name, sentence,
 };
 use scruple_core::harmless_text::plain;
 use scruple_core::unit::{Unit, quantity, share};
@@ -29,10 +29,14 @@ pub fn page(found: &Found, most: usize) -> Page {
         let by_peak = rows(sites, sites::peak);
         verdict = sites::sentence(found, sites, &by_peak);
         let table = table(sites, &by_peak, most);
-        sections.push(Section { title: "Sites".to_owned(), folded: None, parts: vec![Part::Table(table)] });
+        sections.push(Section {
+            title: "Sites".to_owned(),
+            folded: None,
+            parts: vec![SectionPart::Table(table)],
+        });
         let charts = [("By caller", flame_chart(sites)), ("Over time", course(sites))];
         sections.extend(charts.into_iter().filter_map(|(title, chart)| {
-            Some(Section { title: title.to_owned(), folded: None, parts: vec![Part::Chart(chart?)] })
+            Some(Section { title: title.to_owned(), folded: None, parts: vec![SectionPart::Chart(chart?)] })
         }));
     }
     Page {
@@ -82,9 +86,9 @@ fn table(sites: &HeapSites, rows: &[SiteRow], most: usize) -> Table {
         all.iter().map(|amounts| Some(figure(amounts) as f64)).chain([last]).collect::<Vec<Option<f64>>>()
     };
     let orders = vec![
-        Order::given("at the peak", lines.len()),
-        Order::greatest("at the end", &key(|amounts| amounts.at_end.bytes)),
-        Order::greatest("allocated", &key(|amounts| amounts.allocated.bytes)),
+        SortOrder::given("at the peak", lines.len()),
+        SortOrder::greatest("at the end", &key(|amounts| amounts.at_end.bytes)),
+        SortOrder::greatest("allocated", &key(|amounts| amounts.allocated.bytes)),
     ];
     let label = "Allocation sites by their bytes at the peak".to_owned();
     Table { label, head, rows: lines, stacks: true, orders }
@@ -132,12 +136,12 @@ fn course(sites: &HeapSites) -> Option<Chart> {
         CourseUnit::Nanoseconds => ("time", Unit::Nanoseconds),
         CourseUnit::AllocatedBytes => ("bytes allocated", Unit::Bytes),
     };
-    let points: Vec<Point> =
-        course.points.iter().map(|(at, bytes)| Point::at(*at as f64, *bytes as f64)).collect();
+    let points: Vec<ChartPoint> =
+        course.points.iter().map(|(at, bytes)| ChartPoint::at(*at as f64, *bytes as f64)).collect();
     let layer = Layer {
         arm: 0,
         name: plain(&sites.words.first().cloned().unwrap_or_default()),
-        shape: Shape::Steps,
+        shape: LayerShape::Steps,
         pieces: vec![points],
     };
     let plot = Plot {

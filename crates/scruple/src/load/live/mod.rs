@@ -85,14 +85,14 @@ impl ServerFigures {
 }
 
 #[derive(Default)]
-struct Shared {
+struct LiveShared {
     told: Mutex<Vec<ServerFigures>>,
     over: AtomicBool,
     /// The last error of a report.
     trouble: Mutex<Option<String>>,
 }
 
-impl Shared {
+impl LiveShared {
     fn figures(&self) -> MutexGuard<'_, Vec<ServerFigures>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,8 +103,8 @@ impl Shared {
 }
 
 /// A load that is reported while it runs.
-pub struct Live {
-    shared: Arc<Shared>,
+pub struct LiveReport {
+    shared: Arc<LiveShared>,
     teller: Option<JoinHandle<()>>,
     place: String,
 }
@@ -115,15 +115,15 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The time limit of a connection to another program.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-impl Live {
+impl LiveReport {
     /// Starts to report at `text`: `http://HOST:PORT/` is a collector, `HOST:PORT` an address for queries, and a name
     /// that ends in `.prom` a file.
     ///
     /// # Errors
     /// The text is none of these, or the destination cannot be used.
-    pub fn begin(text: &str) -> Result<Live, Fault> {
+    pub fn begin(text: &str) -> Result<LiveReport, Fault> {
         let place = place(text)?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(LiveShared::default());
         let own = Arc::clone(&shared);
         let refused = |error: std::io::Error| {
             Fault::usage(format!("cannot report the load to ‘{text}’: {error}; name another place"))
@@ -143,7 +143,7 @@ impl Live {
                 thread::spawn(move || each_second(&own, &|shared| push(shared, &host, &path, began)))
             }
         };
-        Ok(Live { shared, teller: Some(teller), place: text.to_owned() })
+        Ok(LiveReport { shared, teller: Some(teller), place: text.to_owned() })
     }
 
     /// Reports the progress of a server's turn.
@@ -173,7 +173,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for LiveReport {
     fn drop(&mut self) {
         self.stop();
     }
@@ -204,7 +204,7 @@ fn since_1970() -> u128 {
 }
 
 /// Reports each second until the load is over, and once more at the end.
-fn each_second(shared: &Shared, tell: &dyn Fn(&Shared) -> std::io::Result<()>) {
+fn each_second(shared: &LiveShared, tell: &dyn Fn(&LiveShared) -> std::io::Result<()>) {
     let mut next = Instant::now();
     loop {
         let over = shared.over.load(Ordering::Relaxed);
@@ -222,13 +222,13 @@ fn each_second(shared: &Shared, tell: &dyn Fn(&Shared) -> std::io::Result<()>) {
 }
 
 /// Replaces the file atomically, so that readers never see an incomplete one.
-fn write(shared: &Shared, path: &std::path::Path) -> std::io::Result<()> {
+fn write(shared: &LiveShared, path: &std::path::Path) -> std::io::Result<()> {
     let beside = path.with_extension("prom.new");
     std::fs::write(&beside, prometheus::text(&shared.figures()))?;
     std::fs::rename(beside, path)
 }
 
-fn push(shared: &Shared, host: &str, path: &str, began: u128) -> std::io::Result<()> {
+fn push(shared: &LiveShared, host: &str, path: &str, began: u128) -> std::io::Result<()> {
     let body = otlp::json(&shared.figures(), began, since_1970());
     let address = host.to_socket_addrs()?.next().ok_or(std::io::ErrorKind::AddrNotAvailable)?;
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
@@ -251,7 +251,7 @@ fn push(shared: &Shared, host: &str, path: &str, began: u128) -> std::io::Result
 }
 
 /// Answers queries until the load is over.
-fn serve(shared: &Shared, listener: &TcpListener) {
+fn serve(shared: &LiveShared, listener: &TcpListener) {
     while !shared.over.load(Ordering::Relaxed) {
         match listener.accept() {
             Ok((stream, _)) => {
@@ -264,7 +264,7 @@ fn serve(shared: &Shared, listener: &TcpListener) {
     }
 }
 
-fn answer(shared: &Shared, mut stream: TcpStream) -> std::io::Result<()> {
+fn answer(shared: &LiveShared, mut stream: TcpStream) -> std::io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;

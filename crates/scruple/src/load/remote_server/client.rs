@@ -1,6 +1,6 @@
 //! The end of the process that loads.
 
-use super::{Answer, Ask};
+use super::{Ask, ServerReply};
 use crate::fault::{Code, Fault};
 use crate::load::windows::Accounts;
 use scruple_core::provenance::Provenance;
@@ -20,7 +20,7 @@ pub struct RemoteHelper {
 }
 
 /// The process beside the servers. Dropping the value ends it, and the servers with it.
-pub struct Link {
+pub struct RemoteServer {
     child: Child,
     /// `None` once the stream is closed, which ends the process.
     to: Option<ChildStdin>,
@@ -33,12 +33,12 @@ pub struct Link {
     pub machine: Provenance,
 }
 
-impl Link {
+impl RemoteServer {
     /// Starts the process beside the servers.
     ///
     /// # Errors
     /// The process cannot be started, or it refuses to start servers.
-    pub fn start(beside: &RemoteHelper) -> Result<Link, Fault> {
+    pub fn start(beside: &RemoteHelper) -> Result<RemoteServer, Fault> {
         let failed =
             |error| Fault::usage(format!("cannot start a process on the node of the servers: {error}"));
         let (program, arguments) = beside.words.split_first().ok_or_else(|| Fault::internal("no words"))?;
@@ -54,9 +54,9 @@ impl Link {
         let machine = Provenance::default();
         let (from, address) = (BufReader::new(from), beside.address.clone());
         let mut link =
-            Link { child, to: Some(to), from, address, is_gone: false, node: String::new(), machine };
+            RemoteServer { child, to: Some(to), from, address, is_gone: false, node: String::new(), machine };
         match link.read()? {
-            Answer::Ready(node, machine) => (link.node, link.machine) = (node, *machine),
+            ServerReply::Ready(node, machine) => (link.node, link.machine) = (node, *machine),
             other => return Err(link.unexpected(&other)),
         }
         Ok(link)
@@ -68,7 +68,7 @@ impl Link {
     /// The server does not start, or cannot be reached from here.
     pub fn start_server(&mut self, side: usize) -> Result<bool, Fault> {
         match self.ask(&Ask::Start(side, self.address.clone()), &|| 0)? {
-            Answer::Started(known) => Ok(known),
+            ServerReply::Started(known) => Ok(known),
             other => Err(self.unexpected(&other)),
         }
     }
@@ -81,7 +81,7 @@ impl Link {
     /// Returns how a server ended, if it did.
     pub fn status(&mut self, side: usize) -> Option<String> {
         match self.ask(&Ask::Status(side), &|| 0) {
-            Ok(Answer::Status(status)) => status,
+            Ok(ServerReply::Status(status)) => status,
             _ => None,
         }
     }
@@ -94,17 +94,17 @@ impl Link {
         if self.is_gone { Err(gone(&self.node)) } else { Ok(()) }
     }
 
-    fn ask(&mut self, ask: &Ask, handled: &dyn Fn() -> u64) -> Result<Answer, Fault> {
+    fn ask(&mut self, ask: &Ask, handled: &dyn Fn() -> u64) -> Result<ServerReply, Fault> {
         let answer = self.answer(ask, handled);
         self.is_gone |= answer.is_err();
         answer
     }
 
-    fn answer(&mut self, ask: &Ask, handled: &dyn Fn() -> u64) -> Result<Answer, Fault> {
+    fn answer(&mut self, ask: &Ask, handled: &dyn Fn() -> u64) -> Result<ServerReply, Fault> {
         self.say(ask)?;
         loop {
             match self.read()? {
-                Answer::HowMany => self.say(&Ask::Handled(handled()))?,
+                ServerReply::HowMany => self.say(&Ask::Handled(handled()))?,
                 answer => return Ok(answer),
             }
         }
@@ -117,7 +117,7 @@ impl Link {
         written.map_err(|_| gone(&self.node))
     }
 
-    fn read(&mut self) -> Result<Answer, Fault> {
+    fn read(&mut self) -> Result<ServerReply, Fault> {
         let mut line = String::new();
         match self.from.read_line(&mut line) {
             Ok(0) | Err(_) => Err(gone(&self.node)),
@@ -127,9 +127,9 @@ impl Link {
         }
     }
 
-    fn unexpected(&self, answer: &Answer) -> Fault {
+    fn unexpected(&self, answer: &ServerReply) -> Fault {
         match answer {
-            Answer::Failed(why) => Fault::program(why),
+            ServerReply::Failed(why) => Fault::program(why),
             other => Fault::internal(format!("the node of the servers says {other:?}")),
         }
     }
@@ -143,7 +143,7 @@ fn gone(node: &str) -> Fault {
     }
 }
 
-impl Drop for Link {
+impl Drop for RemoteServer {
     fn drop(&mut self) {
         drop(self.to.take());
         // It ends by itself when its input ends; its exit code has no meaning.
@@ -153,19 +153,19 @@ impl Drop for Link {
 
 /// The accounts of a server on the other node. Accounts are lost if the process there has ended.
 pub struct RemoteAccounts {
-    link: Rc<RefCell<Link>>,
+    link: Rc<RefCell<RemoteServer>>,
     side: usize,
 }
 
 impl RemoteAccounts {
     /// Creates the accounts of a server that the other process has started.
-    pub fn new(link: Rc<RefCell<Link>>, side: usize) -> RemoteAccounts {
+    pub fn new(link: Rc<RefCell<RemoteServer>>, side: usize) -> RemoteAccounts {
         RemoteAccounts { link, side }
     }
 
-    fn ask(&self, ask: Ask, handled: &dyn Fn() -> u64) -> Result<Answer, String> {
+    fn ask(&self, ask: Ask, handled: &dyn Fn() -> u64) -> Result<ServerReply, String> {
         match self.link.borrow_mut().ask(&ask, handled) {
-            Ok(Answer::Failed(why)) => Err(why),
+            Ok(ServerReply::Failed(why)) => Err(why),
             Ok(answer) => Ok(answer),
             Err(fault) => Err(fault.message),
         }
@@ -188,21 +188,21 @@ impl Accounts for RemoteAccounts {
 
     fn windows(&mut self) -> usize {
         match self.ask(Ask::Windows(self.side), &|| 0) {
-            Ok(Answer::Windows(windows)) => windows,
+            Ok(ServerReply::Windows(windows)) => windows,
             _ => 0,
         }
     }
 
     fn costs_from(&mut self, first: usize) -> Vec<Vec<(String, f64)>> {
         match self.ask(Ask::Costs(self.side, first), &|| 0) {
-            Ok(Answer::Costs(costs)) => costs,
+            Ok(ServerReply::Costs(costs)) => costs,
             _ => Vec::new(),
         }
     }
 
     fn sheet(self: Box<Self>) -> Option<Sheet> {
         match self.ask(Ask::Account(self.side), &|| 0) {
-            Ok(Answer::Account(account)) => account.map(|account| account.sheet()),
+            Ok(ServerReply::Account(account)) => account.map(|account| account.sheet()),
             _ => None,
         }
     }

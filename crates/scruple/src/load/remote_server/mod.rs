@@ -7,8 +7,8 @@
 mod client;
 mod server;
 
-pub use client::{Link, RemoteAccounts, RemoteHelper};
-pub use server::{Requests, serve};
+pub use client::{RemoteAccounts, RemoteHelper, RemoteServer};
+pub use server::{IncomingRequests, serve};
 
 use scruple_core::provenance::Provenance;
 use scruple_measure::load::cost::account::Account;
@@ -39,7 +39,7 @@ enum Ask {
 
 /// What the process beside the servers answers.
 #[derive(Debug, Serialize, Deserialize)]
-enum Answer {
+enum ServerReply {
     /// It is ready, on this node.
     Ready(String, Box<Provenance>),
     /// It is done.

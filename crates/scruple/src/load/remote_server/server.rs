@@ -1,12 +1,12 @@
 //! The process beside the servers: starts them, and reads their accounts.
 
-use super::{Answer, Ask};
+use super::{Ask, ServerReply};
 use crate::fault::{Code, Fault};
 use crate::load::args::LoadArgs;
-use crate::load::windows::{Looking, Side, reached_at, sides, started};
+use crate::load::windows::{LoadedServer, Looking, reached_at, sides, started};
 use scruple_core::provenance::Provenance;
-use scruple_measure::load::cost::sheet::Watch;
-use scruple_measure::load::cost::start::Server;
+use scruple_measure::load::cost::sheet::ServerWindows;
+use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::cost::tree::Tree;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use std::sync::mpsc::{Receiver, channel};
 
 /// The servers of a load on this node.
 struct Servers {
-    sides: Vec<Side>,
-    running: Vec<Option<(Server, Option<Watch>)>>,
+    sides: Vec<LoadedServer>,
+    running: Vec<Option<(StartedServer, Option<ServerWindows>)>>,
     looking: Looking,
     interrupted: Arc<AtomicBool>,
     asks: Receiver<Ask>,
 }
 
 /// What the process that loads asks for, from standard input.
-pub struct Requests {
+pub struct IncomingRequests {
     asks: Receiver<Ask>,
     ended: Arc<AtomicBool>,
 }
 
-impl Requests {
+impl IncomingRequests {
     /// Starts to read standard input.
-    pub fn listen() -> Requests {
+    pub fn listen() -> IncomingRequests {
         let (sender, asks) = channel();
         let ended = Arc::new(AtomicBool::new(false));
         let flag = ended.clone();
@@ -43,7 +43,7 @@ impl Requests {
             }
             flag.store(true, Ordering::Relaxed);
         });
-        Requests { asks, ended }
+        IncomingRequests { asks, ended }
     }
 
     /// Whether standard input has ended, because the process that loads has.
@@ -58,21 +58,21 @@ pub fn serve(
     args: &LoadArgs,
     node: &str,
     machine: Provenance,
-    Requests { asks, ended }: Requests,
+    IncomingRequests { asks, ended }: IncomingRequests,
 ) -> Result<Code, Fault> {
     let sides = sides(args)?;
-    say(&Answer::Ready(node.to_owned(), Box::new(machine)))?;
+    say(&ServerReply::Ready(node.to_owned(), Box::new(machine)))?;
     let running = sides.iter().map(|_| None).collect();
     let looking = Looking::of(args)?;
     let mut servers = Servers { sides, running, looking, interrupted: ended, asks };
     while let Ok(ask) = servers.asks.recv() {
-        let answer = servers.answer(&ask).unwrap_or_else(|fault| Answer::Failed(fault.message));
+        let answer = servers.answer(&ask).unwrap_or_else(|fault| ServerReply::Failed(fault.message));
         say(&answer)?;
     }
     Ok(Code::Fine)
 }
 
-fn say(answer: &Answer) -> Result<(), Fault> {
+fn say(answer: &ServerReply) -> Result<(), Fault> {
     let line = serde_json::to_string(answer).map_err(Fault::internal)?;
     let mut out = std::io::stdout().lock();
     let written = writeln!(out, "{line}").and_then(|()| out.flush());
@@ -80,7 +80,7 @@ fn say(answer: &Answer) -> Result<(), Fault> {
 }
 
 impl Servers {
-    fn answer(&mut self, ask: &Ask) -> Result<Answer, Fault> {
+    fn answer(&mut self, ask: &Ask) -> Result<ServerReply, Fault> {
         let side = match ask {
             Ask::Start(side, host) => return self.start(*side, host),
             Ask::Handled(_) => return Err(Fault::internal("a number that was not requested")),
@@ -96,12 +96,12 @@ impl Servers {
         let (server, watch) = running.map(|(server, watch)| (server, watch)).unzip();
         match ask {
             Ask::Status(_) => {
-                let status = server.and_then(Server::status);
-                return Ok(Answer::Status(status.map(|status| status.to_string())));
+                let status = server.and_then(StartedServer::status);
+                return Ok(ServerReply::Status(status.map(|status| status.to_string())));
             }
             Ask::Account(_) => {
                 let watch = watch.and_then(Option::take);
-                return Ok(Answer::Account(watch.map(|watch| Box::new(watch.account()))));
+                return Ok(ServerReply::Account(watch.map(|watch| Box::new(watch.account()))));
             }
             _ => {}
         }
@@ -112,14 +112,14 @@ impl Servers {
         match ask {
             Ask::Begin(_) => watch.begin(&handled, &mut more).map_err(Fault::program)?,
             Ask::Mark(_) => watch.mark(&handled, &mut more).map_err(Fault::program)?,
-            Ask::Windows(_) => return Ok(Answer::Windows(watch.windows())),
-            Ask::Costs(_, first) => return Ok(Answer::Costs(watch.costs_from(*first))),
+            Ask::Windows(_) => return Ok(ServerReply::Windows(watch.windows())),
+            Ask::Costs(_, first) => return Ok(ServerReply::Costs(watch.costs_from(*first))),
             _ => watch.end(&handled, None, &mut more),
         }
-        Ok(Answer::Done)
+        Ok(ServerReply::Done)
     }
 
-    fn start(&mut self, side: usize, host: &str) -> Result<Answer, Fault> {
+    fn start(&mut self, side: usize, host: &str) -> Result<ServerReply, Fault> {
         let Some(own) = self.sides.get(side) else { return Err(Fault::internal("there is no such server")) };
         // Where clients reach it shows that it accepts their connections.
         let own = reached_at(own, host)?;
@@ -127,16 +127,16 @@ impl Servers {
             return Err(Fault::internal("that server has no command"));
         };
         let tree = self.looking.cost.then(|| Tree::of(server.pid())).transpose().map_err(Fault::program)?;
-        let watch = tree.and_then(|tree| Watch::of(&tree, &mut Vec::new).ok());
+        let watch = tree.and_then(|tree| ServerWindows::of(&tree, &mut Vec::new).ok());
         let known = watch.is_some();
         self.running[side] = Some((server, watch));
-        Ok(Answer::Started(known))
+        Ok(ServerReply::Started(known))
     }
 }
 
 /// Asks how many requests have been handled. The count after the end of the other process is of no use to anyone.
 fn how_many(asks: &Receiver<Ask>) -> u64 {
-    match say(&Answer::HowMany).ok().and_then(|()| asks.recv().ok()) {
+    match say(&ServerReply::HowMany).ok().and_then(|()| asks.recv().ok()) {
         Some(Ask::Handled(handled)) => handled,
         _ => 0,
     }

@@ -4,7 +4,7 @@ use super::sheet::title;
 use super::{instructions, memory_map, terminal};
 use crate::load::windows::{Aside, Slice};
 use crate::load::windows::{Loaded, Loads, Pool};
-use scruple_core::knee::{KneeInterval, Outcome};
+use scruple_core::knee::{KneeInterval, RateOutcome};
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;
@@ -24,26 +24,26 @@ pub(crate) struct LoadJson<'a> {
     turns: u32,
     poisson: bool,
     connections: u32,
-    servers: Vec<Server<'a>>,
+    servers: Vec<ServerView<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    search: Option<Search<'a>>,
+    search: Option<SearchView<'a>>,
 }
 
 #[derive(Serialize)]
-struct Server<'a> {
+struct ServerView<'a> {
     arm: &'a str,
     #[serde(flatten)]
     turns: Turns,
     #[serde(flatten)]
-    requests: Requests<'a>,
+    requests: RequestsView<'a>,
     #[serde(flatten)]
-    times: Times,
+    times: TimesView,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    rows: Vec<Row<'a>>,
+    rows: Vec<GroupView<'a>>,
     #[serde(flatten)]
     course: Course<'a>,
     #[serde(flatten)]
-    costs: Costs<'a>,
+    costs: CostsView<'a>,
 }
 
 /// How long the server was loaded, and which turns count.
@@ -59,7 +59,7 @@ struct Turns {
 
 /// The numbers of requests, by what became of them.
 #[derive(Serialize)]
-struct Requests<'a> {
+struct RequestsView<'a> {
     rate: f64,
     due: u64,
     answered: u64,
@@ -75,7 +75,7 @@ struct Requests<'a> {
 
 /// How long requests and connections took.
 #[derive(Serialize)]
-struct Times {
+struct TimesView {
     response: Distribution,
     service: Distribution,
     lag: Distribution,
@@ -98,29 +98,29 @@ struct Course<'a> {
 
 /// What the load cost the generator and the server.
 #[derive(Serialize)]
-struct Costs<'a> {
+struct CostsView<'a> {
     generator: GeneratorCost,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    cost: Vec<Cost<'a>>,
+    cost: Vec<CostView<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     memory: Vec<MemoryGrowth>,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_map: Option<memory_map::BeforeAndAfter>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    runtime: Option<Part<BTreeMap<&'a str, f64>>>,
+    runtime: Option<FoundOrAbsent<BTreeMap<&'a str, f64>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pauses: Option<Part<&'a Pauses>>,
+    pauses: Option<FoundOrAbsent<&'a Pauses>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<Part<InstructionTable<'a>>>,
+    instructions: Option<FoundOrAbsent<InstructionTable<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sampled: Option<Part<&'a Sampled>>,
+    sampled: Option<FoundOrAbsent<&'a Sampled>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    syscalls: Option<Part<&'a BTreeMap<String, f64>>>,
+    syscalls: Option<FoundOrAbsent<&'a BTreeMap<String, f64>>>,
 }
 
 /// The results for a kind of request, a group or a session.
 #[derive(Serialize)]
-struct Row<'a> {
+struct GroupView<'a> {
     name: &'a str,
     of: RowOf,
     answered: u64,
@@ -170,7 +170,7 @@ struct Distribution {
 }
 
 #[derive(Serialize)]
-struct Cost<'a> {
+struct CostView<'a> {
     counter: &'a str,
     title: &'a str,
     unit: &'a str,
@@ -178,7 +178,7 @@ struct Cost<'a> {
     source: &'a str,
     idle_per_second: f64,
     #[serde(flatten)]
-    found: Part<PerRequest>,
+    found: FoundOrAbsent<PerRequest>,
 }
 
 #[derive(Serialize)]
@@ -213,13 +213,13 @@ struct FunctionInstructions<'a> {
 /// A result, or the reason why it is absent.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Part<T> {
+enum FoundOrAbsent<T> {
     Found(T),
     Absent { absent: String },
 }
 
 #[derive(Serialize)]
-struct Search<'a> {
+struct SearchView<'a> {
     limits: &'a str,
     #[serde(flatten)]
     found: KneeInterval,
@@ -229,7 +229,7 @@ struct Search<'a> {
 #[derive(Serialize)]
 struct Measurement<'a> {
     rate: f64,
-    outcome: Outcome,
+    outcome: RateOutcome,
     broken: &'a [String],
     achieved: f64,
     behind: u64,
@@ -252,7 +252,7 @@ pub(crate) fn document(loads: &Loads) -> LoadJson<'_> {
         poisson: matches!(loads.plan.pace, Pace::Open { arrivals: Arrivals::Poisson, .. }),
         connections: loads.plan.connections,
         servers: loads.servers.iter().map(server).collect(),
-        search: loads.capacity.as_ref().map(|sought| Search {
+        search: loads.capacity.as_ref().map(|sought| SearchView {
             limits: &sought.limits,
             found: sought.found.found,
             measurements: sought
@@ -282,9 +282,9 @@ fn delayed(pool: &Pool) -> Option<DelayedResponses> {
     (count > 0).then(|| DelayedResponses { count, least: least() })
 }
 
-fn server(server: &Loaded) -> Server<'_> {
+fn server(server: &Loaded) -> ServerView<'_> {
     let pool = &server.pool;
-    Server {
+    ServerView {
         arm: &server.name,
         turns: Turns {
             windows: pool.windows,
@@ -295,7 +295,7 @@ fn server(server: &Loaded) -> Server<'_> {
             behind: pool.behind,
         },
         requests: requests(pool),
-        times: Times {
+        times: TimesView {
             response: distribution(&pool.times.response),
             service: distribution(&pool.times.service),
             lag: distribution(&pool.times.lag),
@@ -314,8 +314,8 @@ fn server(server: &Loaded) -> Server<'_> {
     }
 }
 
-fn requests(pool: &Pool) -> Requests<'_> {
-    Requests {
+fn requests(pool: &Pool) -> RequestsView<'_> {
+    RequestsView {
         rate: pool.rate(),
         due: pool.counts.due,
         answered: pool.counts.answered,
@@ -328,17 +328,17 @@ fn requests(pool: &Pool) -> Requests<'_> {
     }
 }
 
-fn costs(server: &Loaded) -> Costs<'_> {
+fn costs(server: &Loaded) -> CostsView<'_> {
     let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
     let told = server.runtime.as_ref().and_then(|told| told.as_ref().ok());
-    Costs {
+    CostsView {
         generator: server.pool.generator,
         cost: server.sheet.iter().chain(heap).flat_map(sheet_costs).collect(),
         memory: server.sheet.iter().flat_map(growths).collect(),
         memory_map: server.sheet.as_ref().and_then(|sheet| memory_map::before_and_after(&sheet.maps)),
         runtime: server.runtime.as_ref().map(|told| match told {
-            Ok(told) => Part::Found(told.each.iter().filter_map(counted).collect()),
-            Err(why) => Part::Absent { absent: why.to_string() },
+            Ok(told) => FoundOrAbsent::Found(told.each.iter().filter_map(counted).collect()),
+            Err(why) => FoundOrAbsent::Absent { absent: why.to_string() },
         }),
         pauses: told.map(|told| part(&told.pauses, |pauses| pauses)),
         instructions: server.instructions.as_ref().map(|found| part(found, instruction_table)),
@@ -367,19 +367,19 @@ fn instruction_table(found: &Instructions) -> InstructionTable<'_> {
     }
 }
 
-fn part<'a, T, U>(found: &'a Result<T, String>, view: impl Fn(&'a T) -> U) -> Part<U> {
+fn part<'a, T, U>(found: &'a Result<T, String>, view: impl Fn(&'a T) -> U) -> FoundOrAbsent<U> {
     match found {
-        Ok(found) => Part::Found(view(found)),
-        Err(why) => Part::Absent { absent: why.clone() },
+        Ok(found) => FoundOrAbsent::Found(view(found)),
+        Err(why) => FoundOrAbsent::Absent { absent: why.clone() },
     }
 }
 
-fn rows(pool: &Pool) -> Vec<Row<'_>> {
+fn rows(pool: &Pool) -> Vec<GroupView<'_>> {
     let row =
         |kind: &'_ RequestKind| pool.rows.iter().find(|(name, of, _)| *name == kind.name && *of == kind.of);
     let view = |kind| {
         let (.., response) = row(kind)?;
-        Some(Row {
+        Some(GroupView {
             name: &kind.name,
             of: kind.of,
             answered: kind.answered,
@@ -417,8 +417,8 @@ fn distribution(latencies: &Latencies) -> Distribution {
     }
 }
 
-fn sheet_costs(sheet: &Sheet) -> impl Iterator<Item = Cost<'_>> {
-    sheet.rows.iter().map(|row| Cost {
+fn sheet_costs(sheet: &Sheet) -> impl Iterator<Item = CostView<'_>> {
+    sheet.rows.iter().map(|row| CostView {
         counter: &row.key,
         title: title(&row.key),
         unit: row.unit.name(),
@@ -426,8 +426,8 @@ fn sheet_costs(sheet: &Sheet) -> impl Iterator<Item = Cost<'_>> {
         source: &row.source,
         idle_per_second: row.idle,
         found: match &row.cost {
-            Ok(cost) => Part::Found(*cost),
-            Err(why) => Part::Absent { absent: why.clone() },
+            Ok(cost) => FoundOrAbsent::Found(*cost),
+            Err(why) => FoundOrAbsent::Absent { absent: why.clone() },
         },
     })
 }

@@ -4,7 +4,7 @@
 use crate::render::align::{fit, on_points, right};
 use crate::render::colours::{BOLD, DIM};
 use crate::render::page::{Cell, ColumnHeading, Table};
-use scruple_core::memory_map::{Amount, Class, MapRow};
+use scruple_core::memory_map::{Class, MapRow, MemoryAmount};
 use scruple_core::unit::{Unit, quantity};
 use scruple_measure::memory_map::MemoryMap;
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub(crate) fn before_and_after((before, after): &(MemoryMap, MemoryMap)) -> Opti
 }
 
 /// A function that selects a part of an amount of memory.
-type Pick = fn(&Amount) -> u64;
+type Pick = fn(&MemoryAmount) -> u64;
 
 const COLUMNS: [(&str, Pick); 2] =
     [("resident", |amount| amount.resident), ("private dirty", |amount| amount.private_dirty)];
@@ -35,8 +35,8 @@ const COLUMNS: [(&str, Pick); 2] =
 struct MapLine {
     name: String,
     permissions: String,
-    before: Amount,
-    after: Amount,
+    before: MemoryAmount,
+    after: MemoryAmount,
     sum: bool,
 }
 
@@ -113,14 +113,14 @@ pub(super) fn table(name: &str, (before, after): &(MemoryMap, MemoryMap)) -> Opt
 /// Returns a row for each class and permission with resident memory before or after the load, below the sum of its half
 /// (with or without a file), and then the total.
 fn lines(before: &MemoryMap, after: &MemoryMap) -> Vec<MapLine> {
-    let mut both: BTreeMap<(Class, String), (Amount, Amount)> = BTreeMap::new();
+    let mut both: BTreeMap<(Class, String), (MemoryAmount, MemoryAmount)> = BTreeMap::new();
     for row in before.table() {
         both.entry((row.class, row.permissions)).or_default().0.add(&row.amount);
     }
     for row in after.table() {
         both.entry((row.class, row.permissions)).or_default().1.add(&row.amount);
     }
-    let sum = |name: &str, before: Amount, after: Amount| MapLine {
+    let sum = |name: &str, before: MemoryAmount, after: MemoryAmount| MapLine {
         name: name.to_owned(),
         permissions: String::new(),
         before,

@@ -4,9 +4,9 @@ use crate::load::windows::{Loads, Sought};
 use crate::render::Report;
 use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BAD, BOLD, GOOD, OPEN};
-use scruple_core::knee::{KneeInterval, Outcome};
+use scruple_core::knee::{KneeInterval, RateOutcome};
 use scruple_core::unit::{Unit, grouped, quantity};
-use scruple_measure::load::Point;
+use scruple_measure::load::RatePoint;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -62,7 +62,7 @@ pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &Sought, width: u
         let _ =
             writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
     }
-    let void = sought.found.points.iter().filter(|point| point.outcome == Outcome::Void).count();
+    let void = sought.found.points.iter().filter(|point| point.outcome == RateOutcome::Void).count();
     if void > 0 {
         let _ =
             writeln!(out, "{OPEN}!{OPEN:#} {void} of {steps} measurements were void and count for nothing");
@@ -81,7 +81,7 @@ fn bar(ns: u64, most: u64) -> usize {
 }
 
 /// Says why a rate is not sustained.
-fn broken(points: &[&Point]) -> String {
+fn broken(points: &[&RatePoint]) -> String {
     let mut texts: Vec<&str> = points.iter().flat_map(|point| &point.broken).map(String::as_str).collect();
     texts.sort_unstable();
     texts.dedup();

@@ -160,7 +160,7 @@ fn header(report: &Report<'_>, loads: &Loads) -> String {
     };
     let span = loads.servers.iter().map(|server| server.pool.span).max().unwrap_or(0);
     let state = match report.run.state {
-        scruple_core::run::State::Complete => String::new(),
+        scruple_core::run::RunState::Complete => String::new(),
         state => format!(" · {}: these are the figures so far", state.word()),
     };
     format!(

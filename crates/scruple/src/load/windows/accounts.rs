@@ -1,6 +1,6 @@
 //! The accounts of a server around windows of load: what its processes have used.
 
-use scruple_measure::load::cost::sheet::{Sheet, Watch};
+use scruple_measure::load::cost::sheet::{ServerWindows, Sheet};
 
 /// Reads the accounts of a server, on this machine or on another.
 pub trait Accounts {
@@ -29,25 +29,25 @@ pub trait Accounts {
     fn sheet(self: Box<Self>) -> Option<Sheet>;
 }
 
-impl Accounts for Watch {
+impl Accounts for ServerWindows {
     fn begin(&mut self, handled: &dyn Fn() -> u64) -> Result<(), String> {
-        Watch::begin(self, handled, &mut Vec::new).map_err(|error| error.to_string())
+        ServerWindows::begin(self, handled, &mut Vec::new).map_err(|error| error.to_string())
     }
 
     fn mark(&mut self, handled: &dyn Fn() -> u64) -> Result<(), String> {
-        Watch::mark(self, handled, &mut Vec::new).map_err(|error| error.to_string())
+        ServerWindows::mark(self, handled, &mut Vec::new).map_err(|error| error.to_string())
     }
 
     fn end(&mut self, handled: &dyn Fn() -> u64) {
-        Watch::end(self, handled, None, &mut Vec::new);
+        ServerWindows::end(self, handled, None, &mut Vec::new);
     }
 
     fn windows(&mut self) -> usize {
-        Watch::windows(self)
+        ServerWindows::windows(self)
     }
 
     fn costs_from(&mut self, first: usize) -> Vec<Vec<(String, f64)>> {
-        Watch::costs_from(self, first)
+        ServerWindows::costs_from(self, first)
     }
 
     fn sheet(self: Box<Self>) -> Option<Sheet> {

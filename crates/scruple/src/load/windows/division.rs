@@ -1,6 +1,6 @@
 //! Divides a load into turns and windows.
 
-use scruple_measure::load::{LoadResult, Part, Plan, WarmUp};
+use scruple_measure::load::{LoadResult, Plan, RunPart, WarmUp};
 use std::time::Duration;
 
 /// How a load is divided into turns and windows.
@@ -84,7 +84,7 @@ impl Division {
 
     /// Returns the windows of a turn with their numbers. A window consists of parts of the turn, without those of the
     /// warm-up.
-    pub(super) fn windows_of(self, load: &LoadResult) -> Vec<(u32, &[Part])> {
+    pub(super) fn windows_of(self, load: &LoadResult) -> Vec<(u32, &[RunPart])> {
         let before = load.parts.iter().take_while(|part| part.to <= 0).count();
         let (cut, each) = (load.warm_up.saturating_sub(before), PARTS.div_ceil(self.in_turn()) as usize);
         let parts = load.parts.get(before..).unwrap_or_default();

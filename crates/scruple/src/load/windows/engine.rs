@@ -1,17 +1,17 @@
 //! Loads real servers, on this machine or others.
 
 use super::accounts::Accounts;
-use super::{Loader, Side, Turn};
+use super::{LoadedServer, Loader, Turn};
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::load::args::LoadArgs;
-use crate::load::remote_server::{Link, RemoteAccounts};
-use scruple_measure::load::cost::sheet::{Sheet, Watch};
-use scruple_measure::load::cost::start::{Server, ServerError};
+use crate::load::remote_server::{RemoteAccounts, RemoteServer};
+use scruple_measure::load::cost::sheet::{ServerWindows, Sheet};
+use scruple_measure::load::cost::start::{ServerError, StartedServer};
 use scruple_measure::load::cost::tree::Tree;
 use scruple_measure::load::listener::{listening_on_port, listening_on_socket};
 use scruple_measure::load::{
-    self, Address, LoadError, Moment, Order, Plan, Request, Session, Target, WarmUp, run,
+    self, Address, LoadError, Moment, Plan, Request, RequestOrder, Session, Target, WarmUp, run,
 };
 use std::cell::RefCell;
 use std::net::ToSocketAddrs;
@@ -24,14 +24,14 @@ use std::time::Duration;
 pub struct Engine {
     servers: Vec<Running>,
     /// The process on the node of the servers, if that is another one.
-    link: Option<Rc<RefCell<Link>>>,
+    link: Option<Rc<RefCell<RemoteServer>>>,
     interrupted: Arc<AtomicBool>,
 }
 
 struct Running {
-    side: Side,
+    side: LoadedServer,
     /// The started server. The field is needed because dropping it ends the server.
-    started: Option<Server>,
+    started: Option<StartedServer>,
     accounts: Option<Box<dyn Accounts>>,
     /// The connections, which stay open from the first turn on.
     session: Option<Session>,
@@ -64,7 +64,7 @@ impl Looking {
 ///
 /// # Errors
 /// The host is not known, or the server listens on a Unix socket.
-pub fn reached_at(side: &Side, host: &str) -> Result<Side, Fault> {
+pub fn reached_at(side: &LoadedServer, host: &str) -> Result<LoadedServer, Fault> {
     let mut addresses = Vec::new();
     for address in &side.target.addresses {
         let Address::Tcp(address) = address else {
@@ -75,7 +75,7 @@ pub fn reached_at(side: &Side, host: &str) -> Result<Side, Fault> {
         })?;
         addresses.extend(found.map(Address::Tcp));
     }
-    Ok(Side { target: Target { addresses, ..side.target.clone() }, ..side.clone() })
+    Ok(LoadedServer { target: Target { addresses, ..side.target.clone() }, ..side.clone() })
 }
 
 impl Engine {
@@ -84,9 +84,9 @@ impl Engine {
     /// # Errors
     /// A server does not start, or cannot be reached from here.
     pub fn apart(
-        sides: &[Side],
+        sides: &[LoadedServer],
         looking: Looking,
-        link: Link,
+        link: RemoteServer,
         interrupted: Arc<AtomicBool>,
     ) -> Result<Engine, Fault> {
         let link = Rc::new(RefCell::new(link));
@@ -105,7 +105,11 @@ impl Engine {
     ///
     /// # Errors
     /// A server does not start, or a named process does not exist.
-    pub fn start(sides: &[Side], looking: Looking, interrupted: Arc<AtomicBool>) -> Result<Engine, Fault> {
+    pub fn start(
+        sides: &[LoadedServer],
+        looking: Looking,
+        interrupted: Arc<AtomicBool>,
+    ) -> Result<Engine, Fault> {
         let mut servers = Vec::new();
         let subjects = sides.iter().filter(|side| side.yardstick.is_none()).count();
         for (index, side) in sides.iter().enumerate() {
@@ -124,7 +128,7 @@ impl Engine {
                 // A listener that this user may not inspect is not an error.
                 (true, None, None) => listener(&side.target).and_then(|pid| Tree::of(pid).ok()),
             };
-            let watch = tree.and_then(|tree| Watch::of(&tree, &mut Vec::new).ok());
+            let watch = tree.and_then(|tree| ServerWindows::of(&tree, &mut Vec::new).ok());
             let accounts = watch.map(|watch| Box::new(watch) as Box<dyn Accounts>);
             servers.push(Running { side: side.clone(), started, accounts, session: None, loaded: false });
         }
@@ -138,10 +142,10 @@ impl Engine {
 }
 
 /// Returns the length of a server's answers in bytes: the mean over its requests, each of which is sent once.
-fn answer(side: &Side, interrupted: &AtomicBool) -> Result<u64, Fault> {
+fn answer(side: &LoadedServer, interrupted: &AtomicBool) -> Result<u64, Fault> {
     let plan = Plan {
         requests: side.requests.clone(),
-        order: Order::InTurn,
+        order: RequestOrder::InTurn,
         connections: 1,
         max_requests: Some(side.requests.len() as u64),
         warm_up: WarmUp::Off,
@@ -162,7 +166,11 @@ fn answer(side: &Side, interrupted: &AtomicBool) -> Result<u64, Fault> {
 ///
 /// # Errors
 /// The server does not accept requests, or the user interrupts the wait for it.
-pub fn start(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Result<Option<Server>, Fault> {
+pub fn start(
+    side: &LoadedServer,
+    patience: Duration,
+    interrupted: &AtomicBool,
+) -> Result<Option<StartedServer>, Fault> {
     let Some(command) = &side.command else { return Ok(None) };
     let server = command.start(&side.target, patience, interrupted);
     server.map(Some).map_err(|error| match error {
@@ -265,7 +273,8 @@ impl Running {
 /// Creates the error for the user. A started server that ended has failed; any other server is not available.
 /// `there` says how a server on another node has ended.
 fn fault(error: &LoadError, server: &mut Running, there: Option<String>) -> Fault {
-    let ended = server.started.as_mut().and_then(Server::status).map(|status| status.to_string()).or(there);
+    let ended =
+        server.started.as_mut().and_then(StartedServer::status).map(|status| status.to_string()).or(there);
     let name = &server.side.name;
     let message = match ended {
         Some(status) => format!("the server ‘{name}’ ended ({status}) while it was loaded: {error}"),

@@ -14,7 +14,7 @@ pub use division::Division;
 pub use engine::{Engine, Looking, reached_at};
 pub use pool::{Aside, Pool, Slice};
 pub use script::{LoadScript, Played};
-pub use setup::{Side, add_yardstick, part_name, plan, rates, sides};
+pub use setup::{LoadedServer, add_yardstick, part_name, plan, rates, sides};
 
 use super::watchers::Watchers;
 use crate::address::Address;
@@ -23,7 +23,7 @@ use crate::progress::Progress;
 use crate::render::page::Section;
 use crate::store::{RunWriter, Store, add_readings};
 use scruple_core::metric::Pass;
-use scruple_core::run::{Run, State};
+use scruple_core::run::{Run, RunState};
 use scruple_core::sample::{BLOCKS_OF_A_TURN, Reading};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::visit_order::VisitOrder;
@@ -31,8 +31,8 @@ use scruple_measure::load::cost::collections::{Collections, Untold};
 use scruple_measure::load::cost::instructions::Instructions;
 use scruple_measure::load::cost::sampled::Sampled;
 use scruple_measure::load::cost::sheet::Sheet;
-use scruple_measure::load::cost::start::Server;
-use scruple_measure::load::{self, Capacity, Ended, LoadResult, Part, Plan, PlannedRow};
+use scruple_measure::load::cost::start::StartedServer;
+use scruple_measure::load::{self, Capacity, Ended, LoadResult, Plan, PlannedRow, RunPart};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -177,9 +177,9 @@ impl Loading {
         let result = self.take_turns(plan, watchers);
         self.progress.clear();
         self.run.state = match result {
-            Ok(false) => State::Complete,
-            Ok(true) => State::Interrupted,
-            Err(_) => State::Failed,
+            Ok(false) => RunState::Complete,
+            Ok(true) => RunState::Interrupted,
+            Err(_) => RunState::Failed,
         };
         result
     }
@@ -285,11 +285,11 @@ impl Loading {
                 }
                 for (first, turn) in counted.clone() {
                     for (window, parts) in division.windows_of(&turn.load) {
-                        let window_of_row = Part::together(parts).row(row);
+                        let window_of_row = RunPart::together(parts).row(row);
                         add_readings(arm, readings::of_a_row(&window_of_row), Pass::Timing, first + window);
                     }
                 }
-                let parts: Vec<Part> =
+                let parts: Vec<RunPart> =
                     counted.flat_map(|(_, turn)| turn.load.counted()).map(|part| part.row(row)).collect();
                 for (_, readings) in readings::pooled(&parts.iter().collect::<Vec<_>>(), &[], level) {
                     for (block, reading) in (0..).zip(readings) {
@@ -328,7 +328,11 @@ impl Loading {
 ///
 /// # Errors
 /// The server does not accept requests, or the user interrupts the wait for it.
-pub fn started(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Result<Option<Server>, Fault> {
+pub fn started(
+    side: &LoadedServer,
+    patience: Duration,
+    interrupted: &AtomicBool,
+) -> Result<Option<StartedServer>, Fault> {
     engine::start(side, patience, interrupted)
 }
 
@@ -336,7 +340,7 @@ pub fn started(side: &Side, patience: Duration, interrupted: &AtomicBool) -> Res
 /// void, but the server's accounts are valid.
 fn readings_of(division: Division, turn: &Turn) -> Vec<(u32, Vec<Reading>)> {
     let accounts = |window: u32| turn.costs.get(window as usize).map_or(&[][..], Vec::as_slice);
-    let of = |(window, parts): (u32, &[Part])| {
+    let of = |(window, parts): (u32, &[RunPart])| {
         let mut readings = latencies_of(&turn.load, parts);
         readings.extend(readings::of_the_server(accounts(window)));
         (window, readings)
@@ -346,11 +350,11 @@ fn readings_of(division: Division, turn: &Turn) -> Vec<(u32, Vec<Reading>)> {
 
 /// Returns the latency readings of a window of a load. If the generator was late, its requests came in groups, and how
 /// much longer the server took for each is not known: then there are none of the service.
-fn latencies_of(load: &LoadResult, parts: &[Part]) -> Vec<Reading> {
+fn latencies_of(load: &LoadResult, parts: &[RunPart]) -> Vec<Reading> {
     if load.is_spoilt() {
         return Vec::new();
     }
-    let mut readings = readings::of(&Part::together(parts), readings::due_per_second(load));
+    let mut readings = readings::of(&RunPart::together(parts), readings::due_per_second(load));
     readings.retain(|reading| !load.is_late() || !readings::is_of_service(&reading.key));
     readings
 }

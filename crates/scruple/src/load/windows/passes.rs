@@ -1,7 +1,7 @@
 //! Runs separate windows for the instruments that would disturb the latencies: allocations, instructions, sampled time,
 //! system calls.
 
-use super::{Looking, Side, engine};
+use super::{LoadedServer, Looking, engine};
 use crate::fault::Fault;
 use crate::paths;
 use scruple_core::metric::metric;
@@ -11,7 +11,7 @@ use scruple_measure::load::cost::collections::{self, Collections, Untold};
 use scruple_measure::load::cost::instructions::{self, Instructions};
 use scruple_measure::load::cost::sampled::{self, Sampled};
 use scruple_measure::load::cost::sheet::{self, Sheet};
-use scruple_measure::load::cost::start::Server;
+use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::cost::syscalls;
 use scruple_measure::load::cost::tree::Tree;
 use scruple_measure::load::{Failure, LoadError, LoadResult, Pace, Plan, WarmUp, run, run_watched};
@@ -23,9 +23,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A pass in which an instrument is attached to a server.
-pub struct Pass<'a> {
+pub struct InstrumentPass<'a> {
     /// The server to load.
-    pub side: &'a Side,
+    pub side: &'a LoadedServer,
     /// The plan of the server's load.
     pub plan: &'a Plan,
     /// The good answers per second in the timing pass. They determine the length of a window.
@@ -54,7 +54,7 @@ const MOST_TIMEOUTS: u64 = 3;
 /// The usual length of a separate pass at the rate of the timing pass, in seconds.
 const SECONDS: f64 = 3.0;
 
-impl Pass<'_> {
+impl InstrumentPass<'_> {
     /// Counts the allocations of a server that is started with the allocation counter attached.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ impl Pass<'_> {
         syscalls::count(&tree, &mut || Ok(self.run(&plan)?.generator.requests))
     }
 
-    fn attach(&self, side: &Side) -> Result<(Option<Server>, Tree), String> {
+    fn attach(&self, side: &LoadedServer) -> Result<(Option<StartedServer>, Tree), String> {
         let told = |fault: Fault| fault.message;
         let server = engine::start(side, self.looking.patience, self.interrupted).map_err(told)?;
         let pid = match &server {

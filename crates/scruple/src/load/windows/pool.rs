@@ -2,8 +2,8 @@
 
 use scruple_core::knee::BEHIND;
 use scruple_measure::load::{
-    Doubt, Ended, Failures, GeneratorCost, Latencies, LoadResult, Part, RequestCounts, RequestKind, RowOf,
-    Slow, Stall, Times,
+    Doubt, Ended, Failures, GeneratorCost, Latencies, LoadResult, RequestCounts, RequestKind, RequestTimes,
+    RowOf, RunPart, Slow, Stall,
 };
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub struct Pool {
     /// The numbers of requests and their outcomes.
     pub counts: RequestCounts,
     /// How long the requests of the turns that count took.
-    pub times: Times,
+    pub times: RequestTimes,
     /// The connection times: from the start of a connection until it can be used.
     pub connect: Latencies,
     /// The number of connections that were opened again.
@@ -163,7 +163,7 @@ impl Pool {
         let shift = self.span as i64 - begins;
         self.times.add(&load.times);
         self.connect += &load.connect;
-        let whole = Part::together(load.counted());
+        let whole = RunPart::together(load.counted());
         for (kind, row) in load.kinds.iter().zip(whole.rows) {
             match self.rows.iter_mut().find(|(name, of, _)| *name == kind.name && *of == kind.of) {
                 Some((.., response)) => *response += &row.response,
@@ -184,8 +184,8 @@ impl Pool {
         }));
     }
 
-    fn set_aside(&mut self, why: &'static str, parts: &[Part], stalls: &[Stall]) {
-        let whole = Part::together(parts);
+    fn set_aside(&mut self, why: &'static str, parts: &[RunPart], stalls: &[Stall]) {
+        let whole = RunPart::together(parts);
         let longest = stalls.iter().map(|stall| (stall.to - stall.from).max(0) as u64).max();
         match self.aside.iter_mut().find(|aside| aside.why == why) {
             Some(aside) => {
@@ -234,7 +234,7 @@ impl Pool {
     }
 }
 
-fn slice(part: &Part, shift: i64, started: u64) -> Slice {
+fn slice(part: &RunPart, shift: i64, started: u64) -> Slice {
     Slice {
         from: part.from + shift,
         to: part.to + shift,

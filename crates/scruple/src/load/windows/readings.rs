@@ -2,8 +2,8 @@
 
 use scruple_core::metric::{METRICS, metric};
 use scruple_core::sample::Reading;
-use scruple_core::stats::pooled::{self, Blocks, Pooled};
-use scruple_measure::load::{Latencies, LoadResult, Part};
+use scruple_core::stats::pooled::{self, Pooled, RequestBlocks};
+use scruple_measure::load::{Latencies, LoadResult, RunPart};
 
 /// The source of latencies, as readings name it.
 const SOURCE: &str = "load generator";
@@ -21,7 +21,7 @@ pub(super) fn due_per_second(load: &LoadResult) -> Option<f64> {
 /// Returns the good answers per second of a window. Requests that are due evenly do not divide evenly among windows: of
 /// 200 in a second, a seventh of it has 28 or 29. The rate is that of the answers if the window had its exact share.
 /// `None` if its share is less than a request, and it has none.
-fn rate(window: &Part, due_per_second: Option<f64>) -> Option<f64> {
+fn rate(window: &RunPart, due_per_second: Option<f64>) -> Option<f64> {
     let (seconds, due) = (window.span().max(1) as f64 / 1e9, window.counts.due as f64);
     let share = due_per_second.map(|rate| rate * seconds).filter(|share| (share - due).abs() < 1.0);
     match share {
@@ -31,7 +31,7 @@ fn rate(window: &Part, due_per_second: Option<f64>) -> Option<f64> {
 }
 
 /// Returns all latency readings of one window, of a load with so many requests due. A latency without requests is absent.
-pub(super) fn of(window: &Part, due_per_second: Option<f64>) -> Vec<Reading> {
+pub(super) fn of(window: &RunPart, due_per_second: Option<f64>) -> Vec<Reading> {
     let at = |latencies: &Latencies, q: f64| latencies.quantile(q).map(|ns| ns as f64);
     let count = window.times.response.count() as f64;
     let failed = window.counts.failures.total() as f64;
@@ -60,7 +60,7 @@ pub(super) fn of(window: &Part, due_per_second: Option<f64>) -> Vec<Reading> {
 }
 
 /// Returns the readings of one window for a kind of request, for which only response times are known.
-pub(super) fn of_a_row(window: &Part) -> impl Iterator<Item = Reading> {
+pub(super) fn of_a_row(window: &RunPart) -> impl Iterator<Item = Reading> {
     of(window, None).into_iter().filter(|reading| !reading.key.starts_with("load.service."))
 }
 
@@ -83,7 +83,7 @@ pub(super) fn of_no_service() -> impl Iterator<Item = Reading> {
 
 /// Returns readings of all windows of some turns together, with which limits are compared and servers too. A window in
 /// which the server stalled has the weight of all its requests. The service is that of the windows `timely`.
-pub(super) fn pooled(parts: &[&Part], timely: &[&Part], level: f64) -> Vec<(String, Vec<Reading>)> {
+pub(super) fn pooled(parts: &[&RunPart], timely: &[&RunPart], level: f64) -> Vec<(String, Vec<Reading>)> {
     let responses: Vec<&Latencies> = parts.iter().map(|part| &part.times.response).collect();
     let least: Vec<Latencies> = parts.iter().map(|part| part.least()).collect();
     let least: Vec<&Latencies> = least.iter().collect();
@@ -91,7 +91,8 @@ pub(super) fn pooled(parts: &[&Part], timely: &[&Part], level: f64) -> Vec<(Stri
         .iter()
         .map(|part| (part.counts.failures.total(), part.counts.answered + part.counts.failures.total()))
         .collect();
-    let blocks = |of: &[&Latencies]| Blocks::of(&of.iter().map(|block| block.each()).collect::<Vec<_>>());
+    let blocks =
+        |of: &[&Latencies]| RequestBlocks::of(&of.iter().map(|block| block.each()).collect::<Vec<_>>());
     let services = blocks(&timely.iter().map(|part| &part.times.service).collect::<Vec<_>>());
     let (recorded, undelayed) = (blocks(&responses), (least != responses).then(|| blocks(&least)));
     // Responses may contain a delay of the generator: the lower end of an interval is that of the responses without it.
@@ -165,7 +166,7 @@ mod tests {
     fn windows_have_the_rate_of_even_requests_though_they_do_not_divide_evenly() {
         let window = |due: u64, came: u64| {
             let counts = RequestCounts { due, ..RequestCounts::default() };
-            Part { to: 1_000_000_000 / 7, counts, came, ..Part::default() }
+            RunPart { to: 1_000_000_000 / 7, counts, came, ..RunPart::default() }
         };
         for (due, came, expected) in [(28, 28, 200.0), (29, 29, 200.0), (28, 14, 100.0), (29, 0, 0.0)] {
             let found = rate(&window(due, came), Some(200.0)).expect("a rate");

@@ -5,10 +5,10 @@ use crate::fault::Fault;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use scruple_measure::load::cost::sheet::{self, Sheet};
-use scruple_measure::load::cost::tree::Memory;
+use scruple_measure::load::cost::tree::TreeMemory;
 use scruple_measure::load::{
-    self, Delayed, Doubt, Ended, Failure, Failures, GeneratorCost, Latencies, LoadResult, Part, Plan,
-    RequestCounts, RequestKind, Times,
+    self, Delayed, Doubt, Ended, Failure, Failures, GeneratorCost, Latencies, LoadResult, Plan,
+    RequestCounts, RequestKind, RequestTimes, RunPart,
 };
 use scruple_measure::memory_map::MemoryMap;
 use serde::Deserialize;
@@ -91,7 +91,7 @@ impl Loader for Played {
         let grown: Vec<(String, f64)> =
             entry.grown.iter().map(|(key, grown)| (key.clone(), *grown)).collect();
         let costs = grown.iter().map(|(key, grown)| (key.clone(), grown / requests.max(1) as f64)).collect();
-        let memory = Memory { resident: entry.resident, ..Memory::default() };
+        let memory = TreeMemory { resident: entry.resident, ..TreeMemory::default() };
         let map = MemoryMap::parse(&entry.smaps).map_err(Fault::usage)?;
         self.maps[arm].push(map);
         taken.push(sheet::Window { requests, elapsed: load.span, grown, memory });
@@ -128,8 +128,8 @@ fn result(entry: &ScriptedWindow) -> Result<LoadResult, Fault> {
     let (lag, lateness) = (of(&entry.lag), of(&entry.lateness));
     let delayed = Delayed::of(of(&entry.delayed), of(&entry.least));
     let counts = RequestCounts { due: requests, answered, failures, bytes: answered * 13, backlog: 0 };
-    let times = Times { response, service, lag, lateness, delayed: delayed.clone() };
-    let part = Part {
+    let times = RequestTimes { response, service, lag, lateness, delayed: delayed.clone() };
+    let part = RunPart {
         from: 0,
         to: span as i64,
         counts: counts.clone(),

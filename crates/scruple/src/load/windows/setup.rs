@@ -8,8 +8,9 @@ use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::load::cost::start::ServerCommand;
 use scruple_measure::load::{
-    Arrivals, Check, Model, Nginx, NginxError, Order, Pace, Plan, PlannedRow, Protocol, Read, Request,
-    Scenario, Target, Trust, WarmUp, access_log, har, is_access_log, request_file, scenario,
+    AnswerCheck, Arrivals, Model, Nginx, NginxError, Pace, Plan, PlannedRow, Protocol, Request,
+    RequestFileContent, RequestOrder, Scenario, Target, Trust, WarmUp, access_log, har, is_access_log,
+    request_file, scenario,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 /// A server to load.
 #[derive(Clone, Debug)]
-pub struct Side {
+pub struct LoadedServer {
     /// The name of the server's arm.
     pub name: String,
     /// The URL of the server as the user gave it.
@@ -27,7 +28,7 @@ pub struct Side {
     /// The requests to the server.
     pub requests: Vec<Request>,
     /// The order of the requests.
-    pub order: Order,
+    pub order: RequestOrder,
     /// The scenario of users; `None` if single requests are sent.
     pub scenario: Option<Arc<Scenario>>,
     /// The limits of the scenario, each with the name of its request, group or session, or `*`.
@@ -40,7 +41,7 @@ pub struct Side {
     pub yardstick: Option<Nginx>,
 }
 
-impl Side {
+impl LoadedServer {
     /// Creates the arm of the server under a plan.
     pub fn arm(&self, plan: &Plan) -> Arm {
         let words = self.command.iter().flat_map(|command| &command.argv);
@@ -78,7 +79,7 @@ pub fn part_name(server: &str, row: &str, several: bool) -> String {
 ///
 /// # Errors
 /// An address, a command or a file of requests is not usable.
-pub fn sides(args: &LoadArgs) -> Result<Vec<Side>, Fault> {
+pub fn sides(args: &LoadArgs) -> Result<Vec<LoadedServer>, Fault> {
     let mut sides = Vec::new();
     for (index, against) in args.judging.against.iter().enumerate() {
         let (place, command) = match against.split_once(" -- ") {
@@ -111,7 +112,7 @@ pub fn sides(args: &LoadArgs) -> Result<Vec<Side>, Fault> {
 ///
 /// # Errors
 /// The yardstick is not installed, or does not support the protocol of the others.
-pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<Side>) -> Result<(), Fault> {
+pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<LoadedServer>) -> Result<(), Fault> {
     let Some(name) = &args.judging.yardstick else { return Ok(()) };
     let subject = &sides[sides.len() - 1];
     if subject.target.tls.is_some() || subject.target.protocol != Protocol::Http1 {
@@ -128,12 +129,12 @@ pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<Side>) -> R
         NginxError::Missing => Fault::usage(format!("{error}; install it, or leave --yardstick out")),
         error => Fault::usage(error.to_string()),
     })?;
-    sides.push(Side {
+    sides.push(LoadedServer {
         name: name.clone(),
         url: nginx.target.addresses.first().map(ToString::to_string).unwrap_or_default(),
         target: nginx.target.clone(),
         requests: vec![Nginx::request()],
-        order: Order::Weighted,
+        order: RequestOrder::Weighted,
         scenario: None,
         limits: Vec::new(),
         notes: Vec::new(),
@@ -154,7 +155,7 @@ fn named(text: &str, index: usize) -> (String, &str) {
     }
 }
 
-fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<Side, Fault> {
+fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<LoadedServer, Fault> {
     let (mut target, path) = Target::parse(url).map_err(Fault::usage)?;
     if target.tls.is_some() {
         target.tls = Some(match &args.connection.trust {
@@ -175,7 +176,7 @@ fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<
     if let Some(speed) = speed(args.amount.rate.as_deref(), recorded)? {
         read.scenario = read.scenario.map(|scenario| scenario.faster(speed));
     }
-    Ok(Side {
+    Ok(LoadedServer {
         name: plain(&name),
         url: url.to_owned(),
         target,
@@ -190,12 +191,18 @@ fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<
 }
 
 /// Returns requests that are sent without a scenario.
-fn single(requests: Vec<Request>) -> Read {
-    Read { requests, order: Order::Weighted, scenario: None, limits: Vec::new(), notes: Vec::new() }
+fn single(requests: Vec<Request>) -> RequestFileContent {
+    RequestFileContent {
+        requests,
+        order: RequestOrder::Weighted,
+        scenario: None,
+        limits: Vec::new(),
+        notes: Vec::new(),
+    }
 }
 
 /// Reads the requests of a file: a scenario, a recording, or a line for each request.
-fn from_file(file: &Path) -> Result<Read, Fault> {
+fn from_file(file: &Path) -> Result<RequestFileContent, Fault> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Fault::usage(format!("cannot read ‘{}’: {error}", file.display())))?;
     let folder = file.parent().unwrap_or(Path::new("."));
@@ -242,7 +249,7 @@ fn request(args: &LoadArgs, path: &str) -> Result<Request, Fault> {
         method,
         headers,
         body,
-        check: Check { status, contains, ..Check::default() },
+        check: AnswerCheck { status, contains, ..AnswerCheck::default() },
         ..Request::get(path)
     })
 }
@@ -254,7 +261,7 @@ const TEXT: &str = "text:";
 ///
 /// # Errors
 /// The options contradict each other or are invalid.
-pub fn plan(args: &LoadArgs, side: &Side, seed: u64) -> Result<Plan, Fault> {
+pub fn plan(args: &LoadArgs, side: &LoadedServer, seed: u64) -> Result<Plan, Fault> {
     let amount = &args.amount;
     let users = Users::of(args, side)?;
     let pace = match (&amount.rate, args.slo()) {
@@ -329,7 +336,7 @@ struct Users {
 }
 
 impl Users {
-    fn of(args: &LoadArgs, side: &Side) -> Result<Users, Fault> {
+    fn of(args: &LoadArgs, side: &LoadedServer) -> Result<Users, Fault> {
         let Some(scenario) = &side.scenario else { return Ok(Users::default()) };
         let amount = &args.amount;
         let refused = |what: &str, why: &str| Err(Fault::usage(format!("the scenario has {what}: {why}")));

@@ -1,6 +1,6 @@
 //! Builds a tree of calling contexts from stacks.
 
-use scruple_core::explain::{Context, Cost, Edge, Function, PROGRAM, is_library, normal};
+use scruple_core::explain::{Context, Edge, Function, OwnCost, PROGRAM, is_library, normal};
 use scruple_core::harmless_text::plain;
 use scruple_core::number_map::NumberMap;
 use scruple_measure::calltree::{self, Side};
@@ -11,7 +11,7 @@ use std::path::Path;
 const MOST: usize = 8_000_000;
 
 /// A tree of calling contexts that is being built.
-pub struct Builder {
+pub struct TreeBuilder {
     side: Side,
     functions: HashMap<(String, String), usize>,
     children: NumberMap<(u32, u32), u32>,
@@ -21,13 +21,13 @@ pub struct Builder {
     stacks: u64,
 }
 
-impl Builder {
+impl TreeBuilder {
     /// Creates a tree that contains only its root.
-    pub fn new() -> Builder {
+    pub fn new() -> TreeBuilder {
         let mut side = Side::default();
         side.add_function(calltree::Function::default(), Function::default());
         side.tree.contexts.push(Context { function: 0, calls: 1, ..Context::default() });
-        Builder {
+        TreeBuilder {
             side,
             functions: HashMap::new(),
             children: NumberMap::default(),
@@ -65,7 +65,7 @@ impl Builder {
 
     /// Adds a stack, with the outermost function first. If a function is on the stack twice, the second occurrence
     /// leads back to the context of the first.
-    pub fn stack(&mut self, functions: &[usize], cost: Cost) -> Result<(), String> {
+    pub fn stack(&mut self, functions: &[usize], cost: OwnCost) -> Result<(), String> {
         let mut at = 0;
         self.stacks += 1;
         self.last.resize(self.side.functions.len(), (0, 0));
@@ -95,7 +95,7 @@ impl Builder {
     }
 
     /// Adds a cost to the own cost of a context.
-    pub fn add(&mut self, context: usize, cost: Cost) {
+    pub fn add(&mut self, context: usize, cost: OwnCost) {
         super::super::add(&mut self.side.tree.contexts[context].cost, cost);
     }
 

@@ -1,8 +1,8 @@
 //! Reads files of callgrind. They contain functions and the calls between them, but no calling contexts. Therefore each
 //! function is directly below the program.
 
-use super::{Builder, Callers, Imported, Kind};
-use scruple_core::explain::Cost;
+use super::{Imported, Kind, KnownCallers, TreeBuilder};
+use scruple_core::explain::OwnCost;
 use scruple_measure::load::cost::callgrind;
 
 pub(super) fn parse(text: &str) -> Result<Imported, String> {
@@ -19,14 +19,14 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
     let title = text.lines().find_map(|line| line.strip_prefix("cmd:")).map(|line| line.trim().to_owned());
     let word = title.as_deref().and_then(|title| title.split_whitespace().next()).unwrap_or_default();
     let program = word.rsplit('/').next().unwrap_or_default();
-    let mut builder = Builder::new();
+    let mut builder = TreeBuilder::new();
     for (function, costs) in &profile.functions {
         let place = builder.function(&function.name, &function.object, function.object == program);
         let context = builder.below(0, place)?;
         // One call counts as coming from the program; edges tell the callers.
         builder.calls(context, 1, costs.calls.saturating_sub(1));
         let (allocations, bytes) = (costs.allocations, costs.bytes);
-        let cost = Cost { instructions: costs.own, allocations, bytes, ..Cost::default() };
+        let cost = OwnCost { instructions: costs.own, allocations, bytes, ..OwnCost::default() };
         builder.add(context, cost);
     }
     for ((caller, callee), calls) in &profile.edges {
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
             [caller, callee].map(|one| builder.function(&one.name, &one.object, one.object == program));
         builder.edge(caller, callee, *calls);
     }
-    let callers = if profile.edges.is_empty() { Callers::Unknown } else { Callers::Calls };
+    let callers = if profile.edges.is_empty() { KnownCallers::Unknown } else { KnownCallers::Calls };
     let kind = Kind { callers, has_heap: profile.has_heap, ..Kind::counted("callgrind") };
     Ok(Imported { title, kind, side: builder.done() })
 }

@@ -1,12 +1,12 @@
 //! Reads collapsed stacks. Each line contains functions separated by semicolons, with the outermost first, a space, and
 //! a number.
 
-use super::{Builder, Imported, Kind};
-use scruple_core::explain::Cost;
+use super::{Imported, Kind, TreeBuilder};
+use scruple_core::explain::OwnCost;
 use std::collections::HashMap;
 
 pub(super) fn parse(text: &str) -> Result<Imported, String> {
-    let mut builder = Builder::new();
+    let mut builder = TreeBuilder::new();
     let (mut stacks, mut of_two) = (0, 0);
     let mut known: HashMap<&str, usize> = HashMap::new();
     let mut functions: Vec<usize> = Vec::new();
@@ -24,7 +24,9 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
         functions.extend(
             names.map(|name| *known.entry(name).or_insert_with(|| builder.function(name, "", false))),
         );
-        builder.stack(&functions, Cost { instructions, ..Cost::default() }).map_err(|why| wrong(&why))?;
+        builder
+            .stack(&functions, OwnCost { instructions, ..OwnCost::default() })
+            .map_err(|why| wrong(&why))?;
         stacks += 1;
         of_two += usize::from(stack.rsplit_once(' ').is_some_and(|(_, last)| last.parse::<u64>().is_ok()));
     }

@@ -2,11 +2,11 @@
 //! hexadecimal, indices begin at 1, and 0 means none. The format is described by heaptrack's source
 //! `accumulatedtracedata.cpp`.
 
-use super::{Builder, Imported, Kind};
-use scruple_core::explain::Cost;
+use super::{Imported, Kind, TreeBuilder};
+use scruple_core::explain::OwnCost;
 
 #[derive(Default)]
-struct Reader {
+struct HeaptrackParser {
     title: Option<String>,
     version: u64,
     strings: Vec<String>,
@@ -21,7 +21,7 @@ struct Reader {
 }
 
 pub(super) fn parse(text: &str) -> Result<Imported, String> {
-    let mut reader = Reader::default();
+    let mut reader = HeaptrackParser::default();
     for (number, line) in text.lines().enumerate() {
         reader.line(line).map_err(|why| format!("line {}: {why}", number + 1))?;
     }
@@ -47,7 +47,7 @@ fn sized(rest: &str) -> Result<&str, String> {
     }
 }
 
-impl Reader {
+impl HeaptrackParser {
     fn line(&mut self, line: &str) -> Result<(), String> {
         let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
         let mut words = rest.split(' ').filter(|word| !word.is_empty());
@@ -110,7 +110,7 @@ impl Reader {
         if self.kinds.is_empty() {
             return Err("it has no allocations".to_owned());
         }
-        let mut builder = Builder::new();
+        let mut builder = TreeBuilder::new();
         let program = self.strings.first().map_or("", String::as_str).to_owned();
         let text = |place: usize| place.checked_sub(1).map_or("", |place| self.strings[place].as_str());
         for ((size, stack), count) in self.kinds.iter().zip(&self.counts).filter(|(_, count)| **count > 0) {
@@ -127,10 +127,10 @@ impl Reader {
                 at = parent;
             }
             functions.reverse();
-            let cost = Cost {
+            let cost = OwnCost {
                 allocations: *count,
                 bytes: size.checked_mul(*count).ok_or("too many bytes")?,
-                ..Cost::default()
+                ..OwnCost::default()
             };
             builder.stack(&functions, cost)?;
         }

@@ -2,7 +2,7 @@
 //! including the machine code.
 
 use super::{Imported, Kind, OWN};
-use scruple_core::explain::{Context, Cost, Function, Tree};
+use scruple_core::explain::{Context, Function, OwnCost, Tree};
 use scruple_measure::calltree::{self, Binaries, ClosureTypes, MachineCode, Side};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -16,7 +16,7 @@ const VERSION: u32 = 1;
 
 /// The row of a context: the index of its parent plus one, the index of its function, calls, recursive calls,
 /// instructions, allocations, bytes.
-type Row = (u64, u64, u64, u64, u64, u64, u64);
+type ContextRow = (u64, u64, u64, u64, u64, u64, u64);
 
 #[derive(Serialize, Deserialize)]
 struct KeptProfile {
@@ -25,7 +25,7 @@ struct KeptProfile {
     has_heap: bool,
     names: Vec<Function>,
     functions: Vec<calltree::Function>,
-    contexts: Vec<Row>,
+    contexts: Vec<ContextRow>,
     recursive: Vec<(usize, usize, u64)>,
     executed: Vec<BTreeMap<u64, u8>>,
     /// The number of executions of each instruction, by file.
@@ -47,7 +47,7 @@ pub fn bytes(title: &str, has_heap: bool, side: &Side) -> Vec<u8> {
     }
     counts.values_mut().for_each(|places| places.sort_unstable());
     let row = |context: &Context| {
-        let Cost { instructions, allocations, bytes, .. } = context.cost;
+        let OwnCost { instructions, allocations, bytes, .. } = context.cost;
         let parent = context.parent.map_or(0, |parent| parent as u64 + 1);
         (parent, context.function as u64, context.calls, context.recursive, instructions, allocations, bytes)
     };
@@ -107,7 +107,7 @@ fn side(document: &KeptProfile) -> Option<Side> {
             return None;
         }
         sum = sum.checked_add(instructions)?;
-        let cost = Cost { instructions, allocations, bytes, ..Cost::default() };
+        let cost = OwnCost { instructions, allocations, bytes, ..OwnCost::default() };
         contexts.push(Context { parent, function, calls, recursive, cost });
     }
     let known = |(from, to, _): &(usize, usize, u64)| *from < contexts.len() && *to < contexts.len();

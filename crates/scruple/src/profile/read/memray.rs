@@ -1,8 +1,8 @@
 //! Reads the output of `memray transform csv`: allocations at the peak (or leaks, or temporary ones) by stack, with the
 //! innermost function first.
 
-use super::{Builder, Imported, Kind};
-use scruple_core::explain::Cost;
+use super::{Imported, Kind, TreeBuilder};
+use scruple_core::explain::OwnCost;
 
 /// The first characters of the table.
 pub(super) const HEAD: &str = "allocator,num_allocations,size,";
@@ -15,7 +15,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
         place.ok_or_else(|| format!("it has no column ‘{name}’"))
     };
     let (count, size, stack) = (column("num_allocations")?, column("size")?, column("stack_trace")?);
-    let mut builder = Builder::new();
+    let mut builder = TreeBuilder::new();
     let mut rows = 0;
     for (number, record) in reader.records().enumerate() {
         let wrong = |why: String| format!("row {}: {why}", number + 1);
@@ -24,7 +24,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
             let text = record.get(place).unwrap_or_default();
             text.parse::<u64>().map_err(|_| wrong(format!("‘{}’ is no whole number", text.escape_debug())))
         };
-        let cost = Cost { allocations: amount(count)?, bytes: amount(size)?, ..Cost::default() };
+        let cost = OwnCost { allocations: amount(count)?, bytes: amount(size)?, ..OwnCost::default() };
         let frames = record.get(stack).unwrap_or_default().split('|').filter(|frame| !frame.is_empty());
         let mut functions: Vec<usize> = frames
             .map(|frame| {

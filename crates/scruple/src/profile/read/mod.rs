@@ -9,7 +9,7 @@ mod memray;
 mod pprof;
 
 use crate::fault::Fault;
-use builder::Builder;
+use builder::TreeBuilder;
 use scruple_measure::calltree::Side;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -32,7 +32,7 @@ pub struct Kind {
     /// Whether the first count is a number of samples, which varies by chance.
     pub is_sampled: bool,
     /// What the profile says about the callers of functions.
-    pub callers: Callers,
+    pub callers: KnownCallers,
     /// Whether the profile contains allocations.
     pub has_heap: bool,
     /// The name of the format.
@@ -41,7 +41,7 @@ pub struct Kind {
 
 /// What a profile says about the callers of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Callers {
+pub enum KnownCallers {
     /// The whole path of callers, and what each path costs.
     Contexts,
     /// How often a function calls another, but not what these calls cost.
@@ -67,7 +67,7 @@ impl Kind {
         Kind {
             word: Some("instructions".to_owned()),
             is_sampled: false,
-            callers: Callers::Contexts,
+            callers: KnownCallers::Contexts,
             has_heap: true,
             format,
         }

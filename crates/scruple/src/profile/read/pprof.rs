@@ -1,7 +1,7 @@
 //! Reads the format of pprof: a message of protocol buffers, as `profile.proto` in pprof's sources describes it.
 
-use super::{Builder, Imported, Kind};
-use scruple_core::explain::Cost;
+use super::{Imported, Kind, TreeBuilder};
+use scruple_core::explain::OwnCost;
 use std::collections::HashMap;
 
 /// The value of a field in a message.
@@ -198,7 +198,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Imported, String> {
         ..Kind::counted("pprof")
     };
     let program = all.text(all.program.unwrap_or(0))?.to_owned();
-    let mut builder = Builder::new();
+    let mut builder = TreeBuilder::new();
     let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
     for (id, (mapping, address, lines)) in &all.locations {
         let object = all.mappings.get(mapping).copied().unwrap_or(0);
@@ -223,11 +223,11 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Imported, String> {
                 "a value is negative: it is the difference of two profiles, not a profile".to_owned()
             })
         };
-        let cost = Cost {
+        let cost = OwnCost {
             instructions: value(columns.main)?,
             allocations: value(columns.allocations)?,
             bytes: value(columns.bytes)?,
-            ..Cost::default()
+            ..OwnCost::default()
         };
         let mut functions = Vec::new();
         for location in stack.iter().rev() {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::profile::{CallProfile, FORMATS, tests::small};
 use crate::render::export::writer;
-use scruple_core::explain::{Cost, Count};
+use scruple_core::explain::{Count, OwnCost};
 use scruple_fuzz::Corpus;
 
 fn written(profile: &CallProfile, format: &str) -> Vec<u8> {
@@ -15,15 +15,15 @@ fn corpus(path: &str) -> Vec<u8> {
 }
 
 /// Returns the own and the inclusive cost of a function.
-fn of(imported: &Imported, name: &str) -> (Cost, Cost) {
+fn of(imported: &Imported, name: &str) -> (OwnCost, OwnCost) {
     let profile = CallProfile::of("", &imported.side, &imported.kind);
     let place = profile.frames.iter().position(|frame| frame.name == name).unwrap();
     let sum = profile.functions()[place];
     (sum.own, sum.inclusive)
 }
 
-fn instructions(instructions: u64) -> Cost {
-    Cost { instructions, ..Cost::default() }
+fn instructions(instructions: u64) -> OwnCost {
+    OwnCost { instructions, ..OwnCost::default() }
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn what_is_written_for_other_tools_is_read_again() {
         let name = if format == "collapsed" { "work, now" } else { "work; now" };
         let (own, inclusive) = of(&read, name);
         assert_eq!(own.instructions, 1000);
-        let contexts = read.kind.callers == Callers::Contexts;
+        let contexts = read.kind.callers == KnownCallers::Contexts;
         assert_eq!(
             (contexts, inclusive.instructions),
             (format != "callgrind", if contexts { 1060 } else { 1000 })
@@ -51,7 +51,7 @@ fn a_packed_profile_is_unpacked_and_a_damaged_pack_is_refused() {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut packer, b"main;work 7\n").unwrap();
     let packed = packer.finish().unwrap();
-    assert_eq!(of(&parse(&packed).unwrap(), "main"), (Cost::default(), instructions(7)));
+    assert_eq!(of(&parse(&packed).unwrap(), "main"), (OwnCost::default(), instructions(7)));
     assert!(parse(&packed[..packed.len() - 9]).unwrap_err().contains("cannot be unpacked"));
     // A name that is not UTF-8 does not make a profile binary.
     assert_eq!(of(&parse(b"main;caf\xe9 7\n").unwrap(), "caf\u{fffd}"), (instructions(7), instructions(7)));
@@ -83,8 +83,8 @@ fn who_allocates_is_who_calls_the_operators_of_the_language() {
     let begin = "v 10400 3\nX ./h\ns 6 /bin/h\ns 4 main\ns 4 work\ns 1b operator new(unsigned long)\ns c __rust_alloc\n";
     let places = "i 1 1 2\ni 2 1 3\ni 3 1 4\ni 4 1 5\nt 1 0\nt 2 1\nt 3 2\nt 4 2\n";
     let read = parse(format!("{begin}{places}a 10 3\na 8 4\n+ 0\n+ 1\n").as_bytes()).unwrap();
-    assert_eq!(of(&read, "work").0, Cost { allocations: 2, bytes: 24, ..Cost::default() });
-    assert_eq!(of(&read, "__rust_alloc"), (Cost::default(), Cost::default()));
+    assert_eq!(of(&read, "work").0, OwnCost { allocations: 2, bytes: 24, ..OwnCost::default() });
+    assert_eq!(of(&read, "__rust_alloc"), (OwnCost::default(), OwnCost::default()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Elements that all charts share: marks, grids, labels, arrows at the edge.
 
 use super::scale::{Ruler, Tick};
-use crate::render::page::Shape;
+use crate::render::page::LayerShape;
 use maud::{Markup, html};
 
 /// The ids of the marks that distinguish arms without colour, by the index of the arm.
@@ -64,14 +64,14 @@ pub(crate) fn key(arm: usize) -> Markup {
 }
 
 /// Draws the sign of a layer in a legend, according to the layer's shape.
-pub(crate) fn key_of(arm: usize, shape: Shape) -> Markup {
+pub(crate) fn key_of(arm: usize, shape: LayerShape) -> Markup {
     let class = class(arm);
     html! {
         @match shape {
-            Shape::Area => svg.key width="14" height="12" aria-hidden="true" { rect class={ "area " (class) } width="14" height="12" {} },
-            Shape::Spots => svg.key width="14" height="12" aria-hidden="true" { path class={ "curve spots " (class) } d="M3 8h0M7 4h0M11 7h0" {} },
-            Shape::Below => svg.key width="14" height="12" aria-hidden="true" { (mark("7", 6.0, arm, false, None)) },
-            Shape::Line => svg.key width="26" height="12" aria-hidden="true" {
+            LayerShape::Area => svg.key width="14" height="12" aria-hidden="true" { rect class={ "area " (class) } width="14" height="12" {} },
+            LayerShape::Spots => svg.key width="14" height="12" aria-hidden="true" { path class={ "curve spots " (class) } d="M3 8h0M7 4h0M11 7h0" {} },
+            LayerShape::Below => svg.key width="14" height="12" aria-hidden="true" { (mark("7", 6.0, arm, false, None)) },
+            LayerShape::Line => svg.key width="26" height="12" aria-hidden="true" {
                 line class={ "curve " (class) } x1="0" x2="26" y1="6" y2="6" stroke-dasharray=(dash(arm)) {}
             },
             _ => (key(arm)),

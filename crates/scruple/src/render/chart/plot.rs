@@ -5,7 +5,7 @@ use super::frame::{
 };
 use super::rows::tone;
 use super::scale::{Ruler, window};
-use crate::render::page::{AxisLabel, Event, Layer, Plot, Point, Scale, Shape};
+use crate::render::page::{AxisLabel, AxisScale, ChartEvent, ChartPoint, Layer, LayerShape, Plot};
 use maud::{Markup, html};
 use scruple_core::unit::{change, quantity};
 
@@ -30,28 +30,28 @@ const MANY: usize = 400;
 pub(crate) fn marks(layer: &Layer) -> usize {
     let points = layer.pieces.iter().map(Vec::len).sum();
     match layer.shape {
-        Shape::Points | Shape::Course | Shape::Below if points <= MANY => points,
+        LayerShape::Points | LayerShape::Course | LayerShape::Below if points <= MANY => points,
         _ => 0,
     }
 }
 
-struct Frame<'a> {
+struct PlotFrame<'a> {
     plot: &'a Plot,
     x: Ruler<'a>,
     y: Ruler<'a>,
     /// The signs above the plot: position from 0 to 1, row, event.
-    signs: Vec<(f64, usize, &'a Event)>,
+    signs: Vec<(f64, usize, &'a ChartEvent)>,
     top: f64,
     bottom: f64,
 }
 
-impl Frame<'_> {
-    fn of(plot: &Plot) -> Frame<'_> {
+impl PlotFrame<'_> {
+    fn of(plot: &Plot) -> PlotFrame<'_> {
         let points = || plot.layers.iter().flat_map(|layer| layer.pieces.iter().flatten());
-        let high = plot.layers.iter().filter(|layer| layer.shape != Shape::Below);
+        let high = plot.layers.iter().filter(|layer| layer.shape != LayerShape::Below);
         let high = || high.clone().flat_map(|layer| layer.pieces.iter().flatten());
-        let positive = |scale: &Scale| matches!(scale, Scale::Log | Scale::Ratio);
-        let keep = |scale: &Scale, value: f64| value.is_finite() && (value > 0.0 || !positive(scale));
+        let positive = |scale: &AxisScale| matches!(scale, AxisScale::Log | AxisScale::Ratio);
+        let keep = |scale: &AxisScale, value: f64| value.is_finite() && (value > 0.0 || !positive(scale));
         let places = plot.x.places.iter().map(|place| place.at);
         let xs = points().map(|point| point.x).chain(places).filter(|x| keep(&plot.x.scale, *x));
         let range = |range: (f64, f64), value: f64| (range.0.min(value), range.1.max(value));
@@ -59,11 +59,11 @@ impl Frame<'_> {
         let across = if across.0.is_finite() { across } else { (0.0, 1.0) };
         let ys =
             high().flat_map(|point| [Some(point.y), point.low]).flatten().filter(|y| keep(&plot.y.scale, *y));
-        let areas = plot.layers.iter().any(|layer| layer.shape == Shape::Area);
-        let steps = plot.layers.iter().any(|layer| layer.shape == Shape::Steps);
+        let areas = plot.layers.iter().any(|layer| layer.shape == LayerShape::Area);
+        let steps = plot.layers.iter().any(|layer| layer.shape == LayerShape::Steps);
         let named = !plot.x.places.is_empty();
         // Curves have many points, so that `window` would take the few measured points beside them for outliers.
-        let curves = plot.layers.iter().any(|layer| layer.shape == Shape::Line);
+        let curves = plot.layers.iter().any(|layer| layer.shape == LayerShape::Line);
         let mut up = match areas || steps || named || curves {
             true => ys.fold((f64::INFINITY, f64::NEG_INFINITY), range),
             false => window(ys),
@@ -82,7 +82,7 @@ impl Frame<'_> {
             up = range(up, zero);
         }
         let exact = areas || steps;
-        let room = match steps || matches!(plot.x.scale, Scale::Nines) {
+        let room = match steps || matches!(plot.x.scale, AxisScale::Nines) {
             true => (0.0, 0.0),
             // The space at the left is for the labels of the vertical axis.
             false => (if plot.small { 0.2 } else { 0.13 }, 0.02),
@@ -91,7 +91,7 @@ impl Frame<'_> {
         let signs = signs(&x, &plot.x.places);
         let rows = signs.iter().map(|(_, row, _)| (row + 1).min(MOST_ROWS)).max().unwrap_or(0);
         let top = TOP + SIGNS * rows as f64;
-        Frame {
+        PlotFrame {
             plot,
             x,
             y: Ruler::new(&plot.y, up, if exact { (0.0, 0.0) } else { (0.07, 0.07) }),
@@ -107,11 +107,11 @@ impl Frame<'_> {
 
     /// Returns the height of the whole picture, including what is below the plot, in pixels.
     fn height(&self) -> f64 {
-        let below = self.plot.layers.iter().any(|layer| layer.shape == Shape::Below);
+        let below = self.plot.layers.iter().any(|layer| layer.shape == LayerShape::Below);
         self.bottom + 20.0 + if below { BELOW } else { 0.0 }
     }
 
-    fn title(&self, point: &Point) -> String {
+    fn title(&self, point: &ChartPoint) -> String {
         let place = self.plot.x.places.iter().find(|place| place.at == point.x);
         if let Some(place) = place {
             return format!("{} {}: {}", place.name, place.about, self.value(point.y));
@@ -123,7 +123,7 @@ impl Frame<'_> {
 
     fn value(&self, value: f64) -> String {
         match self.plot.y.scale {
-            Scale::Ratio => change(value),
+            AxisScale::Ratio => change(value),
             _ => quantity(value, &self.plot.y.unit),
         }
     }
@@ -131,7 +131,7 @@ impl Frame<'_> {
 
 /// Draws the plot for a page.
 pub(crate) fn draw(plot: &Plot, label: &str, tooltips: bool) -> Markup {
-    let frame = Frame::of(plot);
+    let frame = PlotFrame::of(plot);
     html! {
         svg.chart width="100%" height=(frame.height()) role="img" aria-label=(label) {
             (body(&frame, tooltips))
@@ -141,7 +141,7 @@ pub(crate) fn draw(plot: &Plot, label: &str, tooltips: bool) -> Markup {
 
 /// Returns the sign and the name of each named layer, or nothing if there is only one.
 pub(crate) fn legend(plot: &Plot) -> Vec<(Markup, &str)> {
-    let mut named: Vec<(usize, &str, Shape)> = Vec::new();
+    let mut named: Vec<(usize, &str, LayerShape)> = Vec::new();
     for layer in plot.layers.iter().filter(|layer| !layer.name.is_empty()) {
         if !named.iter().any(|(arm, name, _)| *arm == layer.arm && *name == layer.name) {
             named.push((layer.arm, &layer.name, layer.shape));
@@ -155,7 +155,7 @@ pub(crate) fn legend(plot: &Plot) -> Vec<(Markup, &str)> {
 
 /// Draws the plot as a separate picture, and returns its height in pixels.
 pub(crate) fn picture(plot: &Plot) -> (Markup, f64) {
-    let frame = Frame::of(plot);
+    let frame = PlotFrame::of(plot);
     let named = legend(plot);
     let y = frame.height() + 20.0;
     let markup = html! {
@@ -169,7 +169,7 @@ pub(crate) fn picture(plot: &Plot) -> (Markup, f64) {
     (markup, y + 18.0 * named.len() as f64)
 }
 
-fn body(frame: &Frame<'_>, tooltips: bool) -> Markup {
+fn body(frame: &PlotFrame<'_>, tooltips: bool) -> Markup {
     let plot = frame.plot;
     // This is the smallest width of a plot on a screen that is not narrow, in pixels.
     let width = match plot.small {
@@ -180,7 +180,7 @@ fn body(frame: &Frame<'_>, tooltips: bool) -> Markup {
     let (across, up) = (frame.x.ticks_within(width), frame.y.ticks());
     let top = frame.top;
     let y = |place: f64| frame.y(place);
-    let at_right = plot.layers.iter().any(|layer| layer.shape == Shape::Steps);
+    let at_right = plot.layers.iter().any(|layer| layer.shape == LayerShape::Steps);
     html! {
         @if let Some(shade) = &plot.shade {
             @let (top, low) = (frame.y(frame.y.place(shade.high).min(1.0)), frame.y(frame.y.place(shade.low).max(0.0)));
@@ -206,7 +206,7 @@ fn body(frame: &Frame<'_>, tooltips: bool) -> Markup {
 
 /// Assigns rows to the signs above a plot, so that no two overlap on a narrow screen. A sign beyond the last row is not
 /// drawn; its line is.
-fn signs<'a>(x: &Ruler<'_>, places: &'a [AxisLabel]) -> Vec<(f64, usize, &'a Event)> {
+fn signs<'a>(x: &Ruler<'_>, places: &'a [AxisLabel]) -> Vec<(f64, usize, &'a ChartEvent)> {
     const APART: f64 = 0.09;
     let mut ends = [f64::NEG_INFINITY; MOST_ROWS];
     let marked = places.iter().filter_map(|place| Some((x.place(place.at), place.event.as_ref()?)));
@@ -222,7 +222,7 @@ fn signs<'a>(x: &Ruler<'_>, places: &'a [AxisLabel]) -> Vec<(f64, usize, &'a Eve
 }
 
 /// Draws the line of an event, the sign above it, and the shade over the range where it may have happened.
-fn event_of(frame: &Frame<'_>, place: f64, row: usize, event: &Event) -> Markup {
+fn event_of(frame: &PlotFrame<'_>, place: f64, row: usize, event: &ChartEvent) -> Markup {
     let (x, height) = (percent(place), frame.bottom - frame.top);
     let class = tone(event.tone);
     html! {
@@ -243,12 +243,12 @@ fn at_least_a_tenth((low, high): (f64, f64)) -> (f64, f64) {
     (low - missing, high + missing)
 }
 
-fn layer_of(frame: &Frame<'_>, layer: &Layer, tooltips: bool) -> Markup {
+fn layer_of(frame: &PlotFrame<'_>, layer: &Layer, tooltips: bool) -> Markup {
     let points: usize = layer.pieces.iter().map(Vec::len).sum();
-    let marked = matches!(layer.shape, Shape::Points | Shape::Course);
-    if layer.shape == Shape::Below {
+    let marked = matches!(layer.shape, LayerShape::Points | LayerShape::Course);
+    if layer.shape == LayerShape::Below {
         let y = frame.height() - 8.0;
-        let title = |point: &Point| {
+        let title = |point: &ChartPoint| {
             let place = frame.plot.x.places.iter().find(|place| place.at == point.x);
             format!("{} {}", place.map_or("", |place| &place.name), layer.name)
         };
@@ -259,16 +259,16 @@ fn layer_of(frame: &Frame<'_>, layer: &Layer, tooltips: bool) -> Markup {
         };
     }
     // A line through one point would be invisible, so such a point is drawn as a mark.
-    let lonely = matches!(layer.shape, Shape::Line)
+    let lonely = matches!(layer.shape, LayerShape::Line)
         .then(|| layer.pieces.iter().filter(|piece| piece.len() == 1).flatten());
     html! {
         @match layer.shape {
-            Shape::Area => (stretched(frame, layer, "area", area)),
-            Shape::Line => (stretched(frame, layer, "curve", line)),
-            Shape::Steps => (stretched(frame, layer, "curve", steps)),
-            Shape::Course => (stretched(frame, layer, "curve thin", line)),
-            Shape::Points | Shape::Below => {},
-            Shape::Spots => (stretched(frame, layer, "curve spots", spots)),
+            LayerShape::Area => (stretched(frame, layer, "area", area)),
+            LayerShape::Line => (stretched(frame, layer, "curve", line)),
+            LayerShape::Steps => (stretched(frame, layer, "curve", steps)),
+            LayerShape::Course => (stretched(frame, layer, "curve thin", line)),
+            LayerShape::Points | LayerShape::Below => {},
+            LayerShape::Spots => (stretched(frame, layer, "curve spots", spots)),
         }
         @if marked && points > MANY { (stretched(frame, layer, "curve spots", spots)) }
         @if marked && points <= MANY {
@@ -278,7 +278,7 @@ fn layer_of(frame: &Frame<'_>, layer: &Layer, tooltips: bool) -> Markup {
     }
 }
 
-fn mark_of(frame: &Frame<'_>, arm: usize, point: &Point, tooltips: bool) -> Markup {
+fn mark_of(frame: &PlotFrame<'_>, arm: usize, point: &ChartPoint, tooltips: bool) -> Markup {
     let x = percent(frame.x.place(point.x));
     let title = frame.title(point);
     let place = frame.y.place(point.y);
@@ -290,9 +290,14 @@ fn mark_of(frame: &Frame<'_>, arm: usize, point: &Point, tooltips: bool) -> Mark
 }
 
 /// Draws a path that is stretched with the page while its strokes keep their width.
-fn stretched(frame: &Frame<'_>, layer: &Layer, kind: &str, path: fn(&[(f64, f64, f64)]) -> String) -> Markup {
+fn stretched(
+    frame: &PlotFrame<'_>,
+    layer: &Layer,
+    kind: &str,
+    path: fn(&[(f64, f64, f64)]) -> String,
+) -> Markup {
     let height = frame.bottom - frame.top;
-    let place = |point: &Point| {
+    let place = |point: &ChartPoint| {
         let y = |value: f64| (1.0 - frame.y.place(value).clamp(-0.02, 1.02)) * height;
         (frame.x.place(point.x) * WIDTH, y(point.y), y(point.low.unwrap_or(point.y)))
     };

@@ -3,9 +3,9 @@
 use super::frame;
 use super::frame::{Towards, beyond, class, columns, key, labels, mark, percent, pixels};
 use super::scale::{Ruler, window};
-use crate::render::page::Scale;
+use crate::render::page::AxisScale;
 use crate::render::page::typeset::typeset;
-use crate::render::page::{ChartRow, Rows, Tone};
+use crate::render::page::{ChartRow, RowChart, Tone};
 use maud::{Markup, html};
 use scruple_core::unit::{change, quantity};
 
@@ -20,19 +20,19 @@ const BEYOND: f64 = 14.0;
 const MANY: usize = 400;
 
 /// Writes a value with its unit, or as a change if the axis is one of ratios.
-fn text(rows: &Rows, value: f64) -> String {
+fn text(rows: &RowChart, value: f64) -> String {
     match rows.axis.scale {
-        Scale::Ratio => change(value),
+        AxisScale::Ratio => change(value),
         _ => quantity(value, &rows.axis.unit),
     }
 }
 
 /// Returns the axis over the range of all readings, or of all intervals if there are no readings.
-fn ruler(rows: &Rows) -> Ruler<'_> {
+fn ruler(rows: &RowChart) -> Ruler<'_> {
     let dots = || rows.rows.iter().flat_map(|row| &row.dots).map(|dot| dot.value);
     let ends = || rows.rows.iter().flat_map(|row| row.interval.iter().flat_map(|(low, high)| [*low, *high]));
     let middles = || rows.rows.iter().filter_map(|row| row.middle);
-    let positive = |value: &f64| rows.axis.scale == Scale::Linear || *value > 0.0;
+    let positive = |value: &f64| rows.axis.scale == AxisScale::Linear || *value > 0.0;
     let mut range = match dots().next() {
         Some(_) => window(dots().filter(positive)),
         None => window(ends().chain(middles()).filter(positive)),
@@ -57,7 +57,7 @@ fn height(row: &ChartRow, ruler: &Ruler<'_>) -> f64 {
 }
 
 /// Draws the rows for a page. Names are at the left and figures at the right; on narrow screens both are above the row.
-pub(crate) fn draw(rows: &Rows, label: &str, tooltips: bool) -> Markup {
+pub(crate) fn draw(rows: &RowChart, label: &str, tooltips: bool) -> Markup {
     let ruler = ruler(rows);
     let ticks = ruler.ticks();
     html! {
@@ -91,7 +91,7 @@ pub(crate) fn draw(rows: &Rows, label: &str, tooltips: bool) -> Markup {
 }
 
 /// Draws the rows as a separate picture with names above them, and returns its height in pixels.
-pub(crate) fn picture(rows: &Rows) -> (Markup, f64) {
+pub(crate) fn picture(rows: &RowChart) -> (Markup, f64) {
     let ruler = ruler(rows);
     let ticks = ruler.ticks();
     let mut at = 0.0;
@@ -124,7 +124,7 @@ pub(crate) fn tone(tone: Tone) -> &'static str {
 }
 
 /// Describes in words what a row shows.
-fn spoken(rows: &Rows, row: &ChartRow) -> String {
+fn spoken(rows: &RowChart, row: &ChartRow) -> String {
     let mut parts = vec![row.name.clone()];
     if !row.dots.is_empty() {
         parts.push(format!("{} readings", row.dots.len()));
@@ -144,7 +144,7 @@ fn spoken(rows: &Rows, row: &ChartRow) -> String {
     parts.join(", ")
 }
 
-fn body(rows: &Rows, row: &ChartRow, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
+fn body(rows: &RowChart, row: &ChartRow, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
     let high = height(row, ruler);
     let ticks = ruler.ticks();
     html! {
@@ -164,7 +164,7 @@ fn body(rows: &Rows, row: &ChartRow, ruler: &Ruler<'_>, tooltips: bool) -> Marku
 }
 
 /// Draws the readings, the first one at the top, and the numbers of readings outside the range.
-fn dots(rows: &Rows, row: &ChartRow, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
+fn dots(rows: &RowChart, row: &ChartRow, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
     let last = row.dots.len().saturating_sub(1).max(1) as f64;
     let y = |index: usize| 7.0 + (HIGH - 28.0) * index as f64 / last;
     let many = row.dots.len() > MANY;
@@ -206,7 +206,7 @@ fn dots(rows: &Rows, row: &ChartRow, ruler: &Ruler<'_>, tooltips: bool) -> Marku
 }
 
 /// Draws the estimate and its interval.
-fn estimate(rows: &Rows, row: &ChartRow, ruler: &Ruler<'_>, y: f64) -> Markup {
+fn estimate(rows: &RowChart, row: &ChartRow, ruler: &Ruler<'_>, y: f64) -> Markup {
     let class = class(row.arm);
     let at = pixels(y);
     html! {

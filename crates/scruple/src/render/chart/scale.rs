@@ -1,6 +1,6 @@
 //! Maps values to positions along an axis, and chooses round labels.
 
-use crate::render::page::{Axis, Scale};
+use crate::render::page::{Axis, AxisScale};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, share, tick};
 
@@ -33,7 +33,7 @@ impl<'a> Ruler<'a> {
         let (low, high) = (ruler.transformed(low), ruler.transformed(high));
         let span = match high - low {
             span if span > 0.0 && span.is_finite() => span,
-            _ if low.abs() > 0.0 && axis.scale == Scale::Linear => low.abs() / 5.0,
+            _ if low.abs() > 0.0 && axis.scale == AxisScale::Linear => low.abs() / 5.0,
             _ => 1.0,
         };
         let (low, high) = if high > low { (low, high) } else { (low - span / 2.0, low + span / 2.0) };
@@ -42,9 +42,9 @@ impl<'a> Ruler<'a> {
 
     fn transformed(&self, value: f64) -> f64 {
         match self.axis.scale {
-            Scale::Log | Scale::Ratio => value.max(1e-300).log10(),
-            Scale::Nines => -(1.0 - value).max(1e-9).log10(),
-            Scale::Linear => value,
+            AxisScale::Log | AxisScale::Ratio => value.max(1e-300).log10(),
+            AxisScale::Nines => -(1.0 - value).max(1e-9).log10(),
+            AxisScale::Linear => value,
         }
     }
 
@@ -62,9 +62,9 @@ impl<'a> Ruler<'a> {
     pub(crate) fn value(&self, place: f64) -> f64 {
         let value = self.low + place * (self.high - self.low);
         match self.axis.scale {
-            Scale::Log | Scale::Ratio => 10_f64.powf(value),
-            Scale::Nines => 1.0 - 10_f64.powf(-value),
-            Scale::Linear => value,
+            AxisScale::Log | AxisScale::Ratio => 10_f64.powf(value),
+            AxisScale::Nines => 1.0 - 10_f64.powf(-value),
+            AxisScale::Linear => value,
         }
     }
 
@@ -75,11 +75,11 @@ impl<'a> Ruler<'a> {
         }
         let (low, high) = (self.value(0.0), self.value(1.0));
         let mut ticks = match &self.axis.scale {
-            Scale::Linear => self.even(low, high, |value, step| self.text(value, step)),
-            Scale::Log if high / low < 8.0 => self.even(low, high, |value, step| self.text(value, step)),
-            Scale::Log => self.decades(low, high),
-            Scale::Ratio => self.changes(low, high),
-            Scale::Nines => self.nines(high),
+            AxisScale::Linear => self.even(low, high, |value, step| self.text(value, step)),
+            AxisScale::Log if high / low < 8.0 => self.even(low, high, |value, step| self.text(value, step)),
+            AxisScale::Log => self.decades(low, high),
+            AxisScale::Ratio => self.changes(low, high),
+            AxisScale::Nines => self.nines(high),
         };
         ticks.dedup_by(|one, other| one.text == other.text);
         // A scale takes two labels, on a narrow screen too.
@@ -285,7 +285,7 @@ pub(crate) fn window(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    fn axis(scale: Scale) -> Axis {
+    fn axis(scale: AxisScale) -> Axis {
         Axis::new("", Unit::Nanoseconds, scale)
     }
 
@@ -299,7 +299,7 @@ mod tests {
         for round in 0..4000 {
             let low = 10_f64.powf(next() * 12.0 - 3.0);
             let high = low * (1.0 + 10_f64.powf(next() * 9.0 - 4.0));
-            for scale in [Scale::Linear, Scale::Log, Scale::Ratio] {
+            for scale in [AxisScale::Linear, AxisScale::Log, AxisScale::Ratio] {
                 let axis = axis(scale);
                 let ruler = Ruler::new(&axis, (low, high), (0.03, 0.03));
                 let ticks = ruler.ticks();
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_place_and_its_value_belong_together() {
-        for scale in [Scale::Linear, Scale::Log, Scale::Ratio] {
+        for scale in [AxisScale::Linear, AxisScale::Log, AxisScale::Ratio] {
             let axis = axis(scale);
             let ruler = Ruler::new(&axis, (2.0, 50.0), (0.1, 0.1));
             for value in [2.0, 7.5, 50.0] {
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn the_same_value_throughout_has_an_axis_too() {
-        for (scale, value) in [(Scale::Linear, 5.0), (Scale::Linear, 0.0), (Scale::Log, 5.0)] {
+        for (scale, value) in [(AxisScale::Linear, 5.0), (AxisScale::Linear, 0.0), (AxisScale::Log, 5.0)] {
             let axis = axis(scale);
             let ruler = Ruler::new(&axis, (value, value), (0.05, 0.05));
             assert!((ruler.place(value) - 0.5).abs() < 1e-9, "{value}");

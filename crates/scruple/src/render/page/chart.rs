@@ -23,7 +23,7 @@ pub struct Chart {
 #[serde(rename_all = "lowercase")]
 pub enum Drawn {
     /// Rows over one axis.
-    Rows(Rows),
+    Rows(RowChart),
     /// Curves and points over two axes.
     Plot(Plot),
     /// Counts in fields over two axes, shown by shades.
@@ -35,7 +35,7 @@ pub enum Drawn {
 /// The scale of an axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scale {
+pub enum AxisScale {
     /// A linear scale.
     Linear,
     /// A logarithmic scale.
@@ -54,7 +54,7 @@ pub struct Axis {
     /// The unit of the values.
     pub unit: Unit,
     /// The scale of the axis.
-    pub scale: Scale,
+    pub scale: AxisScale,
     /// Named places along the axis. Their names replace the labels of round values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<AxisLabel>,
@@ -71,12 +71,12 @@ pub struct AxisLabel {
     pub about: String,
     /// The event at the place, if it has one to mark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub event: Option<Event>,
+    pub event: Option<ChartEvent>,
 }
 
 /// An event at a place along an axis, such as a change at a version.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Event {
+pub struct ChartEvent {
     /// The sign of the event: a few characters, which tables use as well.
     pub sign: String,
     /// Whether the event is an improvement or a regression.
@@ -88,23 +88,23 @@ pub struct Event {
 
 impl Axis {
     /// Creates an axis.
-    pub fn new(title: impl Into<String>, unit: Unit, scale: Scale) -> Axis {
+    pub fn new(title: impl Into<String>, unit: Unit, scale: AxisScale) -> Axis {
         Axis { title: title.into(), unit, scale, places: Vec::new() }
     }
 
     /// Creates an axis with a linear scale.
     pub fn linear(title: impl Into<String>, unit: Unit) -> Axis {
-        Axis::new(title, unit, Scale::Linear)
+        Axis::new(title, unit, AxisScale::Linear)
     }
 
     /// Creates an axis with a logarithmic scale.
     pub fn log(title: impl Into<String>, unit: Unit) -> Axis {
-        Axis::new(title, unit, Scale::Log)
+        Axis::new(title, unit, AxisScale::Log)
     }
 
     /// Creates an axis of ratios.
     pub fn ratio(title: impl Into<String>) -> Axis {
-        Axis::new(title, Unit::Ratio, Scale::Ratio)
+        Axis::new(title, Unit::Ratio, AxisScale::Ratio)
     }
 }
 
@@ -129,7 +129,7 @@ impl Shade {
 
 /// A chart of rows over one axis, with readings and intervals.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Rows {
+pub struct RowChart {
     /// The common axis of the rows.
     pub axis: Axis,
     /// A range that is marked in every row.
@@ -265,7 +265,7 @@ impl Heat {
 /// The form in which a layer is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Shape {
+pub enum LayerShape {
     /// Separate points.
     Points,
     /// Many small points.
@@ -290,14 +290,14 @@ pub struct Layer {
     /// The name of the layer in the legend.
     pub name: String,
     /// The form in which the layer is drawn.
-    pub shape: Shape,
+    pub shape: LayerShape,
     /// The points, in pieces that are not connected with each other.
-    pub pieces: Vec<Vec<Point>>,
+    pub pieces: Vec<Vec<ChartPoint>>,
 }
 
 /// A point of a plot.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Point {
+pub struct ChartPoint {
     /// The position of the point along the horizontal axis.
     pub x: f64,
     /// The position of the point along the vertical axis.
@@ -310,10 +310,10 @@ pub struct Point {
     pub apart: bool,
 }
 
-impl Point {
+impl ChartPoint {
     /// Creates a point that is used.
-    pub fn at(x: f64, y: f64) -> Point {
-        Point { x, y, low: None, apart: false }
+    pub fn at(x: f64, y: f64) -> ChartPoint {
+        ChartPoint { x, y, low: None, apart: false }
     }
 }
 

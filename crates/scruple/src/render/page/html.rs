@@ -1,7 +1,7 @@
 //! A page for browsers: one self-contained file without scripts. The markup library escapes every text.
 
 use super::typeset::typeset;
-use super::{Cell, Fold, Page, Part, Section, Span, Table, Tone};
+use super::{Cell, Fold, Page, Section, SectionPart, Span, Table, Tone};
 use crate::render::chart::{self, MOST_TOOLTIPS, frame, rows::tone};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -77,17 +77,17 @@ fn section_of(section: &Section, tooltips: bool) -> Markup {
     }
 }
 
-fn part_of(part: &Part, tooltips: bool) -> Markup {
+fn part_of(part: &SectionPart, tooltips: bool) -> Markup {
     html! {
         @match part {
-            Part::Words(text) => p { (typeset(text)) },
-            Part::Note(text) => p.note { (typeset(text)) },
-            Part::List(lines) => ul { @for line in lines { li { (typeset(line)) } } },
-            Part::Code(text) => pre tabindex="0" { (text) },
-            Part::Table(table) => (table_of(table)),
-            Part::Chart(one) => (chart_of(one, tooltips)),
-            Part::Charts(charts) => div.beside.few[charts.len() <= 2] { @for one in charts { (chart_of(one, tooltips)) } },
-            Part::Fold(Fold { summary, parts }) => details {
+            SectionPart::Words(text) => p { (typeset(text)) },
+            SectionPart::Note(text) => p.note { (typeset(text)) },
+            SectionPart::List(lines) => ul { @for line in lines { li { (typeset(line)) } } },
+            SectionPart::Code(text) => pre tabindex="0" { (text) },
+            SectionPart::Table(table) => (table_of(table)),
+            SectionPart::Chart(one) => (chart_of(one, tooltips)),
+            SectionPart::Charts(charts) => div.beside.few[charts.len() <= 2] { @for one in charts { (chart_of(one, tooltips)) } },
+            SectionPart::Fold(Fold { summary, parts }) => details {
                 summary { (summary) }
                 @for part in parts { (part_of(part, tooltips)) }
             },

@@ -5,11 +5,11 @@ use crate::render::json::document;
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct PageDocument<'a> {
     page: &'a Page,
 }
 
 /// Writes the page as JSON.
 pub(crate) fn text(page: &Page) -> String {
-    document(&Answer { page })
+    document(&PageDocument { page })
 }

@@ -1,6 +1,6 @@
 //! A page in Markdown: the verdict, the tables, and the content of each chart in words.
 
-use super::{Chart, Page, Part, Section, Table};
+use super::{Chart, Page, Section, SectionPart, Table};
 use crate::render::document_table::escaped;
 use std::fmt::Write as _;
 
@@ -28,29 +28,29 @@ fn section_of(section: &Section, out: &mut String) {
     folded(summary, &section.parts, out);
 }
 
-fn folded(summary: &str, inner: &[Part], out: &mut String) {
+fn folded(summary: &str, inner: &[SectionPart], out: &mut String) {
     let _ = writeln!(out, "<details><summary>{}</summary>\n", escaped(summary));
     parts(inner, out);
     out.push_str("</details>\n\n");
 }
 
-fn parts(parts: &[Part], out: &mut String) {
+fn parts(parts: &[SectionPart], out: &mut String) {
     for part in parts {
         match part {
-            Part::Words(text) | Part::Note(text) => {
+            SectionPart::Words(text) | SectionPart::Note(text) => {
                 let _ = writeln!(out, "{}\n", escaped(text));
             }
-            Part::List(lines) => {
+            SectionPart::List(lines) => {
                 for line in lines {
                     let _ = writeln!(out, " - {}", escaped(line));
                 }
                 out.push('\n');
             }
-            Part::Code(text) => code(text, out),
-            Part::Table(table) => table_of(table, out),
-            Part::Chart(chart) => chart_of(chart, out),
-            Part::Charts(charts) => charts.iter().for_each(|chart| chart_of(chart, out)),
-            Part::Fold(fold) => folded(&fold.summary, &fold.parts, out),
+            SectionPart::Code(text) => code(text, out),
+            SectionPart::Table(table) => table_of(table, out),
+            SectionPart::Chart(chart) => chart_of(chart, out),
+            SectionPart::Charts(charts) => charts.iter().for_each(|chart| chart_of(chart, out)),
+            SectionPart::Fold(fold) => folded(&fold.summary, &fold.parts, out),
         }
     }
 }

@@ -10,8 +10,8 @@ pub mod terminal;
 pub mod typeset;
 
 pub use chart::{
-    Axis, AxisLabel, Chart, ChartRow, Dot, Drawn, Event, Field, Flame, Heat, Layer, Plot, Point, Rows, Scale,
-    Shade, Shape, Stacked,
+    Axis, AxisLabel, AxisScale, Chart, ChartEvent, ChartPoint, ChartRow, Dot, Drawn, Field, Flame, Heat,
+    Layer, LayerShape, Plot, RowChart, Shade, Stacked,
 };
 
 use super::export::Formats;
@@ -54,14 +54,14 @@ pub struct Section {
     /// The summary text, if the section is folded.
     pub folded: Option<String>,
     /// The content of the section.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SectionPart>,
 }
 
 /// A piece of a section.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::large_enum_variant, reason = "a page has few of them, and they live for one page")]
-pub enum Part {
+pub enum SectionPart {
     /// A paragraph.
     Words(String),
     /// An explanatory paragraph, in a softer colour.
@@ -86,7 +86,7 @@ pub struct Fold {
     /// The summary text of the fold.
     pub summary: String,
     /// The content of the fold.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SectionPart>,
 }
 
 /// The meaning that a colour adds to a text. Words or signs repeat the meaning.
@@ -140,22 +140,22 @@ pub struct Table {
     pub stacks: bool,
     /// The orders in which readers may sort the rows. The rows are given in the first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub orders: Vec<Order>,
+    pub orders: Vec<SortOrder>,
 }
 
 /// An order in which the rows of a table may be sorted.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Order {
+pub struct SortOrder {
     /// The name of the order.
     pub name: String,
     /// The place of each row in the order.
     pub places: Vec<usize>,
 }
 
-impl Order {
+impl SortOrder {
     /// Creates the order in which the rows are given.
-    pub fn given(name: impl Into<String>, rows: usize) -> Order {
-        Order { name: name.into(), places: (0..rows).collect() }
+    pub fn given(name: impl Into<String>, rows: usize) -> SortOrder {
+        SortOrder { name: name.into(), places: (0..rows).collect() }
     }
 
     /// Creates an ascending order by a key.
@@ -163,20 +163,20 @@ impl Order {
         name: impl Into<String>,
         keys: &[K],
         compare: impl Fn(&K, &K) -> std::cmp::Ordering,
-    ) -> Order {
+    ) -> SortOrder {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         sorting::by(&mut order, |one, other| compare(&keys[*one], &keys[*other]));
         let mut places = vec![0; keys.len()];
         for (place, row) in order.into_iter().enumerate() {
             places[row] = place;
         }
-        Order { name: name.into(), places }
+        SortOrder { name: name.into(), places }
     }
 
     /// Creates a descending order by a number. Rows without a number come last.
-    pub fn greatest(name: impl Into<String>, keys: &[Option<f64>]) -> Order {
+    pub fn greatest(name: impl Into<String>, keys: &[Option<f64>]) -> SortOrder {
         let number = |key: &Option<f64>| key.unwrap_or(f64::NEG_INFINITY);
-        Order::by(name, keys, |one, other| number(other).total_cmp(&number(one)))
+        SortOrder::by(name, keys, |one, other| number(other).total_cmp(&number(one)))
     }
 }
 
@@ -293,12 +293,12 @@ pub fn sign(comparison: &Comparison) -> &'static str {
 impl Page {
     /// Returns the charts of the page.
     pub fn charts(&self) -> Vec<&Chart> {
-        fn of<'a>(parts: &'a [Part], found: &mut Vec<&'a Chart>) {
+        fn of<'a>(parts: &'a [SectionPart], found: &mut Vec<&'a Chart>) {
             for part in parts {
                 match part {
-                    Part::Chart(chart) => found.push(chart),
-                    Part::Charts(charts) => found.extend(charts),
-                    Part::Fold(fold) => of(&fold.parts, found),
+                    SectionPart::Chart(chart) => found.push(chart),
+                    SectionPart::Charts(charts) => found.extend(charts),
+                    SectionPart::Fold(fold) => of(&fold.parts, found),
                     _ => {}
                 }
             }

@@ -1,6 +1,6 @@
 //! Draws the charts of a page for a terminal, with block and Braille characters.
 
-use super::{ChartRow, Drawn, Heat, Layer, Page, Plot, Rows, Scale, Shape};
+use super::{AxisScale, ChartRow, Drawn, Heat, Layer, LayerShape, Page, Plot, RowChart};
 use crate::render::align::{fit, right, wrap};
 use crate::render::block_characters::histogram;
 use crate::render::chart::scale::{Ruler, window};
@@ -40,14 +40,14 @@ fn sign(arm: usize) -> char {
     SIGNS[arm % SIGNS.len()]
 }
 
-fn rows_of(rows: &Rows, width: usize, out: &mut String) {
+fn rows_of(rows: &RowChart, width: usize, out: &mut String) {
     let dots = || rows.rows.iter().flat_map(|row| &row.dots).map(|dot| dot.value);
     let ends = rows.rows.iter().flat_map(|row| {
         let interval = row.interval.filter(|_| row.dots.is_empty());
         row.middle.into_iter().chain(interval.into_iter().flat_map(|(low, high)| [low, high]))
     });
     let marked = rows.shade.iter().flat_map(|shade| [shade.low, shade.high]).chain(rows.zero);
-    let positive = |value: &f64| rows.axis.scale == Scale::Linear || *value > 0.0;
+    let positive = |value: &f64| rows.axis.scale == AxisScale::Linear || *value > 0.0;
     let mut range = window(dots().filter(positive));
     if dots().next().is_none() {
         range = (f64::INFINITY, f64::NEG_INFINITY);
@@ -79,7 +79,7 @@ fn rows_of(rows: &Rows, width: usize, out: &mut String) {
 }
 
 /// Draws the interval and the estimate on a line, with the ends of the margin and zero.
-fn interval(rows: &Rows, row: &ChartRow, ruler: &Ruler<'_>, room: usize) -> String {
+fn interval(rows: &RowChart, row: &ChartRow, ruler: &Ruler<'_>, room: usize) -> String {
     let mut line = vec![' '; room];
     let column = |value: f64| ((ruler.place(value) * room as f64) as usize).min(room - 1);
     if let Some(shade) = &rows.shade {
@@ -156,7 +156,8 @@ impl Canvas {
 
 fn plot_of(plot: &Plot, width: usize, out: &mut String) {
     let points = || plot.layers.iter().flat_map(|layer| layer.pieces.iter().flatten());
-    let positive = |scale: &Scale, value: f64| value > 0.0 || !matches!(scale, Scale::Log | Scale::Ratio);
+    let positive =
+        |scale: &AxisScale, value: f64| value > 0.0 || !matches!(scale, AxisScale::Log | AxisScale::Ratio);
     let range = |range: (f64, f64), value: f64| (range.0.min(value), range.1.max(value));
     let none = (f64::INFINITY, f64::NEG_INFINITY);
     let across = points().map(|point| point.x).filter(|x| positive(&plot.x.scale, *x)).fold(none, range);
@@ -233,15 +234,17 @@ fn heat_of(heat: &Heat, width: usize, out: &mut String) {
     let _ = writeln!(out, "  {} {}", " ".repeat(left), axis(&x, columns).trim_end());
 }
 
-fn draw(shape: Shape, places: &[(f64, f64)], canvas: &mut Canvas) {
+fn draw(shape: LayerShape, places: &[(f64, f64)], canvas: &mut Canvas) {
     match shape {
-        Shape::Points | Shape::Course | Shape::Spots => places.iter().for_each(|(x, y)| canvas.set(*x, *y)),
-        Shape::Line | Shape::Area => {
+        LayerShape::Points | LayerShape::Course | LayerShape::Spots => {
+            places.iter().for_each(|(x, y)| canvas.set(*x, *y))
+        }
+        LayerShape::Line | LayerShape::Area => {
             places.windows(2).for_each(|pair| canvas.stroke(pair[0], pair[1]));
             places.iter().for_each(|(x, y)| canvas.set(*x, *y));
         }
-        Shape::Below => {}
-        Shape::Steps => places.windows(2).for_each(|pair| {
+        LayerShape::Below => {}
+        LayerShape::Steps => places.windows(2).for_each(|pair| {
             canvas.stroke(pair[0], (pair[1].0, pair[0].1));
             canvas.stroke((pair[1].0, pair[0].1), pair[1]);
         }),

@@ -17,17 +17,17 @@ use std::time::Duration;
 
 /// A connection to a server. If it is lost, the next transaction opens a new one.
 pub(super) struct Postgres {
-    server: Server,
-    session: RefCell<Session>,
+    server: ServerAccess,
+    session: RefCell<PostgresSession>,
 }
 
 /// The parameters for connecting to a server.
-struct Server {
+struct ServerAccess {
     config: Config,
     tls: Option<Encryption>,
 }
 
-struct Session {
+struct PostgresSession {
     client: Client,
     statements: HashMap<String, Statement>,
     /// Whether a statement of the current transaction failed. PostgreSQL would then answer COMMIT without an error.
@@ -37,12 +37,15 @@ struct Session {
 impl Postgres {
     /// Connects to the server.
     pub(super) fn connect(url: &ServerUrl) -> Result<Postgres, Failure> {
-        let server = Server::of(url)?;
+        let server = ServerAccess::of(url)?;
         let session = RefCell::new(server.session()?);
         Ok(Postgres { server, session })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Session) -> Result<T, postgres::Error>) -> Result<T, Failure> {
+    fn with<T>(
+        &self,
+        work: impl FnOnce(&mut PostgresSession) -> Result<T, postgres::Error>,
+    ) -> Result<T, Failure> {
         let mut session = self.session.borrow_mut();
         let result = work(&mut session);
         session.failed |= result.is_err();
@@ -50,8 +53,8 @@ impl Postgres {
     }
 }
 
-impl Server {
-    fn of(url: &ServerUrl) -> Result<Server, Failure> {
+impl ServerAccess {
+    fn of(url: &ServerUrl) -> Result<ServerAccess, Failure> {
         let parts = UrlParts::of(url.secret());
         let mut config: Config = parts.url.parse().map_err(|error: postgres::Error| {
             refused(Refusal::Other, format!("the URL cannot be read: {}", words(&error)))
@@ -87,16 +90,16 @@ impl Server {
                 Some(Encryption::new(setup))
             }
         };
-        Ok(Server { config, tls })
+        Ok(ServerAccess { config, tls })
     }
 
-    fn session(&self) -> Result<Session, Failure> {
+    fn session(&self) -> Result<PostgresSession, Failure> {
         let client = match &self.tls {
             Some(tls) => self.config.connect(tls.clone()),
             None => self.config.connect(NoTls),
         };
         let client = client.map_err(|error| failure(&error, true))?;
-        Ok(Session { client, statements: HashMap::new(), failed: false })
+        Ok(PostgresSession { client, statements: HashMap::new(), failed: false })
     }
 }
 
@@ -143,7 +146,7 @@ fn is_here(host: &Host) -> bool {
     }
 }
 
-impl Session {
+impl PostgresSession {
     fn statement(&mut self, sql: &str) -> Result<Statement, postgres::Error> {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
@@ -332,7 +335,7 @@ mod tests {
         let of = |text: &str| {
             let address = crate::address::Address::parse(text, true).expect("an address");
             let crate::address::Address::Server(url) = address else { panic!("a server") };
-            Server::of(&url).map(|server| server.tls.is_some()).map_err(|failure| failure.message)
+            ServerAccess::of(&url).map(|server| server.tls.is_some()).map_err(|failure| failure.message)
         };
         assert_eq!(of("postgres://db.example/x"), Ok(true));
         assert_eq!(of("postgres://db.example/x?sslmode=prefer"), Ok(true));

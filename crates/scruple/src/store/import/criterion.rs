@@ -8,10 +8,10 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
-struct CriterionFile(String, String, Vec<Report>);
+struct CriterionFile(String, String, Vec<CriterionReport>);
 
 #[derive(Deserialize)]
-struct Report {
+struct CriterionReport {
     #[serde(rename = "reportName")]
     name: String,
     #[serde(rename = "reportKeys")]
@@ -37,7 +37,7 @@ fn report(text: &str) -> Result<Imported, ImportError> {
     imported.finished()
 }
 
-fn arm(report: &Report) -> Result<Arm, ImportError> {
+fn arm(report: &CriterionReport) -> Result<Arm, ImportError> {
     let mut arm = case(&report.name, &["criterion"], BTreeMap::new());
     let column = |key: &str| -> Result<Vec<Option<f64>>, ImportError> {
         let Some(position) = report.keys.iter().position(|known| known == key) else {

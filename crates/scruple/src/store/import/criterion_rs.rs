@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// The texts of one benchmark.
 #[derive(Debug, Default)]
-pub struct Folder {
+pub struct CriterionFolder {
     /// The path of the folder, for error messages.
     pub place: String,
     /// The content of `benchmark.json`.
@@ -23,7 +23,7 @@ pub struct Folder {
 }
 
 #[derive(Deserialize)]
-struct Benchmark {
+struct CriterionBenchmark {
     group_id: String,
     function_id: Option<String>,
     value_str: Option<String>,
@@ -38,12 +38,12 @@ struct Batches {
 
 #[derive(Deserialize)]
 struct Estimates {
-    mean: Estimate,
-    slope: Option<Estimate>,
+    mean: CriterionEstimate,
+    slope: Option<CriterionEstimate>,
 }
 
 #[derive(Deserialize)]
-struct Estimate {
+struct CriterionEstimate {
     point_estimate: f64,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn recognises(text: &str) -> bool {
 }
 
 /// Reads the benchmarks of these folders.
-pub fn read(folders: &[Folder]) -> Result<Imported, ImportError> {
+pub fn read(folders: &[CriterionFolder]) -> Result<Imported, ImportError> {
     let mut imported = Imported::of("criterion.rs");
     for folder in folders {
         imported.arms.push(arm(folder)?);
@@ -68,13 +68,13 @@ pub fn read(folders: &[Folder]) -> Result<Imported, ImportError> {
 pub(super) fn read_one(text: &str) -> Result<Imported, ImportError> {
     let text = Some(text.to_owned());
     let folder = match text.as_ref().is_some_and(|text| text.contains("\"iters\"")) {
-        true => Folder { sample: text, ..Folder::default() },
-        false => Folder { estimates: text, ..Folder::default() },
+        true => CriterionFolder { sample: text, ..CriterionFolder::default() },
+        false => CriterionFolder { estimates: text, ..CriterionFolder::default() },
     };
     read(&[folder])
 }
 
-fn arm(folder: &Folder) -> Result<Arm, ImportError> {
+fn arm(folder: &CriterionFolder) -> Result<Arm, ImportError> {
     let within = |name: &'static str| {
         move |error: serde_json::Error| {
             let error = ImportError::from(error);
@@ -107,7 +107,7 @@ fn arm(folder: &Folder) -> Result<Arm, ImportError> {
     Ok(arm)
 }
 
-fn named(benchmark: &Benchmark) -> Result<Arm, ImportError> {
+fn named(benchmark: &CriterionBenchmark) -> Result<Arm, ImportError> {
     let mut path = benchmark.group_id.clone();
     if let Some(function) = &benchmark.function_id {
         path = format!("{path}/{function}");

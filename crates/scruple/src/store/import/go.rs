@@ -21,7 +21,7 @@ struct BenchmarkLine<'a> {
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct GoTestEvent {
     #[serde(rename = "Time")]
     time: Option<String>,
     #[serde(rename = "Package")]
@@ -52,7 +52,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     let mut started = None;
     let mut outputs: Vec<(String, String)> = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let event: Event = serde_json::from_str(line).map_err(|error| {
+        let event: GoTestEvent = serde_json::from_str(line).map_err(|error| {
             let column = error.column();
             let what = ImportError::from(error).what;
             ImportError::at(format!("line {}, column {column}", index + 1), what)

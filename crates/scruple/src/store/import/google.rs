@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 struct GoogleBenchmarkFile {
     #[serde(default)]
     context: Map<String, Value>,
-    benchmarks: Vec<Benchmark>,
+    benchmarks: Vec<GoogleBenchmark>,
 }
 
 #[derive(Deserialize)]
-struct Benchmark {
+struct GoogleBenchmark {
     name: String,
     run_name: Option<String>,
     aggregate_name: Option<String>,
@@ -61,7 +61,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     let document: GoogleBenchmarkFile = serde_json::from_str(text)?;
     let mut imported = context(&document.context);
     let program = document.context.get("executable").and_then(Value::as_str).unwrap_or("google-benchmark");
-    let name = |row: &&Benchmark| row.run_name.clone().unwrap_or_else(|| row.name.clone());
+    let name = |row: &&GoogleBenchmark| row.run_name.clone().unwrap_or_else(|| row.name.clone());
     for (name, rows) in &grouped(&document.benchmarks, name) {
         // The rows of complexity fits are ignored, because Scruple fits growth itself.
         if rows.iter().any(|row| !matches!(row.aggregate_name.as_deref(), Some("BigO" | "RMS"))) {
@@ -90,7 +90,7 @@ fn context(context: &Map<String, Value>) -> Imported {
     imported
 }
 
-fn arm(name: &str, rows: &[&Benchmark], program: &str) -> Result<Arm, ImportError> {
+fn arm(name: &str, rows: &[&GoogleBenchmark], program: &str) -> Result<Arm, ImportError> {
     let threads = rows.iter().find_map(|row| row.threads).filter(|threads| *threads > 1.0);
     let (path, params) = path_and_params(name, threads);
     let mut arm = case(&path, &[&clean(program)], params);
@@ -98,12 +98,12 @@ fn arm(name: &str, rows: &[&Benchmark], program: &str) -> Result<Arm, ImportErro
         add_absence(&mut arm, "time.wall", why);
         return Ok(arm);
     }
-    let iterations: Vec<&Benchmark> =
+    let iterations: Vec<&GoogleBenchmark> =
         rows.iter().copied().filter(|row| row.aggregate_name.is_none()).collect();
     if iterations.is_empty() {
         return aggregate(arm, rows);
     }
-    type Time = fn(&Benchmark) -> Option<f64>;
+    type Time = fn(&GoogleBenchmark) -> Option<f64>;
     let times: [(&str, Time); 2] = [("time.wall", |row| row.real_time), ("time.cpu", |row| row.cpu_time)];
     for (key, of) in times {
         let readings = iterations.iter().map(|row| time(row, of(row))).collect::<Result<Vec<_>, _>>()?;
@@ -126,7 +126,7 @@ fn arm(name: &str, rows: &[&Benchmark], program: &str) -> Result<Arm, ImportErro
     Ok(arm)
 }
 
-fn time(row: &Benchmark, value: Option<f64>) -> Result<f64, ImportError> {
+fn time(row: &GoogleBenchmark, value: Option<f64>) -> Result<f64, ImportError> {
     let wrong = |what: String| ImportError::of(&row.name, what);
     let value = value.ok_or_else(|| wrong("it has no time".to_owned()))?;
     let unit = row.time_unit.as_deref().unwrap_or("ns");
@@ -136,7 +136,7 @@ fn time(row: &Benchmark, value: Option<f64>) -> Result<f64, ImportError> {
 }
 
 /// Adds the median of the repetitions, or their mean, if the file has no repetitions.
-fn aggregate(mut arm: Arm, rows: &[&Benchmark]) -> Result<Arm, ImportError> {
+fn aggregate(mut arm: Arm, rows: &[&GoogleBenchmark]) -> Result<Arm, ImportError> {
     let of = |name: &str| rows.iter().find(|row| row.aggregate_name.as_deref() == Some(name));
     let Some(row) = of("median").or_else(|| of("mean")) else {
         return Err(ImportError::of(&arm.name, "it has neither repetitions nor their median or mean"));
@@ -149,7 +149,7 @@ fn aggregate(mut arm: Arm, rows: &[&Benchmark]) -> Result<Arm, ImportError> {
 }
 
 /// Adds the work of one iteration: the rate multiplied by the time that the rate refers to.
-fn work(arm: &mut Arm, name: &str, row: &Benchmark) -> Result<(), ImportError> {
+fn work(arm: &mut Arm, name: &str, row: &GoogleBenchmark) -> Result<(), ImportError> {
     let of_wall = name.contains("/real_time") || name.contains("/manual_time");
     let seconds = time(row, if of_wall { row.real_time } else { row.cpu_time })? / 1e9;
     for (key, rate) in [("work.bytes", row.bytes_per_second), ("work.items", row.items_per_second)] {
@@ -160,7 +160,7 @@ fn work(arm: &mut Arm, name: &str, row: &Benchmark) -> Result<(), ImportError> {
     Ok(())
 }
 
-fn own_counters(arm: &mut Arm, rows: &[&Benchmark]) -> Result<(), ImportError> {
+fn own_counters(arm: &mut Arm, rows: &[&GoogleBenchmark]) -> Result<(), ImportError> {
     let names = rows[0].others.keys().filter(|name| !FIELDS.contains(&name.as_str()));
     for name in names {
         let readings: Vec<f64> = rows.iter().filter_map(|row| row.others.get(name)?.as_f64()).collect();

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Deserialize)]
-struct Benchmark {
+struct JmhBenchmark {
     benchmark: String,
     mode: String,
     #[serde(default)]
@@ -51,7 +51,7 @@ type Sampled = Vec<(f64, f64)>;
 
 /// Reads a document.
 pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
-    let benchmarks: Vec<Benchmark> = serde_json::from_str(text)?;
+    let benchmarks: Vec<JmhBenchmark> = serde_json::from_str(text)?;
     let first = benchmarks.first();
     let version = first.and_then(|first| first.version.as_deref()).unwrap_or_default();
     let mut imported = Imported::of(format!("JMH {}", clean(version)).trim_end());
@@ -73,7 +73,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     imported.finished()
 }
 
-fn arm(benchmark: &Benchmark, alone: bool) -> Result<Arm, ImportError> {
+fn arm(benchmark: &JmhBenchmark, alone: bool) -> Result<Arm, ImportError> {
     let mut params: BTreeMap<_, _> =
         sorting::map(benchmark.params.iter().flatten().map(|(name, value)| (clean(name), parameter(value))));
     let threads = benchmark.threads.unwrap_or(1.0);
@@ -96,7 +96,7 @@ fn arm(benchmark: &Benchmark, alone: bool) -> Result<Arm, ImportError> {
 }
 
 /// Adds the primary metric as the time of one operation.
-fn times(arm: &mut Arm, benchmark: &Benchmark, threads: f64) -> Result<(), ImportError> {
+fn times(arm: &mut Arm, benchmark: &JmhBenchmark, threads: f64) -> Result<(), ImportError> {
     let metric = &benchmark.primary;
     let wrong = |what: &str| ImportError::of(&benchmark.benchmark, what);
     let unit = || wrong(&format!("‘{}’ is not a unit of a score", clean(&metric.unit)));

@@ -114,7 +114,7 @@ pub struct Imported {
     /// The id, the label and other properties of the run, if Scruple wrote the file.
     pub identity: Option<scruple_json::Identity>,
     /// The versions, if Scruple wrote the file and it is a history.
-    pub history: Option<scruple_json::Range>,
+    pub history: Option<scruple_json::HistoryRange>,
 }
 
 impl Imported {

@@ -15,13 +15,13 @@ struct PytestBenchmarkFile {
     machine_info: Value,
     #[serde(default)]
     commit_info: Value,
-    benchmarks: Vec<Benchmark>,
+    benchmarks: Vec<PytestBenchmark>,
     datetime: Option<String>,
     version: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Benchmark {
+struct PytestBenchmark {
     name: String,
     fullname: Option<String>,
     params: Option<BTreeMap<String, Value>>,
@@ -74,7 +74,7 @@ fn circumstances(imported: &mut Imported, machine: &Value, commit: &Value) {
     }
 }
 
-fn arm(benchmark: &Benchmark) -> Result<Arm, ImportError> {
+fn arm(benchmark: &PytestBenchmark) -> Result<Arm, ImportError> {
     let params: BTreeMap<_, _> =
         sorting::map(benchmark.params.iter().flatten().map(|(name, value)| (clean(name), parameter(value))));
     let full = benchmark.fullname.as_ref().unwrap_or(&benchmark.name);

@@ -8,7 +8,7 @@ use scruple_core::budget::Budget;
 use scruple_core::history::Version;
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::provenance::Provenance;
-use scruple_core::run::{Run, State, Terms, Warning};
+use scruple_core::run::{Run, RunState, Terms, Warning};
 use scruple_core::sample::{Figure, Sample};
 use scruple_core::sorting;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
@@ -24,7 +24,7 @@ pub struct Identity {
     /// The label of the run.
     pub label: Option<String>,
     /// The state in which the run ended.
-    pub state: State,
+    pub state: RunState,
     /// The seed of the run.
     pub seed: u64,
     /// The command line of the run.
@@ -35,14 +35,14 @@ pub struct Identity {
 
 /// The properties of a history other than its run.
 #[derive(Debug, Deserialize)]
-pub struct Range {
+pub struct HistoryRange {
     repository: String,
     remote: Option<String>,
     range: String,
     versions: Vec<Version>,
 }
 
-impl Range {
+impl HistoryRange {
     /// Returns the history in the form that the store holds. Commands for a repository do not find it; it must be named
     /// by its id or its label.
     pub fn stored(self, run: Run) -> StoredHistory {
@@ -65,18 +65,18 @@ impl Range {
 
 #[derive(Deserialize)]
 struct ScrupleFile {
-    scruple: Origin,
+    scruple: DocumentSchema,
     run: RunHead,
     provenance: Provenance,
     arms: Vec<OfArm>,
     #[serde(default)]
     warnings: Vec<Warning>,
     #[serde(default)]
-    history: Option<Range>,
+    history: Option<HistoryRange>,
 }
 
 #[derive(Deserialize)]
-struct Origin {
+struct DocumentSchema {
     schema: u32,
 }
 
@@ -85,7 +85,7 @@ struct RunHead {
     id: String,
     label: Option<String>,
     started: String,
-    state: State,
+    state: RunState,
     seed: u64,
     argv: Vec<String>,
     margin: f64,
@@ -134,7 +134,7 @@ pub(super) fn recognises(text: &str) -> bool {
 pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     #[derive(Deserialize)]
     struct DocumentHead {
-        scruple: Origin,
+        scruple: DocumentSchema,
         history: Option<serde::de::IgnoredAny>,
         run: Option<serde::de::IgnoredAny>,
         arms: Option<serde::de::IgnoredAny>,

@@ -206,8 +206,8 @@ fn the_summary_of_criterion_gives_one_estimated_reading() {
     assert_eq!(wall.readings, [4.054339768904794e-6 * 1e9]);
 }
 
-fn folder(path: &str) -> criterion_rs::Folder {
-    criterion_rs::Folder {
+fn folder(path: &str) -> criterion_rs::CriterionFolder {
+    criterion_rs::CriterionFolder {
         place: path.to_owned(),
         benchmark: Some(golden(&format!("criterion-rs/{path}/benchmark.json"))),
         sample: Some(golden(&format!("criterion-rs/{path}/sample.json"))),
@@ -229,11 +229,11 @@ fn criterion_rs_gives_every_batch_with_the_value_as_parameter() {
 
 #[test]
 fn criterion_rs_without_its_sample_gives_the_slope() {
-    let only = criterion_rs::Folder { sample: None, ..folder("plain/new") };
+    let only = criterion_rs::CriterionFolder { sample: None, ..folder("plain/new") };
     let imported = criterion_rs::read(&[only]).expect("readable");
     let wall = sample(&imported, "plain", "time.wall");
     assert_eq!((wall.quality, wall.source.as_str()), (Quality::Estimated, "criterion.rs, slope"));
-    let none = criterion_rs::Folder { sample: None, estimates: None, ..folder("plain/new") };
+    let none = criterion_rs::CriterionFolder { sample: None, estimates: None, ..folder("plain/new") };
     assert!(criterion_rs::read(&[none]).is_err());
 }
 

@@ -2,16 +2,16 @@
 
 use super::args::ImportArgs;
 use super::criterion_rs;
-use super::criterion_rs::Folder;
+use super::criterion_rs::CriterionFolder;
 use super::series::gathered;
-use super::series::gathered::Gathered;
+use super::series::gathered::FoundSeries;
 use super::{Format, ImportError, Imported};
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
 use crate::render::output;
 use crate::store::Store;
-use scruple_core::run::{Run, State, Terms};
+use scruple_core::run::{Run, RunState, Terms};
 use scruple_core::subject::Subject;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ const DEEPEST: usize = 32;
 pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
     let mut found: Vec<(String, Format, Imported)> = Vec::new();
     let mut folders: BTreeSet<PathBuf> = BTreeSet::new();
-    let mut series = Gathered::default();
+    let mut series = FoundSeries::default();
     for path in &args.files {
         if path.is_dir()
             && args.format.is_none_or(|format| format == Format::Asv)
@@ -106,7 +106,7 @@ fn run_of(imported: Imported, label: Option<&str>, position: usize) -> Run {
     let mut run = new_run::empty_run(Some(0), label, Terms { margin, ..Terms::default() }, &[]);
     run.started = imported.started.filter(|moment| *moment > 0).unwrap_or(run.started + position as i64);
     run.id = new_run::identifier_of(run.started as u64, position);
-    run.state = State::Complete;
+    run.state = RunState::Complete;
     run.provenance = imported.provenance;
     run.arms = imported.arms;
     run.warnings = imported.warnings;
@@ -218,7 +218,7 @@ fn of_folders(folders: &BTreeSet<PathBuf>) -> Result<Option<(String, Format, Imp
     let optional = |path: PathBuf| path.is_file().then(|| text_of(&path)).transpose();
     let mut texts = Vec::new();
     for folder in folders {
-        texts.push(Folder {
+        texts.push(CriterionFolder {
             place: folder.display().to_string(),
             benchmark: optional(folder.join("benchmark.json"))?,
             sample: optional(folder.join("sample.json"))?,

@@ -74,7 +74,7 @@ fn covered(name: &str, ranges: &[(usize, usize, u64)]) -> String {
     format!(r#"{{"functionName":"{name}","ranges":[{}],"isBlockCoverage":true}}"#, ranges.join(","))
 }
 
-fn script(functions: &[String]) -> Script {
+fn script(functions: &[String]) -> CoveredScript {
     let text = format!(r#"{{"url":"file:///a%20b.js","functions":[{}]}}"#, functions.join(","));
     serde_json::from_str(&text).expect("a script")
 }
@@ -83,7 +83,7 @@ fn units(text: &str) -> Vec<u16> {
     text.encode_utf16().collect()
 }
 
-fn shown(script: &Script, text: &str) -> Vec<(String, u64, u64)> {
+fn shown(script: &CoveredScript, text: &str) -> Vec<(String, u64, u64)> {
     functions(script, Some(&units(text))).into_iter().map(|own| (own.name, own.calls, own.executed)).collect()
 }
 

@@ -4,7 +4,7 @@ use super::super::super::failure::Failure;
 use super::super::super::plan::{Arrivals, Pace, Plan};
 use super::super::super::record::Recorder;
 use super::super::super::scenario::{arrivals, level};
-use super::super::super::send_times::{Schedule, Shape, Share};
+use super::super::super::send_times::{RateCourse, Schedule, Share};
 use super::super::Due;
 use super::super::turn_time::TurnTime;
 use super::Users;
@@ -23,7 +23,7 @@ impl Users {
         let threads = plan.threads;
         let own = |(index, _): &(usize, (u64, u32))| *index as u32 % threads == thread;
         let listed = |all: &[(u64, u32)]| {
-            Shape::Listed(all.iter().copied().enumerate().filter(own).map(|(_, due)| due).collect())
+            RateCourse::Listed(all.iter().copied().enumerate().filter(own).map(|(_, due)| due).collect())
         };
         let mut share = Share {
             rate: 1.0,
@@ -34,7 +34,7 @@ impl Users {
             start,
             end,
             limit: u64::MAX,
-            shape: Shape::Constant,
+            shape: RateCourse::Constant,
         };
         match (plan.pace, scenario.stages.as_slice()) {
             _ if !scenario.recorded.is_empty() => {
@@ -47,7 +47,7 @@ impl Users {
             }
             (Pace::Closed, stages) => share.shape = listed(&arrivals(stages)),
             (Pace::Open { arrivals, .. }, stages) if !stages.is_empty() => {
-                (share.arrivals, share.shape) = (arrivals, Shape::Stages(stages.to_vec()));
+                (share.arrivals, share.shape) = (arrivals, RateCourse::Stages(stages.to_vec()));
             }
             (Pace::Open { rate, arrivals }, _) => {
                 (share.rate, share.arrivals) = (rate, arrivals);

@@ -26,7 +26,7 @@ const SHORT: u32 = 10;
 
 const LONGEST: usize = 30;
 
-struct Code {
+struct HuffmanCode {
     codes: [u32; 257],
     /// The symbol and the length of its code, by the first bits of the code; the length is 0 if the code is longer.
     short: Vec<(u16, u8)>,
@@ -36,10 +36,10 @@ struct Code {
     symbols: Vec<u16>,
 }
 
-static CODE: LazyLock<Code> = LazyLock::new(|| {
+static CODE: LazyLock<HuffmanCode> = LazyLock::new(|| {
     let mut symbols: Vec<u16> = (0..=END).collect();
     sorting::by_key(&mut symbols, |symbol| LENGTHS[usize::from(*symbol)]);
-    let mut code = Code {
+    let mut code = HuffmanCode {
         codes: [0; 257],
         short: vec![(0, 0); 1 << SHORT],
         first: [(u32::MAX, 0); LONGEST + 2],
@@ -64,7 +64,7 @@ static CODE: LazyLock<Code> = LazyLock::new(|| {
     code
 });
 
-impl Code {
+impl HuffmanCode {
     /// The symbol whose code begins these bits, and the length of the code.
     fn symbol(&self, bits: u32) -> (u16, u32) {
         let (symbol, length) = self.short[(bits >> (32 - SHORT)) as usize];

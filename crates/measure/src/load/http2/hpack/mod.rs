@@ -3,7 +3,7 @@
 mod huffman;
 mod table;
 
-use table::{SIZE, Table};
+use table::{DynamicTable, SIZE};
 
 /// A header field of a request, of which everything that does not depend on the connection is encoded.
 pub(crate) struct Prepared {
@@ -65,14 +65,14 @@ impl Prepared {
 
 /// Encodes the fields of requests on one connection.
 pub(crate) struct Encoder {
-    table: Table,
+    table: DynamicTable,
     /// The new size of the table, if the other end has not been informed of it yet.
     resized: Option<usize>,
 }
 
 impl Encoder {
     pub(crate) fn new() -> Encoder {
-        Encoder { table: Table::new(), resized: None }
+        Encoder { table: DynamicTable::new(), resized: None }
     }
 
     /// Limits the table to the number of bytes that the other end stores.
@@ -111,14 +111,14 @@ impl Encoder {
 
 /// Decodes the fields of answers on one connection.
 pub(crate) struct Decoder {
-    table: Table,
+    table: DynamicTable,
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
 impl Decoder {
     pub(crate) fn new() -> Decoder {
-        Decoder { table: Table::new(), name: Vec::new(), value: Vec::new() }
+        Decoder { table: DynamicTable::new(), name: Vec::new(), value: Vec::new() }
     }
 
     /// Calls `tell` for each field of a block, in order; `None` if the block is malformed.

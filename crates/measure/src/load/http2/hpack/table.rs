@@ -32,7 +32,7 @@ struct HeaderField {
 }
 
 /// The dynamic table: the fields that were sent on a connection in one direction, the latest first.
-pub(super) struct Table {
+pub(super) struct DynamicTable {
     entries: VecDeque<HeaderField>,
     size: usize,
     most: usize,
@@ -40,9 +40,9 @@ pub(super) struct Table {
     spare: Vec<HeaderField>,
 }
 
-impl Table {
-    pub(super) fn new() -> Table {
-        Table { entries: VecDeque::new(), size: 0, most: SIZE, spare: Vec::new() }
+impl DynamicTable {
+    pub(super) fn new() -> DynamicTable {
+        DynamicTable { entries: VecDeque::new(), size: 0, most: SIZE, spare: Vec::new() }
     }
 
     /// The field with this index, in the static or the dynamic table.

@@ -1,7 +1,7 @@
 //! The tables of a scenario file, as TOML is deserialised.
 
-use super::super::super::plan::Order;
-use super::super::super::request::{Check, Request};
+use super::super::super::plan::RequestOrder;
+use super::super::super::request::{AnswerCheck, Request};
 use super::super::{Model, Take};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use toml::Spanned;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct RequestFile {
     pub(super) model: Option<Model>,
     #[serde(default)]
-    pub(super) order: Order,
+    pub(super) order: RequestOrder,
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
     pub(super) redirects: Option<u32>,
@@ -104,7 +104,7 @@ pub(super) struct RequestEntry {
     #[serde(default = "one")]
     weight: f64,
     #[serde(default)]
-    check: Check,
+    check: AnswerCheck,
     #[serde(default)]
     pub(super) capture: BTreeMap<String, CaptureEntry>,
     pub(super) think: Option<Think>,

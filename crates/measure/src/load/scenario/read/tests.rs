@@ -1,7 +1,7 @@
 use super::super::Take;
 use super::*;
 
-fn read(text: &str) -> Result<Read, String> {
+fn read(text: &str) -> Result<RequestFileContent, String> {
     scenario(text, Path::new("/"))
 }
 
@@ -25,9 +25,9 @@ fn requests_alone_need_no_users() {
         check = { status = [201, "3xx"], contains = "id", headers = { Location = "/items" }, json = { "/ok" = true } }
     "#;
     let plain = read(text).expect("valid");
-    assert_eq!(plain.order, Order::Weighted);
+    assert_eq!(plain.order, RequestOrder::Weighted);
     assert!(plain.scenario.is_none());
-    assert_eq!(read(&format!("order = 'in-turn'\n{text}")).expect("valid").order, Order::InTurn);
+    assert_eq!(read(&format!("order = 'in-turn'\n{text}")).expect("valid").order, RequestOrder::InTurn);
     assert_eq!((plain.requests[0].name.as_str(), plain.requests[0].weight), ("GET /", 3.0));
     assert_eq!(plain.requests[1].headers.len(), 2);
     assert_eq!(plain.requests[1].check.status, ["201", "3xx"]);

@@ -1,8 +1,8 @@
 //! Finds jobs that Slurm delays longer than necessary. If one of its daemons dies while a job is launched or ends,
 //! Slurm notices minutes later that the job was never launched or has ended.
 
-use super::super::Order;
-use super::{ENDING, GRACE, Job, ask};
+use super::super::WorkOrder;
+use super::{ENDING, GRACE, QueuedJob, ask};
 use std::collections::{BTreeSet, HashMap};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ const LAUNCH: Duration = Duration::from_secs(20);
 
 /// The problem of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Wrong {
+enum JobProblem {
     /// Slurm will send the job again by itself, but only after minutes.
     Delayed,
     /// Slurm could not launch the job, for example on a node whose daemon has just died, and may have drained the node.
@@ -30,7 +30,7 @@ enum Wrong {
 
 /// What the script of a job has noted in the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Script {
+enum ScriptProgress {
     Unseen,
     Begun,
     Ended,
@@ -39,17 +39,17 @@ enum Script {
 /// Which problems were seen.
 #[derive(Default)]
 pub struct Stuck {
-    since: HashMap<(String, Wrong), Instant>,
-    helped: BTreeSet<(String, Wrong)>,
+    since: HashMap<(String, JobProblem), Instant>,
+    helped: BTreeSet<(String, JobProblem)>,
 }
 
 impl Stuck {
     /// Asks Slurm to continue with the jobs that are stuck. Returns what the user should know.
     pub fn help(
         &mut self,
-        order: &Order<'_>,
+        order: &WorkOrder<'_>,
         done: &BTreeSet<String>,
-        queue: &HashMap<String, Vec<Job>>,
+        queue: &HashMap<String, Vec<QueuedJob>>,
     ) -> Vec<String> {
         let mut wrong = Vec::new();
         let mut earlier_done = true;
@@ -57,9 +57,9 @@ impl Stuck {
             for name in stage {
                 for job in queue.get(name).into_iter().flatten() {
                     let script = || match &job.number {
-                        number if order.folder.has_ended(number) => Script::Ended,
-                        number if order.folder.has_begun(number) => Script::Begun,
-                        _ => Script::Unseen,
+                        number if order.folder.has_ended(number) => ScriptProgress::Ended,
+                        number if order.folder.has_begun(number) => ScriptProgress::Begun,
+                        _ => ScriptProgress::Unseen,
                     };
                     wrong.extend(
                         wrong_with(job, done.contains(name), earlier_done, script).map(|it| (job, it)),
@@ -75,14 +75,14 @@ impl Stuck {
             let key = (job.id.clone(), it);
             let since = *self.since.entry(key.clone()).or_insert(now);
             let patience = match it {
-                Wrong::Delayed | Wrong::Held => Duration::ZERO,
-                Wrong::NotLaunched | Wrong::NoNode => LAUNCH,
-                Wrong::Waiting => ENDING,
+                JobProblem::Delayed | JobProblem::Held => Duration::ZERO,
+                JobProblem::NotLaunched | JobProblem::NoNode => LAUNCH,
+                JobProblem::Waiting => ENDING,
                 // Slurm also cancels the jobs that wait for this one. By this time none of them waits for it any more, and
                 // its node is needed.
-                Wrong::Ended => ENDING + GRACE,
+                JobProblem::Ended => ENDING + GRACE,
             };
-            if now - since < patience || (it != Wrong::Delayed && !self.helped.insert(key)) {
+            if now - since < patience || (it != JobProblem::Delayed && !self.helped.insert(key)) {
                 continue;
             }
             told.extend(help(job, it));
@@ -92,36 +92,36 @@ impl Stuck {
 }
 
 fn wrong_with(
-    job: &Job,
+    job: &QueuedJob,
     has_result: bool,
     earlier_done: bool,
-    script: impl FnOnce() -> Script,
-) -> Option<Wrong> {
+    script: impl FnOnce() -> ScriptProgress,
+) -> Option<JobProblem> {
     match (job.state.as_str(), job.reason.as_str()) {
-        (_, "BeginTime") => Some(Wrong::Delayed),
-        (_, reason) if reason.starts_with("JobHeld") || reason.contains("held") => Some(Wrong::Held),
-        ("RUNNING", _) if has_result => Some(Wrong::Ended),
+        (_, "BeginTime") => Some(JobProblem::Delayed),
+        (_, reason) if reason.starts_with("JobHeld") || reason.contains("held") => Some(JobProblem::Held),
+        ("RUNNING", _) if has_result => Some(JobProblem::Ended),
         ("RUNNING", _) => match script() {
-            Script::Unseen => Some(Wrong::NotLaunched),
-            Script::Begun => None,
-            Script::Ended => Some(Wrong::Ended),
+            ScriptProgress::Unseen => Some(JobProblem::NotLaunched),
+            ScriptProgress::Begun => None,
+            ScriptProgress::Ended => Some(JobProblem::Ended),
         },
-        ("PENDING", "Dependency") if earlier_done => Some(Wrong::Waiting),
-        ("PENDING", reason) if reason.starts_with("ReqNodeNotAvail") => Some(Wrong::NoNode),
+        ("PENDING", "Dependency") if earlier_done => Some(JobProblem::Waiting),
+        ("PENDING", reason) if reason.starts_with("ReqNodeNotAvail") => Some(JobProblem::NoNode),
         _ => None,
     }
 }
 
-fn help(job: &Job, wrong: Wrong) -> Option<String> {
+fn help(job: &QueuedJob, wrong: JobProblem) -> Option<String> {
     let id = format!("JobId={}", job.id);
     let words = match wrong {
-        Wrong::Delayed => vec!["scontrol", "update", &id, "StartTime=now"],
-        Wrong::Held => vec!["scontrol", "release", &job.id],
-        Wrong::NotLaunched => vec!["scontrol", "requeue", &job.id],
-        Wrong::Ended => vec!["scancel", &job.id],
-        Wrong::Waiting => vec!["scontrol", "update", &id, "Dependency="],
+        JobProblem::Delayed => vec!["scontrol", "update", &id, "StartTime=now"],
+        JobProblem::Held => vec!["scontrol", "release", &job.id],
+        JobProblem::NotLaunched => vec!["scontrol", "requeue", &job.id],
+        JobProblem::Ended => vec!["scancel", &job.id],
+        JobProblem::Waiting => vec!["scontrol", "update", &id, "Dependency="],
         // Only an administrator can help. The same sentence for all jobs is shown once.
-        Wrong::NoNode => {
+        JobProblem::NoNode => {
             return Some("Slurm has no node for the units that wait: `sinfo -R` says why".to_owned());
         }
     };
@@ -129,8 +129,10 @@ fn help(job: &Job, wrong: Wrong) -> Option<String> {
     command.args(&words[1..]);
     let refused = ask(&mut command, None).err();
     match wrong {
-        Wrong::NotLaunched => Some(format!("Slurm has not launched the job {}: it is queued again", job.id)),
-        Wrong::Held if refused.is_some() => Some(format!(
+        JobProblem::NotLaunched => {
+            Some(format!("Slurm has not launched the job {}: it is queued again", job.id))
+        }
+        JobProblem::Held if refused.is_some() => Some(format!(
             "Slurm holds the job {} ({}): `scontrol release {}` lets it go; where a node was drained, `scontrol update \
              nodename=NODE state=resume` brings it back",
             job.id, job.reason, job.id
@@ -148,20 +150,32 @@ mod tests {
     fn a_job_is_stuck_when_slurm_and_the_folder_of_units_disagree() {
         let wrong = |state: &str, reason: &str, has_result, earlier_done, script| {
             let [id, number, state, reason] = ["7_1", "8", state, reason].map(str::to_owned);
-            wrong_with(&Job { id, number, state, reason }, has_result, earlier_done, || script)
+            wrong_with(&QueuedJob { id, number, state, reason }, has_result, earlier_done, || script)
         };
-        assert_eq!(wrong("RUNNING", "None", false, true, Script::Begun), None);
-        assert_eq!(wrong("RUNNING", "None", false, true, Script::Ended), Some(Wrong::Ended));
-        assert_eq!(wrong("RUNNING", "None", false, true, Script::Unseen), Some(Wrong::NotLaunched));
-        assert_eq!(wrong("RUNNING", "None", true, true, Script::Begun), Some(Wrong::Ended));
-        assert_eq!(wrong("PENDING", "Dependency", false, true, Script::Begun), Some(Wrong::Waiting));
-        assert_eq!(wrong("PENDING", "Dependency", false, false, Script::Begun), None);
-        assert_eq!(wrong("PENDING", "BeginTime", false, true, Script::Begun), Some(Wrong::Delayed));
-        assert_eq!(wrong("PENDING", "JobHeldUser", false, true, Script::Begun), Some(Wrong::Held));
+        assert_eq!(wrong("RUNNING", "None", false, true, ScriptProgress::Begun), None);
+        assert_eq!(wrong("RUNNING", "None", false, true, ScriptProgress::Ended), Some(JobProblem::Ended));
         assert_eq!(
-            wrong("PENDING", "ReqNodeNotAvail, UnavailableNodes:n1", false, true, Script::Unseen),
-            Some(Wrong::NoNode)
+            wrong("RUNNING", "None", false, true, ScriptProgress::Unseen),
+            Some(JobProblem::NotLaunched)
         );
-        assert_eq!(wrong("PENDING", "Resources", false, true, Script::Begun), None);
+        assert_eq!(wrong("RUNNING", "None", true, true, ScriptProgress::Begun), Some(JobProblem::Ended));
+        assert_eq!(
+            wrong("PENDING", "Dependency", false, true, ScriptProgress::Begun),
+            Some(JobProblem::Waiting)
+        );
+        assert_eq!(wrong("PENDING", "Dependency", false, false, ScriptProgress::Begun), None);
+        assert_eq!(
+            wrong("PENDING", "BeginTime", false, true, ScriptProgress::Begun),
+            Some(JobProblem::Delayed)
+        );
+        assert_eq!(
+            wrong("PENDING", "JobHeldUser", false, true, ScriptProgress::Begun),
+            Some(JobProblem::Held)
+        );
+        assert_eq!(
+            wrong("PENDING", "ReqNodeNotAvail, UnavailableNodes:n1", false, true, ScriptProgress::Unseen),
+            Some(JobProblem::NoNode)
+        );
+        assert_eq!(wrong("PENDING", "Resources", false, true, ScriptProgress::Begun), None);
     }
 }

@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 use crate::render::csv::quoted;
 use crate::render::export::Formats;
-use scruple_measure::load::{Batch, EachRequest, Listeners};
+use scruple_measure::load::{EachRequest, Listeners, RequestBatch};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 
 /// The format of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum RequestFormat {
     /// Comma-separated values.
     Csv,
     /// JSON lines, with an object in each line.
@@ -21,7 +21,8 @@ pub enum Form {
 }
 
 /// The formats of files of requests, by their endings.
-pub const FORMATS: Formats<Form, 2> = [("requests", Form::Csv), ("jsonl", Form::JsonLines)];
+pub const FORMATS: Formats<RequestFormat, 2> =
+    [("requests", RequestFormat::Csv), ("jsonl", RequestFormat::JsonLines)];
 
 /// Returns the name at an index, or an empty text.
 fn name(all: &[String], place: usize) -> &str {
@@ -29,14 +30,14 @@ fn name(all: &[String], place: usize) -> &str {
 }
 
 /// An open file of requests.
-pub struct Requests {
+pub struct RequestWriter {
     path: PathBuf,
-    sender: Sender<Batch>,
+    sender: Sender<RequestBatch>,
     writer: JoinHandle<io::Result<()>>,
 }
 
 /// The names that appear in the rows.
-pub struct Names {
+pub struct RowNames {
     /// The names of the servers.
     pub servers: Vec<String>,
     /// The names of the requests.
@@ -56,19 +57,19 @@ struct RequestLine<'a> {
     result: &'static str,
 }
 
-impl Requests {
+impl RequestWriter {
     /// Creates the file, and starts to write to it.
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn begin(path: &Path, form: Form, names: Names) -> Result<Requests, Fault> {
+    pub fn begin(path: &Path, form: RequestFormat, names: RowNames) -> Result<RequestWriter, Fault> {
         let file = File::create(path).map_err(|error| {
             Fault::usage(format!("cannot write ‘{}’: {error}; name another file", path.display()))
         })?;
-        let (sender, receiver) = channel::<Batch>();
+        let (sender, receiver) = channel::<RequestBatch>();
         let writer = thread::spawn(move || {
             let mut file = BufWriter::new(file);
-            if form == Form::Csv {
+            if form == RequestFormat::Csv {
                 file.write_all(b"server,turn,request,due,sent,done,status,bytes,result\n")?;
             }
             for batch in receiver {
@@ -78,7 +79,7 @@ impl Requests {
             }
             file.flush()
         });
-        Ok(Requests { path: path.to_owned(), sender, writer })
+        Ok(RequestWriter { path: path.to_owned(), sender, writer })
     }
 
     /// Returns the listeners for the requests of one turn of a server.
@@ -104,9 +105,9 @@ impl Requests {
 
 fn write(
     file: &mut impl Write,
-    form: Form,
-    names: &Names,
-    batch: &Batch,
+    form: RequestFormat,
+    names: &RowNames,
+    batch: &RequestBatch,
     request: &EachRequest,
 ) -> io::Result<()> {
     let line = RequestLine {
@@ -120,7 +121,7 @@ fn write(
         bytes: request.bytes,
         result: request.failure.map_or("ok", |failure| failure.name()),
     };
-    if form == Form::JsonLines {
+    if form == RequestFormat::JsonLines {
         serde_json::to_writer(&mut *file, &line)?;
         return file.write_all(b"\n");
     }

@@ -4,14 +4,16 @@ use super::super::memory_map;
 use super::super::sheet::{counted, grown, interval, is_nothing, paused, title};
 use super::of_server;
 use crate::load::windows::{Loaded, Loads};
-use crate::render::page::{Cell, ColumnHeading, Fold, Order, Part, Section, Table, Tone, name, sentence};
+use crate::render::page::{
+    Cell, ColumnHeading, Fold, Section, SectionPart, SortOrder, Table, Tone, name, sentence,
+};
 use scruple_core::unit::{change, quantity};
 use scruple_measure::load::cost::collections::Untold;
 use scruple_measure::load::cost::sheet::CostRow;
 
 /// Makes the section, or returns `None` if no server's costs are known.
 pub(super) fn section(loads: &Loads) -> Option<Section> {
-    let mut parts: Vec<Part> = table(loads).into_iter().map(Part::Table).collect();
+    let mut parts: Vec<SectionPart> = table(loads).into_iter().map(SectionPart::Table).collect();
     for server in &loads.servers {
         let lines: Vec<String> = remarks(server)
             .into_iter()
@@ -20,13 +22,13 @@ pub(super) fn section(loads: &Loads) -> Option<Section> {
                 _ => sentence(&format!("{}: {line}", name(&server.name))),
             })
             .collect();
-        parts.extend(Some(Part::List(lines.clone())).filter(|_| !lines.is_empty()));
+        parts.extend(Some(SectionPart::List(lines.clone())).filter(|_| !lines.is_empty()));
     }
     for server in &loads.servers {
         let map = server.sheet.as_ref().and_then(|sheet| memory_map::table(&name(&server.name), &sheet.maps));
         parts.extend(map.map(|table| {
             let summary = of_server(loads, server, "Memory map before and after");
-            Part::Fold(Fold { summary, parts: vec![Part::Table(table)] })
+            SectionPart::Fold(Fold { summary, parts: vec![SectionPart::Table(table)] })
         }));
     }
     let title = "Cost of a request".to_owned();
@@ -96,14 +98,14 @@ fn table(loads: &Loads) -> Option<Table> {
         Some((interval.high - interval.low) / each.value)
     };
     let titles: Vec<&str> = keys.iter().map(|key| title(key)).collect();
-    let mut orders = vec![Order::given("as read", keys.len()), Order::by("name", &titles, Ord::cmp)];
+    let mut orders = vec![SortOrder::given("as read", keys.len()), SortOrder::by("name", &titles, Ord::cmp)];
     if several {
         let ratios: Vec<Option<f64>> =
             keys.iter().map(|key| ratio(key).map(|ratio| ratio.ln().abs())).collect();
-        orders.push(Order::greatest("difference", &ratios));
+        orders.push(SortOrder::greatest("difference", &ratios));
     }
     let widths: Vec<Option<f64>> = keys.iter().map(|key| width(key).map(|width| -width)).collect();
-    orders.push(Order::greatest("precision", &widths));
+    orders.push(SortOrder::greatest("precision", &widths));
     let label = "What a request costs".to_owned();
     Some(Table { label, head, rows: lines, orders, ..Table::default() })
 }

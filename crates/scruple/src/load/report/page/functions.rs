@@ -4,7 +4,7 @@ use super::super::instructions::{by_file, file, name as function_name};
 use super::super::sheet::interval;
 use super::of_server;
 use crate::load::windows::Loads;
-use crate::render::page::{Cell, ColumnHeading, Order, Part, Section, Table, name};
+use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, SortOrder, Table, name};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::cost::instructions::{FunctionCost, Instructions};
@@ -25,7 +25,7 @@ pub(super) fn section(loads: &Loads) -> Option<Section> {
             sampled(found, &of_server(loads, server, "Time by function"), &mut parts);
         }
         if let Some(Ok(calls)) = &server.syscalls {
-            parts.push(Part::Table(system_calls(calls, of_server(loads, server, "System calls"))));
+            parts.push(SectionPart::Table(system_calls(calls, of_server(loads, server, "System calls"))));
         }
     }
     let title = "Functions".to_owned();
@@ -43,7 +43,7 @@ struct FunctionRow {
 }
 
 /// Adds a table of the functions with the largest own or inclusive costs, and says how many are left out.
-fn table(mut lines: Vec<FunctionRow>, head: &[ColumnHeading], label: &str, parts: &mut Vec<Part>) {
+fn table(mut lines: Vec<FunctionRow>, head: &[ColumnHeading], label: &str, parts: &mut Vec<SectionPart>) {
     let all = lines.len();
     sorting::by(&mut lines, |one, other| {
         other.own.max(other.inclusive).total_cmp(&one.own.max(one.inclusive))
@@ -53,14 +53,14 @@ fn table(mut lines: Vec<FunctionRow>, head: &[ColumnHeading], label: &str, parts
     let keys = |key: fn(&FunctionRow) -> Option<f64>| lines.iter().map(key).collect::<Vec<_>>();
     let texts = |text: fn(&FunctionRow) -> &str| lines.iter().map(text).collect::<Vec<_>>();
     let mut orders = vec![
-        Order::greatest("own", &keys(|line| Some(line.own))),
-        Order::greatest("with callees", &keys(|line| Some(line.inclusive))),
+        SortOrder::greatest("own", &keys(|line| Some(line.own))),
+        SortOrder::greatest("with callees", &keys(|line| Some(line.inclusive))),
     ];
     if lines.iter().any(|line| line.calls.is_some()) {
-        orders.push(Order::greatest("calls", &keys(|line| line.calls)));
+        orders.push(SortOrder::greatest("calls", &keys(|line| line.calls)));
     }
-    orders.push(Order::by("function", &texts(|line| &line.name), Ord::cmp));
-    orders.push(Order::by("file", &texts(|line| &line.file), Ord::cmp));
+    orders.push(SortOrder::by("function", &texts(|line| &line.name), Ord::cmp));
+    orders.push(SortOrder::by("file", &texts(|line| &line.file), Ord::cmp));
     let shown = lines.len();
     let rows = lines.into_iter().map(|line| {
         let mut cells = vec![Cell::text(name(&line.name))];
@@ -69,7 +69,7 @@ fn table(mut lines: Vec<FunctionRow>, head: &[ColumnHeading], label: &str, parts
         cells
     });
     let label = label.to_owned();
-    parts.push(Part::Table(Table {
+    parts.push(SectionPart::Table(Table {
         label,
         head: head_of(head),
         rows: rows.collect(),
@@ -77,7 +77,7 @@ fn table(mut lines: Vec<FunctionRow>, head: &[ColumnHeading], label: &str, parts
         ..Table::default()
     }));
     if shown < all {
-        parts.push(Part::Note(format!(
+        parts.push(SectionPart::Note(format!(
             "{} functions that cost less are left out.",
             grouped((all - shown) as f64)
         )));
@@ -97,7 +97,7 @@ fn part(value: f64, total: f64) -> String {
     if total > 0.0 { share(value / total) } else { "–".to_owned() }
 }
 
-fn instructions(found: &Instructions, title: &str, parts: &mut Vec<Part>) {
+fn instructions(found: &Instructions, title: &str, parts: &mut Vec<SectionPart>) {
     let requests: u64 = found.batches.iter().sum();
     let total = found.total.value;
     let files: Vec<String> = by_file(found)
@@ -105,7 +105,7 @@ fn instructions(found: &Instructions, title: &str, parts: &mut Vec<Part>) {
         .filter(|(_, own)| *own >= total / 100.0)
         .map(|(file, own)| format!("{} {}", name(&file), part(own, total)))
         .collect();
-    parts.push(Part::Words(format!(
+    parts.push(SectionPart::Words(format!(
         "{title}: {}{} a request ({} requests, by {}; user space only). By file: {}.",
         grouped(total),
         interval(&found.total, &Unit::Count),
@@ -134,9 +134,9 @@ fn instructions(found: &Instructions, title: &str, parts: &mut Vec<Part>) {
     table(found.functions.iter().map(line).collect(), &head, title, parts);
 }
 
-fn sampled(found: &Sampled, title: &str, parts: &mut Vec<Part>) {
+fn sampled(found: &Sampled, title: &str, parts: &mut Vec<SectionPart>) {
     let time = |ns: f64| quantity(ns, &Unit::Nanoseconds);
-    parts.push(Part::Words(format!(
+    parts.push(SectionPart::Words(format!(
         "{title}: {} a request, {} of it in the kernel ({} samples). On loopback the kernel bills part of the client’s \
          receiving to the server.",
         time(found.total),

@@ -4,22 +4,24 @@
 use super::super::terminal::{meaning, row_name};
 use super::of_server;
 use crate::load::windows::{Loaded, Loads, Sought};
-use crate::render::page::{Cell, ColumnHeading, Order, Part, Section, Table, Tone, name, sentence};
-use scruple_core::knee::Outcome;
+use crate::render::page::{
+    Cell, ColumnHeading, Section, SectionPart, SortOrder, Table, Tone, name, sentence,
+};
+use scruple_core::knee::RateOutcome;
 use scruple_core::unit::{Unit, grouped, quantity, share};
-use scruple_measure::load::{Latencies, Point};
+use scruple_measure::load::{Latencies, RatePoint};
 
 /// Makes the section, which is folded.
 pub(super) fn section(loads: &Loads) -> Option<Section> {
     let mut parts = Vec::new();
     for server in &loads.servers {
         let label = |what: &str| of_server(loads, server, what);
-        parts.extend(rows(server, label("Requests by kind")).map(Part::Table));
-        parts.extend(distributions(server, label("Response, service and lag")).map(Part::Table));
-        parts.extend(failures(server, label("Failed requests")).map(Part::Table));
-        parts.extend(stalls(server, label("Stalls")).map(Part::Table));
+        parts.extend(rows(server, label("Requests by kind")).map(SectionPart::Table));
+        parts.extend(distributions(server, label("Response, service and lag")).map(SectionPart::Table));
+        parts.extend(failures(server, label("Failed requests")).map(SectionPart::Table));
+        parts.extend(stalls(server, label("Stalls")).map(SectionPart::Table));
     }
-    parts.extend(generators(loads).map(Part::Table));
+    parts.extend(generators(loads).map(SectionPart::Table));
     let folded = Some("Kinds of requests, service and lag, failures, stalls, the generator".to_owned());
     (!parts.is_empty()).then_some(Section { title: "Requests in detail".to_owned(), folded, parts })
 }
@@ -61,11 +63,11 @@ fn rows(server: &Loaded, label: String) -> Option<Table> {
     let by = |which: usize| keys.iter().map(|(_, keys)| keys[which]).collect::<Vec<_>>();
     let names: Vec<&str> = keys.iter().map(|(name, _)| name.as_str()).collect();
     let orders = vec![
-        Order::given("as asked", rows.len()),
-        Order::by("name", &names, Ord::cmp),
-        Order::greatest("answered", &by(0)),
-        Order::greatest("failed", &by(1)),
-        Order::greatest("p99", &by(2)),
+        SortOrder::given("as asked", rows.len()),
+        SortOrder::by("name", &names, Ord::cmp),
+        SortOrder::greatest("answered", &by(0)),
+        SortOrder::greatest("failed", &by(1)),
+        SortOrder::greatest("p99", &by(2)),
     ];
     let mut head = vec![
         ColumnHeading::text("Request"),
@@ -143,7 +145,7 @@ fn stalls(server: &Loaded, label: String) -> Option<Table> {
         ]
     };
     let lengths: Vec<Option<f64>> = stalls.iter().map(|stall| Some(length(stall))).collect();
-    let orders = vec![Order::given("moment", stalls.len()), Order::greatest("length", &lengths)];
+    let orders = vec![SortOrder::given("moment", stalls.len()), SortOrder::greatest("length", &lengths)];
     let head =
         ["Nothing was answered at", "for so long", "requests that waited"].map(ColumnHeading::number).into();
     let rows = stalls.iter().map(row).collect();
@@ -176,11 +178,11 @@ fn generators(loads: &Loads) -> Option<Table> {
 /// Makes the section with the measurements of a search, in their order.
 pub(super) fn search(sought: &Sought) -> Section {
     let points = &sought.found.points;
-    let row = |(number, point): (usize, &Point)| {
+    let row = |(number, point): (usize, &RatePoint)| {
         let (word, tone) = match point.outcome {
-            Outcome::Good => ("kept", Tone::Better),
-            Outcome::Bad => ("broken", Tone::Worse),
-            Outcome::Void => ("void", Tone::Open),
+            RateOutcome::Good => ("kept", Tone::Better),
+            RateOutcome::Bad => ("broken", Tone::Worse),
+            RateOutcome::Void => ("void", Tone::Open),
         };
         let quantile =
             |q: f64| point.load.times.response.quantile(q).map_or("–".to_owned(), |ns| time(ns as f64));
@@ -195,11 +197,11 @@ pub(super) fn search(sought: &Sought) -> Section {
             Cell::text(sentence(&point.broken.join(", "))),
         ]
     };
-    let of = |value: fn(&Point) -> Option<f64>| points.iter().map(value).collect::<Vec<_>>();
+    let of = |value: fn(&RatePoint) -> Option<f64>| points.iter().map(value).collect::<Vec<_>>();
     let orders = vec![
-        Order::given("order", points.len()),
-        Order::greatest("rate", &of(|point| Some(point.rate))),
-        Order::greatest("p99", &of(|point| point.load.times.response.quantile(0.99).map(|ns| ns as f64))),
+        SortOrder::given("order", points.len()),
+        SortOrder::greatest("rate", &of(|point| Some(point.rate))),
+        SortOrder::greatest("p99", &of(|point| point.load.times.response.quantile(0.99).map(|ns| ns as f64))),
     ];
     let mut head = vec![ColumnHeading::number("Measurement")];
     head.extend(["asked", "achieved", "p50", "p99", "failed"].map(ColumnHeading::number));
@@ -212,5 +214,5 @@ pub(super) fn search(sought: &Sought) -> Section {
         ..Table::default()
     };
     let folded = Some(format!("{} measurements", points.len()));
-    Section { title: "The search".to_owned(), folded, parts: vec![Part::Table(table)] }
+    Section { title: "The search".to_owned(), folded, parts: vec![SectionPart::Table(table)] }
 }

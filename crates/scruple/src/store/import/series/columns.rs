@@ -15,7 +15,7 @@ const METRIC: &[&str] = &["metric"];
 const UNIT: &[&str] = &["unit"];
 
 /// A table: rows of cells below a head.
-pub(super) struct Table {
+pub(super) struct TextTable {
     pub head: Vec<String>,
     /// The rows, each with the place that an error message names.
     pub rows: Vec<(String, Vec<String>)>,
@@ -44,11 +44,11 @@ pub fn read(text: &str, name: &str) -> Result<Values, ImportError> {
     let mut records = csv(text, delimiter(text))?.into_iter();
     let (_, head) = records.next().ok_or_else(|| ImportError::at("the whole text", "it is empty"))?;
     let rows = records.map(|(line, cells)| (format!("line {line}"), cells)).collect();
-    values(&Table { head, rows }, name)
+    values(&TextTable { head, rows }, name)
 }
 
 /// Returns the values of a table.
-pub(super) fn values(table: &Table, name: &str) -> Result<Values, ImportError> {
+pub(super) fn values(table: &TextTable, name: &str) -> Result<Values, ImportError> {
     let head = &table.head;
     let [commit, moment, number] = [COMMIT, TIME, NUMBER].map(|names| position(head, names));
     let [subject, metric, unit] = [SUBJECT, METRIC, UNIT].map(|names| position(head, names));

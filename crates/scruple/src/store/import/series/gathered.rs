@@ -13,12 +13,12 @@ const DEEPEST: usize = 8;
 
 /// The series that were found: one for each file of the user's own, and one for all files of asv.
 #[derive(Default)]
-pub struct Gathered {
+pub struct FoundSeries {
     own: Vec<(PathBuf, Values)>,
     asv: Option<(PathBuf, Values)>,
 }
 
-impl Gathered {
+impl FoundSeries {
     /// Adds the content of a text, if it is a series. Returns whether it is one.
     pub fn add(&mut self, path: &Path, format: Format, text: &str) -> Result<bool, Fault> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start();

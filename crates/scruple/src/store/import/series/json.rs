@@ -2,7 +2,7 @@
 //! columns.
 
 use super::Values;
-use super::columns::{Table, values};
+use super::columns::{TextTable, values};
 use crate::store::import::ImportError;
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ pub fn read(text: &str, name: &str) -> Result<Values, ImportError> {
         (format!("object {}", place + 1), head.iter().map(|key| cell(object.get(key))).collect())
     };
     let rows = objects.iter().enumerate().map(row).collect();
-    values(&Table { head: head.clone(), rows }, name)
+    values(&TextTable { head: head.clone(), rows }, name)
 }
 
 #[cfg(test)]

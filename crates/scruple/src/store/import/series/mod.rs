@@ -12,7 +12,7 @@ use super::figures::nanoseconds;
 use super::{ImportError, clean};
 use crate::new_run;
 use crate::store::{StoredHistory, StoredVersion};
-use scruple_core::history::{State, Version};
+use scruple_core::history::{Version, VersionState};
 use scruple_core::metric::{Pass, Quality, metric};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{self, Terms};
@@ -131,7 +131,7 @@ pub fn history(
         versions[place].1 = versions[place].1.or(value.time);
     }
     let mut run = new_run::empty_run(Some(0), label, Terms::default(), &[]);
-    run.state = run::State::Complete;
+    run.state = run::RunState::Complete;
     run.provenance = Provenance {
         tool: Some(tool.to_owned()),
         machine_class: format!("{tool}/unknown"),
@@ -158,7 +158,7 @@ pub fn history(
             author: String::new(),
             time: time.unwrap_or(0),
             tags: Vec::new(),
-            state: State::Built,
+            state: VersionState::Built,
             why: None,
             log: None,
             same_as: None,
