@@ -32,7 +32,7 @@ impl CaptureSource {
                 let content: Value = serde_json::from_slice(answer.body).ok()?;
                 text_of(content.pointer(pointer)?)
             }
-            Source::Regex(regex) => {
+            CaptureSource::Regex(regex) => {
                 // A content that is not UTF-8 is read byte by byte, so that what is found is sent as it was.
                 let (text, encoded) = match std::str::from_utf8(answer.body) {
                     Ok(text) => (Cow::Borrowed(text), true),
@@ -83,6 +83,6 @@ mod tests {
         assert_eq!(find(regex("/orders/")), None);
         let latin = KeptAnswer { body: b"name=Andr\xe9;", ..answer };
         assert_eq!(regex("name=([^;]*)").find(&latin).as_deref(), Some(&b"Andr\xe9"[..]));
-        assert_eq!(find(Source::Header("etag".into())).as_deref(), Some("\"x1\""));
+        assert_eq!(find(CaptureSource::Header("etag".into())).as_deref(), Some("\"x1\""));
     }
 }
