@@ -223,15 +223,13 @@ public final class ScrupleBench {
         } else if (from == null || to == null) {
             leave("only one of SCRUPLE_BENCH_IN and SCRUPLE_BENCH_OUT is set");
         }
-        try (InputStream in = new BufferedInputStream(new FileInputStream(from));
-                PrintStream out = new PrintStream(new FileOutputStream(to), false, StandardCharsets.UTF_8)) {
+        try (InputStream in = new FileInputStream(from); OutputStream out = new FileOutputStream(to)) {
             String line;
             while ((line = readLine(in)) != null && !line.equals("bye")) {
                 if (line.equals("cases")) {
-                    cases.forEach(c -> out.print(json(object("case", c.spec)) + "\n"));
+                    list(out);
                 }
-                out.append(answer(line)).append('\n');
-                out.flush();
+                send(out, answer(line));
             }
             for (Case<?> c : cases) {
                 try {
@@ -241,7 +239,7 @@ public final class ScrupleBench {
                 }
             }
             if (line != null) {
-                out.print(json(object("bye", true)) + "\n");
+                send(out, json(object("bye", true)));
             }
         } catch (IOException e) {
             leave(e.getMessage());
@@ -286,7 +284,18 @@ public final class ScrupleBench {
         }
     }
 
-    private static final List<GarbageCollectorMXBean> COLLECTORS = ManagementFactory.getGarbageCollectorMXBeans();
+    /** The JVM's beans, which take long to load: a thread loads them while the program declares its cases. */
+    static final class Beans {
+        static final com.sun.management.ThreadMXBean THREADS =
+            (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        static final List<GarbageCollectorMXBean> COLLECTORS = ManagementFactory.getGarbageCollectorMXBeans();
+    }
+
+    static {
+        Thread loader = new Thread(() -> Beans.COLLECTORS.size());
+        loader.setDaemon(true);
+        loader.start();
+    }
 
     private static Map<String, Object> hello() {
         Map<String, Object> wall = object("resolution", 1);
@@ -412,7 +421,7 @@ public final class ScrupleBench {
 
     private static long sum(ToLongFunction<GarbageCollectorMXBean> of) {
         long sum = 0;
-        for (GarbageCollectorMXBean collector : COLLECTORS) {
+        for (GarbageCollectorMXBean collector : Beans.COLLECTORS) {
             sum += of.applyAsLong(collector);
         }
         return sum;
@@ -450,15 +459,46 @@ public final class ScrupleBench {
         System.exit(2);
     }
 
-    private static String readLine(InputStream in) throws IOException {
-        ByteArrayOutputStream line = new ByteArrayOutputStream();
-        for (int c = in.read(); c != '\n'; c = in.read()) {
-            if (c < 0) {
-                return null;
-            }
-            line.write(c);
+    private void list(OutputStream out) throws IOException {
+        OutputStream together = new BufferedOutputStream(out, 1 << 16);
+        for (Case<?> c : cases) {
+            send(together, json(object("case", c.spec)));
         }
-        return line.toString(StandardCharsets.UTF_8);
+        together.flush();
+    }
+
+    private static void send(OutputStream out, String line) throws IOException {
+        out.write((line + '\n').getBytes(StandardCharsets.UTF_8));
+    }
+
+    private final byte[] received = new byte[1 << 16];
+    private int first, last; // where the bytes lie that have been received and not been read
+
+    private String readLine(InputStream in) throws IOException {
+        ByteArrayOutputStream begun = null;
+        for (int i = first; ; i++) {
+            if (i == last) { // the rest of the line is still to come
+                if (first < last) {
+                    begun = begun == null ? new ByteArrayOutputStream() : begun;
+                    begun.write(received, first, last - first);
+                }
+                first = i = 0;
+                last = in.read(received);
+                if (last <= 0) {
+                    last = 0;
+                    return null;
+                }
+            }
+            if (received[i] == '\n') {
+                int from = first;
+                first = i + 1;
+                if (begun == null) {
+                    return new String(received, from, i - from, StandardCharsets.UTF_8);
+                }
+                begun.write(received, from, i - from);
+                return begun.toString(StandardCharsets.UTF_8);
+            }
+        }
     }
 
     private static Map<String, Object> object(Object... pairs) {
