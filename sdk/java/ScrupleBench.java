@@ -154,16 +154,16 @@ public final class ScrupleBench {
         /** Adds a parameter, a number or a string. Cases of one name must differ in their parameters. */
         public Case<R> param(String key, Object value) { return add("params", key, value); }
         /** Sets the number of bytes that one iteration processes. */
-        public Case<R> bytes(long n) { return say("throughput", object("unit", "bytes", "amount", n)); }
+        public Case<R> bytes(long n) { return say("throughput", ScrupleLines.object("unit", "bytes", "amount", n)); }
         /** Sets the number of items that one iteration processes. */
-        public Case<R> items(long n) { return say("throughput", object("unit", "items", "amount", n)); }
+        public Case<R> items(long n) { return say("throughput", ScrupleLines.object("unit", "items", "amount", n)); }
         /** Sets the numbers of threads to run the case with. Each thread runs all iterations. */
         public Case<R> threads(Integer... n) { return say("threads", List.of(n)); }
         /** Limits a metric per iteration, in its unit. */
-        public Case<R> max(String metric, Number limit) { return add("budgets", metric, object("max", limit)); }
+        public Case<R> max(String metric, Number limit) { return add("budgets", metric, ScrupleLines.object("max", limit)); }
         /** Limits a metric relative to a reference, such as "+5%" against "baseline". */
         public Case<R> max(String metric, String limit, String against) {
-            return add("budgets", metric, object("max", limit, "against", against));
+            return add("budgets", metric, ScrupleLines.object("max", limit, "against", against));
         }
         /** Adds words by which cases can be selected. */
         public Case<R> tags(String... tags) { return say("tags", List.of(tags)); }
@@ -201,13 +201,13 @@ public final class ScrupleBench {
             prepare();
             fill.accept(1);
             R result = once.get();
-            Map<String, Object> reply = object("once", id, "ok", true, "checked", check != null);
+            Map<String, Object> reply = ScrupleLines.object("once", id, "ok", true, "checked", check != null);
             if (digest != null) {
                 reply.put("digest", digest.apply(result));
             }
             String wrong = check == null ? null : check.apply(result);
             if (wrong != null) {
-                reply.putAll(object("ok", false, "why", wrong));
+                reply.putAll(ScrupleLines.object("ok", false, "why", wrong));
             }
             return reply;
         }
@@ -224,12 +224,13 @@ public final class ScrupleBench {
             leave("only one of SCRUPLE_BENCH_IN and SCRUPLE_BENCH_OUT is set");
         }
         try (InputStream in = new FileInputStream(from); OutputStream out = new FileOutputStream(to)) {
+            ScrupleLines requests = new ScrupleLines(in);
             String line;
-            while ((line = readLine(in)) != null && !line.equals("bye")) {
+            while ((line = requests.readLine()) != null && !line.equals("bye")) {
                 if (line.equals("cases")) {
                     list(out);
                 }
-                send(out, answer(line));
+                ScrupleLines.send(out, answer(line));
             }
             for (Case<?> c : cases) {
                 try {
@@ -239,7 +240,7 @@ public final class ScrupleBench {
                 }
             }
             if (line != null) {
-                send(out, json(object("bye", true)));
+                ScrupleLines.send(out, ScrupleLines.json(ScrupleLines.object("bye", true)));
             }
         } catch (IOException e) {
             leave(e.getMessage());
@@ -253,7 +254,7 @@ public final class ScrupleBench {
         final Map<String, Object> reply;
 
         Refusal(Object... pairs) {
-            reply = object(pairs);
+            reply = ScrupleLines.object(pairs);
         }
     }
 
@@ -261,26 +262,26 @@ public final class ScrupleBench {
         String[] words = line.split(" ", -1);
         try {
             if (line.equals("cases")) {
-                return json(object("end", "cases", "count", cases.size()));
+                return ScrupleLines.json(ScrupleLines.object("end", "cases", "count", cases.size()));
             } else if (words[0].equals("block") && words.length > 1) {
                 return block(words);
             } else if (words.length == 2 && words[0].equals("hello") && number(words[1]) >= 0) {
-                return json(hello());
+                return ScrupleLines.json(hello());
             } else if (words.length == 2 && words[0].equals("once")) {
                 current = find(words[1]);
-                return json(current.runOnce());
+                return ScrupleLines.json(current.runOnce());
             } else if (words.length == 2 && words[0].equals("reset")) {
                 current = find(words[1]);
                 current.release();
                 current.prepare();
-                return json(object("reset", current.id));
+                return ScrupleLines.json(ScrupleLines.object("reset", current.id));
             }
             throw new Refusal("error", "unknown request: " + line, "kind", "request");
         } catch (Refusal e) {
-            return json(e.reply);
+            return ScrupleLines.json(e.reply);
         } catch (Throwable e) {
             String why = e.getMessage() == null ? e.toString() : e.getMessage();
-            return json(object("error", why, "kind", "exception", "id", current.id));
+            return ScrupleLines.json(ScrupleLines.object("error", why, "kind", "exception", "id", current.id));
         }
     }
 
@@ -298,14 +299,14 @@ public final class ScrupleBench {
     }
 
     private static Map<String, Object> hello() {
-        Map<String, Object> wall = object("resolution", 1);
-        Map<String, Object> cpu = object("resolution", 1, "scope", "thread");
-        return object("scruple", 1, "sdk", "scruple-java 0.1.0", "language", "java",
+        Map<String, Object> wall = ScrupleLines.object("resolution", 1);
+        Map<String, Object> cpu = ScrupleLines.object("resolution", 1, "scope", "thread");
+        return ScrupleLines.object("scruple", 1, "sdk", "scruple-java 0.1.0", "language", "java",
             "runtime", System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version"),
-            "clocks", object("time.wall", wall, "time.cpu", cpu), "features", List.of("threads"),
-            "counters", List.of(object("key", "alloc.bytes", "unit", "bytes", "quality", "exact"),
-                object("key", "gc.count", "unit", "count", "quality", "near"),
-                object("key", "gc.time", "unit", "ns", "quality", "near", "title", "collections, in whole milliseconds")));
+            "clocks", ScrupleLines.object("time.wall", wall, "time.cpu", cpu), "features", List.of("threads"),
+            "counters", List.of(ScrupleLines.object("key", "alloc.bytes", "unit", "bytes", "quality", "exact"),
+                ScrupleLines.object("key", "gc.count", "unit", "count", "quality", "near"),
+                ScrupleLines.object("key", "gc.time", "unit", "ns", "quality", "near", "title", "collections, in whole milliseconds")));
     }
 
     private Case<?> find(String word) {
@@ -449,7 +450,7 @@ public final class ScrupleBench {
         Set<String> seen = new HashSet<>();
         for (Case<?> c : cases) {
             if (!seen.add(c.spec.get("name") + "\0" + c.spec.get("params"))) {
-                leave("two cases are called " + json(c.spec.get("name")) + " with the same params");
+                leave("two cases are called " + ScrupleLines.json(c.spec.get("name")) + " with the same params");
             }
         }
     }
@@ -462,67 +463,8 @@ public final class ScrupleBench {
     private void list(OutputStream out) throws IOException {
         OutputStream together = new BufferedOutputStream(out, 1 << 16);
         for (Case<?> c : cases) {
-            send(together, json(object("case", c.spec)));
+            ScrupleLines.send(together, ScrupleLines.json(ScrupleLines.object("case", c.spec)));
         }
         together.flush();
-    }
-
-    private static void send(OutputStream out, String line) throws IOException {
-        out.write((line + '\n').getBytes(StandardCharsets.UTF_8));
-    }
-
-    private final byte[] received = new byte[1 << 16];
-    private int first, last; // where the bytes lie that have been received and not been read
-
-    private String readLine(InputStream in) throws IOException {
-        ByteArrayOutputStream begun = null;
-        for (int i = first; ; i++) {
-            if (i == last) { // the rest of the line is still to come
-                if (first < last) {
-                    begun = begun == null ? new ByteArrayOutputStream() : begun;
-                    begun.write(received, first, last - first);
-                }
-                first = i = 0;
-                last = in.read(received);
-                if (last <= 0) {
-                    last = 0;
-                    return null;
-                }
-            }
-            if (received[i] == '\n') {
-                int from = first;
-                first = i + 1;
-                if (begun == null) {
-                    return new String(received, from, i - from, StandardCharsets.UTF_8);
-                }
-                begun.write(received, from, i - from);
-                return begun.toString(StandardCharsets.UTF_8);
-            }
-        }
-    }
-
-    private static Map<String, Object> object(Object... pairs) {
-        Map<String, Object> map = new LinkedHashMap<>();
-        for (int i = 0; i < pairs.length; i += 2) {
-            map.put((String) pairs[i], pairs[i + 1]);
-        }
-        return map;
-    }
-
-    private static String json(Object value) {
-        StringBuilder text = new StringBuilder();
-        if (value instanceof Map) {
-            ((Map<?, ?>) value).forEach((k, v) -> text.append(',').append(json(k)).append(':').append(json(v)));
-            return "{" + text.substring(Math.min(1, text.length())) + "}";
-        } else if (value instanceof List) {
-            ((List<?>) value).forEach(v -> text.append(',').append(json(v)));
-            return "[" + text.substring(Math.min(1, text.length())) + "]";
-        } else if (value instanceof Boolean || value instanceof Number && Double.isFinite(((Number) value).doubleValue())) {
-            return value.toString();
-        }
-        for (char c : String.valueOf(value).toCharArray()) {
-            text.append(c < ' ' || c == '"' || c == '\\' ? String.format("\\u%04x", (int) c) : c);
-        }
-        return '"' + text.toString() + '"';
     }
 }

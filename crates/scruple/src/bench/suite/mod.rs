@@ -6,6 +6,7 @@ mod calibrate;
 mod cases;
 mod counting;
 mod cycle_times;
+mod differing_processes;
 mod earlier_nets;
 mod instructions;
 mod introduce;

@@ -5,10 +5,10 @@ use super::earlier_nets::EarlierNets;
 use super::introduce::Introduced;
 use super::prepare::Preparation;
 use super::programs::Programs;
-use super::{Alike, Cases, Record, Screen, Stop, SuiteEffort, Weighed, readings};
+use super::{Alike, Cases, Record, Screen, Stop, SuiteEffort, Weighed, differing_processes, readings};
 use crate::fault::Fault;
+use scruple_core::judge;
 use scruple_core::judge::cases::MOST_WAITED;
-use scruple_core::judge::{self, Groups};
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{Batch, BatchReply, LoopKind};
 use scruple_core::sample::BLOCKS_OF_A_PROCESS;
@@ -17,7 +17,6 @@ use scruple_core::stats::quantile::median;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::tare::RESOLUTION;
 use scruple_core::subject::{Arm, Subject};
-use scruple_core::unit::{Unit, quantity};
 use scruple_core::verdict::Verdict;
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::bench::{BenchError, BenchProgram};
@@ -107,7 +106,8 @@ impl TimingPass<'_> {
             let out_of_time = !self.effort.exact_processes
                 && self.began.elapsed() >= self.effort.budget
                 && taken >= least.min(FEW);
-            let may_end = taken >= least && !self.processes_differ();
+            let may_end =
+                taken >= least && !differing_processes::any(self.programs, self.cases, &self.record.run);
             let out_of_patience = !self.effort.exact_processes && may_end && self.began.elapsed() >= patience;
             if out_of_time || out_of_patience || (may_end && looks.contains(&taken) && self.enough()) {
                 break;
@@ -118,7 +118,7 @@ impl TimingPass<'_> {
         }
         self.clock.tell(self.cases, self.record);
         self.nets.tell(self.cases, self.record);
-        self.tell_groups();
+        differing_processes::tell(self.programs, self.cases, self.record);
         Ok(())
     }
 
@@ -300,35 +300,6 @@ impl TimingPass<'_> {
             self.record.keep(position, Pass::Timing, number, of_batch);
         }
         Ok(waited)
-    }
-
-    /// The cases whose processes fall into two groups. In comparisons, pairs of processes show what matters.
-    fn groups(&self) -> impl Iterator<Item = (&Weighed, Groups)> {
-        let arms = &self.record.run.arms;
-        let timed =
-            self.cases.weighed.iter().filter(|weighed| !weighed.failed && self.programs.sides.len() == 1);
-        timed.filter_map(|weighed| Some((weighed, Groups::of(&arms[weighed.arm], &arms[weighed.tare])?)))
-    }
-
-    /// Whether processes of a case fall into two groups, so that further ones show how often each occurs.
-    fn processes_differ(&self) -> bool {
-        self.groups().next().is_some()
-    }
-
-    /// Adds a remark about each case whose processes fall into two groups.
-    fn tell_groups(&mut self) {
-        let time = |value: f64| quantity(value, &Unit::Nanoseconds);
-        let certain = self.groups().filter(|(_, groups)| groups.are_certain());
-        let told: Vec<String> = certain
-            .map(|(weighed, Groups { low, high })| {
-                let (name, few, many) = (self.record.name(weighed), time(low.0), time(high.0));
-                format!(
-                    "processes of ‘{name}’ differ: {few} in {} of them, {many} in {}; the interval holds both",
-                    low.1, high.1
-                )
-            })
-            .collect();
-        told.into_iter().for_each(|text| self.record.run.warn("processes", text));
     }
 
     /// Whether the interval of every case, or every comparison of two programs, is precise enough.
