@@ -8,7 +8,8 @@ and then which of the required values are reached; the exit code is 1 if one is 
 
 The functions: a constant (loop), the identity (id), one, four and eight steps of FNV-1a, and loops of about a
 microsecond and a millisecond. The cost of `id` is the tool's own overhead. Tools that are not installed are left out,
-with the reason.
+with the reason. Two tools are in no package: the folder of nanobench.h, and that of tasty-bench's source (with Debian 12's
+library tasty, which libghc-tasty-dev has, version 0.4.1), are named by options.
 """
 
 import argparse
