@@ -1,6 +1,7 @@
 //! Reports on a search for leaks: the live memory at each size of the work, and the verdict.
 
 use super::leak_sites;
+use crate::inspect::leak_schedule::Schedule;
 use crate::inspect::leak_sites::Sites;
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
@@ -35,6 +36,28 @@ pub struct Leak {
     pub peak: Option<Retained>,
     /// The sites that keep the memory.
     pub sites: Sites,
+    /// The runs that did not fit into the budget, if any.
+    pub left_out: Option<LeftOut>,
+}
+
+/// Runs that did not fit into the budget.
+#[derive(Serialize)]
+pub struct LeftOut {
+    /// The sizes of which no run was made.
+    pub sizes: Vec<String>,
+    /// The number of all runs that were not made.
+    pub runs: usize,
+    /// The expected time of all runs, in nanoseconds.
+    pub whole: u64,
+}
+
+impl LeftOut {
+    /// What a schedule left out after so many runs.
+    pub fn of(schedule: &Schedule, made: usize) -> Option<LeftOut> {
+        let sizes: Vec<String> = schedule.left_out().iter().map(|(_, written)| written.clone()).collect();
+        let runs = schedule.count().saturating_sub(made);
+        (runs > 0).then(|| LeftOut { sizes, runs, whole: schedule.whole().as_nanos() as u64 })
+    }
 }
 
 /// A metric that was not available.
@@ -135,8 +158,24 @@ pub fn text(leak: &Leak, width: usize) -> String {
         let gives_back = wrap(&gives_back, width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {gives_back}");
     }
+    if let Some(left_out) = &leak.left_out {
+        let said = wrap(&not_made(left_out), width.saturating_sub(2)).replace('\n', "\n  ");
+        let _ = writeln!(out, "{OPEN}!{OPEN:#} {said}");
+    }
     out.push_str(&leak_sites::text(&leak.sites, width));
     out
+}
+
+fn not_made(left_out: &LeftOut) -> String {
+    let what = match &left_out.sizes[..] {
+        [] => format!("{} repetitions", left_out.runs),
+        [one] => format!("the size {one}"),
+        several => format!("the sizes {}", several.join(", ")),
+    };
+    format!(
+        "Left out, because the budget was spent: {what}. All runs take about {}; a longer --budget makes them.",
+        quantity(left_out.whole as f64, &Unit::Nanoseconds)
+    )
 }
 
 fn amount(value: f64) -> String {
@@ -223,6 +262,9 @@ pub struct LeakReport<'a> {
     why: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sites: Option<leak_sites::LeakSitesEntry<'a>>,
+    /// The runs that did not fit into the budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<&'a LeftOut>,
 }
 
 /// Creates the report.
@@ -240,6 +282,7 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
         stops_after: None,
         why: None,
         sites: leak_sites::entry(&leak.sites),
+        left_out: leak.left_out.as_ref(),
     };
     let pair = |interval: &Interval| Some([interval.low, interval.high]);
     match &leak.verdict {
