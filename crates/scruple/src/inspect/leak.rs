@@ -6,7 +6,7 @@ use super::leak_schedule::Schedule;
 use super::leak_sites::{self, Sites, Sized};
 use super::report;
 use super::report::leak;
-use super::report::leak::{Leak, LeftOut, PassedOver, Point};
+use super::report::leak::{Beside, Leak, LeftOut, PassedOver, Point};
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
@@ -21,7 +21,7 @@ use scruple_core::run::{State, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;
 use scruple_core::stats::leak::{
-    Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_growth,
+    Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_growth, judge_outside_the_heap,
 };
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
@@ -30,7 +30,7 @@ use scruple_measure::heap::HeapInstrument;
 use scruple_measure::instrument::Instrument;
 use scruple_measure::launch::Ending;
 use scruple_measure::program::Program;
-use scruple_measure::runtimes::{COMMON, LIVE, LIVE_AT_MOST, Runtimes};
+use scruple_measure::runtimes::{COMMON, LIVE, LIVE_AT_MOST, Runtime, Runtimes};
 use scruple_measure::scripted::{Script, Scripted};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -89,12 +89,21 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
         (Some(bytes), None) => judge_growth(&bytes, smallest),
         (None, _) => Retained::Unknown(Doubt::TooFewSizes),
     };
+    let malloc = match heap_does_not_grow(key, &verdict) {
+        true => taking.malloc_beside(&sizes, &points, schedule.left())?,
+        false => Beside::NotWanted,
+    };
+    let verdict = match &malloc {
+        Beside::Read(points) => judge_outside_the_heap(verdict, points, smallest),
+        _ => verdict,
+    };
     let peaks = readings(|point| point.peak).filter(|_| key == "malloc.live");
     let peak = peaks.map(|peaks| judge_growth(&peaks, smallest));
     let command = args.command.clone();
     let sites = taking.sites(&sizes, &points, key, &verdict, schedule.left())?;
     let left_out = LeftOut::of(&schedule, points.len());
-    let found = Leak { command, metric: key, pass, passed_over, points, verdict, peak, sites, left_out };
+    let found =
+        Leak { command, metric: key, pass, passed_over, points, verdict, malloc, peak, sites, left_out };
     keep(args, &found, &sizes, taking.programs(&sizes))?;
     let text =
         if args.json { json::document(&leak::report(&found)) } else { leak::text(&found, output::width()) };
@@ -123,10 +132,12 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
         arm.params.insert(SIZE.to_owned(), Parameter::Number(*size));
         let points = found.points.iter().filter(|point| point.size == *size);
         for (block, point) in points.enumerate() {
+            let beside = found.malloc.at(*size).filter(|_| block == 0);
             let values = [
                 (found.metric, Some(point.bytes)),
                 (LIVE_AT_MOST, point.at_most),
                 ("malloc.peak", point.peak),
+                ("malloc.live", beside),
             ];
             let each = values.iter().filter_map(|(key, value)| {
                 // The table of metrics does not contain the live heap of runtimes.
@@ -310,6 +321,32 @@ impl Taking<'_> {
         Ok(Ok(points))
     }
 
+    /// Reads what malloc has not got back at the end, once for each size, of a program whose figure is its live heap.
+    fn malloc_beside(
+        &mut self,
+        sizes: &[(f64, String)],
+        of_heap: &[Point],
+        left: Duration,
+    ) -> Result<Beside, Fault> {
+        if of_heap.iter().any(|point| point.source.contains(Runtime::Jvm.word())) {
+            let why = "a Java virtual machine takes the more from malloc for its compiler the longer it runs";
+            return Ok(Beside::Unknown(why.to_owned()));
+        }
+        let sizes: Vec<(f64, String)> = sizes
+            .iter()
+            .filter(|(size, _)| of_heap.iter().any(|point| point.size == *size))
+            .cloned()
+            .collect();
+        let mut schedule = Schedule::new(&sizes, 1, left);
+        let points = self.all(&mut schedule, "malloc.live", Pass::Counting, 1)?;
+        Ok(match points {
+            Err(_) if self.args.scripted.is_some() => Beside::NotWanted,
+            Err(why) => Beside::Unknown(why),
+            Ok(points) if points.len() < sizes.len() => Beside::Unknown("the budget was spent".to_owned()),
+            Ok(points) => Beside::Read(points.iter().map(|point| (point.size, point.bytes)).collect()),
+        })
+    }
+
     /// Looks for the sites that keep the memory. Scripted readings have none.
     fn sites(
         &mut self,
@@ -351,6 +388,11 @@ impl Taking<'_> {
             }
         }
     }
+}
+
+/// Whether the figure is the live heap of a runtime, and there is no growth that could be a leak.
+fn heap_does_not_grow(key: &str, verdict: &Retained) -> bool {
+    key == LIVE && !matches!(verdict, Retained::Grows { .. } | Retained::Unknown(_))
 }
 
 fn timed_out(weighed: &Result<Weighing, WeighError>) -> bool {

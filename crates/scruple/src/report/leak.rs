@@ -7,7 +7,7 @@ use crate::inspect::report::leak::describe;
 use crate::render::Report;
 use crate::render::page::{Page, Section, Span};
 use scruple_core::run::Run;
-use scruple_core::stats::leak::{judge_bounded_growth, judge_growth};
+use scruple_core::stats::leak::{judge_bounded_growth, judge_growth, judge_outside_the_heap};
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::runtimes::{LIVE, LIVE_AT_MOST};
@@ -52,6 +52,10 @@ fn verdict(run: &Run, arms: &[&Arm], key: &str) -> Vec<Span> {
     let judged = match key == LIVE && at_most.len() == bytes.len() {
         true => judge_bounded_growth(&bytes, &at_most, smallest),
         false => judge_growth(&bytes, smallest),
+    };
+    let judged = match key {
+        LIVE => judge_outside_the_heap(judged, &readings("malloc.live"), smallest),
+        _ => judged,
     };
     let (tone, word, why) = describe(&judged);
     let what = super::what(key);

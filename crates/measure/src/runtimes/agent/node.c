@@ -41,6 +41,8 @@ const char *watch_node_collections(const char *user) {
 
 enum { GRACE_SECONDS = 1 };
 
+extern int sigaction(int, const struct sigaction *, struct sigaction *) WEAK;
+
 static struct sigaction of_libuv;
 static volatile int may_wait = 1, waits;
 
@@ -64,7 +66,7 @@ static void on_termination(int number, siginfo_t *info, void *context) {
 /* Ends the program if it has not reached its event loop a while after SIGTERM, as it would have ended without the hook. */
 const char *limit_node_wait(const char *user) {
     struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_RESTART};
-    if (!own(NODE) || sigaction(SIGTERM, NULL, &of_libuv) != 0) return user;
+    if (!own(NODE) || !sigaction || sigaction(SIGTERM, NULL, &of_libuv) != 0) return user;
     if (of_libuv.sa_flags & SA_SIGINFO || of_libuv.sa_handler == SIG_DFL || of_libuv.sa_handler == SIG_IGN) return user;
     ours.sa_sigaction = on_termination;
     ours.sa_mask = of_libuv.sa_mask;

@@ -32,12 +32,34 @@ pub struct Leak {
     pub points: Vec<Point>,
     /// The verdict about the growth of the metric.
     pub verdict: Retained,
+    /// What malloc has not got back at the end, if the figure is the live heap of a runtime and does not grow.
+    pub malloc: Beside,
     /// The verdict about the growth of malloc's peak, if the metric is the memory that remains allocated.
     pub peak: Option<Retained>,
     /// The sites that keep the memory.
     pub sites: Sites,
     /// The runs that did not fit into the budget, if any.
     pub left_out: Option<LeftOut>,
+}
+
+/// The bytes of malloc that are left at the end, beside the live heap of a language runtime.
+pub enum Beside {
+    /// They were not needed.
+    NotWanted,
+    /// The reason why they are not known.
+    Unknown(String),
+    /// Sizes of the work and bytes.
+    Read(Vec<(f64, f64)>),
+}
+
+impl Beside {
+    /// The bytes at a size.
+    pub fn at(&self, size: f64) -> Option<f64> {
+        match self {
+            Beside::Read(points) => points.iter().find(|(at, _)| *at == size).map(|(_, bytes)| *bytes),
+            _ => None,
+        }
+    }
 }
 
 /// Runs that did not fit into the budget.
@@ -158,12 +180,20 @@ pub fn text(leak: &Leak, width: usize) -> String {
         let gives_back = wrap(&gives_back, width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {gives_back}");
     }
+    if let Beside::Unknown(why) = &leak.malloc {
+        let said = wrap(&not_seen(why), width.saturating_sub(2)).replace('\n', "\n  ");
+        let _ = writeln!(out, "{OPEN}!{OPEN:#} {said}");
+    }
     if let Some(left_out) = &leak.left_out {
         let said = wrap(&not_made(left_out), width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {said}");
     }
     out.push_str(&leak_sites::text(&leak.sites, width));
     out
+}
+
+fn not_seen(why: &str) -> String {
+    format!("Memory that native code keeps is not in the heap, and was not examined: {why}.")
 }
 
 fn not_made(left_out: &LeftOut) -> String {
@@ -231,6 +261,11 @@ fn said_of(doubt: &Doubt) -> String {
             --smallest to the growth that does not matter.",
             amount(*at_most)
         ),
+        Doubt::OutsideTheHeap { per_unit } => format!(
+            "the live heap does not grow with the work, but malloc.live does, by about {} for each unit: native code keeps \
+             memory, or the runtime takes more from malloc for its heap. --metric malloc.live shows it.",
+            amount(*per_unit)
+        ),
         Doubt::Form { power } => format!(
             "it grows as {}, which may be a leak or not (a root is 0.5, in proportion 1). Use more and larger sizes.",
             between(power)
@@ -262,6 +297,12 @@ pub struct LeakReport<'a> {
     why: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sites: Option<leak_sites::LeakSitesEntry<'a>>,
+    /// The sizes of the work and the bytes of malloc that were left at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    malloc_live: Option<&'a [(f64, f64)]>,
+    /// Why memory outside the heap of the runtime was not examined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_examined: Option<&'a str>,
     /// The runs that did not fit into the budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<&'a LeftOut>,
@@ -282,6 +323,14 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
         stops_after: None,
         why: None,
         sites: leak_sites::entry(&leak.sites),
+        malloc_live: match &leak.malloc {
+            Beside::Read(points) => Some(points),
+            _ => None,
+        },
+        not_examined: match &leak.malloc {
+            Beside::Unknown(why) => Some(why),
+            _ => None,
+        },
         left_out: leak.left_out.as_ref(),
     };
     let pair = |interval: &Interval| Some([interval.low, interval.high]);
