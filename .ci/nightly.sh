@@ -13,6 +13,10 @@ has() { command -v "$1" >/dev/null 2>&1 || { echo "skipped: $1 is not there" | t
 
 step python3 tests/planted/run.py
 step cargo test --release --package scruple-core --test stats -- --ignored --nocapture
+# Parsers of foreign text: many more damaged inputs than in every push, and other ones each day.
+SCRUPLE_FUZZ_TRIES=20000 SCRUPLE_FUZZ_SEED=$(date +%Y%m%d)
+export SCRUPLE_FUZZ_TRIES SCRUPLE_FUZZ_SEED
+step cargo test --workspace damaged
 if has cargo-deny; then step cargo deny check; fi
 
 # The oldest supported compiler.

@@ -9,6 +9,7 @@ use crate::paths::WorkFolder;
 use crate::render::output;
 use scruple_core::metric::Pass;
 use scruple_core::sample::Reading;
+use scruple_core::stats::quantile::median;
 use scruple_core::unit::{Unit, quantity, share};
 use scruple_core::verdict::{Comparison, compare_noisy};
 use scruple_core::visit_order::VisitOrder;
@@ -319,10 +320,6 @@ fn resolution(comparison: &Comparison) -> String {
         at(20.0),
         at(80.0)
     )
-}
-
-fn median(readings: &[f64]) -> f64 {
-    scruple_core::stats::quantile::median(readings)
 }
 
 fn line(text: &mut String, what: &str, found: &str) {

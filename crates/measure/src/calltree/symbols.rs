@@ -73,15 +73,18 @@ impl Location {
 }
 
 fn read(path: &Path) -> Option<FileSymbols> {
-    let data = std::fs::read(path).ok()?;
-    let file = object::File::parse(data.as_slice()).ok()?;
+    of(path, &std::fs::read(path).ok()?)
+}
+
+fn of(path: &Path, data: &[u8]) -> Option<FileSymbols> {
+    let file = object::File::parse(data).ok()?;
     let mut symbols: Vec<(u64, u64, String)> = file
         .symbols()
         .chain(file.dynamic_symbols())
         .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.address() != 0)
         .filter_map(|symbol| {
             let name = symbol.name().ok().filter(|name| !name.is_empty())?;
-            Some((symbol.address(), symbol.address() + symbol.size(), name.to_owned()))
+            Some((symbol.address(), symbol.address().saturating_add(symbol.size()), name.to_owned()))
         })
         .collect();
     symbols.sort_unstable();
@@ -137,4 +140,23 @@ pub fn demangle(name: &str) -> String {
     }
     let parsed = cpp_demangle::Symbol::new(bare).ok();
     parsed.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scruple_fuzz::Corpus;
+
+    #[test]
+    fn damaged_symbols_and_line_tables_are_survived() {
+        let whole = include_bytes!("../../../fuzz/corpus/elf/small");
+        let known = of(Path::new("small"), whole).expect("an ELF file");
+        assert!(known.lines.is_some() && known.symbol(known.symbols[0].0).is_some());
+        Corpus::named("elf").is_survived_by(|data| {
+            let Some(known) = of(Path::new("small"), data) else { return };
+            for (begin, end, _) in &known.symbols {
+                drop((known.frames(*begin), known.frames(*end)));
+            }
+        });
+    }
 }

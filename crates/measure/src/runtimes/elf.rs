@@ -130,3 +130,20 @@ pub(super) fn word_after(text: &str, before: &str) -> Option<String> {
     let end = rest.find(|c: char| c.is_whitespace() || c == '\0' || c == '"').unwrap_or(rest.len());
     (end > 0).then(|| rest[..end].to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scruple_fuzz::Corpus;
+
+    #[test]
+    fn damaged_program_files_are_survived() {
+        let whole = include_bytes!("../../../fuzz/corpus/elf/small");
+        assert!(Elf::parse(whole).is_some_and(|elf| elf.symbols && elf.section(".text")));
+        Corpus::named("elf").is_survived_by(|data| {
+            if let Some(elf) = Elf::parse(data) {
+                let _ = (elf.link_note(), elf.holds("GC_coll_max_pause"));
+            }
+        });
+    }
+}

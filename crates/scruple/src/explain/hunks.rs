@@ -144,6 +144,16 @@ fn last_word(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_fuzz::Corpus;
+
+    #[test]
+    fn damaged_differences_are_survived() {
+        Corpus::named("diff").is_survived_by_text(|text| {
+            for hunk in parse(text) {
+                drop((hunk.place(), hunk.is_in("work")));
+            }
+        });
+    }
 
     #[test]
     fn hunks_are_known_by_file_lines_and_the_function_that_they_are_in() {

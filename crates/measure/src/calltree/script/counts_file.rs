@@ -110,6 +110,15 @@ impl CountsBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_fuzz::Corpus;
+
+    #[test]
+    fn damaged_counts_are_survived() {
+        let whole = "scruple-calls 1 0\nf\tff\t__main__\tmain\nc\t0\t0\t1\t0\t7\nc\t1\t0\t2\t0\t5\nend\n";
+        Corpus::default().with("two contexts", whole).is_survived_by_text(|text| {
+            drop(CountsBuilder::new(Language::Python).add(text));
+        });
+    }
 
     #[test]
     fn a_damaged_or_cut_file_of_counts_is_refused() {

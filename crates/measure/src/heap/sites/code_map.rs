@@ -154,3 +154,24 @@ impl Content {
         self.segments.iter().find(within).map(|(begin, _, address)| offset - begin + address)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::registers::{RECORDED, Registers};
+    use super::*;
+    use scruple_fuzz::Corpus;
+
+    #[test]
+    fn damaged_unwinding_entries_are_survived() {
+        assert!(Content::of(include_bytes!("../../../../fuzz/corpus/elf/small")).is_ok());
+        Corpus::named("elf").is_survived_by(|data| {
+            let Ok(mut content) = Content::of(data) else { return };
+            for offset in (0..data.len() as u64).step_by(64) {
+                let Some(address) = content.address(offset) else { continue };
+                let mut words = [4096; RECORDED];
+                words[0] = address;
+                content.rules.step(&Registers::recorded(words), address, true, &|at| Some(at ^ 0x5555));
+            }
+        });
+    }
+}

@@ -172,14 +172,15 @@ fn frame(line: &str) -> Option<StackFrame> {
 fn divide(stacks: &[Stack], requests: u64) -> Sampled {
     #[derive(Default)]
     struct Sum {
-        own: u64,
-        inclusive: u64,
+        own: f64,
+        inclusive: f64,
         samples: u64,
     }
     let requests = requests.max(1) as f64;
     let mut sums: BTreeMap<&StackFrame, Sum> = BTreeMap::new();
-    let (mut total, mut kernel) = (0, 0);
+    let (mut total, mut kernel) = (0.0, 0.0);
     for (period, stack) in stacks {
+        let period = *period as f64;
         total += period;
         if stack.first().is_some_and(|(_, object)| is_kernel(object)) {
             kernel += period;
@@ -199,20 +200,15 @@ fn divide(stacks: &[Stack], requests: u64) -> Sampled {
             name: name.clone(),
             object: object.clone(),
             kernel: is_kernel(object),
-            own: sum.own as f64 / requests,
-            inclusive: sum.inclusive as f64 / requests,
-            interval: counted(sum.samples, sum.inclusive as f64 / requests / sum.samples as f64),
+            own: sum.own / requests,
+            inclusive: sum.inclusive / requests,
+            interval: counted(sum.samples, sum.inclusive / requests / sum.samples as f64),
         })
         .collect();
     sorting::by(&mut functions, |left, right| {
         right.own.total_cmp(&left.own).then(right.inclusive.total_cmp(&left.inclusive))
     });
-    Sampled {
-        samples: stacks.len() as u64,
-        total: total as f64 / requests,
-        kernel: kernel as f64 / requests,
-        functions,
-    }
+    Sampled { samples: stacks.len() as u64, total: total / requests, kernel: kernel / requests, functions }
 }
 
 fn is_kernel(object: &str) -> bool {

@@ -6,6 +6,9 @@ use super::{RecordedRequest, expected, replayed, times};
 use jiff::fmt::strtime;
 use scruple_core::sorting;
 
+/// A second in nanoseconds.
+const SECOND: i64 = 1_000_000_000;
+
 /// A line of a log: `host ident user [time] "METHOD path HTTP/1.1" status bytes`, with possible additions.
 struct Line<'a> {
     /// The time in seconds since 1970.
@@ -41,7 +44,7 @@ pub fn access_log(text: &str) -> Result<RequestFileContent, String> {
     for second in lines.chunk_by(|left, right| left.second == right.second) {
         for (place, line) in second.iter().enumerate() {
             without += usize::from(matches!(line.method, "POST" | "PUT" | "PATCH"));
-            let at = line.second * 1_000_000_000 + (place as i64 * 1_000_000_000) / second.len() as i64;
+            let at = line.second * SECOND + (place as i64 * SECOND) / second.len() as i64;
             let mut quoted = line.rest.split('"').skip(1).step_by(2);
             let (referrer, agent) = (quoted.next(), quoted.next());
             let header = |name: &str, value: Option<&str>| {
@@ -84,7 +87,10 @@ fn bracketed(line: &str) -> Option<(i64, &str)> {
     let open = line.find('[')?;
     let (time, rest) = line[open + 1..].split_once(']')?;
     let time = strtime::parse("%d/%b/%Y:%H:%M:%S %z", time).ok()?.to_timestamp().ok()?;
-    Some((time.as_second(), rest))
+    // Times are in nanoseconds later, which end in 2262.
+    let second = time.as_second();
+    second.checked_mul(SECOND)?.checked_add(SECOND)?;
+    Some((second, rest))
 }
 
 fn parsed(line: &str) -> Option<Line<'_>> {

@@ -32,7 +32,7 @@ fn replayed(mut all: Vec<RecordedRequest>, notes: Vec<String>) -> RequestFileCon
             requests.push(request);
             requests.len() as u32 - 1
         });
-        times.push(((at - first) as u64, number));
+        times.push((at.abs_diff(first), number));
     }
     let scenario = Scenario::of_recorded(&requests, times);
     RequestFileContent {

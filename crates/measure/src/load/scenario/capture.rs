@@ -1,8 +1,9 @@
 //! Values that are carried from an answer into later requests.
 
 use super::answer::KeptAnswer;
-use regex::bytes::Regex;
+use regex_lite::Regex;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// A value that is taken from an answer.
 #[derive(Clone, Debug)]
@@ -32,8 +33,17 @@ impl CaptureSource {
                 text_of(content.pointer(pointer)?)
             }
             CaptureSource::Regex(regex) => {
-                let found = regex.captures(answer.body)?;
-                Some(found.get(1).or(found.get(0))?.as_bytes().to_vec())
+                // A content that is not UTF-8 is read byte by byte, so that what is found is sent as it was.
+                let (text, encoded) = match std::str::from_utf8(answer.body) {
+                    Ok(text) => (Cow::Borrowed(text), true),
+                    Err(_) => (answer.body.iter().copied().map(char::from).collect(), false),
+                };
+                let found = regex.captures(&text)?;
+                let found = found.get(1).or(found.get(0))?.as_str();
+                Some(match encoded {
+                    true => found.as_bytes().to_vec(),
+                    false => found.chars().map(|c| c as u8).collect(),
+                })
             }
             CaptureSource::Header(name) => answer.head.header(name).map(<[u8]>::to_vec),
         }
@@ -71,6 +81,8 @@ mod tests {
         assert_eq!(find(regex(r"/items/(\d+)")).as_deref(), Some("42"));
         assert_eq!(find(regex(r"/items/\d")).as_deref(), Some("/items/4"));
         assert_eq!(find(regex("/orders/")), None);
+        let latin = KeptAnswer { body: b"name=Andr\xe9;", ..answer };
+        assert_eq!(regex("name=([^;]*)").find(&latin).as_deref(), Some(&b"Andr\xe9"[..]));
         assert_eq!(find(CaptureSource::Header("etag".into())).as_deref(), Some("\"x1\""));
     }
 }

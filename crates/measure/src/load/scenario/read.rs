@@ -9,7 +9,7 @@ use super::{
 use entries::{
     AbortEntry, CaptureEntry, DataEntry, Level, RequestEntry, RequestFile, SessionEntry, StageEntry, Think,
 };
-use regex::bytes::Regex;
+use regex_lite::Regex;
 use scruple_core::harmless_text::list_names;
 use scruple_core::unit::{Unit, parse_quantity};
 use std::path::Path;

@@ -134,9 +134,18 @@ fn name_of(collector: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_fuzz::Corpus;
 
     fn value(figures: &[RuntimeFigure], key: &str) -> Option<f64> {
         figures.iter().find(|figure| figure.key == key).map(|figure| figure.value)
+    }
+
+    #[test]
+    fn damaged_answers_of_the_agent_are_survived() {
+        let text = "heap 1\ncollector 8 G1 Young Generation\ncollector 1 G1 Old Generation\npool 5 3 G1 Eden Space\n";
+        Corpus::default()
+            .with("of G1", text)
+            .is_survived_by_text(|text| drop(Beans::parse(text).figures(None)));
     }
 
     #[test]
