@@ -18,7 +18,7 @@ metric of each command at each version";
 /// Each version is built once, in one stable path outside of the repository. Versions are then weighed round-robin,
 /// so that disturbances of the machine affect all of them alike. Commits that cannot be built, fail the check or
 /// hang are recorded and skipped. The same command continues where an earlier one was interrupted or killed. A
-/// longer range keeps the readings of a shorter one. Build steps, commands and exceptions for old commits can stand
+/// longer range keeps the readings of a shorter one. Build steps, commands and exceptions for old commits can be given
 /// in scruple.toml, which is read from the working folder and never from a commit.
 #[derive(Args, Debug)]
 #[command(

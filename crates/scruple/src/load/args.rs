@@ -97,7 +97,7 @@ impl LoadProfile {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Load")]
 pub struct AmountArgs {
-    /// The purpose of the load: bench (latency and cost), soak (growth over a long load), or knee (the highest rate).
+    /// Measure latency and cost (bench), growth over a long load (soak), or the highest rate (knee).
     #[arg(long, value_enum, value_name = "PROFILE", default_value_t = LoadProfile::Bench, hide_possible_values = true)]
     pub profile: LoadProfile,
     /// Requests per second, whatever the server does (default: a closed loop).
@@ -153,7 +153,7 @@ pub struct RequestArgs {
     /// ‘200,4xx’ lists statuses; ‘text:TEXT’ requires this text in the content.
     #[arg(long, value_name = "WHAT", conflicts_with = "scenario", hide_short_help = true)]
     pub expect: Vec<String>,
-    /// What is sent, from a file: kinds of requests, sessions of users, stages of the load.
+    /// A file that says what is sent: kinds of requests, sessions of users, stages.
     ///
     /// A TOML file has tables, which docs/load.md explains. A HAR file (.har) or an access log is sent again at its own
     /// times. Any other file has a line ‘METHOD PATH’ for each request, followed by its ‘Name: value’ and ‘@FILE’ lines.
