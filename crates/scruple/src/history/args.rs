@@ -181,7 +181,7 @@ pub struct EffortArgs {
     /// Build and weigh every version.
     #[arg(long, conflicts_with = "adaptive", hide_short_help = true)]
     pub all: bool,
-    /// Measure for about this long; after that, only rounds that a result still needs are added.
+    /// Measure this long, and then add only necessary rounds.
     #[arg(long, value_name = "TIME", default_value = "10min")]
     pub budget: String,
     /// Treat differences within this margin as the same.
