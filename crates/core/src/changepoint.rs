@@ -73,14 +73,17 @@ pub fn noisy(values: &[f64], options: &SeriesOptions<'_>) -> Result<Series, Why>
         return Err(Why::NotFinite);
     }
     let steps = selection::select(&series, options.error);
-    let noise = Noise::about(&series, &steps.fit.cuts);
+    let noise = Noise::estimate(&series, &steps.fit.cuts);
     if let Some(modes) = modes::modes(&noise.levels, noise.pooled.sqrt()) {
         return Ok(in_modes(&series, &noise, modes));
     }
     let least = if matches!(series.scale, StepScale::Ratio) { options.least } else { 0.0 };
     // Versions weighed in turns (known drift of 0) share no background with their neighbours.
-    let slow =
-        if options.drift == Some(0.0) { None } else { background::beside(&series, &steps, options.error) };
+    let slow = if options.drift == Some(0.0) {
+        None
+    } else {
+        background::fit_background(&series, &steps, options.error)
+    };
     let pruned = |series: &Scaled, steps| pruning::pruned(series, steps, options.error, least);
     Ok(match slow {
         Some((curve, steps)) => {
@@ -114,7 +117,7 @@ fn background(scale: StepScale, curve: &[f64]) -> Background {
 }
 
 fn described(series: &Scaled, steps: &Selected) -> Series {
-    let noise = Noise::about(series, &steps.fit.cuts);
+    let noise = Noise::estimate(series, &steps.fit.cuts);
     let scale = series.scale;
     let change = |(i, &p): (usize, &f64)| {
         let Placed { at, first, last, .. } = placed(series, &steps.fit, i);

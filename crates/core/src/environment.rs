@@ -66,7 +66,7 @@ pub struct Environments {
     pub apart: i64,
 }
 
-/// Whether a metric can be compared across two environments.
+/// Whether two environments allow a comparison of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// The environments do not affect a difference of the metric.
@@ -181,7 +181,7 @@ impl Environments {
     }
 
     fn what_differs(&self) -> String {
-        let apart = apart(self.apart);
+        let apart = time_apart(self.apart);
         if self.differences.is_empty() {
             return format!("The runs were taken {apart}, in environments without recorded differences.");
         }
@@ -231,7 +231,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-fn apart(milliseconds: i64) -> String {
+fn time_apart(milliseconds: i64) -> String {
     let seconds = milliseconds.unsigned_abs() / 1000;
     let (count, unit) = match seconds {
         0..120 => (seconds, "second"),

@@ -44,7 +44,7 @@ impl ReadingRange {
     }
 }
 
-/// What one number of a sample represents. An interval for the next number depends on it.
+/// The unit that one number of a sample represents. It determines what an interval predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replicate {
     /// A launch or a batch, one of many.
@@ -254,7 +254,7 @@ impl Evidence {
         let readings = reference.len().min(arm.len());
         let nothing = readings > 0 && reference.iter().chain(arm).all(|reading| *reading == 0.0);
         nothing.then_some(match readings < REPEATED {
-            true => Evidence::without(Why::TooFew { have: readings, need: REPEATED }, reference, arm),
+            true => Evidence::undecided(Why::TooFew { have: readings, need: REPEATED }, reference, arm),
             false => Evidence::Exact { reference: 0.0, arm: 0.0, readings },
         })
     }
@@ -262,12 +262,12 @@ impl Evidence {
     fn of(effect: Result<Effect, Why>, of: Replicate, reference: &[f64], arm: &[f64]) -> Evidence {
         match effect {
             Ok(effect) => Evidence::Interval { effect, of, resolution: 0.0 },
-            Err(why) => Evidence::without(why, reference, arm),
+            Err(why) => Evidence::undecided(why, reference, arm),
         }
     }
 
     /// No evidence, for the reason `why`, although there are readings.
-    pub fn without(why: Why, reference: &[f64], arm: &[f64]) -> Evidence {
+    pub fn undecided(why: Why, reference: &[f64], arm: &[f64]) -> Evidence {
         let pointing = ratio(median(reference), median(arm));
         Evidence::Absent { why, pointing, readings: reference.len().min(arm.len()) }
     }

@@ -211,7 +211,7 @@ pub fn of_limit(run: &Run, checked: &Checked, budgets: &[Budget], rules: &Rules)
 
 /// The outcome of all findings and limits together. A regression takes precedence over can't tell; where nothing
 /// decides, the outcome is can't tell.
-pub fn whole(findings: &[Finding], limits: &[Kept]) -> Kept {
+pub fn overall_outcome(findings: &[Finding], limits: &[Kept]) -> Kept {
     let deciding = || findings.iter().filter(|one| one.gates).map(|one| one.outcome);
     if limits.contains(&Kept::No) || deciding().any(|outcome| outcome == GateOutcome::Regression) {
         return Kept::No;
@@ -263,10 +263,10 @@ mod tests {
         }
     }
 
-    fn said(run: &Run, rules: &Rules) -> (Kept, Vec<(String, bool, GateOutcome)>) {
+    fn outcomes_of_run(run: &Run, rules: &Rules) -> (Kept, Vec<(String, bool, GateOutcome)>) {
         let found = findings(run, &compare_pairs(&pairs(run), &run.terms), rules);
         let all = found.iter().map(|one| (one.metric.clone(), one.gates, one.outcome)).collect();
-        (whole(&found, &[]), all)
+        (overall_outcome(&found, &[]), all)
     }
 
     #[test]
@@ -277,30 +277,30 @@ mod tests {
             &[("malloc.bytes", &[4096.0; 3]), ("time.cpu", &fast)],
             &[("malloc.bytes", &[4097.0; 3]), ("time.cpu", &slow)],
         );
-        let (kept, found) = said(&run, &Rules::default());
+        let (kept, found) = outcomes_of_run(&run, &Rules::default());
         assert_eq!(kept, Kept::No);
         assert_eq!(found[0], ("malloc.bytes".to_owned(), true, GateOutcome::Regression));
         assert_eq!(found[1], ("time.cpu".to_owned(), false, GateOutcome::Regression));
         let of_time = Rules { metrics: vec!["malloc.count".to_owned()], ..Rules::default() };
-        assert_eq!(said(&run, &of_time).0, Kept::CantTell, "nothing decides");
+        assert_eq!(outcomes_of_run(&run, &of_time).0, Kept::CantTell, "nothing decides");
     }
 
     #[test]
     fn instructions_decide_beyond_the_margin() {
         let few = run(&[("instructions", &[1000.0; 3])], &[("instructions", &[1010.0; 3])]);
-        assert_eq!(said(&few, &Rules::default()).0, Kept::Yes);
+        assert_eq!(outcomes_of_run(&few, &Rules::default()).0, Kept::Yes);
         let many = run(&[("instructions", &[1000.0; 3])], &[("instructions", &[1030.0; 3])]);
-        assert_eq!(said(&many, &Rules::default()).0, Kept::No);
+        assert_eq!(outcomes_of_run(&many, &Rules::default()).0, Kept::No);
     }
 
     #[test]
     fn what_varies_at_the_reference_decides_only_where_it_is_named() {
         let vary = run(&[("malloc.bytes", &[4096.0, 5000.0, 4800.0])], &[("malloc.bytes", &[9000.0; 3])]);
-        assert!(said(&vary, &Rules::default()).1.iter().all(|(_, gates, _)| !gates));
+        assert!(outcomes_of_run(&vary, &Rules::default()).1.iter().all(|(_, gates, _)| !gates));
         let found = findings(&vary, &compare_pairs(&pairs(&vary), &vary.terms), &Rules::default());
         assert_eq!(found[0].varies, Some([4096.0, 5000.0]));
         let named = Rules { metrics: vec!["malloc".to_owned()], ..Rules::default() };
-        assert!(said(&vary, &named).1.iter().all(|(_, gates, _)| *gates));
+        assert!(outcomes_of_run(&vary, &named).1.iter().all(|(_, gates, _)| *gates));
     }
 
     #[test]
@@ -314,10 +314,10 @@ mod tests {
             }],
             ..Rules::default()
         };
-        assert_eq!(said(&run, &accept(Some("app"), "malloc")).0, Kept::Yes);
-        assert_eq!(said(&run, &accept(None, "malloc.bytes")).1[0].2, GateOutcome::Accepted);
-        assert_eq!(said(&run, &accept(Some("other"), "malloc.bytes")).0, Kept::No);
-        assert_eq!(said(&run, &accept(None, "malloc.count")).0, Kept::No);
+        assert_eq!(outcomes_of_run(&run, &accept(Some("app"), "malloc")).0, Kept::Yes);
+        assert_eq!(outcomes_of_run(&run, &accept(None, "malloc.bytes")).1[0].2, GateOutcome::Accepted);
+        assert_eq!(outcomes_of_run(&run, &accept(Some("other"), "malloc.bytes")).0, Kept::No);
+        assert_eq!(outcomes_of_run(&run, &accept(None, "malloc.count")).0, Kept::No);
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
             &[("malloc.bytes", &[4096.0; 3]), ("malloc.count", &[1.0; 3])],
             &[("malloc.count", &[1.0; 3])],
         );
-        let (kept, found) = said(&run, &Rules::default());
+        let (kept, found) = outcomes_of_run(&run, &Rules::default());
         assert_eq!(kept, Kept::CantTell);
         assert_eq!(found[0], ("malloc.bytes".to_owned(), true, GateOutcome::CantTell));
     }

@@ -167,7 +167,7 @@ impl Knee {
     }
 
     /// The result if the search ends now.
-    pub fn so_far(&self) -> KneeInterval {
+    pub fn result_if_ended(&self) -> KneeInterval {
         let (good, bad) = self.sure();
         let smooth = self.crossing(self.guess());
         let interval = smooth.and_then(|crossing| crossing.interval);
@@ -188,7 +188,7 @@ impl Knee {
 
     /// The next action; it stays the same until a measurement is reported.
     pub fn next(&self) -> Next {
-        let over = |settled| Next::Found(KneeInterval { settled, ..self.so_far() });
+        let over = |settled| Next::Found(KneeInterval { settled, ..self.result_if_ended() });
         if self.measurements.len() as u32 >= self.search.steps || self.void_in_a_row >= MOST_VOID {
             return over(false);
         }
@@ -196,7 +196,7 @@ impl Knee {
             (None, None) => return Next::Measure(self.search.from.min(self.search.most)),
             (Some(good), None) if good >= self.search.most => {
                 let settled = self.measured(good) >= self.search.repeats;
-                let found = KneeInterval { low: Some(good), high: None, settled, ..self.so_far() };
+                let found = KneeInterval { low: Some(good), high: None, settled, ..self.result_if_ended() };
                 return if settled { Next::Found(found) } else { Next::Measure(good) };
             }
             (Some(good), None) => return Next::Measure((good * 2.0).min(self.search.most)),
@@ -210,10 +210,10 @@ impl Knee {
         }
         match self.crossing((good * bad).sqrt()) {
             Some(crossing) => {
-                if self.narrow(self.so_far()) {
+                if self.narrow(self.result_if_ended()) {
                     return over(true);
                 }
-                Next::Measure(self.around(&crossing))
+                Next::Measure(self.next_rate_near(&crossing))
             }
             None if self.any_smooth() => {
                 let rate = [middle, good / 1.07, bad * 1.07][self.measurements.len() % 3];
@@ -248,7 +248,8 @@ impl Knee {
         let clear = |rate: f64| self.tallies.iter().any(|t| t.rate == rate && (t.good == 0 || t.bad == 0));
         let by_the_server = self.not_void().filter(|m| m.rate == bad).all(|m| self.is_bad_without_delays(m));
         if of_good.min(of_bad) >= self.search.repeats && clear(good) && clear(bad) && by_the_server {
-            let settled = KneeInterval { low: Some(good), high: Some(bad), settled: true, ..self.so_far() };
+            let settled =
+                KneeInterval { low: Some(good), high: Some(bad), settled: true, ..self.result_if_ended() };
             return Next::Found(settled);
         }
         // Both ends are measured in turn, so that a lasting disturbance does not affect only one of them.
@@ -269,7 +270,7 @@ impl Knee {
     }
 
     /// A rate near the estimate: in turn at it, above and below it, so that the growth of the share is known as well.
-    fn around(&self, crossing: &fit::Crossing) -> f64 {
+    fn next_rate_near(&self, crossing: &fit::Crossing) -> f64 {
         let half = crossing.interval.map_or(0.2, |interval| (interval.high / interval.low).ln() / 2.0);
         let aside = half.clamp(0.04, 0.15);
         let turn = [0.0, aside, -aside][self.measurements.len() % 3];

@@ -122,7 +122,7 @@ pub struct LoadCourse {
 impl LoadCourse {
     /// The courses of loads that several nodes generated, one after the other, each against a separate server. The
     /// rate is the mean rate of a server.
-    pub fn together(courses: Vec<LoadCourse>) -> LoadCourse {
+    pub fn join_courses(courses: Vec<LoadCourse>) -> LoadCourse {
         let rates: Vec<f64> = courses.iter().map(|course| course.rate).collect();
         let mut whole = LoadCourse::default();
         let mut responses: BTreeMap<u64, u64> = BTreeMap::new();
@@ -283,11 +283,11 @@ mod tests {
             ..LoadCourse::default()
         };
         let other = LoadCourse { rate: 300.0, response: vec![(6, 1), (7, 8)], ..one.clone() };
-        let whole = LoadCourse::together(vec![one.clone(), other]);
+        let whole = LoadCourse::join_courses(vec![one.clone(), other]);
         assert_eq!((whole.due, whole.answered, whole.failed, whole.windows), (20, 18, 2, (4, 2)));
         assert_eq!((whole.rate, whole.response), (200.0, vec![(5, 4), (6, 1), (7, 13)]));
         assert_eq!((whole.slices[2].from, whole.slices[3].to, whole.stalls[1]), (100, 200, (110, 120)));
-        assert_eq!(LoadCourse::together(vec![one.clone()]), one);
+        assert_eq!(LoadCourse::join_courses(vec![one.clone()]), one);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub enum Verdict {
     CantTell,
 }
 
-/// The direction of a difference, from the point of view of whoever pays the cost.
+/// The direction of a difference, for the user, who pays the cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {

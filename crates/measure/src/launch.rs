@@ -100,7 +100,7 @@ pub struct LaunchResult {
     /// Bytes read from and written to block devices.
     pub blocks: (u64, u64),
     /// The peak resident size of the largest process that the program waited for, or of its own, by the kernel's
-    /// account; `None` where that account cannot be told from the launcher's own.
+    /// account; `None` where that account cannot be distinguished from the launcher's own.
     pub resident: Option<u64>,
     /// The peak resident size of each process; empty unless memory was traced.
     pub memory: Vec<PeakMemory>,

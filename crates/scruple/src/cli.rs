@@ -27,8 +27,8 @@ const EVERY_VERB: &str = "Every verb takes --color auto, always or never; NO_COL
 
 /// Weighs programs: time, allocations and memory, side by side, with honest intervals.
 ///
-/// A difference is reported with one of four verdicts: different, same (within the margin), small (surely not zero,
-/// maybe below the margin), or can't tell (and about how many more blocks would).
+/// A difference is reported with one of four verdicts: different, same (within the margin), small (surely not zero, but
+/// possibly below the margin), or can't tell (with about how many more blocks would decide).
 #[derive(Debug, Parser)]
 #[command(name = "scruple", version, max_term_width = 100, arg_required_else_help = true, after_help = EVERY_VERB)]
 pub struct Cli {
@@ -62,7 +62,7 @@ pub enum Verb {
         #[command(subcommand)]
         verb: StoreVerb,
     },
-    /// Look at one program: memory, leaks, Haskell runtime; list metrics.
+    /// Examine one program: memory, leaks, Haskell runtime; list metrics.
     Inspect {
         /// What to look at.
         #[command(subcommand)]
@@ -172,7 +172,7 @@ pub struct DoctorArgs {
     /// The store (default: .scruple/store.db of the project, else one for the user).
     #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
-    /// A program to look at: shows which metrics can be measured for it, and why others cannot.
+    /// A program to examine: shows which metrics can be measured for it, and why others cannot.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }

@@ -236,7 +236,7 @@ fn program(words: &[String]) -> Result<String, Fault> {
             continue;
         }
         match found.metrics.is_empty() {
-            true => line(&mut text, "runtime", &format!("{recognised}; it tells nothing")),
+            true => line(&mut text, "runtime", &format!("{recognised}; it reports nothing")),
             false => {
                 line(&mut text, "runtime", &recognised);
                 line(&mut text, "", &format!("asked: {}", found.asked));

@@ -44,7 +44,8 @@ impl Fault {
 
     /// Creates the error for an interruption by the user.
     pub fn interrupted() -> Fault {
-        let message = "interrupted; what had been read is kept, and the same command continues".to_owned();
+        let message =
+            "interrupted; the readings so far are stored, and the same command continues".to_owned();
         Fault { code: Code::Interrupted, message }
     }
 

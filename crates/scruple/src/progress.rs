@@ -82,7 +82,7 @@ impl Progress {
     }
 
     /// Shows the results so far above the line of progress. They replace the earlier ones.
-    pub fn so_far(&self, text: &str) {
+    pub fn show_partial_results(&self, text: &str) {
         self.lay_out("{prefix}\n{bar:20} {wide_msg}");
         self.bar.set_prefix(for_terminal(text.trim_end()));
     }

@@ -4,7 +4,7 @@ use crate::barrier::{Barrier, pause};
 use crate::body::Kind;
 use crate::clock::{self, Span};
 use crate::heap::Heap;
-use crate::team::{self, ThreadJob, Measured, Watch};
+use crate::team::{self, Measured, ThreadJob, Watch};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub trait Producer: Send {
 
 /// The get end of a queue.
 pub trait Consumer: Send {
-    /// Takes an element, or returns `None` if the queue is empty now or for good. It may also block, but not after all
+    /// Takes an element, or returns `None` if the queue is empty now or permanently. It may also block, but not after all
     /// producers are dropped.
     fn get(&mut self) -> Option<u64>;
 }

@@ -165,7 +165,7 @@ fn by_hand() -> i32 {
     end(&format!("this is a bench program; run it with: scruple bench -- {}", words.join(" ")))
 }
 
-fn whole(word: &str) -> Option<u64> {
+fn parse_number(word: &str) -> Option<u64> {
     let digits = !word.is_empty() && word.len() <= 16 && word.bytes().all(|b| b.is_ascii_digit());
     digits.then(|| word.parse().ok()).flatten().filter(|n| *n <= MOST)
 }
@@ -191,7 +191,7 @@ impl BenchServer {
     fn answer(&mut self, request: &str) -> Result<(), Refusal> {
         let (word, rest) = request.split_once(' ').map_or((request, None), |(word, rest)| (word, Some(rest)));
         match (word, rest) {
-            ("hello", Some(version)) if whole(version).is_some() => self.say(hello(self.heap)),
+            ("hello", Some(version)) if parse_number(version).is_some() => self.say(hello(self.heap)),
             ("hello", _) => return Err(Refusal::request("hello takes one version number")),
             ("cases", None) => self.list(),
             ("block", Some(words)) => self.block(words)?,
@@ -216,8 +216,9 @@ impl BenchServer {
     }
 
     fn id(&self, word: &str) -> Result<usize, Refusal> {
-        let id =
-            whole(word).ok_or_else(|| Refusal::request(&format!("not the id of a case: {word}")))? as usize;
+        let id = parse_number(word)
+            .ok_or_else(|| Refusal::request(&format!("not the id of a case: {word}")))?
+            as usize;
         if id < self.entries.len() {
             return Ok(id);
         }
@@ -227,10 +228,13 @@ impl BenchServer {
     fn batch(&self, word: &str) -> Result<Batch, Refusal> {
         let parts: Vec<&str> = word.split(':').collect();
         let parsed = match parts[..] {
-            [id, kind @ ("c" | "t"), n] => whole(id).zip(whole(n)).map(|(_, n)| (id, kind, n, 1)),
-            [id, kind @ ("c" | "t"), n, threads] => {
-                whole(id).zip(whole(n)).zip(whole(threads)).map(|((_, n), threads)| (id, kind, n, threads))
+            [id, kind @ ("c" | "t"), n] => {
+                parse_number(id).zip(parse_number(n)).map(|(_, n)| (id, kind, n, 1))
             }
+            [id, kind @ ("c" | "t"), n, threads] => parse_number(id)
+                .zip(parse_number(n))
+                .zip(parse_number(threads))
+                .map(|((_, n), threads)| (id, kind, n, threads)),
             _ => None,
         };
         let Some((id, kind, iterations, threads)) = parsed else {

@@ -75,7 +75,7 @@ struct Trial<'a> {
 
 /// Finds the slow curve that explains a series best beside cuts, and the cuts that remain beside it. `None` where the
 /// cuts alone are more likely.
-pub(super) fn beside(series: &Scaled, steps: &Selected, error: f64) -> Option<(Vec<f64>, Selected)> {
+pub(super) fn fit_background(series: &Scaled, steps: &Selected, error: f64) -> Option<(Vec<f64>, Selected)> {
     let n = series.len();
     if steps.fit.cuts.is_empty() || n < FEWEST {
         return None;
@@ -92,7 +92,7 @@ pub(super) fn beside(series: &Scaled, steps: &Selected, error: f64) -> Option<(V
         .into_iter()
         .map(|kind| {
             let mut regression = Regression::new(&start, &trial.ridges(&kind));
-            regression.weed(needed, inflation);
+            regression.remove_weak_cuts(needed, inflation);
             let likelihood = -0.5 * n as f64 * regression.squares.ln() / inflation;
             (likelihood - needed * regression.cuts.len() as f64 - kind.price, kind, regression)
         })
@@ -175,7 +175,7 @@ impl Trial<'_> {
     fn closely(&self, kind: &BackgroundForm, rough: &Regression) -> BackgroundFit {
         let sums = self.sums(&rough.cuts, &rough.levels(), &self.curve(&rough.coefficients));
         let mut regression = Regression::new(&sums, &self.ridges(kind));
-        let gains = regression.weed(self.needed, self.inflation);
+        let gains = regression.remove_weak_cuts(self.needed, self.inflation);
         let curve = self.curve(&regression.coefficients);
         BackgroundFit { regression, gains, curve }
     }

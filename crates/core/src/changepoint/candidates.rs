@@ -36,11 +36,11 @@ pub(super) fn likeliest(series: &Scaled, shape: &NoiseShape) -> Vec<usize> {
         if place == 0 {
             return [-shape.first(residual); 2];
         }
-        let jumps = -shape.log_density(residual - shape.carried(series.residual(place - 1, from)));
+        let jumps = -shape.log_density(residual - shape.carried_over(series.residual(place - 1, from)));
         if shape.memory == 0.0 {
             return [jumps; 2];
         }
-        [-shape.log_density(residual - shape.carried(series.residual(place - 1, level))), jumps]
+        [-shape.log_density(residual - shape.carried_over(series.residual(place - 1, level))), jumps]
     })
 }
 
@@ -49,7 +49,7 @@ pub(super) fn likeliest(series: &Scaled, shape: &NoiseShape) -> Vec<usize> {
 /// `cost(place, level before, own level)` gives the cost of the value at a place twice: if the level stayed the same,
 /// and if the series jumped there from the level before. The sum of these costs and the price of cuts is minimal over
 /// all segmentations with levels on the grid, with one approximation: a jump is assumed to come from the level that was
-/// the cheapest up to there.
+/// the cheapest up to that place.
 fn cuts(series: &Scaled, cost: impl Fn(usize, f64, f64) -> [f64; 2]) -> Vec<usize> {
     let n = series.len();
     let price = PRICE * (n as f64).ln();

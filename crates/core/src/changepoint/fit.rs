@@ -34,10 +34,10 @@ impl LevelFit {
             }
             shape = self::shape(series, &ends, &levels);
         }
-        LevelFit::about(series, cuts, levels, shape)
+        LevelFit::with_shape(series, cuts, levels, shape)
     }
 
-    fn about(series: &Scaled, cuts: Vec<usize>, levels: Vec<f64>, shape: NoiseShape) -> LevelFit {
+    fn with_shape(series: &Scaled, cuts: Vec<usize>, levels: Vec<f64>, shape: NoiseShape) -> LevelFit {
         let ends = bounds(&cuts, series.len());
         let before = |i: usize| i.checked_sub(1).map(|i| levels[i]);
         let of =
@@ -47,7 +47,7 @@ impl LevelFit {
     }
 
     /// The fit without the i-th cut. The level of the joined stretch and the noise are estimated again.
-    pub(super) fn without(&self, series: &Scaled, i: usize) -> LevelFit {
+    pub(super) fn without_cut(&self, series: &Scaled, i: usize) -> LevelFit {
         let mut cuts = self.cuts.clone();
         cuts.remove(i);
         let ends = bounds(&cuts, series.len());
@@ -55,7 +55,7 @@ impl LevelFit {
         levels.remove(i);
         levels[i] = likeliest(series, &self.shape, ends[i], ends[i + 1], self.between(series, i));
         let shape = shape(series, &ends, &levels);
-        LevelFit::about(series, cuts, levels, shape)
+        LevelFit::with_shape(series, cuts, levels, shape)
     }
 
     /// The approximate loss of log likelihood if the i-th cut is removed and the noise stays the same.
@@ -123,12 +123,12 @@ fn stretch(
 ) -> f64 {
     let mut last = series.residual(from, level);
     let mut sum = match before {
-        Some(before) => shape.log_density(last - shape.carried(series.residual(from - 1, before))),
+        Some(before) => shape.log_density(last - shape.carried_over(series.residual(from - 1, before))),
         None => shape.first(last),
     };
     for place in from + 1..to {
         let now = series.residual(place, level);
-        sum += shape.log_density(now - shape.carried(last));
+        sum += shape.log_density(now - shape.carried_over(last));
         last = now;
     }
     sum

@@ -53,7 +53,7 @@ impl NoiseShape {
     pub(super) fn of(residuals: &[f64], least: f64, memory: Option<f64>) -> NoiseShape {
         let memory = memory.unwrap_or_else(|| correlation(residuals));
         let mut fresh: Vec<f64> =
-            residuals.windows(2).map(|pair| pair[1] - carried(memory, pair[0])).collect();
+            residuals.windows(2).map(|pair| pair[1] - carry_over(memory, pair[0])).collect();
         let n = fresh.len();
         let mut order = |rank: usize| *fresh.select_nth_unstable_by(rank, f64::total_cmp).1;
         let spread = (order(3 * n / 4) - order(n / 4)) / 1.349;
@@ -71,8 +71,8 @@ impl NoiseShape {
     }
 
     /// The part of a residual that carries over to the next value.
-    pub(super) fn carried(&self, residual: f64) -> f64 {
-        carried(self.memory, residual)
+    pub(super) fn carried_over(&self, residual: f64) -> f64 {
+        carry_over(self.memory, residual)
     }
 
     /// The log density at an innovation: a residual minus what carried over from the previous one.
@@ -102,12 +102,12 @@ impl NoiseShape {
         let n = left.len();
         // Values before the cut lie about the left level, values after it about the right one. The innovation at the
         // cut joins both.
-        let under = |side: &[f64], i: usize| self.log_density(side[i] - self.carried(side[i - 1]));
+        let under = |side: &[f64], i: usize| self.log_density(side[i] - self.carried_over(side[i - 1]));
         let mut after: f64 = (2..n).map(|i| under(right, i)).sum();
         let mut before = 0.0;
         let mut found = Vec::with_capacity(n);
         for place in 1..n {
-            let at = self.log_density(right[place] - self.carried(left[place - 1]));
+            let at = self.log_density(right[place] - self.carried_over(left[place - 1]));
             found.push(before + at + after);
             before += under(left, place);
             if place + 1 < n {
@@ -130,7 +130,7 @@ fn correlation(residuals: &[f64]) -> f64 {
     if found > by_chance { found.min(MEMORY * residuals.len() as f64).min(LONGEST) } else { 0.0 }
 }
 
-fn carried(memory: f64, residual: f64) -> f64 {
+fn carry_over(memory: f64, residual: f64) -> f64 {
     memory * residual.clamp(-OUTLIER, OUTLIER)
 }
 

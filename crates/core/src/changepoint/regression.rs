@@ -116,7 +116,7 @@ impl Regression {
 
     /// Removes the weakest cut as long as it gains less log likelihood than `needed`, and returns the gains of the cuts
     /// that stay. `inflation` is the factor by which the correlation of neighbours increases the variance of a mean.
-    pub(super) fn weed(&mut self, needed: f64, inflation: f64) -> Vec<f64> {
+    pub(super) fn remove_weak_cuts(&mut self, needed: f64, inflation: f64) -> Vec<f64> {
         loop {
             let joins: Vec<Join> = (0..self.cuts.len()).map(|i| self.join(i)).collect();
             let gain = |join: &Join| join.lost / (2.0 * inflation * self.variance());
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn a_step_stays_and_what_follows_the_background_goes() {
         let mut found = regression(&[10, 30, 70], &[0.0; 3]);
-        let gains = found.weed(8.0, 1.0);
+        let gains = found.remove_weak_cuts(8.0, 1.0);
         assert_eq!((found.cuts.as_slice(), gains.len()), ([30].as_slice(), 1));
         assert!(near(found.variance(), found.squares / (90.0 - 3.0 - 2.0)));
     }

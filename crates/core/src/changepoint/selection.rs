@@ -46,7 +46,7 @@ pub(super) fn select(series: &Scaled, error: f64) -> Selected {
 pub(super) fn settled(series: &Scaled, mut best: LevelFit, error: f64) -> Selected {
     let needed = gain(error, series.len());
     loop {
-        let without: Vec<LevelFit> = (0..best.cuts.len()).map(|i| best.without(series, i)).collect();
+        let without: Vec<LevelFit> = (0..best.cuts.len()).map(|i| best.without_cut(series, i)).collect();
         let gain = |fit: &LevelFit| (best.likelihood - fit.likelihood) / drifting(best.shape.memory);
         let chance = |fit: &LevelFit| chance(gain(fit), series.len());
         let chances: Vec<f64> = without.iter().map(chance).collect();
@@ -92,7 +92,7 @@ fn fewer(series: &Scaled, all: LevelFit, needed: f64) -> LevelFit {
         let Some(weakest) = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])) else {
             return best;
         };
-        let next = now.without(series, weakest);
+        let next = now.without_cut(series, weakest);
         if score(&next, needed) > score(&best, needed) {
             (best, weaker) = (next, None);
         } else {

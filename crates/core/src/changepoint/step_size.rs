@@ -28,7 +28,7 @@ pub(super) struct Noise {
 }
 
 impl Noise {
-    pub(super) fn about(series: &Scaled, cuts: &[usize]) -> Noise {
+    pub(super) fn estimate(series: &Scaled, cuts: &[usize]) -> Noise {
         let ends = bounds(cuts, series.values.len());
         let mut levels = Vec::new();
         let mut residuals = Vec::new();

@@ -101,7 +101,7 @@ fn series(range: &SeriesVersions<'_>, gathered: &GatheredSeries, judged: &Judged
         twins: twins(&points, range.artefacts),
         modes: steps.modes.map(|modes| if judged.logarithmic { modes.map(f64::exp) } else { modes }),
         detectable: steps.detectable.map(f64::exp_m1),
-        whole: effects::whole(range.graph, gathered, judged),
+        whole: effects::overall_effect(range.graph, gathered, judged),
         cannot: judged.cannot.clone(),
         points,
     }

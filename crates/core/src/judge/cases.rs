@@ -309,7 +309,7 @@ fn by_group(reference: &Sample, arm: &Sample, blocks_of_a_group: u32) -> (Vec<f6
         group.0.push(*a);
         group.1.push((b / a).ln());
     }
-    // Nothing has no ratio to nothing, and is the same.
+    // Two costs of zero have no ratio, and count as equal.
     if left.iter().chain(&right).all(|reading| *reading == 0.0) {
         return (vec![0.0; groups.len()], vec![0.0; groups.len()]);
     }

@@ -69,7 +69,7 @@ fn standing_for(ratios: &[Vec<f64>]) -> Result<Replicates, Why> {
     let counted = nodes::counted(&ratios.iter().map(Vec::len).collect::<Vec<usize>>());
     let logarithms = match k {
         CLASS.. => centres,
-        // One node shows nothing about the others.
+        // The readings of a single node say nothing about other nodes.
         0 | 1 => return Err(Why::FewNodes { have: k, need: CLASS }),
         _ if counted.is_empty() => return Err(Why::FewNodes { have: k, need: CLASS }),
         _ => {

@@ -174,7 +174,7 @@ fn compared<'a>(
     let (left, right, replicate) = match over_nodes.unwrap_or_else(|| Ok(taken(reference, arm))) {
         Ok(replicates) => replicates,
         Err(why) => {
-            return Compared::Counted(Evidence::without(why, &reference.readings, &arm.readings));
+            return Compared::Counted(Evidence::undecided(why, &reference.readings, &arm.readings));
         }
     };
     let resolution = if floor > 0.0 { floor / median(&reference.readings) } else { 0.0 };
@@ -184,7 +184,7 @@ fn compared<'a>(
             let resolution = resolution.max(machine);
             Compared::Noisy(Readings { reference: left, arm: right, paired, replicate, resolution })
         }
-        Err(why) => Compared::Counted(Evidence::without(why, &left, &right)),
+        Err(why) => Compared::Counted(Evidence::undecided(why, &left, &right)),
     }
 }
 

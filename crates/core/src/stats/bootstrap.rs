@@ -222,7 +222,7 @@ pub fn levels(groups: &[Vec<f64>]) -> Option<Levels> {
 pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<BootstrapEstimate> {
     let own = |estimate| {
         let medians: Vec<f64> = groups.iter().map(|group| median(group)).collect();
-        around(estimate, &medians, level)
+        student_interval(estimate, &medians, level)
     };
     widened(groups, level, own, || two_level(groups, level, REPLICATES, seed))
 }
@@ -236,7 +236,7 @@ pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<B
     }
     let own = |estimate: f64| {
         let medians: Vec<f64> = groups.iter().map(|group| median(group).ln()).collect();
-        Some(around(estimate.ln(), &medians, level)?.map(f64::exp))
+        Some(student_interval(estimate.ln(), &medians, level)?.map(f64::exp))
     };
     widened(groups, level, own, || {
         let logarithms = |group: &Vec<f64>| group.iter().map(|reading| reading.ln()).collect();
@@ -249,7 +249,7 @@ pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<B
 
 /// Student's interval, from the medians of processes, for the median of as many further processes, around the median of
 /// all readings; `None` for fewer than [`FEWEST`] processes.
-fn around(estimate: f64, medians: &[f64], level: f64) -> Option<Interval> {
+fn student_interval(estimate: f64, medians: &[f64], level: f64) -> Option<Interval> {
     let n = medians.len() as f64;
     let spread = sd(medians).filter(|_| medians.len() >= FEWEST)?;
     let half = normal::student(level, n - 1.0) * spread * (NEXT / n).sqrt();

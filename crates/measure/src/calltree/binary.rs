@@ -92,7 +92,7 @@ impl Binaries {
                 let of = |side: &Side, one: &[usize]| self.known(side, *one.first()?);
                 Some(of(a.0, a.1)?.0 == of(b.0, b.1)?.0)
             };
-            // Functions without symbols cannot be told apart, and which of them run depends on the input.
+            // Functions without symbols cannot be distinguished, and which of them run depends on the input.
             let nameless =
                 |side: &Side, all: &[usize]| all.iter().any(|one| side.functions[*one].name.is_none());
             return match one_file() {

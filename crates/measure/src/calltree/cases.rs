@@ -59,7 +59,7 @@ impl CountedCase<'_> {
         program.ask(&Request::Block(vec![batch]), PATIENCE, interrupted)?;
         match program.finish_within(END) {
             Some(status) if status.success() => {}
-            _ => return Err(lost("the program did not end well while it was counted".to_owned())),
+            _ => return Err(lost("the program failed while it was counted".to_owned())),
         }
         let counted = session.read().map_err(|error| lost(error.to_string()))?;
         match counted.profiles.lost.is_empty() {

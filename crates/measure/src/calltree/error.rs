@@ -13,7 +13,7 @@ pub enum Unavailable {
     #[error("valgrind is not installed: install the package ‘valgrind’")]
     NoValgrind,
     /// Valgrind is installed, but does not print its version.
-    #[error("{path} does not tell its version ({why}): reinstall valgrind")]
+    #[error("{path} does not report its version ({why}): reinstall valgrind")]
     NoVersion {
         /// The program whose version was asked for.
         path: PathBuf,
@@ -98,10 +98,10 @@ pub enum CalltreeError {
     /// The tool wrote no profile.
     #[error("{0} wrote no profile: the program was not started, or ended by force")]
     Nothing(&'static str),
-    /// A program forked, and what its processes did cannot be told apart.
+    /// A program forked, and what its processes did cannot be separated.
     #[error(
         "several processes of ‘{program}’ ran, and {by} counts in a forked child what its parent had done before: only the \
-         call tree can tell them apart (`scruple doctor` says what it needs)"
+         call tree can separate them (`scruple doctor` says what it needs)"
     )]
     Forked {
         /// The command line of the processes.

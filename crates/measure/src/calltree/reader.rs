@@ -141,7 +141,7 @@ impl ProfileParser {
                     "exit" => End::Exit,
                     "exec" => End::Exec,
                     "request" => End::Request,
-                    other => return Err(format!("‘{}’ is no reason to stop", other.escape_debug())),
+                    other => return Err(format!("‘{}’ is not a reason to stop", other.escape_debug())),
                 }
             }
             "program" | "argument" => profile.words.push(words.text()),

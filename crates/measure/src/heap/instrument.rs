@@ -65,7 +65,7 @@ impl Instrument for HeapInstrument {
         let Some(session) = self.session.take() else { return Vec::new() };
         let all_absent = |why: &str| absent(self.metrics(), why);
         match session.read() {
-            Ok(totals) if totals.whole() => readings(&totals, self.name()),
+            Ok(totals) if totals.is_complete() => readings(&totals, self.name()),
             Ok(totals) => all_absent(&partial(&totals)),
             Err(error) => all_absent(&error.to_string()),
         }

@@ -162,7 +162,7 @@ impl Totals {
     }
 
     /// Whether every program of the tree was counted: none is unseen, and none has its own allocator.
-    pub fn whole(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.unseen.is_empty() && !self.processes.iter().any(|process| process.foreign_malloc)
     }
 }

@@ -51,7 +51,7 @@ impl Instructions {
         match bench.program.finish_within(END) {
             Some(status) if status.success() => {}
             Some(status) => {
-                return Err(lost(format!("the program ended badly ({status}) while it was counted")));
+                return Err(lost(format!("the program failed ({status}) while it was counted")));
             }
             None => return Err(lost("the program does not end when it is told to".to_owned())),
         }

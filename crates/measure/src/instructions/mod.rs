@@ -111,13 +111,14 @@ impl Instructions {
                 .collect(),
             Running::Tool(session, command) => {
                 let counted = session.read().map_err(|error| error.to_string());
-                let mut readings = match (counted.and_then(|counted| whole(counted, &command)), metric(KEY)) {
-                    (Ok(counted), Some(metric)) => {
-                        vec![Reading::of(metric, counted.total as f64, counted.by.name())]
-                    }
-                    (Ok(_), None) => Vec::new(),
-                    (Err(why), _) => self.absent(&[KEY], &why),
-                };
+                let mut readings =
+                    match (counted.and_then(|counted| require_complete(counted, &command)), metric(KEY)) {
+                        (Ok(counted), Some(metric)) => {
+                            vec![Reading::of(metric, counted.total as f64, counted.by.name())]
+                        }
+                        (Ok(_), None) => Vec::new(),
+                        (Err(why), _) => self.absent(&[KEY], &why),
+                    };
                 let why = match &self.means {
                     Some(Means::Tool { no_hardware, .. }) => no_hardware.clone(),
                     _ => String::new(),
@@ -144,7 +145,7 @@ fn command_of(launch: &Launch) -> String {
 ///
 /// # Errors
 /// Says what was not counted. Only the call tree counts what a process did before it executed another program.
-fn whole(counted: LaunchCounts, command: &str) -> Result<LaunchCounts, String> {
+fn require_complete(counted: LaunchCounts, command: &str) -> Result<LaunchCounts, String> {
     let by = counted.by.name();
     let number = counted.profiles.processes.len();
     match counted.by {

@@ -217,7 +217,7 @@ fn wait_for_any(watch: &mut TreeWatch<'_>) -> bool {
         if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return false;
         }
-        watch.look();
+        watch.enforce_limits();
     }
 }
 

@@ -115,7 +115,7 @@ pub(super) struct TreeWatch<'a> {
 
 impl TreeWatch<'_> {
     /// Checks the limits, and kills or unshields the tree if one has passed.
-    pub(super) fn look(&mut self) {
+    pub(super) fn enforce_limits(&mut self) {
         let elapsed = self.started.elapsed();
         let options = &self.request.options;
         if self.ended_because.is_none() {
@@ -156,11 +156,11 @@ fn follow(spawned: &Spawned, request: &wire::LaunchRequest, pressure: Option<u64
         killed_at: None,
     };
     // The stop signal may have arrived while the program was being started.
-    watch.look();
+    watch.enforce_limits();
     let mut follower = Follower::of(spawned.pid, options);
     match &mut follower {
         Some(follower) => follower.until_exit(&mut watch),
-        None => spawn::wait_until_exit(spawned.pid, || watch.look()),
+        None => spawn::wait_until_exit(spawned.pid, || watch.enforce_limits()),
     }
     let wall = spawned.started.elapsed();
     if limit.is_some() || watch.ended_because.is_some() {

@@ -18,7 +18,7 @@ const QUEUE: f64 = 5.0;
 /// generator, extrapolated over the window; but at most the time from the end of the window to `last_done`, when the
 /// last request was done, on the same scale as the parts. It is 0 if it is too small to be distinguished from ordinary
 /// slowness.
-pub(super) fn behind(parts: &[RunPart], last_done: i64) -> u64 {
+pub(super) fn backlog_growth(parts: &[RunPart], last_done: i64) -> u64 {
     let middle = |part: &RunPart| (part.from + part.to) as f64 / 2.0;
     let told: Vec<(f64, u64)> =
         parts.iter().filter_map(|part| Some((middle(part), part.least().quantile(0.5)?))).collect();
@@ -70,7 +70,7 @@ mod tests {
             part(from, to, 10, Some(waited))
         };
         let parts: Vec<RunPart> = (0..32).map(slice).collect();
-        behind(&parts, 1000 * MS + (waited(1000.0) * MS as f64) as i64) as f64 / MS as f64
+        backlog_growth(&parts, 1000 * MS + (waited(1000.0) * MS as f64) as i64) as f64 / MS as f64
     }
 
     #[test]
@@ -108,10 +108,10 @@ mod tests {
             (0..10).map(|i| part(i * 100 * MS, (i + 1) * 100 * MS, answered, waited(i))).collect()
         };
         let parts = each(10);
-        assert_eq!(behind(&parts, 1000 * MS), 0);
-        assert_eq!(behind(&parts, 1300 * MS), 300_000_000);
-        assert_eq!(behind(&parts[..3], 1300 * MS), 0, "too few parts to tell");
-        assert_eq!(behind(&each(1), 1300 * MS), 0, "three requests are no backlog");
-        assert_eq!(behind(&[], 0), 0);
+        assert_eq!(backlog_growth(&parts, 1000 * MS), 0);
+        assert_eq!(backlog_growth(&parts, 1300 * MS), 300_000_000);
+        assert_eq!(backlog_growth(&parts[..3], 1300 * MS), 0, "too few parts to tell");
+        assert_eq!(backlog_growth(&each(1), 1300 * MS), 0, "three requests are no backlog");
+        assert_eq!(backlog_growth(&[], 0), 0);
     }
 }

@@ -104,7 +104,7 @@ pub fn capacity(
         };
         let load = session.turn(&step, interrupted, &mut tell)?;
         if interrupted.load(Ordering::Relaxed) {
-            break knee.so_far();
+            break knee.result_if_ended();
         }
         let (measurement, broken) = judge(slo, rate, lateness, &load);
         let outcome = measurement.outcome;
@@ -118,7 +118,7 @@ pub fn capacity(
 fn judge(slo: &Slo, rate: f64, lateness: Duration, load: &LoadResult) -> (Measurement, Vec<String>) {
     let timely = |part: &&RunPart| part.times.lateness.max().unwrap_or(0) <= lateness.as_nanos() as u64;
     let parts: Vec<&RunPart> = load.counted().iter().filter(timely).collect();
-    let whole = RunPart::together(parts.iter().copied());
+    let whole = RunPart::join_parts(parts.iter().copied());
     let responses = &whole.times.response;
     let quantile = |q: f64| responses.quantile(q).map(|value| value as f64);
     let failed = whole.counts.failures.total() as f64;

@@ -82,7 +82,7 @@ impl Poller {
     }
 
     /// Polls for events up to `times` times without waiting, and returns the number of events.
-    pub(crate) fn look(&mut self, times: u32) -> io::Result<usize> {
+    pub(crate) fn poll_without_waiting(&mut self, times: u32) -> io::Result<usize> {
         for _ in 0..times {
             let found = self.wait(0)?;
             if found > 0 {
@@ -183,10 +183,10 @@ mod tests {
         let mut poller = Poller::new().expect("epoll");
         poller.add(right.as_raw_fd(), 7, Interest::Read).expect("add");
         assert_eq!(poller.wait(0).expect("wait"), 0);
-        assert_eq!(poller.look(3).expect("look"), 0);
+        assert_eq!(poller.poll_without_waiting(3).expect("look"), 0);
         left.write_all(b"x").expect("write");
         assert_eq!(poller.wait(1_000_000_000).expect("wait"), 1);
         assert_eq!((poller.event(0).token, poller.event(0).readable), (7, true));
-        assert_eq!(poller.look(3).expect("look"), 1);
+        assert_eq!(poller.poll_without_waiting(3).expect("look"), 1);
     }
 }

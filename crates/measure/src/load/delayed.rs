@@ -60,7 +60,7 @@ impl Delayed {
 
     /// All responses, of which these are some, without the delays: the least that they can have been.
     pub fn least_of(&self, all: &Latencies) -> Latencies {
-        let mut left = all.without(&self.recorded);
+        let mut left = all.subtract(&self.recorded);
         left += &self.least;
         left
     }

@@ -154,7 +154,7 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
     let (code, text) = match result.ended {
         Ended::Planned if result.counts.answered > 0 => return None,
         Ended::Aborted => return None,
-        Ended::Planned => ("no-answers", "not one request was answered well".to_owned()),
+        Ended::Planned => ("no-answers", "no request was answered without failure".to_owned()),
         Ended::Interrupted => {
             ("interrupted", "the run was interrupted; the figures are those until then".to_owned())
         }

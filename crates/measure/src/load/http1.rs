@@ -265,10 +265,10 @@ impl ResponseReader {
         match self.state {
             ResponseState::ChunkSize => {
                 let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-                let text =
-                    std::str::from_utf8(digits).map_err(|_| Garbage("the size of a chunk is no number"))?;
+                let text = std::str::from_utf8(digits)
+                    .map_err(|_| Garbage("the size of a chunk is not a number"))?;
                 if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                    return Err(Garbage("the size of a chunk is no number"));
+                    return Err(Garbage("the size of a chunk is not a number"));
                 }
                 let size = u64::from_str_radix(text, 16).map_err(|_| Garbage("a chunk is too large"))?;
                 self.state = if size == 0 { ResponseState::Trailer } else { ResponseState::Chunk(size) };
@@ -348,7 +348,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Parsed>, Garbage> {
 fn length_of(value: &[u8]) -> Result<u64, Garbage> {
     let value = value.trim_ascii();
     if value.is_empty() || value.len() > 18 || !value.iter().all(u8::is_ascii_digit) {
-        return Err(Garbage("the length it states is no number"));
+        return Err(Garbage("the length that it states is not a number"));
     }
     Ok(value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
 }

@@ -56,7 +56,7 @@ impl Latencies {
     }
 
     /// Several distributions as one.
-    pub(super) fn together<'a>(all: impl IntoIterator<Item = &'a Latencies>) -> Latencies {
+    pub(super) fn merge_all<'a>(all: impl IntoIterator<Item = &'a Latencies>) -> Latencies {
         let all: Vec<&Latencies> = all.into_iter().collect();
         let end = all.iter().filter_map(|one| one.max()).max().map_or(0, |max| place(max) + 1);
         let mut counts = vec![0; end];
@@ -158,7 +158,7 @@ impl Latencies {
     }
 
     /// The latencies without those of another distribution, which must be a subset.
-    pub fn without(&self, some: &Latencies) -> Latencies {
+    pub fn subtract(&self, some: &Latencies) -> Latencies {
         let mut gone = some.0.iter().peekable();
         let left = self.0.iter().filter_map(|(value, count)| {
             while gone.next_if(|(other, _)| other < value).is_some() {}
@@ -224,7 +224,7 @@ mod tests {
         let (low, high) = (of((1..=500).map(|i| i * i * 1_001)), of((501..=1000).map(|i| i * i * 1_001)));
         let mut both = high.clone();
         both += &low;
-        assert_eq!(Latencies::together([&low, &high]), both);
+        assert_eq!(Latencies::merge_all([&low, &high]), both);
         let known = both.histogram();
         for q in [0.0, 0.01, 0.5, 0.99, 0.999, 1.0] {
             assert_eq!(both.quantile(q), Some(known.value_at_quantile(q)), "{q}");

@@ -51,7 +51,7 @@ fn listeners(table: &str, port: u16) -> Vec<u64> {
 
 fn owner(sockets: &[u64], place: &str) -> Result<i32, String> {
     if sockets.is_empty() {
-        return Err(format!("nobody listens on {place}"));
+        return Err(format!("no process listens on {place}"));
     }
     let wanted: Vec<String> = sockets.iter().map(|inode| format!("socket:[{inode}]")).collect();
     let holders: Vec<i32> = fs::read_dir("/proc")
@@ -103,7 +103,7 @@ mod tests {
         while listening_on_port(port).is_ok() && began.elapsed().as_secs() < 10 {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        assert!(listening_on_port(port).expect_err("closed").contains("nobody listens"));
+        assert!(listening_on_port(port).expect_err("closed").contains("no process listens"));
     }
 
     #[test]

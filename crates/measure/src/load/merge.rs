@@ -43,7 +43,7 @@ pub(crate) fn merge(
     let listeners: Vec<_> = recorders.iter().map(|recorder| &recorder.listener).collect();
     let stalls = stalls::stalls(&listeners, started.0);
     let cut = warm_up::of(plan, &parts, &stalls);
-    let counted = RunPart::together(&parts[cut..]);
+    let counted = RunPart::join_parts(&parts[cut..]);
     let mut result = LoadResult {
         ended,
         started,
@@ -72,7 +72,7 @@ pub(crate) fn merge(
     }
     if plan.rate().is_some() {
         let last = recorders.iter().map(|recorder| recorder.last_done).max().unwrap_or(0);
-        let behind = backlog::behind(result.counted(), last as i64 - started.0 as i64);
+        let behind = backlog::backlog_growth(result.counted(), last as i64 - started.0 as i64);
         // Requests that wait at the end because the server stalled do not show that the server is too slow.
         let stood: i64 = result.stalls.iter().map(|stall| stall.to - stall.from).sum();
         result.behind = if (stood as u64) < behind { behind } else { 0 };

@@ -41,7 +41,7 @@ impl Nginx {
     ///
     /// # Errors
     /// Fails if nginx is not installed, or its files cannot be written.
-    pub fn beside(other: &Target, folder: &Path) -> Result<Nginx, NginxError> {
+    pub fn configure_beside(other: &Target, folder: &Path) -> Result<Nginx, NginxError> {
         let program = find().ok_or(NginxError::Missing)?;
         let unix = matches!(other.addresses.first(), Some(Address::Unix(_)));
         let (target, listen) = match unix {

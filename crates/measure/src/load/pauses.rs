@@ -10,14 +10,14 @@ impl LoadResult {
     /// excess over the median. A request that was in flight during a pause by chance, because it waited for something
     /// else, does not count.
     pub fn met_a_pause(&self, pauses: &[(u64, u64)], nanoseconds: u64) -> (usize, usize) {
-        let (pauses, median) = (apart(pauses), self.times.response.quantile(0.5).unwrap_or(0));
+        let (pauses, median) = (merge_overlapping(pauses), self.times.response.quantile(0.5).unwrap_or(0));
         let slow = || self.slowest.iter().filter(|slow| slow.response > nanoseconds);
         (slow().filter(|slow| is_slow_for(slow, &pauses, median)).count(), slow().count())
     }
 }
 
 /// The pauses in order of time, with overlapping ones merged.
-fn apart(pauses: &[(u64, u64)]) -> Vec<(u64, u64)> {
+fn merge_overlapping(pauses: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut sorted = pauses.to_vec();
     sorted.sort_unstable();
     let mut found: Vec<(u64, u64)> = Vec::new();
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_request_is_slow_for_a_pause_that_took_most_of_its_time() {
         let ms = 1_000_000;
-        let pauses = apart(&[(300 * ms, 305 * ms), (100 * ms, 120 * ms), (110 * ms, 130 * ms)]);
+        let pauses = merge_overlapping(&[(300 * ms, 305 * ms), (100 * ms, 120 * ms), (110 * ms, 130 * ms)]);
         assert_eq!(pauses, [(100 * ms, 130 * ms), (300 * ms, 305 * ms)]);
         let slow_for = |intended: u64, done: u64| is_slow_for(&slow(intended * ms, done * ms), &pauses, ms);
         assert!(slow_for(101, 131) && slow_for(125, 150) && slow_for(90, 140));

@@ -1,8 +1,8 @@
 //! When bytes arrived, as distinct from when the generator read them.
 //!
 //! A generator that other programs keep from its core reads answers late. The kernel notes the arrival of TCP segments
-//! by the clock of the day; here these times are converted to the monotonic clock. The two clocks run alike and differ
-//! by an offset, which changes only when somebody sets the clock of the day.
+//! by the wall clock (CLOCK_REALTIME); here these times are converted to the monotonic clock. The two clocks run at the
+//! same speed and differ by an offset, which changes only when the wall clock is set.
 
 use super::clock;
 
@@ -16,7 +16,7 @@ const ATTEMPTS: u32 = 10;
 /// A reading that is later than this makes sure that the clock has not been set, in nanoseconds.
 const LATE: u64 = 1_000_000;
 
-/// Converts times of the clock of the day to the monotonic clock.
+/// Converts times of the wall clock to the monotonic clock.
 pub(crate) struct ArrivalClock {
     /// The time of day less the monotonic time.
     offset: Option<u64>,

@@ -92,8 +92,8 @@ pub struct RequestTimes {
 
 impl RequestTimes {
     /// The requests of several times as one.
-    fn together<'a>(all: impl Iterator<Item = &'a RequestTimes> + Clone) -> RequestTimes {
-        let sum = |of: fn(&RequestTimes) -> &Latencies| Latencies::together(all.clone().map(of));
+    fn merge_times<'a>(all: impl Iterator<Item = &'a RequestTimes> + Clone) -> RequestTimes {
+        let sum = |of: fn(&RequestTimes) -> &Latencies| Latencies::merge_all(all.clone().map(of));
         let mut delayed = Delayed::default();
         all.clone().for_each(|times| delayed.add(&times.delayed));
         RequestTimes {
@@ -182,11 +182,11 @@ impl RunPart {
     }
 
     /// Joins several parts to one, from the start of the first to the end of the last.
-    pub fn together<'a>(parts: impl IntoIterator<Item = &'a RunPart>) -> RunPart {
+    pub fn join_parts<'a>(parts: impl IntoIterator<Item = &'a RunPart>) -> RunPart {
         let parts: Vec<&RunPart> = parts.into_iter().collect();
         let Some((first, more)) = parts.split_first() else { return RunPart::default() };
         let mut sum = RunPart {
-            times: RequestTimes::together(parts.iter().map(|part| &part.times)),
+            times: RequestTimes::merge_times(parts.iter().map(|part| &part.times)),
             ..(*first).clone()
         };
         for part in more {

@@ -129,7 +129,9 @@ pub(super) fn words(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(reason) => certificate(reason),
         Error::NoCertificatesPresented => "the server shows no certificate".to_owned(),
-        Error::AlertReceived(alert) => format!("the server refused: {}", apart(&format!("{alert:?}"))),
+        Error::AlertReceived(alert) => {
+            format!("the server refused: {}", split_into_words(&format!("{alert:?}")))
+        }
         Error::InvalidMessage(_)
         | Error::InappropriateMessage { .. }
         | Error::InappropriateHandshakeMessage { .. } => "what the server sends is not TLS".to_owned(),
@@ -137,7 +139,7 @@ pub(super) fn words(error: &Error) -> String {
             "the server and Scruple have no version or cipher of TLS in common".to_owned()
         }
         Error::PeerMisbehaved(how) => {
-            format!("the server does not keep to TLS: {}", apart(&format!("{how:?}")))
+            format!("the server does not keep to TLS: {}", split_into_words(&format!("{how:?}")))
         }
         other => other.to_string(),
     }
@@ -165,7 +167,7 @@ fn certificate(reason: &CertificateError) -> String {
 }
 
 /// Splits a name such as `HandshakeFailure` into words.
-fn apart(name: &str) -> String {
+fn split_into_words(name: &str) -> String {
     let mut text = String::new();
     for letter in name.chars() {
         if letter.is_uppercase() && !text.is_empty() {

@@ -20,7 +20,7 @@ pub(super) fn of(plan: &Plan, parts: &[RunPart], stalls: &[Stall]) -> usize {
             // Medians of few requests differ by chance, so several parts may be joined.
             let each = (MEDIAN_OF * parts.len() as u64).div_ceil(answers.max(1)) as usize;
             let median = |parts: &[RunPart]| {
-                let service = Latencies::together(parts.iter().map(|part| &part.times.service));
+                let service = Latencies::merge_all(parts.iter().map(|part| &part.times.service));
                 Some((service.quantile(0.5)? as f64).max(1.0).ln())
             };
             let medians: Option<Vec<f64>> = parts.chunks(each.max(1)).map(median).collect();

@@ -69,9 +69,9 @@ pub fn watch_process(pid: i32, extent: Extent, interval: Duration, stop: &Atomic
 }
 
 /// Reads the memory of a process once.
-pub fn look(pid: i32, extent: Extent) -> MemoryCourse {
+pub fn read_once(pid: i32, extent: Extent) -> MemoryCourse {
     let mut follower = Follower::new(Rarely::ForAnybodysProcess);
-    follower.look(&extent.of(pid));
+    follower.record_current(&extent.of(pid));
     follower.course
 }
 
@@ -85,7 +85,7 @@ fn follow(
     let mut interval = interval;
     let mut begun = false;
     while !stop.load(Ordering::Relaxed) {
-        let there = follower.look(&tree());
+        let there = follower.record_current(&tree());
         if matches!(rarely, Rarely::ForAnybodysProcess) && begun && !there {
             break;
         }
@@ -113,7 +113,7 @@ impl Follower {
     }
 
     /// Records the current memory of these processes; false if none of them exists.
-    fn look(&mut self, tree: &[i32]) -> bool {
+    fn record_current(&mut self, tree: &[i32]) -> bool {
         let (mut moment, high_water) = moment(tree, self.began.elapsed());
         // A process that has ended but was not reaped has no memory.
         if moment.processes == 0 {
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_process_can_be_looked_at_once_and_watched_until_its_end() {
-        let once = look(std::process::id() as i32, Extent::Alone);
+        let once = read_once(std::process::id() as i32, Extent::Alone);
         let unique = once.total().unique();
         assert!(once.moments.len() == 1 && unique > 0, "{unique}");
         let mut child = std::process::Command::new("sleep").arg("0.2").spawn().expect("a child");

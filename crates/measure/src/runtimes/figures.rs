@@ -181,7 +181,7 @@ fn total(told: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
         }
         Some((value, quality)) => {
             let mut source = source(&sources);
-            let without = without(told, key);
+            let without = runtimes_lacking(told, key);
             if !without.is_empty() {
                 source.push_str(WITHOUT);
                 source.push_str(&without.join(", "));
@@ -199,7 +199,7 @@ fn total(told: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
 }
 
 /// The runtimes in the tree that never count this, although they may do it.
-fn without(told: &[RuntimeReport], key: &str) -> Vec<&'static str> {
+fn runtimes_lacking(told: &[RuntimeReport], key: &str) -> Vec<&'static str> {
     let mut without = Vec::new();
     for runtime in told.iter().map(|process| process.runtime) {
         let may_do_it = runtime.why_not(key).is_some_and(|why| why != NO_COLLECTOR);

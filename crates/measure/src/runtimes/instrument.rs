@@ -175,7 +175,7 @@ impl Instrument for Runtimes {
             }
         } else if launch.path == program.path
             && let Some(at) =
-                if is(Runtime::Sbcl) { Some(0) } else { sbcl::behind(&launch.argv, &launch.folder) }
+                if is(Runtime::Sbcl) { Some(0) } else { sbcl::index_in_wrapper(&launch.argv, &launch.folder) }
             && let Some(words) = sbcl::with_hook(&launch.argv[at..], &place.folder().join("hook.lisp"))
         {
             launch.argv.splice(at.., words);

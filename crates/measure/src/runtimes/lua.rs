@@ -10,8 +10,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     lacks: &[
         ("alloc.bytes", "Lua keeps no total, but takes every byte from malloc: malloc.bytes is exact"),
         ("alloc.objects", "Lua keeps no total, but takes every object from malloc: see malloc.count"),
-        ("gc.minor", "cycles are not told apart; see gc.count"),
-        ("gc.major", "cycles are not told apart; see gc.count"),
+        ("gc.minor", "the kinds of cycle are not distinguished; see gc.count"),
+        ("gc.major", "the kinds of cycle are not distinguished; see gc.count"),
         ("gc.time", "Lua keeps no times; profile the program instead"),
         ("gc.pause_max", "Lua keeps no times; profile the program instead"),
         ("heap.live_max", "Lua keeps no maximum; see malloc.peak"),

@@ -6,7 +6,7 @@ use super::lua::tell;
 
 const NO_TOTAL: &str =
     "LuaJIT keeps no total, and its allocator takes memory from the kernel, which malloc.* does not see";
-const NO_CYCLES: &str = "cycles are not told apart; see gc.count";
+const NO_CYCLES: &str = "the kinds of cycle are not distinguished; see gc.count";
 const NO_TIMES: &str = "LuaJIT keeps no times; profile the program with -jp instead";
 const NO_MAXIMUM: &str = "LuaJIT keeps no maximum; see memory.peak";
 

@@ -10,8 +10,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     lacks: &[
         ("alloc.bytes", "R keeps no total; Rprofmem logs single allocations"),
         ("alloc.objects", "R keeps no total; Rprofmem logs single allocations"),
-        ("gc.minor", "levels of collection are not told apart; gcinfo(TRUE) prints them"),
-        ("gc.major", "levels of collection are not told apart; gcinfo(TRUE) prints them"),
+        ("gc.minor", "levels of collection are not distinguished; gcinfo(TRUE) prints them"),
+        ("gc.major", "levels of collection are not distinguished; gcinfo(TRUE) prints them"),
         ("gc.pause_max", "R keeps the sum of its pauses only"),
         ("heap.live_max", "R keeps the most in use, not the most alive; see heap.peak"),
     ],

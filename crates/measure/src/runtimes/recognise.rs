@@ -75,7 +75,7 @@ pub fn recognise(program: &Program) -> Vec<Recognised> {
 
 /// The program that `env`, `nice` or a similar program executes, if it has a runtime.
 pub fn executed_by(words: &[OsString], folder: &Path) -> Option<Program> {
-    let at = wrappers::behind(words, folder, |one| !recognise(one).is_empty())?;
+    let at = wrappers::index_of_wrapped_program(words, folder, |one| !recognise(one).is_empty())?;
     Program::find(&words[at], folder).ok()
 }
 

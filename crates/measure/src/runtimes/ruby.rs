@@ -34,7 +34,8 @@ fn tell(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure
 fn answered(text: &str) -> Result<Vec<RuntimeFigure>, String> {
     if field(text, "unknown_start").is_some() {
         return Err(
-            "a forked ruby process older than 3.1: its figures cannot be told from its parent's".to_owned()
+            "a forked ruby process older than 3.1: its figures cannot be separated from its parent's"
+                .to_owned(),
         );
     }
     let value = |name: &str| field(text, name);

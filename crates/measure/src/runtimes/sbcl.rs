@@ -12,8 +12,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     word: "sbcl",
     lacks: &[
         ("alloc.objects", "the runtime counts bytes, not objects"),
-        ("gc.minor", "generations are not told apart; see gc.count"),
-        ("gc.major", "generations are not told apart; see gc.count"),
+        ("gc.minor", "generations are not distinguished; see gc.count"),
+        ("gc.major", "generations are not distinguished; see gc.count"),
         ("gc.pause_max", "the runtime keeps the sum of its pauses only"),
         ("heap.peak", "the runtime keeps no maximum; see memory.peak"),
     ],
@@ -49,8 +49,8 @@ fn tell(_record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigur
 }
 
 /// The index of SBCL in the command line of a wrapper; `None` if this is not such a command line.
-pub(super) fn behind(argv: &[OsString], folder: &Path) -> Option<usize> {
-    wrappers::behind(argv, folder, |program| {
+pub(super) fn index_in_wrapper(argv: &[OsString], folder: &Path) -> Option<usize> {
+    wrappers::index_of_wrapped_program(argv, folder, |program| {
         program.path.file_name().is_some_and(|name| name == "sbcl")
             && Elf::read(&program.path).as_deref().and_then(find).is_some()
     })

@@ -9,7 +9,11 @@ const WRAPPERS: [&str; 10] =
     ["chrt", "env", "ionice", "nice", "nohup", "setsid", "stdbuf", "taskset", "time", "timeout"];
 
 /// The index of the first word in the command line of a wrapper that names such a program; `None` if there is none.
-pub(super) fn behind(argv: &[OsString], folder: &Path, is: impl Fn(&Program) -> bool) -> Option<usize> {
+pub(super) fn index_of_wrapped_program(
+    argv: &[OsString],
+    folder: &Path,
+    is: impl Fn(&Program) -> bool,
+) -> Option<usize> {
     let name = Path::new(argv.first()?).file_name()?.to_str()?;
     if !WRAPPERS.contains(&name) {
         return None;

@@ -51,7 +51,7 @@ fn cplusplus_counts_the_same_with_every_allocator_linked_or_preloaded() {
         for peak in MODES {
             let totals = workshop.count_plain(peak, &linked);
             assert_same(sums(&totals), expected, &format!("{name}, linked, {peak:?}"));
-            assert!(totals.whole(), "{totals:?}");
+            assert!(totals.is_complete(), "{totals:?}");
             let totals = preloaded(&workshop, peak, &path, &plain, &[]);
             assert_same(totals, expected, &format!("{name}, preloaded, {peak:?}"));
         }
@@ -123,7 +123,7 @@ fn an_allocator_linked_in_statically_is_found_with_and_without_names() {
             let program = workshop.compile("c++", "containers.cc", &flags);
             let answer = measurable(&program).unwrap_err();
             assert!(matches!(answer, Unmeasurable::OwnAllocator { .. }), "{file} {strip:?}: {answer}");
-            assert!(!workshop.count_plain(Peak::Off, &program).whole(), "{file} {strip:?}");
+            assert!(!workshop.count_plain(Peak::Off, &program).is_complete(), "{file} {strip:?}");
         }
     }
 }
@@ -152,7 +152,7 @@ fn an_allocator_under_a_prefix_is_found_even_where_names_were_stripped() {
         let answer = measurable(&program).unwrap_err();
         assert!(matches!(answer, Unmeasurable::OwnAllocator { .. }), "{strip:?}: {answer}");
         let started = workshop.count(Peak::Off, Command::new("/bin/sh").arg("-c").arg(&program));
-        assert!(!started.totals.whole(), "{:?}", started.totals);
+        assert!(!started.totals.is_complete(), "{:?}", started.totals);
     }
 }
 
@@ -165,5 +165,5 @@ fn a_program_that_asks_its_allocator_past_malloc_is_named() {
     let program = workshop.c("past_malloc.c", &["-lmimalloc"]);
     let answer = measurable(&program).unwrap_err();
     assert!(matches!(&answer, Unmeasurable::PastMalloc { symbol, .. } if symbol == "mi_malloc"), "{answer}");
-    assert!(!workshop.count_plain(Peak::Off, &program).whole());
+    assert!(!workshop.count_plain(Peak::Off, &program).is_complete());
 }

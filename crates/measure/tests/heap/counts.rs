@@ -40,7 +40,7 @@ fn every_entry_point_counts_in_every_mode() {
         let totals = workshop.count_plain(peak, &program);
         assert_eq!(sums(&totals), entry_points(), "{peak:?}");
         assert_eq!(totals.counts().live_blocks(), 3);
-        assert!(totals.whole() && totals.refused == 0);
+        assert!(totals.is_complete() && totals.refused == 0);
     }
 }
 

@@ -18,7 +18,7 @@ fn assert_follows(workshop: &Workshop, way: &str) {
     let counted = workshop.count(Peak::Usable, Command::new(starter).arg(way).arg(program));
     let started = counted.totals.processes.iter().find(|process| process.exe.ends_with("/entry_points"));
     assert!(started.is_some_and(|process| process.counts.allocations == 114), "{way}: {:?}", counted.totals);
-    assert!(counted.totals.whole(), "{way}: {:?}", counted.totals.unseen);
+    assert!(counted.totals.is_complete(), "{way}: {:?}", counted.totals.unseen);
     assert_eq!(text(&counted), "as it was\n", "{way}");
 }
 
@@ -44,7 +44,7 @@ fn what_the_user_preloads_stays_to_be_seen() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n1\n", library.display()));
     let totals = session.read().unwrap();
     let grep = totals.processes.iter().find(|process| process.exe.ends_with("/grep"));
-    assert!(grep.is_some() && totals.whole(), "{totals:?}");
+    assert!(grep.is_some() && totals.is_complete(), "{totals:?}");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_setting_made_while_a_shell_runs_is_kept() {
     let workshop = Workshop::new();
     let program = workshop.c("settings.c", &["-pthread"]);
     let counted = workshop.count_plain(Peak::Off, &program);
-    assert!(counted.whole(), "{counted:?}");
+    assert!(counted.is_complete(), "{counted:?}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn a_static_program_started_by_a_counted_one_is_named() {
         let counted = workshop.count(Peak::Off, Command::new("/bin/sh").args(["-c", &script]));
         let [unseen] = counted.totals.unseen.as_slice() else { panic!("{script}: {:?}", counted.totals) };
         assert_eq!(unseen.path, program.to_str().unwrap());
-        assert!(!counted.totals.whole());
+        assert!(!counted.totals.is_complete());
     }
 }
 
@@ -45,7 +45,7 @@ fn a_malloc_of_the_programs_own_is_noticed_at_run_time() {
     let workshop = Workshop::new();
     let totals = workshop.count_plain(Peak::Off, &workshop.c("own_malloc.c", &["-fno-builtin"]));
     assert!(totals.processes[0].foreign_malloc);
-    assert!(!totals.whole());
+    assert!(!totals.is_complete());
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn the_address_of_malloc_alone_is_no_malloc_of_its_own() {
     let workshop = Workshop::new();
     let totals = workshop.count_plain(Peak::Off, &workshop.c("address.c", &["-no-pie", "-fno-pie"]));
     assert_eq!(totals.counts().allocations, 1);
-    assert!(totals.whole(), "{totals:?}");
+    assert!(totals.is_complete(), "{totals:?}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn a_chain_of_programs_is_followed() {
     assert_eq!(bytes, [6, 5, 4, 3, 2, 1]);
     let first = counted.totals.processes[0].pid;
     assert!(counted.totals.processes.iter().all(|process| process.pid == first));
-    assert!(counted.totals.whole(), "{:?}", counted.totals.unseen);
+    assert!(counted.totals.is_complete(), "{:?}", counted.totals.unseen);
 }
 
 #[test]
@@ -68,5 +68,5 @@ fn a_shell_and_what_it_starts_are_counted_one_by_one() {
     let ours = counted.totals.processes.iter().filter(|process| process.exe.ends_with("/entry_points"));
     let each: Vec<u64> = ours.map(|process| process.counts.allocations).collect();
     assert_eq!(each, [114, 114, 114]);
-    assert!(counted.totals.whole(), "{:?}", counted.totals.unseen);
+    assert!(counted.totals.is_complete(), "{:?}", counted.totals.unseen);
 }

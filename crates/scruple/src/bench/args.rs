@@ -6,8 +6,8 @@ use clap::Args;
 /// Weigh the cases of a bench program, net of the harness.
 ///
 /// The program declares cases through one of the SDKs. Each case is timed in several fresh processes, in blocks that
-/// visit every case beside its tare: the same loop around an identity body. Raw, tare and net are shown apart.
-/// Allocations and collections are counted in processes of their own.
+/// visit every case beside its tare: the same loop around an identity body. Raw, tare and net are shown separately.
+/// Allocations and collections are counted in separate processes.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -63,7 +63,7 @@ pub struct BenchArgs {
     /// Measure this many blocks in each process.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub blocks: Option<u32>,
-    /// Numbers of threads for cases that declare several.
+    /// Run the cases that declare several numbers of threads with these numbers.
     #[arg(long, value_name = "N", value_delimiter = ',', hide_short_help = true)]
     pub threads: Vec<u32>,
     /// Treat differences within this margin as the same.

@@ -126,7 +126,7 @@ fn taken(
         suite.count_instructions();
     }
     if !args.results.json {
-        suite.show_progress(Progress::new(), Box::new(so_far));
+        suite.show_progress(Progress::new(), Box::new(partial_results));
     }
     if let Some(baseline) = &baseline {
         suite.alike = Alike::those_of(baseline);
@@ -162,9 +162,9 @@ fn conclude(
 }
 
 /// Writes the table of the results so far.
-pub fn so_far(run: &Run, width: usize) -> String {
+pub fn partial_results(run: &Run, width: usize) -> String {
     let report = Report::of(run, &[], &[]);
-    anstream::adapter::strip_str(&report::table::so_far(&report, width)).to_string()
+    anstream::adapter::strip_str(&report::table::partial_table(&report, width)).to_string()
 }
 
 /// Returns the failure of a suite, if there was one.
@@ -174,7 +174,7 @@ pub fn ended(suite: &Suite, result: Result<(), Stop>) -> Option<Fault> {
         Err(Stop::Interrupted) => {
             return Some(Fault {
                 code: Code::Interrupted,
-                message: "interrupted; what had been read is shown above and kept".to_owned(),
+                message: "interrupted; the readings so far are shown above and stored".to_owned(),
             });
         }
         Ok(()) => {}
@@ -242,7 +242,7 @@ fn sides(args: &BenchArgs, config: &Config) -> Result<Vec<BenchSide>, Fault> {
         .map(|(label, words)| {
             let first = words
                 .first()
-                .ok_or_else(|| Fault::usage("name a bench program behind `--`, or in scruple.toml"))?;
+                .ok_or_else(|| Fault::usage("name a bench program after `--`, or in scruple.toml"))?;
             let program = Program::find(first.as_ref(), &folder)
                 .map_err(|error| Fault::usage(format!("cannot bench ‘{first}’: {error}")))?;
             Ok(BenchSide::new(label, program, words.iter().map(Into::into).collect()))

@@ -20,7 +20,7 @@ use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::render::{meant, output};
+use crate::render::{limit_applies, output};
 use crate::versions;
 use crate::versions::args::recipe;
 use crate::versions::requested_subjects::{RequestedSubjects, put_here};
@@ -74,7 +74,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         return conclude(&[], &rules, context, &args.results);
     }
     let (commits, remarks) = (built.commits.clone(), built.remarks);
-    let (benches, commands) = apart(&subjects, built.prepared);
+    let (benches, commands) = separate_benches(&subjects, built.prepared);
     let mut weighed = Vec::new();
     let mut brought = Vec::new();
     for pair in benches {
@@ -107,7 +107,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let all = || own.iter().chain(&configured);
     for one in &mut weighed {
         let arms = &one.run.arms;
-        one.budgets.extend(all().filter(|budget| arms.iter().any(|arm| meant(budget, arm))).cloned());
+        one.budgets.extend(all().filter(|budget| arms.iter().any(|arm| limit_applies(budget, arm))).cloned());
     }
     // The lock on the builds is released, because an explanation builds again or uses the kept builds.
     drop(built.hold);
@@ -145,7 +145,7 @@ fn base(args: &RevisionArgs, place: &str) -> Result<String, Fault> {
 type Pairs = Vec<[Prepared; 2]>;
 
 /// Separates the arms of bench programs, in pairs, from those of commands.
-fn apart(subjects: &[SubjectTemplate], prepared: Vec<Prepared>) -> (Pairs, Vec<Prepared>) {
+fn separate_benches(subjects: &[SubjectTemplate], prepared: Vec<Prepared>) -> (Pairs, Vec<Prepared>) {
     let (mut benches, mut commands) = (Vec::new(), Vec::new());
     let mut rest = prepared.into_iter();
     for subject in subjects {
@@ -205,7 +205,7 @@ fn suite(
         suite.count_instructions();
     }
     if !args.results.json {
-        suite.show_progress(Progress::new(), Box::new(bench::verb::so_far));
+        suite.show_progress(Progress::new(), Box::new(bench::verb::partial_results));
     }
     let result = suite.take();
     drop(work);

@@ -3,7 +3,7 @@
 use super::explained::RegressionOrigin;
 use super::verb::SummaryContext;
 use crate::fault::Fault;
-use crate::render::{Report, effect_text, meant, title, verdict_words};
+use crate::render::{Report, effect_text, limit_applies, title, verdict_words};
 use scruple_core::budget::{Budget, Kept};
 use scruple_core::gate::{self, Finding, GateOutcome, Rules};
 use scruple_core::judge::Estimate;
@@ -118,7 +118,7 @@ impl Summary {
         let kept = match context.nothing {
             Some(_) => Kept::Yes,
             // A run that failed cannot show that limits are kept.
-            None => match gate::whole(&findings, &of_limits) {
+            None => match gate::overall_outcome(&findings, &of_limits) {
                 Kept::Yes if weighed.iter().any(|one| one.fault.is_some()) => Kept::CantTell,
                 kept => kept,
             },
@@ -260,7 +260,7 @@ fn fact(run: &Run) -> String {
 /// Checks that every limit applies to a subject that was weighed, since otherwise it would always be kept.
 pub fn check_limits(budgets: &[Budget], runs: &[WeighedRun]) -> Result<(), Fault> {
     let arms = || runs.iter().flat_map(|one| one.run.arms_of(Role::Subject));
-    match budgets.iter().find(|budget| !arms().any(|arm| meant(budget, arm))) {
+    match budgets.iter().find(|budget| !arms().any(|arm| limit_applies(budget, arm))) {
         None => Ok(()),
         Some(budget) => {
             let names: Vec<String> = arms().map(|arm| format!("‘{}’", arm.name)).collect();

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 ///
 /// Each command is one argument, split into words as a shell would, but run without a shell. All commands are arms of
 /// one interleaved comparison: every block runs each of them once, in an order drawn from the seed. Time is read from
-/// untouched runs; memory and allocations are read in runs of their own.
+/// untouched runs; memory and allocations are read in separate runs.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -56,8 +56,8 @@ pub struct SamplingArgs {
     /// Launch each command this many times, in all passes together.
     ///
     /// One launch is for time, the second for memory, the next ones for counts. From 9 on at least six are for time,
-    /// and from 15 on at least three for each other pass. --time-only takes all for time. `-m N -M N` times exactly N
-    /// blocks, with the other passes besides. Warm-up runs and the run of --memory-map are not included.
+    /// and from 15 on at least three for each other pass. With --time-only all launches are for time. `-m N -M N` times
+    /// exactly N blocks and adds the other passes. Warm-up runs and the run of --memory-map are not included.
     #[arg(short, long, value_name = "N", conflicts_with_all = ["min_runs", "max_runs"])]
     pub runs: Option<u32>,
     /// Measure at least this many blocks, even if the budget ends earlier.
@@ -193,13 +193,14 @@ pub struct LaunchArgs {
     /// End a run that takes longer, and treat it as failed.
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub time_limit: Option<String>,
-    /// Run with real-time priority, on these cores if any are named (‘--shield=1’); falls back where not permitted.
+    /// Run with real-time priority, on these cores if any are named (‘--shield=1’); without real-time priority where
+    /// that is not permitted.
     #[arg(long, value_name = "CORES", num_args = 0..=1, require_equals = true, default_missing_value = "", hide_short_help = true)]
     pub shield: Option<String>,
     /// Turn off address randomisation in the memory and counting passes, so that their figures repeat.
     #[arg(long, hide_short_help = true)]
     pub no_aslr: bool,
-    /// Copy each program into the work folder first, the same way and under names of the same length.
+    /// First copy each program into the work folder, all in the same way and under names of equal length.
     #[arg(long, hide_short_help = true)]
     pub pin: bool,
 }

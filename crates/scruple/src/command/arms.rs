@@ -300,7 +300,7 @@ pub fn ignored(codes: Option<&str>) -> Result<Ignored, Fault> {
             let code = |text: &str| {
                 text.trim().parse().map_err(|_| {
                     Fault::usage(format!(
-                        "‘{text}’ is no exit code: write -i=1,2, or -i alone for every code"
+                        "‘{text}’ is not an exit code: write -i=1,2, or -i alone for every code"
                     ))
                 })
             };

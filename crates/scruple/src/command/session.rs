@@ -379,7 +379,7 @@ impl CommandPasses {
         if !told.is_empty() {
             let name = &self.run.arms[index].name;
             let text = format!(
-                "‘{name}’ has several language runtimes, and not all tell everything: {}",
+                "‘{name}’ has several language runtimes, and not all of them report everything: {}",
                 told.join("; ")
             );
             self.run.warn("partial", text);

@@ -134,7 +134,7 @@ pub fn conclude(taken: FinishedCommands, results: &ResultArgs, metrics: &[String
     match result {
         Err(Stop::Failed(fault)) => return Err(fault),
         Err(Stop::Interrupted) => {
-            let kept = if anything { "; what had been read is shown above and kept" } else { "" };
+            let kept = if anything { "; the readings so far are shown above and stored" } else { "" };
             return Err(Fault { code: Code::Interrupted, message: format!("interrupted{kept}") });
         }
         Ok(()) => {}

@@ -25,7 +25,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         (Some(reference), Some(run)) => (reference, run),
         _ => {
             return Err(Fault::usage(
-                "name a second stored run to compare with; or two revisions, and the command to weigh behind --",
+                "name a second stored run to compare with; or two revisions, and the command to weigh after --",
             ));
         }
     };

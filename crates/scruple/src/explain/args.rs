@@ -57,7 +57,7 @@ pub struct ExplainArgs {
     /// Where runs are stored.
     #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true, hide_short_help = true)]
     pub store: Option<PathBuf>,
-    /// What is explained. What was in use at the peak and at the end takes one more run of each command.
+    /// The count to explain. Those of memory in use, at the peak and at the end, take one more run of each command.
     #[arg(long, value_name = "METRIC", default_value = "instructions")]
     pub metric: Explained,
     /// The number of runs of each side if counts do not repeat.

@@ -82,11 +82,11 @@ pub fn gather(
     let commands = launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
     let trees = [Trees::new(counter, work), Trees::new(counter, work)];
     let mut both = Both { jobs, commands, trees, strict: effort.strict };
-    let looks = both.run(|_, commands, job, _| look(commands, job, effort.strict))?;
+    let looks = both.run(|_, commands, job, _| trial_run(commands, job, effort.strict))?;
     if let (Some(first), Some(second)) = (&looks[0].0, &looks[1].0)
         && first != second
     {
-        remarks.push("the two print different things, so that they may not do the same work".to_owned());
+        remarks.push("the two programs print different output, so they may not do the same work".to_owned());
     }
     let longest = looks[0].1.max(looks[1].1);
     if longest > LONG {
@@ -295,7 +295,11 @@ pub fn until_known(most: u32, mut run: impl FnMut() -> Result<Side, Fault>) -> R
 }
 
 /// Runs a program once without the call tree. Returns its output and its duration.
-fn look(commands: &mut Commands, job: &Job, strict: bool) -> Result<(Option<Captured>, Duration), Fault> {
+fn trial_run(
+    commands: &mut Commands,
+    job: &Job,
+    strict: bool,
+) -> Result<(Option<Captured>, Duration), Fault> {
     let weighed = commands.weigh(job, Pass::Memory, 0, 0);
     let weighing = ended(job, weighed)?;
     if let Some(fault) = failure(job, &weighing).filter(|_| strict) {

@@ -99,7 +99,7 @@ impl Findings {
         let differs = |count: &Count| {
             first.iter().zip(second).any(|(a, b)| a.tree.total(*count) != b.tree.total(*count))
         };
-        let others = beside(main).iter().copied().filter(|count| *count != main && differs(count));
+        let others = other_counts(main).iter().copied().filter(|count| *count != main && differs(count));
         let explanations = [main].into_iter().chain(others).map(explain).collect();
         let mut found = Findings {
             names: names.clone(),
@@ -180,7 +180,7 @@ impl Findings {
 }
 
 /// The counts that are explained beside one.
-fn beside(count: Count) -> &'static [Count] {
+fn other_counts(count: Count) -> &'static [Count] {
     use Count::{Allocations, AtEnd, AtPeak, Bytes, Frees};
     match count {
         Count::Instructions => &[Allocations, Bytes],

@@ -57,7 +57,7 @@ pub fn common(names: [&str; 2], first: &Imported, second: &Imported) -> Result<K
     let word = |kind: &Kind| kind.word.clone().unwrap_or_else(|| "allocations".to_owned());
     if one.word != other.word || one.is_sampled != other.is_sampled {
         return Err(Fault::usage(format!(
-            "cannot compare ‘{}’ with ‘{}’: the first has {} and the other {}; take both the same way",
+            "cannot compare ‘{}’ with ‘{}’: the first has {} and the other {}; record both in the same way",
             names[0],
             names[1],
             word(one),
@@ -66,7 +66,7 @@ pub fn common(names: [&str; 2], first: &Imported, second: &Imported) -> Result<K
     }
     if one.callers != other.callers {
         return Err(Fault::usage(format!(
-            "cannot compare ‘{}’ with ‘{}’: they tell different things about callers (contexts, calls between functions, or nothing); take both the same way",
+            "cannot compare ‘{}’ with ‘{}’: they contain different information about callers (contexts, calls between functions, or none); record both in the same way",
             names[0], names[1]
         )));
     }

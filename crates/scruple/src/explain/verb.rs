@@ -40,9 +40,9 @@ pub fn explain(args: &ExplainArgs) -> Result<Code, Fault> {
     let first = args.first.as_deref().unwrap_or_default();
     match (&args.second, args.command.is_empty()) {
         (_, false) => revisions(args, first),
-        (None, true) => Err(Fault::usage(
-            "name two commands to explain the difference of; or a revision or two, and the command behind --",
-        )),
+        (None, true) => {
+            Err(Fault::usage("name two commands to compare, or one or two revisions and a command after --"))
+        }
         (Some(second), true) if args.case.is_none() && args.url.is_none() => {
             if [first, second].into_iter().any(read::is_profile) {
                 let (mut found, gathered) = profiles::explained([first, second], args.metric.count())?;

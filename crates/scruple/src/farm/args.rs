@@ -17,7 +17,7 @@ pub struct UnitArgs {
     /// The address of that node.
     #[arg(long, value_name = "ADDRESS", hide = true)]
     pub reach: Option<String>,
-    /// Be that process: start the servers, and read their accounts.
+    /// Act as that process: start the servers, and read their accounts.
     #[arg(long, hide = true)]
     pub serve: bool,
 }

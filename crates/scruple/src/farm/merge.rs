@@ -39,7 +39,7 @@ pub fn merged(head: Run, told: impl Iterator<Item = (String, Provenance, Run)>) 
     whole
 }
 
-/// What the loads of several units say of each arm besides their windows.
+/// The results of the loads of several units for each arm, other than their windows.
 #[derive(Default)]
 struct Loads {
     courses: BTreeMap<String, Vec<LoadCourse>>,
@@ -65,11 +65,11 @@ impl Loads {
     /// Adds what the units say together.
     fn put_into(self, whole: &mut Run) {
         for arm in &mut whole.arms {
-            arm.course = self.courses.get(&arm.name).map(|courses| LoadCourse::together(courses.clone()));
+            arm.course = self.courses.get(&arm.name).map(|courses| LoadCourse::join_courses(courses.clone()));
         }
         for ((name, key), samples) in self.pooled {
             let Some(arm) = whole.arms.iter_mut().find(|arm| arm.name == name) else { continue };
-            if let Some(sample) = together(samples) {
+            if let Some(sample) = pool_samples(samples) {
                 arm.figures.insert(key, Figure::Sample(sample));
             }
         }
@@ -77,7 +77,7 @@ impl Loads {
 }
 
 /// Returns the pooled figure of several units.
-fn together(mut samples: Vec<Sample>) -> Option<Sample> {
+fn pool_samples(mut samples: Vec<Sample>) -> Option<Sample> {
     if samples.len() < 2 {
         return samples.pop();
     }

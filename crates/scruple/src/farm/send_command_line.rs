@@ -159,9 +159,9 @@ pub fn hand_out(
         (1.., 1) => "1 node has the servers, and another loads them".to_owned(),
         (1.., _) => format!("{places} nodes have servers, each of them loaded by another node"),
         (0, 1) => "1 node measures everything".to_owned(),
-        (0, _) => format!("{places} nodes measure, each everything"),
+        (0, _) => format!("{places} nodes measure, each of them everything"),
     };
-    progress.say(&format!("{measure}; the same command line continues where this one ends early"));
+    progress.say(&format!("{measure}; if this run ends early, the same command line continues it"));
     farm.run(&WorkOrder {
         folder: &folder,
         stages: &stages,

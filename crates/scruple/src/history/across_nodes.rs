@@ -37,7 +37,7 @@ fn sentence(history: &History, series: &Series, one: &ByNodes) -> String {
             format!("{head}: {}", text(joined, &found.names, &history.run.provenance.machine_class))
         }
         Err(why) => format!(
-            "{head}: all readings together show a difference, which is no verdict over {} nodes: {why} of one of them",
+            "{head}: all readings together show a difference, which is not a verdict over {} nodes: {why} of one of them",
             found.names.len()
         ),
     }
@@ -59,7 +59,7 @@ fn text(joined: &Joined, names: &[String], class: &str) -> String {
         ),
         true => format!("{effect} over {} nodes of the class {class} ({apart})", names.len()),
         false if interval.contains(1.0) => {
-            format!("{effect} on these nodes ({these}), which is no verdict ({apart})")
+            format!("{effect} on these nodes ({these}), which is not a verdict ({apart})")
         }
         false => format!(
             "{effect} on these nodes ({these}), and no verdict for their class, which takes {CLASS} ({apart})"

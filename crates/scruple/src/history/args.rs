@@ -18,7 +18,7 @@ metric of each command at each version";
 /// Each version is built once, in one stable path outside of the repository. Versions are then weighed round-robin,
 /// so that disturbances of the machine affect all of them alike. Commits that cannot be built, fail the check or
 /// hang are recorded and skipped. The same command continues where an earlier one was interrupted or killed. A
-/// longer range keeps the readings of a shorter one. Build steps, commands and exceptions for old commits can stand
+/// longer range keeps the readings of a shorter one. Build steps, commands and exceptions for old commits can be given
 /// in scruple.toml, which is read from the working folder and never from a commit.
 #[derive(Args, Debug)]
 #[command(
@@ -92,7 +92,7 @@ pub struct TakeArgs {
     /// How versions are built.
     #[command(flatten)]
     pub build: BuildArgs,
-    /// Build versions again that could not be built or weighed before.
+    /// Try again to build and weigh the versions that failed before.
     #[arg(long, hide_short_help = true)]
     pub retry: bool,
     /// Continue when six builds in a row have failed.
@@ -134,7 +134,7 @@ pub struct SelectArgs {
     /// Every N-th commit, counted from the last.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     pub every: Option<u32>,
-    /// N commits, evenly over the range, with both ends.
+    /// N commits, spread evenly over the range, including both ends.
     #[arg(long, value_name = "N", conflicts_with = "every", value_parser = clap::value_parser!(u32).range(2..))]
     pub steps: Option<u32>,
     /// Commits that are not older than this.
@@ -143,7 +143,7 @@ pub struct SelectArgs {
     /// Commits that are not younger than this.
     #[arg(long, value_name = "DATE", hide_short_help = true)]
     pub until: Option<String>,
-    /// These commits and no others, divided by commas; ‘@FILE’ reads them from a file.
+    /// Only these commits, separated by commas; ‘@FILE’ reads them from a file.
     #[arg(
         long,
         value_name = "COMMITS",
@@ -164,7 +164,7 @@ pub struct EffortArgs {
     /// Launch each command of every version at most this many times, in all passes together.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: Option<u32>,
-    /// Launch every version exactly this many times for time, and for memory and counts besides.
+    /// Launch every version exactly this many times for time, in addition to the launches for memory and counts.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "runs", hide_short_help = true)]
     pub rounds: Option<u32>,
     /// Build each version N times, in turns and each time with --clean, to compare build costs
@@ -181,7 +181,7 @@ pub struct EffortArgs {
     /// Build and weigh every version.
     #[arg(long, conflicts_with = "adaptive", hide_short_help = true)]
     pub all: bool,
-    /// The measuring time; then only necessary rounds are taken.
+    /// Measure this long, and then add only necessary rounds.
     #[arg(long, value_name = "TIME", default_value = "10min")]
     pub budget: String,
     /// Treat differences within this margin as the same.
@@ -195,8 +195,8 @@ pub struct EffortArgs {
     pub time_only: bool,
     /// Launch this command beside each version, and report the ratio of times
     ///
-    /// For example, md5sum of a file: whatever slows it down as well is not a change of the version. Paths are
-    /// relative to the folder of the artefacts, or begin with {here}.
+    /// Use a command that is independent of the repository, such as md5sum of a file. What slows down both leaves the
+    /// ratio unchanged. Paths are relative to the folder of the artefacts, or begin with {here}.
     #[arg(long, value_name = "COMMAND", hide_short_help = true)]
     pub yardstick: Option<String>,
 }

@@ -222,7 +222,7 @@ impl Campaign {
         }
     }
 
-    /// Counts a version, if its artefacts can be had.
+    /// Counts a version, if its artefacts are available.
     fn count(&mut self, index: usize) -> Result<(), Fault> {
         if !self.building().is_at_hand(index)? {
             return Ok(());

@@ -124,13 +124,13 @@ pub fn take(
     let identity = identity(&request, &class);
     let stored = store.history(&identity)?;
     let mut selected = match stored.as_ref().filter(|_| request.as_listed) {
-        Some(stored) => beside(&source, &request.selection, &[], &stored.entries)?,
+        Some(stored) => add_stored_versions(&source, &request.selection, &[], &stored.entries)?,
         None => request.selection.versions(&source)?,
     };
     let range = match &stored {
         Some(stored) if request.as_listed => stored.range.clone(),
         Some(stored) if request.aim == Aim::Beside => {
-            selected = beside(&source, &request.selection, &ids(&selected), &stored.entries)?;
+            selected = add_stored_versions(&source, &request.selection, &ids(&selected), &stored.entries)?;
             extended(&stored.range, &request.selection.text())
         }
         _ => request.selection.text(),
@@ -165,7 +165,7 @@ pub fn take(
     if request.aim == Aim::Sets {
         let more = suspected(&history, &selected);
         if !more.is_empty() {
-            selected = beside(&source, &request.selection, &more, &history.entries)?;
+            selected = add_stored_versions(&source, &request.selection, &more, &history.entries)?;
             history.entries = list(&selected);
         }
     }
@@ -202,7 +202,7 @@ fn suspected(history: &StoredHistory, listed: &[Selected]) -> Vec<String> {
 
 /// Returns these commits and the existing versions of a history, in order. Commits that the repository no longer has
 /// are left out.
-fn beside(
+fn add_stored_versions(
     source: &Source,
     selection: &VersionSelection,
     commits: &[String],
@@ -261,7 +261,7 @@ fn found(place: &str, which: &Which<'_>, store: &Store) -> Result<StoredHistory,
     found.ok_or_else(|| {
         let path = store.address();
         match which {
-            Which::Named(name) => Fault::usage(format!("the run ‘{name}’ in ‘{path}’ is no history: `scruple store list` shows all runs")),
+            Which::Named(name) => Fault::usage(format!("the run ‘{name}’ in ‘{path}’ is not a history: `scruple store list` shows all runs")),
             _ => Fault::usage(format!(
                 "the store ‘{path}’ has no history of ‘{place}’: `scruple history` makes one, or name another repository with --repo"
             )),
@@ -302,6 +302,6 @@ fn listed(version: &Version, known: &HashMap<String, StoredVersion>, retry: bool
 fn identity(request: &HistoryRequest, machine_class: &str) -> String {
     let recipe = Recipe { limit: None, ..request.of.recipe.clone() };
     let parts =
-        (&request.place, recipe.essence(), &request.of.subjects, request.of.same_output, machine_class);
+        (&request.place, recipe.recipe_key(), &request.of.subjects, request.of.same_output, machine_class);
     digest(&format!("{parts:?}"))
 }

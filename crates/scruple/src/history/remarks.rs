@@ -67,7 +67,7 @@ pub fn end(history: &mut StoredHistory) {
         history.run.warn(
             "not-weighed",
             format!(
-                "{skipped} of {all} versions were never built: changes that came and went among them are not seen; a \
+                "{skipped} of {all} versions were never built: changes that appeared and disappeared among them are not found; a \
                  longer --budget builds more"
             ),
         );
@@ -182,8 +182,8 @@ fn shifting(history: &StoredHistory) -> Option<String> {
     let more = if more > 0 { format!(" ({more} more like it)") } else { String::new() };
     told.first().map(|first| {
         format!(
-            "{first}{more}: something outside the versions changed meanwhile, such as a file that is read; only a \
-             difference that shows each time is attributed to a version"
+            "{first}{more}: something outside of the versions changed meanwhile, such as an input file; only a \
+             difference that appears every time is attributed to a version"
         )
     })
 }
@@ -199,9 +199,8 @@ fn on_slopes(history: &StoredHistory) -> Option<String> {
     let named = subjects.iter().map(|name| format!("‘{name}’")).collect::<Vec<_>>().join(", ");
     (!subjects.is_empty()).then(|| {
         format!(
-            "the figures of {named} are for one unit more of the work, by the slope between the size and a tenth of it: \
-             what is the same for every size, such as the start, is not in them, and sizes can be compared as far as \
-             costs grow in proportion"
+            "the figures of {named} are the cost of one more unit of work: the slope between the size and a tenth of \
+             it. Costs that do not depend on the size, such as the start, are not in them. Sizes can be compared if costs grow in proportion to the size"
         )
     })
 }

@@ -99,7 +99,7 @@ pub fn next_step(
         return Step::Count(*index);
     }
     match needy(seen, graph, effort, time_left, &difference) {
-        Some((needy, _)) => Step::Block(beside(&needy, &all, graph)),
+        Some((needy, _)) => Step::Block(with_neighbours(&needy, &all, graph)),
         None => rebuild(seen, effort),
     }
 }
@@ -229,7 +229,7 @@ fn also(
 
 /// Returns these versions and those that they are compared with: the nearest built versions before and after each, and
 /// the first.
-fn beside(needy: &[usize], all: &[usize], graph: &Graph) -> Vec<usize> {
+fn with_neighbours(needy: &[usize], all: &[usize], graph: &Graph) -> Vec<usize> {
     let mut set: Vec<usize> = needy.to_vec();
     set.extend(all.first());
     for &index in all {

@@ -44,7 +44,7 @@ pub struct MemoryArgs {
     /// Show the map of this process.
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     pub pid: Option<i32>,
-    /// Watch the process for this long (default: look once).
+    /// Watch the process for this long (default: read the map once).
     #[arg(long = "for", value_name = "TIME", requires = "pid")]
     pub watching: Option<String>,
     /// Watch its descendants too.
@@ -215,7 +215,7 @@ pub enum LeakSitesWhen {
     Never,
 }
 
-/// Look into Haskell programs: collector pauses, heap profiles, cost centres.
+/// Analyse Haskell programs: collector pauses, heap profiles, cost centres.
 #[derive(Args, Debug)]
 pub struct GhcArgs {
     /// What to look at.
@@ -230,7 +230,7 @@ pub enum GhcPart {
     Pauses(PausesArgs),
     /// Show a heap profile (.hp, from +RTS -hT, -hc and the like): what was live, and when.
     Heap(HeapArgs),
-    /// Show a cost-centre profile (.prof, from +RTS -p, -P or -pj): which took the time and the memory.
+    /// Show a cost-centre profile (.prof, from +RTS -p, -P or -pj): which cost centres took time and memory.
     Profile(ProfileArgs),
 }
 
@@ -273,7 +273,7 @@ pub struct HeapArgs {
     pub json: bool,
 }
 
-/// Show a cost-centre profile: which took the time and the memory.
+/// Show a cost-centre profile: which cost centres took time and memory.
 #[derive(Args, Debug)]
 pub struct ProfileArgs {
     /// The profile.

@@ -29,7 +29,7 @@ fn pauses(args: &PausesArgs) -> Result<Code, Fault> {
         Some(path) => {
             let log = log::read(&read(path)?).ok_or_else(|| {
                 Fault::usage(format!(
-                    "‘{}’ holds no line of a log of collections: +RTS -S writes one to standard error",
+                    "‘{}’ contains no log of collections: +RTS -S writes one to standard error",
                     path.display()
                 ))
             })?;

@@ -78,7 +78,11 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
             passed_over.iter().map(|one| format!("{}: {}", one.metric, one.why)).collect();
         return Err(Fault {
             code: Code::Unknown,
-            message: format!("no figure of ‘{}’ can be had; {}", args.command.join(" "), reasons.join("; ")),
+            message: format!(
+                "no figure of ‘{}’ is available; {}",
+                args.command.join(" "),
+                reasons.join("; ")
+            ),
         });
     };
     let readings = |of: fn(&LeakPoint) -> Option<f64>| {

@@ -38,7 +38,7 @@ pub fn memory(args: &MemoryArgs) -> Result<Code, Fault> {
 fn map(args: &MemoryArgs, pid: i32) -> Result<Code, Fault> {
     let extent = if args.tree { Extent::Tree } else { Extent::Alone };
     let course = match &args.watching {
-        None => memory_map::look(pid, extent),
+        None => memory_map::read_once(pid, extent),
         Some(time) => watch(pid, extent, values::duration(time)?)?,
     };
     if course.moments.is_empty() {

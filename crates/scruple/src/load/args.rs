@@ -7,16 +7,16 @@ use std::str::FromStr;
 
 /// Load a server and weigh its latency and its cost per request.
 ///
-/// Without --rate every connection sends its next request when the last was answered (a closed loop). With --rate
-/// requests are due at set times whatever the server does, and latency counts from then, so that a stall counts for
-/// every request that it held up.
+/// Without --rate, each connection sends its next request as soon as the previous one is answered (a closed loop). With
+/// --rate, requests are due at fixed times, whatever the server does. Latency is measured from the due time, so a stall
+/// counts for every request that it delays.
 ///
-/// A server behind `--` is started, loaded and ended; one that runs already is found by its port, where it is on this
-/// machine, or named by --pid. Its cost per request is then read from the kernel's accounts.
+/// Scruple starts and ends the server whose command follows `--`. It finds a server that already runs on this machine
+/// by its port; --pid names one that it cannot find. The cost per request comes from the kernel's accounts.
 ///
-/// --export page.html writes a page with the distribution, the course and the cost; --export load.hgrm the distribution of
-/// the response in HdrHistogram's text format and load.hlog its log over time, several servers giving several files;
-/// --export all.jsonl or requests:all.csv every single request.
+/// --export page.html writes a page with the latencies, their course over time, and the cost. --export load.hgrm writes
+/// the distribution of response times in HdrHistogram's text format, and load.hlog their log over time, one file for
+/// each server. --export all.jsonl or requests:all.csv writes every single request.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -52,8 +52,8 @@ pub struct LoadArgs {
     pub results: ResultArgs,
     /// Send the state of the load to other programs each second.
     ///
-    /// ‘http://HOST:4318’ is a collector of OpenTelemetry (OTLP over HTTP, in JSON), ‘:9464’ an address at which Prometheus
-    /// asks, ‘FILE.prom’ a file in its text format.
+    /// ‘http://HOST:4318’ is a collector of OpenTelemetry (OTLP over HTTP, in JSON), ‘:9464’ an address that Prometheus
+    /// scrapes, and ‘FILE.prom’ a file in its text format.
     #[arg(long, value_name = "WHERE", help_heading = "Results", hide_short_help = true)]
     pub live: Option<String>,
     /// Where runs are kept.
@@ -97,7 +97,7 @@ impl LoadProfile {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Load")]
 pub struct AmountArgs {
-    /// What the load is for: bench, soak or knee.
+    /// Measure latency and cost (bench), growth over a long load (soak), or the highest rate (knee).
     #[arg(long, value_enum, value_name = "PROFILE", default_value_t = LoadProfile::Bench, hide_possible_values = true)]
     pub profile: LoadProfile,
     /// Requests per second, whatever the server does (default: a closed loop).
@@ -120,14 +120,14 @@ pub struct AmountArgs {
     /// Divide that into this many windows (for tests).
     #[arg(long, value_name = "N", hide = true)]
     pub windows: Option<u32>,
-    /// What is left out at the beginning: ‘auto’ finds a warm-up that decays, ‘off’ leaves out nothing, and a time
-    /// loads the server that long first.
+    /// The warm-up that is left out: ‘auto’ finds where it ends, ‘off’ leaves out nothing, and a time such as ‘5s’
+    /// loads the server that long before measuring.
     #[arg(long, value_name = "WHAT", default_value = "auto", hide_short_help = true)]
     pub warm_up: String,
     /// Generator threads; ‘2@0,1’ pins them to these cores, in turn.
     #[arg(short, long, value_name = "N[@CORES]", default_value = "1", hide_short_help = true)]
     pub threads: String,
-    /// Ask for a real-time priority for the generator.
+    /// Give the load generator a real-time priority, where that is permitted.
     #[arg(long, hide_short_help = true)]
     pub priority: bool,
     /// The seed of every random choice; it is printed with each result.
@@ -145,15 +145,15 @@ pub struct RequestArgs {
     /// A header, as ‘Name: value’.
     #[arg(short = 'H', long, value_name = "HEADER", conflicts_with = "scenario")]
     pub header: Vec<String>,
-    /// The content; ‘@FILE’ reads it from a file.
+    /// The content of the request; ‘@FILE’ reads it from a file.
     #[arg(short, long, value_name = "TEXT", conflicts_with = "scenario")]
     pub body: Option<String>,
-    /// What a good answer contains: a status (default: 2xx and 3xx), or a text
+    /// What a good answer has: a status (default: 2xx and 3xx), or a text in its content.
     ///
-    /// ‘200,4xx’ are statuses, ‘text:TEXT’ is a text that their content has.
+    /// ‘200,4xx’ lists statuses; ‘text:TEXT’ requires this text in the content.
     #[arg(long, value_name = "WHAT", conflicts_with = "scenario", hide_short_help = true)]
     pub expect: Vec<String>,
-    /// What is sent, from a file: kinds of requests, sessions of users, stages of the load.
+    /// A file that says what is sent: kinds of requests, sessions of users, stages.
     ///
     /// A TOML file has tables, which docs/load.md explains. A HAR file (.har) or an access log is sent again at its own
     /// times. Any other file has a line ‘METHOD PATH’ for each request, followed by its ‘Name: value’ and ‘@FILE’ lines.
@@ -165,10 +165,10 @@ pub struct RequestArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionArgs {
-    /// Speak HTTP/2, with N requests under way at a time on each connection; without TLS by prior knowledge.
+    /// Use HTTP/2, with up to N concurrent requests on each connection; without TLS by prior knowledge.
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1", hide_short_help = true)]
     pub http2: Option<u32>,
-    /// One request on each connection.
+    /// Open a new connection for each request.
     #[arg(long, hide_short_help = true)]
     pub no_keep_alive: bool,
     /// The certificates that TLS trusts: authorities, or the server’s own certificate, in this PEM file; or
@@ -222,18 +222,18 @@ pub struct CostArgs {
     /// The server’s process, if Scruple does not start it and cannot find it by its port.
     #[arg(long, value_name = "PID", conflicts_with = "server", hide_short_help = true)]
     pub pid: Option<i32>,
-    /// Read latencies only.
+    /// Do not measure what a request costs the server.
     #[arg(long)]
     pub no_cost: bool,
     /// Also attach: instructions, samples, syscalls, memory-map.
     ///
-    /// Each has a pass of its own. ‘instructions’ counts instructions and calls by function: the server runs under Valgrind for 600 requests
-    /// (instructions=N for N). ‘samples’ shows where its time goes, kernel included (the perf program).
-    /// ‘syscalls’ counts system calls (the strace program). ‘memory-map’ shows the memory map before the load and after;
-    /// pages and JSON always have it.
+    /// Each takes a separate pass. ‘instructions’ counts instructions and calls by function: the server runs under
+    /// Valgrind for 600 requests (instructions=N for N). ‘samples’ shows where its time goes, kernel included (the perf
+    /// program). ‘syscalls’ counts system calls (the strace program). ‘memory-map’ shows the memory map before the load
+    /// and after; pages and JSON always have it.
     #[arg(long = "with", value_name = "INSTRUMENTS", value_delimiter = ',')]
     pub instruments: Vec<Instrument>,
-    /// How long a server that is started may take to accept connections.
+    /// How long a server that Scruple starts may take until it accepts connections.
     #[arg(long, value_name = "TIME", default_value = "20s", hide_short_help = true)]
     pub patience: String,
 }
@@ -259,7 +259,7 @@ impl CostArgs {
 pub struct JudgingArgs {
     /// Compare with another server; the first is the reference.
     ///
-    /// The servers are loaded in turn. A command behind ‘ -- ’ starts it: --against 'old=:8080 -- ./old 8080'.
+    /// The servers are loaded in turn. A command after ‘ -- ’ starts it: --against 'old=:8080 -- ./old 8080'.
     #[arg(long, value_name = "[NAME=]URL")]
     pub against: Vec<String>,
     /// Also load a well-known server that answers with as many bytes; it is not judged.
@@ -273,7 +273,7 @@ pub struct JudgingArgs {
     pub slo: Option<String>,
     /// Treat differences within this margin as the same (default: 5%).
     ///
-    /// With --slo it is how wide the interval of the highest rate may be (default: 25%).
+    /// With --slo, the margin is the largest accepted width of the interval of the highest rate (default: 25%).
     #[arg(long, value_name = "PERCENT")]
     pub margin: Option<String>,
     /// Exit with code 1 when a metric exceeds this, such as ‘load.p99<20ms’.

@@ -74,7 +74,7 @@ fn check(args: &LoadArgs) -> Result<(), Fault> {
         return refused("--live", "leave it out");
     }
     if args.cost.pid.is_some() {
-        return refused("--pid", "give the command of the server behind ‘--’");
+        return refused("--pid", "give the command of the server after ‘--’");
     }
     let formats = names(&FORMATS);
     args.results.export.checked(&formats).map(|_| ()).map_err(|fault| {

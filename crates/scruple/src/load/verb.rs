@@ -93,7 +93,7 @@ pub fn take(args: &LoadArgs, link: Option<RemoteServer>) -> Result<FinishedLoad,
     let budgets = output::budgets(&args.judging.limit, &[])?;
     if args.cost.instructions().is_some() && args.server.is_empty() {
         return Err(Fault::usage(
-            "instructions are counted from a server’s start on: give its command behind ‘--’, or leave --with instructions out",
+            "instructions are counted from a server’s start on: give its command after ‘--’, or leave --with instructions out",
         ));
     }
     let mut sides = sides(args)?;
@@ -196,7 +196,7 @@ impl LoadSetup<'_> {
             None => {
                 let interrupted = self.interrupted.clone();
                 let engine = match link {
-                    Some(link) => Engine::apart(&self.sides, self.looking, link, interrupted)?,
+                    Some(link) => Engine::on_other_node(&self.sides, self.looking, link, interrupted)?,
                     None => Engine::start(&self.sides, self.looking, interrupted)?,
                 };
                 let knows = engine.knows_a_server();
@@ -223,7 +223,7 @@ impl LoadSetup<'_> {
             Ok(false) => None,
             Ok(true) => Some(Fault {
                 code: Code::Interrupted,
-                message: "interrupted; what had been read is shown above and kept".to_owned(),
+                message: "interrupted; the readings so far are shown above and stored".to_owned(),
             }),
             Err(fault) if loading.empty() => {
                 loading.keep();
@@ -236,7 +236,7 @@ impl LoadSetup<'_> {
         let gone = loads.servers.iter().any(|server| server.pool.gone);
         if stop.is_none() && !gone && self.args.scripted.is_none() {
             self.passes(&mut loading, &mut loads)?;
-            let message = "interrupted; what had been read is shown above and kept".to_owned();
+            let message = "interrupted; the readings so far are shown above and stored".to_owned();
             let interrupted = self.interrupted.load(Ordering::Relaxed);
             stop = interrupted.then_some(Fault { code: Code::Interrupted, message });
         }
@@ -400,7 +400,7 @@ impl LoadSetup<'_> {
         let loading = Loading::taken(arms, run, store)?;
         let stop = found.interrupted.then(|| Fault {
             code: Code::Interrupted,
-            message: "interrupted; what had been found is shown above".to_owned(),
+            message: "interrupted; the results so far are shown above".to_owned(),
         });
         let capacity = Some(Sought { limits: limits.to_owned(), found });
         let division = Division { windows: 1, turns: 1, weighed: false };

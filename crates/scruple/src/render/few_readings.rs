@@ -7,7 +7,7 @@ use scruple_core::verdict::Verdict;
 use std::collections::BTreeMap;
 
 /// Writes one line for the shown metrics of commands that a short memory or counting pass leaves open. Without it, a
-/// reader would look in vain for a difference between two counts that are far apart. The sentence of the verdict says
+/// reader would wonder why two counts that are far apart have no difference. The sentence of the verdict says
 /// the same about times.
 pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
     let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());

@@ -46,7 +46,7 @@ fn ending(checked: &Checked) -> TestOutcome {
     match checked.kept {
         Kept::Yes => TestOutcome::Passed,
         Kept::No => TestOutcome::Failed(format!("exceeded: {}", checked.found)),
-        Kept::CantTell => TestOutcome::Unknown(format!("the readings do not tell: {}", checked.found)),
+        Kept::CantTell => TestOutcome::Unknown(format!("the readings cannot decide: {}", checked.found)),
     }
 }
 

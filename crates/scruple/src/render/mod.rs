@@ -143,7 +143,7 @@ impl<'a> Report<'a> {
             let key = &budget.metric;
             let metric = metric_of(self.run, key);
             let relative = budget.limit.is_relative() && budget.against.is_none();
-            let arms: Vec<&Arm> = self.run.arms.iter().filter(|arm| meant(budget, arm)).collect();
+            let arms: Vec<&Arm> = self.run.arms.iter().filter(|arm| limit_applies(budget, arm)).collect();
             // Relative limits do not apply to a reference. A reference from an earlier run is not judged at all.
             let spared = |arm: &Arm| reference(arm) && several && (relative || !self.side_by_side);
             // If a relative limit applies to references only, its outcome is unknown, and it does not count as kept.
@@ -241,7 +241,7 @@ impl<'a> Report<'a> {
 
 /// Whether a limit applies to an arm, by the arm's name with or without its version. A limit for all arms applies to
 /// subjects only.
-pub fn meant(budget: &Budget, arm: &Arm) -> bool {
+pub fn limit_applies(budget: &Budget, arm: &Arm) -> bool {
     if arm.role != Role::Subject && (arm.role != Role::Part || budget.arm == "*") {
         return false;
     }

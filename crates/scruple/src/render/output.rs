@@ -1,7 +1,7 @@
 //! The destinations of reports: the terminal, standard output as JSON, and files.
 
 use super::export;
-use super::{FORMATS, Report, json, meant, run_on_terminal};
+use super::{FORMATS, Report, json, limit_applies, run_on_terminal};
 use crate::cli::ResultArgs;
 use crate::fault::{Code, Fault};
 use scruple_core::budget::Budget;
@@ -38,7 +38,7 @@ pub fn check_limits<'a>(
     budgets: &[Budget],
     arms: impl Iterator<Item = &'a Arm> + Clone,
 ) -> Result<(), Fault> {
-    match budgets.iter().find(|budget| !arms.clone().any(|arm| meant(budget, arm))) {
+    match budgets.iter().find(|budget| !arms.clone().any(|arm| limit_applies(budget, arm))) {
         None => Ok(()),
         Some(budget) => {
             let names: Vec<String> = arms.map(|arm| format!("‘{}’", arm.name)).collect();

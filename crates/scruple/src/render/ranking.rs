@@ -33,13 +33,17 @@ pub(crate) fn line(report: &Report<'_>) -> Option<String> {
     let mut found: Vec<Judged> = judge::compare_pairs(&pairs, &report.run.terms);
     found.retain(|judged| judged.metric == key);
     sorting::by(&mut found, |a, b| effect(a).total_cmp(&effect(b)));
-    let slower: Vec<String> = found.iter().filter(|one| sure(one)).map(behind).collect();
+    let slower: Vec<String> = found.iter().filter(|one| sure(one)).map(quoted_ratio).collect();
     let close: Vec<String> =
         found.iter().filter(|one| !sure(one)).map(|one| format!("‘{}’", one.arm)).collect();
     let first = match close.as_slice() {
         [] => format!("Fastest in {what}: ‘{}’", best.name),
         close => {
-            format!("Fastest in {what}: ‘{}’, which cannot be told from {}", best.name, close.join(", "))
+            format!(
+                "Fastest in {what}: ‘{}’, which cannot be distinguished from {}",
+                best.name,
+                close.join(", ")
+            )
         }
     };
     Some(match slower.as_slice() {
@@ -57,7 +61,7 @@ fn sure(judged: &Judged) -> bool {
     matches!(judged.comparison.verdict, Verdict::Different | Verdict::Small) && effect(judged) > 1.0
 }
 
-fn behind(judged: &Judged) -> String {
+fn quoted_ratio(judged: &Judged) -> String {
     let name = &judged.arm;
     match judged.comparison.interval() {
         Some(interval) => {

@@ -38,7 +38,7 @@ fn sentence(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
         Verdict::Different => format!("‘{a}’ {} ‘{b}’{}", difference(judged, what), sure),
         Verdict::Same => format!("‘{a}’ and ‘{b}’ take the same {what}, within {margin}{sure}"),
         Verdict::Small => format!(
-            "‘{a}’ takes {} {what} than ‘{b}’ by an amount that is surely not zero, but maybe below {margin}{sure}",
+            "‘{a}’ takes {} {what} than ‘{b}’ by an amount that is not zero, but may be below {margin}{sure}",
             if effect_of(comparison) > 1.0 { "more" } else { less(&judged.metric) }
         ),
         Verdict::CantTell => unknown(report, judged, what),

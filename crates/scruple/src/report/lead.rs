@@ -39,7 +39,7 @@ pub fn of(report: &Report<'_>) -> Vec<Span> {
         few if few.len() <= MOST => one_by_one(few),
         many => counted(many),
     });
-    spans.extend(besides(report, &quoted));
+    spans.extend(other_worse_metrics(report, &quoted));
     spans.extend(super::load::response_times(report, &quoted));
     spans.push(Span::plain("."));
     spans
@@ -232,7 +232,7 @@ fn worst(many: &[&Judged], count: usize) -> Option<Span> {
 }
 
 /// Names other metrics that became worse, because the quoted verdict alone would understate the differences.
-fn besides(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
+fn other_worse_metrics(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
     let calm: Vec<&str> = quoted
         .iter()
         .filter(|judged| tone(&judged.comparison) != Tone::Worse)

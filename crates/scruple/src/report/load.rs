@@ -151,7 +151,7 @@ fn table(servers: &[(usize, &Arm, &LoadCourse)]) -> Table {
 }
 
 /// Describes a chart of response times in words.
-fn spoken(servers: &[(usize, &Arm, &LoadCourse)]) -> String {
+fn describe_response_times(servers: &[(usize, &Arm, &LoadCourse)]) -> String {
     let each = servers.iter().map(|(_, arm, course)| {
         let time = |share: f64| {
             course.quantile(share).map_or("–".to_owned(), |v| quantity(v as f64, &Unit::Nanoseconds))
@@ -179,7 +179,7 @@ fn by_percentile(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
         name: "percentiles".to_owned(),
         title: "By percentile".to_owned(),
         note: String::new(),
-        label: spoken(servers),
+        label: describe_response_times(servers),
         drawn: Drawn::Plot(Plot {
             x: Axis::new("share", Unit::Ratio, AxisScale::Nines),
             y: Axis::log("response", Unit::Nanoseconds),
@@ -229,7 +229,7 @@ fn over_time((place, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart>
         name: slug(&format!("course-{arm_name}")),
         title: format!("{arm_name} over the run"),
         note: format!("The line is p50, the shade goes up to p99.{stalls}{void}"),
-        label: spoken(&[(*place, arm, course)]),
+        label: describe_response_times(&[(*place, arm, course)]),
         drawn: Drawn::Plot(Plot {
             x: Axis::linear("at", Unit::Nanoseconds),
             y: Axis::log("response", Unit::Nanoseconds),
@@ -346,7 +346,7 @@ fn by_rate(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
         name: "rates".to_owned(),
         title: "Latency by rate".to_owned(),
         note: String::new(),
-        label: spoken(servers),
+        label: describe_response_times(servers),
         drawn: Drawn::Plot(Plot {
             x: Axis::log("requests/s", Unit::Count),
             y: Axis::log("response", Unit::Nanoseconds),

@@ -35,7 +35,7 @@ impl PanelArm<'_> {
         name(&self.arm.name)
     }
 
-    fn apart(&self, block: u32) -> bool {
+    fn is_left_out(&self, block: u32) -> bool {
         self.counted.as_ref().is_some_and(|counted| !counted.contains(&block))
     }
 }
@@ -148,7 +148,7 @@ fn strips(report: &Report<'_>, key: &str, sides: &[PanelArm<'_>]) -> Chart {
             let estimate = report.estimate(side.arm, key);
             let each = side.sample.blocks.iter().zip(&side.sample.readings);
             let dots: Vec<Dot> = each
-                .map(|(block, value)| Dot { block: *block, value: *value, apart: side.apart(*block) })
+                .map(|(block, value)| Dot { block: *block, value: *value, apart: side.is_left_out(*block) })
                 .collect();
             apart += dots.iter().filter(|dot| dot.apart).count();
             let interval = estimate.as_ref().and_then(|estimate| estimate.interval);
@@ -184,7 +184,7 @@ fn strips(report: &Report<'_>, key: &str, sides: &[PanelArm<'_>]) -> Chart {
 }
 
 /// Draws a distribution for each arm, beside that of its reference if it has one: too many curves in one chart cannot
-/// be told apart.
+/// be distinguished.
 fn distributions(report: &Report<'_>, key: &str, sides: &[PanelArm<'_>]) -> Vec<Chart> {
     let chart = |side: &PanelArm<'_>| {
         let reference = report.judged_of(&side.arm.name, key).map(|judged| judged.reference.as_str());
@@ -221,7 +221,7 @@ fn distribution(
     let layers = sides.iter().map(|side| {
         let each = side.sample.blocks.iter().zip(&side.sample.readings);
         let mut sorted: Vec<f64> =
-            each.filter(|(block, _)| !side.apart(**block)).map(|(_, value)| *value).collect();
+            each.filter(|(block, _)| !side.is_left_out(**block)).map(|(_, value)| *value).collect();
         sorted.sort_unstable_by(f64::total_cmp);
         let n = sorted.len() as f64;
         let below = sorted.iter().filter(|value| **value < low).count();
@@ -273,7 +273,7 @@ fn course(key: &str, sides: &[PanelArm<'_>]) -> Chart {
         let each = side.sample.blocks.iter().zip(&side.sample.readings).enumerate();
         // The horizontal axis is the index of the reading, since blocks of bench programs are numbered by process.
         let points = each.map(|(place, (block, value))| ChartPoint {
-            apart: side.apart(*block),
+            apart: side.is_left_out(*block),
             ..ChartPoint::at(place as f64 + 1.0, *value)
         });
         Layer {
@@ -388,9 +388,9 @@ fn readings(key: &str, sides: &[PanelArm<'_>]) -> Fold {
             format!(
                 "{}{}",
                 quantity(side.sample.readings[at], &unit),
-                if side.apart(block) { " (disturbed)" } else { "" }
+                if side.is_left_out(block) { " (disturbed)" } else { "" }
             ),
-            if side.apart(block) { Tone::Open } else { Tone::Plain },
+            if side.is_left_out(block) { Tone::Open } else { Tone::Plain },
         ),
         Err(_) => Cell::text("–"),
     };

@@ -20,7 +20,7 @@ pub fn of(runs: &[(&str, Run)], metrics: &[String]) -> Result<Page, Fault> {
     }
     match pages.len() {
         1 => Ok(pages.remove(0).1),
-        _ => Ok(together(reference, pages)),
+        _ => Ok(side_by_side_page(reference, pages)),
     }
 }
 
@@ -29,7 +29,7 @@ fn tag(run: &Run) -> String {
     name(run.label.as_ref().unwrap_or(&run.id))
 }
 
-fn together(reference: &Run, pages: Vec<(String, Page)>) -> Page {
+fn side_by_side_page(reference: &Run, pages: Vec<(String, Page)>) -> Page {
     let mut all = Page {
         title: format!("{} runs", pages.len() + 1),
         kind: vec![format!("Comparison of {} runs, each with ‘{}’", pages.len() + 1, tag(reference))],

@@ -49,12 +49,12 @@ fn format(args: &ReportArgs) -> Result<&'static str, Fault> {
             "a picture holds one chart: name it with --svg; `--svg list` says which there are",
         )),
         (Some(_), Some(name)) if name == "list" => Ok("list"),
-        (Some(other), Some(_)) if other != "svg" => {
-            Err(Fault::usage(format!("--svg writes a picture, not .{other}: name a file that ends in .svg")))
-        }
+        (Some(other), Some(_)) if other != "svg" => Err(Fault::usage(format!(
+            "--svg writes a picture, not .{other}: name a file with the extension .svg"
+        ))),
         (Some(known), _) => Ok(known),
         (None, _) => Err(Fault::usage(format!(
-            "cannot tell the format of ‘{}’ from its ending: it is one of .{}",
+            "cannot tell the format of ‘{}’ from its extension: use one of .{}",
             path.display(),
             endings.join(", .")
         ))),

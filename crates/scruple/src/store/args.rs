@@ -30,7 +30,7 @@ pub struct ListArgs {
     pub store: Option<PathBuf>,
 }
 
-/// Write every reading of stored runs, one in a row.
+/// Write every reading of stored runs, one per row.
 ///
 /// A figure that could not be read has a row as well, with the reason instead of a value.
 #[derive(Args, Debug)]
@@ -58,7 +58,7 @@ pub enum RowFormat {
     Csv,
 }
 
-/// Remove stored runs for good, with all their readings.
+/// Remove stored runs permanently, with all their readings.
 ///
 /// If one of the names matches no run, nothing is removed. Removing a history keeps its builds, which `scruple
 /// history clean` removes.

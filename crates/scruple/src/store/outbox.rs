@@ -22,7 +22,7 @@ impl Store {
         let server = match Store::open(address).and_then(writable) {
             Ok(server) => Some(server),
             Err(error @ StoreError::Away { .. }) => {
-                output::warn(&format!("{error}. What is measured now is kept on this machine until it is"));
+                output::warn(&format!("{error}. Runs are kept on this machine until that is done"));
                 None
             }
             Err(error) => return Err(error),

@@ -69,7 +69,7 @@ fn one(points: &[StoredPoint], trend: &Trend, width: usize, out: &mut String) {
             let text = format!("{have} {runs} too few to tell changes from noise: {need} are needed.");
             let _ = writeln!(out, "  {DIM}{text}{DIM:#}");
         }
-        Err(why) => _ = writeln!(out, "  {DIM}Nothing can be told: {why}.{DIM:#}"),
+        Err(why) => _ = writeln!(out, "  {DIM}Can’t tell: {why}.{DIM:#}"),
     }
 }
 

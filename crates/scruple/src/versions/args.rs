@@ -31,13 +31,13 @@ pub struct BuildArgs {
     /// Set a variable for steps, check and command.
     #[arg(long, value_name = "NAME=VALUE", hide_short_help = true)]
     pub env: Vec<String>,
-    /// Commands whose output tells toolchains apart; usually said in scruple.toml.
+    /// Commands whose output identifies toolchains; usually set in scruple.toml.
     #[arg(long, value_name = "CMD", hide = true)]
     pub toolchain: Vec<String>,
     /// Remove what earlier builds left before each build, so that build times can be compared.
     #[arg(long, hide_short_help = true)]
     pub clean: bool,
-    /// End a step or a check that takes longer; usually said in scruple.toml.
+    /// End a step or a check that takes longer; usually set in scruple.toml.
     #[arg(long, value_name = "TIME", default_value = BUILD_LIMIT, hide = true)]
     pub build_limit: String,
     /// Reject a version whose command prints something other than that of the first version.

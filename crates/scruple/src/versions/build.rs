@@ -75,7 +75,7 @@ impl VersionBuilder {
     }
 
     /// Returns the text that distinguishes different builds of the same tree: the tree and the settings of its commit.
-    pub fn essence(&self, commit: &str, tree: &str) -> String {
+    pub fn build_key(&self, commit: &str, tree: &str) -> String {
         format!("{tree} {}", self.recipe.of(commit).essence)
     }
 
@@ -114,7 +114,7 @@ impl VersionBuilder {
     /// Builds a commit, unless it was built before.
     pub fn build(&mut self, commit: &str, tree: &str) -> Result<BuildOutcome, Fault> {
         let effective = self.recipe.of(commit);
-        let essence = self.essence(commit, tree);
+        let essence = self.build_key(commit, tree);
         if let Some(found) = self.cache.find(&essence)? {
             return Ok(BuildOutcome::Ready(Artefacts { reused: true, ..found }));
         }
@@ -159,7 +159,7 @@ impl VersionBuilder {
         self.cache.keep(&self.recipe.recipe().artefacts, time)?.map_err(|missing| {
             Early::Failed(
                 VersionState::BuildFailed,
-                format!("the build left no ‘{missing}’, which is to be an artefact"),
+                format!("the build did not produce the artefact ‘{missing}’"),
             )
         })
     }
@@ -330,7 +330,7 @@ impl VersionBuilder {
             let path = self.cache.tree().join(&one.file);
             let text = fs::read_to_string(&path).unwrap_or_default();
             if !text.contains(&one.from) {
-                let why = format!("the overlay’s text to replace does not stand in ‘{}’", one.file);
+                let why = format!("the text that the overlay replaces is not in ‘{}’", one.file);
                 note(log, &format!("{why}: {}\n", one.from))?;
                 return Err(Early::Failed(VersionState::BuildFailed, why));
             }

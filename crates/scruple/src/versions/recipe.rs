@@ -73,7 +73,7 @@ impl Recipe {
     }
 
     /// Returns a text that is equal for equal recipes and different for different ones.
-    pub fn essence(&self) -> String {
+    pub fn recipe_key(&self) -> String {
         format!("{self:?}")
     }
 

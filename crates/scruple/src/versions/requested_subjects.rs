@@ -35,7 +35,7 @@ impl RequestedSubjects<'_> {
         match found.is_empty() {
             false => Ok(found),
             true => Err(Fault::usage(
-                "name the command to weigh behind --, such as `scruple history --build make --artifact app -- ./app`, or put \
+                "name the command to weigh after --, such as `scruple history --build make --artifact app -- ./app`, or put \
                  [[command]]s or a [[bench]] into scruple.toml",
             )),
         }
@@ -50,7 +50,9 @@ impl RequestedSubjects<'_> {
                 true => "it names none".to_owned(),
                 false => format!("it has {}", list_names(&all)),
             };
-            return Err(Fault::usage(format!("scruple.toml names nothing ‘{unknown}’: {known}")));
+            return Err(Fault::usage(format!(
+                "scruple.toml has no command or bench program ‘{unknown}’: {known}"
+            )));
         }
         let wanted = |name: &str| self.names.is_empty() || self.names.iter().any(|other| other == name);
         let mut found = Vec::new();
@@ -106,8 +108,8 @@ pub fn put_here(recipe: &mut Recipe, config: &Config) -> Result<(), Fault> {
     for command in commands.filter(|command| in_shell(command, "") != **command) {
         if shell_words::quote(&folder) != folder {
             return Err(Fault::usage(format!(
-                "‘{folder}’ cannot stand for {HERE} in ‘{command}’, since a shell would split it: move it to a folder \
-                 whose name has no spaces or quotes, or write what is meant instead"
+                "‘{folder}’ cannot replace {HERE} in ‘{command}’, because a shell would split it: move it to a folder \
+                 whose name has no spaces or quotes, or write the path yourself"
             )));
         }
         *command = in_shell(command, &folder);
@@ -131,7 +133,7 @@ fn in_shell(command: &str, folder: &str) -> String {
 fn configured(command: &ConfiguredCommand) -> Result<Vec<SubjectTemplate>, Fault> {
     if command.prepare.is_some() {
         return Err(Fault::usage(format!(
-            "the command ‘{}’ of scruple.toml has a prepare step, which versions cannot have: name the command to weigh behind --",
+            "the command ‘{}’ of scruple.toml has a prepare step, which versions cannot have: name the command to weigh after --",
             command.name
         )));
     }

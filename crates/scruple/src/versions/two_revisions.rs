@@ -204,7 +204,7 @@ fn untracked(source: &Source) -> Option<(&'static str, String)> {
     let first = plain(names.first()?);
     let more = if names.len() > 1 { format!(" and {} more files", names.len() - 1) } else { String::new() };
     let text = format!(
-        "‘{first}’{more} are not tracked by git, and no part of the working tree here: `git add` makes them one"
+        "‘{first}’{more} are not tracked by git, so they are not part of the working tree here: add them with `git add`"
     );
     Some(("untracked", text))
 }

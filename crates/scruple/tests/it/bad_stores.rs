@@ -36,7 +36,7 @@ fn a_database_of_something_else_is_not_touched() {
     assert_snapshot!(answer.exchange(), @r#"
     exit 2
     --- stderr
-    error: ‘store.db’ is not a store (it holds the tables of something else): name another file with --store FILE, or use --no-store
+    error: ‘store.db’ is not a store (it contains the tables of another program): name another file with --store FILE, or use --no-store
     "#);
     assert_eq!(place.run(["store", "list"]).code, 2);
     let tables: i64 =

@@ -344,7 +344,7 @@ fn a_profile_that_was_written_is_shown_and_explained_without_running_anything() 
     let rows = json["explain"]["counts"][0]["rows"].as_array().expect("rows").clone();
     let print = rows.iter().find(|row| row["function"] == "print").expect("a row");
     assert_eq!((&print["within_spread"], &print["told"]), (&Value::from(true), &Value::from(false)));
-    for (content, says) in [("", "it is empty"), ("main;x y\n", "is no whole number")] {
+    for (content, says) in [("", "it is empty"), ("main;x y\n", "is not a whole number")] {
         place.write("new.collapsed", content);
         let answer = place.run(["explain", "old.collapsed", "new.collapsed"]);
         assert_eq!(answer.code, 2, "{}", answer.exchange());

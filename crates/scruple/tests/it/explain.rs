@@ -408,5 +408,5 @@ fn a_difference_over_many_functions_alike_is_said_to_be_spread() {
     let answer = explain(&place, &["./old", "./new"]);
     let sentences = at(&answer.json(), "/explain/sentences").to_string();
     assert!(sentences.contains("It is spread over 8 functions and the largest "), "{sentences}");
-    assert!(sentences.contains(" make half of it; first among them is part"), "{sentences}");
+    assert!(sentences.contains(" account for half of it; first among them is part"), "{sentences}");
 }

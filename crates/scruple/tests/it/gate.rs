@@ -82,7 +82,7 @@ fn one_byte_more_fails_and_a_slower_time_only_informs() {
 #[test]
 fn one_byte_more_is_told_where_launches_are_slow() {
     let place = Place::new();
-    // A quarter of the budget pays for two blocks of one second each, which are too few to tell two counts apart.
+    // A quarter of the budget pays for two blocks of one second each, which are too few to distinguish two counts.
     let slow = |arm: Arm| {
         let long = |_: usize| 5e8;
         arm.with("timing", "time.wall", long).with("memory", "time.wall", long)

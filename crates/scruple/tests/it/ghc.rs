@@ -50,7 +50,7 @@ fn the_pauses_of_a_log() {
         .sum();
     assert_eq!(counted, 18);
     place.write("empty.log", "nothing\n");
-    assert_snapshot!(ghc(&place, &["pauses", "--log", "empty.log"]).stderr, @r"error: ‘empty.log’ holds no line of a log of collections: +RTS -S writes one to standard error");
+    assert_snapshot!(ghc(&place, &["pauses", "--log", "empty.log"]).stderr, @r"error: ‘empty.log’ contains no log of collections: +RTS -S writes one to standard error");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_heap_profile_as_table_and_chart() {
     sample(&place, "heap-hT.hp", "prog.hp");
     assert_snapshot!(ghc(&place, &["heap", "prog.hp", "-n", "4", "--svg", "prog.svg"]).stdout, @r"
     Heap of ‘alloc_all’
-    8 moments; at the largest, 17.9 ms after the beginning, 3.20 MB were live; 14 bands, the largest
+    8 samples; in the largest, 17.9 ms after the start, 3.20 MB were live; 14 bands, the largest
     first
 
                             at most  at the peak   share
@@ -241,7 +241,7 @@ fn a_heap_profile_without_anything_in_it_says_what_to_do() {
     );
     assert_snapshot!(ghc(&place, &["heap", "prog.hp"]).stdout, @r"
     Heap of ‘prog’
-    Nothing was alive at any of its moments: the program ended before the first that was due; take them
+    Nothing was live in any of its samples: the program ended before the first that was due; take them
     more often, with +RTS -i0.01.
     ");
 }

@@ -130,7 +130,7 @@ fn commands_and_bench_programs_of_the_configuration_are_weighed_together() {
     let none = place.run(["history", "--repo", "repo", "-n", "wrok"]);
     assert_eq!(none.code, 2);
     assert!(
-        none.stderr.contains("scruple.toml names nothing ‘wrok’: it has ‘work’, ‘micro’"),
+        none.stderr.contains("scruple.toml has no command or bench program ‘wrok’: it has ‘work’, ‘micro’"),
         "{}",
         none.stderr
     );

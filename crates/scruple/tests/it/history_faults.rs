@@ -32,7 +32,7 @@ fn what_is_no_repository_or_no_range_is_one_error() {
     assert_refused(&quick(&place, &["--tags"]), &["has no commits that fit the other options"]);
     assert_refused(&quick(&place, &["--no-store"]), &["leave out --no-store"]);
     let answer = place.run(["history", "--repo", "repo"]);
-    assert_refused(&answer, &["name the command to weigh behind --"]);
+    assert_refused(&answer, &["name the command to weigh after --"]);
     let answer = place.run(["history", "status", "--repo", "repo"]);
     assert_refused(&answer, &["has no history of", "scruple history"]);
     place.assert_no_processes();
@@ -177,7 +177,7 @@ fn an_artefact_of_an_earlier_version_never_passes_for_one_that_was_not_made() {
     assert_eq!(place.run(words.iter().chain(&["--build", build, "--", "./app"])).code, 0);
     let recorded = place.recorded();
     assert_eq!(recorded.states(), ["built", "build-failed"]);
-    assert_eq!(recorded.version("not made")["why"], "the build left no ‘app’, which is to be an artefact");
+    assert_eq!(recorded.version("not made")["why"], "the build did not produce the artefact ‘app’");
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn three_commands_are_ranked() {
     let words: Vec<&str> = words.iter().chain(&["true", "true", "true"]).copied().collect();
     let answer = place.play(&arms, &words);
     assert!(
-        answer.stdout.contains("cannot be told from ‘")
+        answer.stdout.contains("cannot be distinguished from ‘")
             && answer.stdout.contains("then ‘slow’ 2.00 × [2.00, 2.00]"),
         "{}",
         answer.exchange()

@@ -37,7 +37,7 @@ fn what_was_measured_before_an_interruption_is_printed_and_kept() {
             "{}",
             answer.stdout
         );
-        assert_eq!(answer.stderr, "error: interrupted; what had been read is shown above and kept\n");
+        assert_eq!(answer.stderr, "error: interrupted; the readings so far are shown above and stored\n");
         let shown = place.run(["show", "--metrics", "time.cpu"]);
         let first = |text: &str| text.lines().next().unwrap_or("").to_owned();
         assert_eq!(first(&shown.stdout), first(&answer.stdout));
@@ -100,7 +100,7 @@ fn a_search_for_the_highest_rate_is_ended_by_an_interruption() {
     assert_eq!(answer.code, 130, "{}", answer.exchange());
     let said = "Nothing was found: the search was interrupted in its first measurement.";
     assert!(answer.stdout.contains(said), "{}", answer.exchange());
-    assert_eq!(answer.stderr, "error: interrupted; what had been found is shown above\n");
+    assert_eq!(answer.stderr, "error: interrupted; the results so far are shown above\n");
     let list = place.run(["store", "list"]);
     assert!(list.stdout.contains("(interrupted)"), "{}", list.exchange());
 }
@@ -158,5 +158,5 @@ int main(int argc, char **argv)
     let heading = answer.stdout.lines().next().unwrap_or_default();
     assert!(heading.contains(" case") && !heading.contains("command"), "{}", answer.exchange());
     let told = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("are left out: the interruption came before them"), "{}", answer.exchange());
+    assert!(told.contains("are left out: the run was interrupted first"), "{}", answer.exchange());
 }

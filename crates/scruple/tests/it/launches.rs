@@ -92,7 +92,7 @@ fn launches_that_take_long_are_announced() {
     };
     assert_eq!(
         announced(&["-r", "30"]),
-        "one launch of each command takes 1.0 s: 30 of each, about 30 s in all; -r and --budget bound them\n"
+        "one launch of each command takes 1.0 s: 30 of each, about 30 s in all; -r and --budget limit this\n"
     );
     assert_eq!(announced(&["-r", "12"]), "");
     assert!(

@@ -262,7 +262,7 @@ fn a_server_that_refuses_says_what_is_wrong_and_what_to_do() {
     // A database with the tables of another program.
     let foreign = server.database();
     server.client_of(&foreign).batch_execute("CREATE TABLE orders (id BIGINT)").expect("a table");
-    run(&foreign, "it holds the tables of something else");
+    run(&foreign, "it contains the tables of another program");
     // A store with the schema of a newer Scruple.
     fine(&place, &url, &WEIGH);
     client.batch_execute("UPDATE schema_version SET version = version + 991").expect("a version");

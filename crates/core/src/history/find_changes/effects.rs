@@ -21,7 +21,7 @@ const FEW: f64 = 5.0;
 
 /// The effect between the first and the last weighed version along the line of first parents: from readings taken side
 /// by side or, where there are too few, from the levels of both.
-pub(super) fn whole(graph: &Graph, gathered: &GatheredSeries, judged: &Judged) -> Option<Effect> {
+pub(super) fn overall_effect(graph: &Graph, gathered: &GatheredSeries, judged: &Judged) -> Option<Effect> {
     let last = gathered.points.last()?;
     let line = graph.line_to(last.version);
     let place = gathered.points.iter().position(|point| line.contains(&point.version))?;

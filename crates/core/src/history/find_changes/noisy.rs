@@ -33,7 +33,7 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    fn without(places: ArtefactGroups, cannot: Option<String>) -> Judged {
+    fn without_changes(places: ArtefactGroups, cannot: Option<String>) -> Judged {
         Judged {
             noisy: false,
             logarithmic: false,
@@ -73,15 +73,15 @@ pub(super) fn judged(graph: &Graph, gathered: &GatheredSeries, error: f64, least
     let all = ArtefactGroups::of(graph, gathered.reads.iter());
     if gathered.exact || gathered.shifting {
         let steps = classify::exact(&all);
-        return Judged { steps, ..Judged::without(all, None) };
+        return Judged { steps, ..Judged::without_changes(all, None) };
     }
     if gathered.cannot.is_some() {
-        return Judged::without(all, gathered.cannot.clone());
+        return Judged::without_changes(all, gathered.cannot.clone());
     }
     if all.all.len() < 2 {
         // Versions with the same artefacts cannot differ, which is a result.
         let cannot = (gathered.points.len() < 2).then(|| "only one version was weighed".to_owned());
-        return Judged::without(all, cannot);
+        return Judged::without_changes(all, cannot);
     }
     let typical = median(&gathered.points.iter().map(|point| point.value).collect::<Vec<f64>>());
     let tick = gathered.resolution / typical;
@@ -92,9 +92,11 @@ pub(super) fn judged(graph: &Graph, gathered: &GatheredSeries, error: f64, least
     let built_apart = gathered.metric.pass == Pass::Build && beside.most() < READINGS;
     if beside.none() || built_apart {
         return match gathered.own_series {
-            false if beside.most() > 1 => Judged::without(all, Some(too_few(beside.most(), gathered))),
-            true => apart(graph, gathered, all, error, least),
-            false => Judged::without(all, Some(one_after_another(gathered))),
+            false if beside.most() > 1 => {
+                Judged::without_changes(all, Some(too_few(beside.most(), gathered)))
+            }
+            true => judge_given_values(graph, gathered, all, error, least),
+            false => Judged::without_changes(all, Some(one_after_another(gathered))),
         };
     }
     // A version with too few readings beside others counts as not weighed.
@@ -102,12 +104,12 @@ pub(super) fn judged(graph: &Graph, gathered: &GatheredSeries, error: f64, least
     let places = ArtefactGroups::of(graph, gathered.reads.iter().filter(enough));
     if places.all.len() < 2 {
         let most = gathered.reads.iter().map(|read| beside.readings(&all, read.version)).max().unwrap_or(0);
-        return Judged::without(all, Some(too_few(most, gathered)));
+        return Judged::without_changes(all, Some(too_few(most, gathered)));
     }
     let cells: Vec<Cells> = places.all.iter().map(|place| place.seen.cells.clone()).collect();
     let Some(fit) = interleaved::fit(&cells, tick.max(1e-9) / 12_f64.sqrt()) else {
         let why = "the versions were not weighed beside each other often enough to be compared";
-        return Judged::without(all, Some(why.to_owned()));
+        return Judged::without_changes(all, Some(why.to_owned()));
     };
     let confirm = |one: &[usize], other: &[usize]| confirmed(&cells, one, other);
     let layout = if gathered.counted { 0.0 } else { LAYOUT * LAYOUT };
@@ -214,7 +216,13 @@ fn confirmed(cells: &[Cells], one: &[usize], other: &[usize]) -> bool {
 
 /// Judges a series that the user brought: every change of the values counts, whatever caused it. Only the line of first
 /// parents is judged, since that is the order of the values.
-fn apart(graph: &Graph, gathered: &GatheredSeries, all: ArtefactGroups, error: f64, least: f64) -> Judged {
+fn judge_given_values(
+    graph: &Graph,
+    gathered: &GatheredSeries,
+    all: ArtefactGroups,
+    error: f64,
+    least: f64,
+) -> Judged {
     let line = all.forest().line_to(all.newest);
     let on_line =
         |read: &&VersionReadings| all.of.get(&read.version).is_some_and(|place| line.contains(place));
@@ -243,7 +251,7 @@ fn apart(graph: &Graph, gathered: &GatheredSeries, all: ArtefactGroups, error: f
                 }
                 why => why.to_string(),
             };
-            Judged::without(all, Some(why))
+            Judged::without_changes(all, Some(why))
         }
     }
 }

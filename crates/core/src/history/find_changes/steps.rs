@@ -108,7 +108,7 @@ pub(super) fn steps(known: &SearchInput<'_>, forest: Forest) -> Steps {
     loop {
         search.settle();
         search.attach_merges();
-        let fit = StepFit::about(known, &search.forest, &search.cuts);
+        let fit = StepFit::fit_levels(known, &search.forest, &search.cuts);
         let tests: Vec<Test> = search.cuts.iter().map(|&cut| search.test(&fit, cut)).collect();
         let falls = |i: &usize| {
             let test = &tests[*i];
@@ -144,7 +144,7 @@ impl CutSearch<'_> {
         cuts.sort_unstable();
         cuts.dedup();
         self.cuts = cuts;
-        let fit = StepFit::about(self.known, &self.forest, &self.cuts);
+        let fit = StepFit::fit_levels(self.known, &self.forest, &self.cuts);
         let implausible: Vec<usize> = (0..n)
             .filter(starts)
             .filter(|&place| self.cuts.contains(&place) && self.test(&fit, place).t < PLAUSIBLE)
@@ -155,7 +155,7 @@ impl CutSearch<'_> {
     /// Moves every cut to the best place between the two levels that it separates.
     fn settle(&mut self) {
         for i in 0..self.cuts.len() {
-            let fit = StepFit::about(self.known, &self.forest, &self.cuts);
+            let fit = StepFit::fit_levels(self.known, &self.forest, &self.cuts);
             let costs = self.elsewhere(&fit, self.cuts[i]);
             if let Some((best, _)) = costs.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
                 self.cuts[i] = best;
@@ -171,7 +171,7 @@ impl CutSearch<'_> {
         let merges: Vec<usize> =
             self.cuts.iter().copied().filter(|&cut| self.forest.before(cut).len() > 1).collect();
         for merge in merges {
-            let fit = StepFit::about(self.known, &self.forest, &self.cuts);
+            let fit = StepFit::fit_levels(self.known, &self.forest, &self.cuts);
             let own = fit.parts[merge];
             let others = self.forest.before(merge).iter().copied().filter(|&other| fit.parts[other] != own);
             let tested = others.map(|other| (other, self.compare(&fit, fit.parts[other], own)));
@@ -249,7 +249,7 @@ impl CutSearch<'_> {
         line.dedup();
         let line: Vec<(f64, f64)> = line.into_iter().map(|part| fit.levels[part]).collect();
         if let Some(modes) = modes(&line, fit.noise) {
-            let all = StepFit::about(self.known, &self.forest, &[]);
+            let all = StepFit::fit_levels(self.known, &self.forest, &[]);
             let StepFit { parts, levels, .. } = all;
             let (noise, forest) = (fit.noise, self.forest);
             let (cuts, modes) = (Vec::new(), Some(modes));
@@ -318,7 +318,7 @@ struct StepFit {
 }
 
 impl StepFit {
-    fn about(known: &SearchInput<'_>, forest: &Forest, cuts: &[usize]) -> StepFit {
+    fn fit_levels(known: &SearchInput<'_>, forest: &Forest, cuts: &[usize]) -> StepFit {
         let (parts, count) = forest.parts(cuts);
         let centre = median(known.values);
         let values = about_median(known.values);

@@ -12,10 +12,10 @@ use super::{Growth, GrowthForm, NoFit};
 /// Fails with [`NoFit::NoForm`] when no form is exact, when one size has two costs, or when numbers are too large.
 ///
 /// ```
-/// use scruple_core::stats::growth::{Form, exact};
+/// use scruple_core::stats::growth::{GrowthForm, exact};
 ///
 /// let growth = exact(&[(1, 48), (10, 336), (100, 3216)]).expect("a line");
-/// assert_eq!((growth.form, growth.intercept, growth.slope), (Form::Linear, 16.0, 32.0));
+/// assert_eq!((growth.form, growth.intercept, growth.slope), (GrowthForm::Linear, 16.0, 32.0));
 /// ```
 pub fn exact(points: &[(u64, u64)]) -> Result<Growth, NoFit> {
     let mut costs = BTreeMap::new();
@@ -52,7 +52,7 @@ fn constant(points: &[(i128, i128)]) -> Option<Growth> {
 }
 
 fn two_terms(points: &[(i128, i128)], form: GrowthForm) -> Option<Growth> {
-    let g: Vec<i128> = points.iter().map(|&(n, _)| whole(form, n)).collect::<Option<_>>()?;
+    let g: Vec<i128> = points.iter().map(|&(n, _)| exact_value(form, n)).collect::<Option<_>>()?;
     let (rise, run) = (points[1].1 - points[0].1, g[1] - g[0]);
     let on_line = |(&(_, cost), g_n): (&(i128, i128), &i128)| {
         Some((cost - points[0].1).checked_mul(run)? == (g_n - g[0]).checked_mul(rise)?)
@@ -60,8 +60,8 @@ fn two_terms(points: &[(i128, i128)], form: GrowthForm) -> Option<Growth> {
     let all = points.iter().zip(&g).all(|point| on_line(point) == Some(true));
     // A slope that is not positive, or two sizes with the same g, exclude this form.
     (all && run > 0 && rise > 0).then(|| {
-        let at_first = Fraction::new(rise, run).and_then(|slope| slope.times(Fraction::whole(g[0])));
-        let intercept = at_first.and_then(|part| Fraction::whole(points[0].1).minus(part));
+        let at_first = Fraction::new(rise, run).and_then(|slope| slope.times(Fraction::from_integer(g[0])));
+        let intercept = at_first.and_then(|part| Fraction::from_integer(points[0].1).minus(part));
         let slope = rise as f64 / run as f64;
         let rounded = points[0].1 as f64 - slope * g[0] as f64;
         found(form, intercept.map_or(rounded, Fraction::value), slope, Vec::new())
@@ -69,7 +69,7 @@ fn two_terms(points: &[(i128, i128)], form: GrowthForm) -> Option<Growth> {
 }
 
 /// The value g(n) where it is a whole number, so that nothing is lost to rounding.
-fn whole(form: GrowthForm, n: i128) -> Option<i128> {
+fn exact_value(form: GrowthForm, n: i128) -> Option<i128> {
     let log = || u64::try_from(n).ok().filter(|n| n.is_power_of_two()).map(|n| i128::from(n.ilog2()));
     match form {
         GrowthForm::Constant => Some(0),
@@ -85,7 +85,7 @@ fn whole(form: GrowthForm, n: i128) -> Option<i128> {
 
 /// A polynomial of degree 2 or 3 through all points, by Newton's divided differences in exact fractions.
 fn polynomial(points: &[(i128, i128)]) -> Option<Growth> {
-    let mut column: Vec<Fraction> = points.iter().map(|p| Fraction::whole(p.1)).collect();
+    let mut column: Vec<Fraction> = points.iter().map(|p| Fraction::from_integer(p.1)).collect();
     let mut newton = vec![column[0]];
     while newton.len() <= 3 && points.len() >= newton.len() + 2 {
         let order = newton.len();
@@ -102,12 +102,12 @@ fn polynomial(points: &[(i128, i128)]) -> Option<Growth> {
 
 /// Converts Newton's form to the coefficients of the powers of n.
 fn expand(points: &[(i128, i128)], newton: &[Fraction]) -> Option<Growth> {
-    let mut powers = vec![Fraction::whole(0); newton.len()];
+    let mut powers = vec![Fraction::from_integer(0); newton.len()];
     for (order, &coefficient) in newton.iter().enumerate().rev() {
         // Horner's scheme: multiply the polynomial so far by (n − nᵢ) and add the coefficient.
-        let root = Fraction::whole(points[order].0);
+        let root = Fraction::from_integer(points[order].0);
         for power in (0..powers.len()).rev() {
-            let shifted = if power > 0 { powers[power - 1] } else { Fraction::whole(0) };
+            let shifted = if power > 0 { powers[power - 1] } else { Fraction::from_integer(0) };
             powers[power] = shifted.minus(powers[power].times(root)?)?;
         }
         powers[0] = powers[0].plus(coefficient)?;
@@ -135,7 +135,7 @@ impl Fraction {
         Some(Fraction { over: over / divisor, under: under / divisor })
     }
 
-    fn whole(over: i128) -> Fraction {
+    fn from_integer(over: i128) -> Fraction {
         Fraction { over, under: 1 }
     }
 

@@ -3,7 +3,7 @@
 /// The suffixes that GHC appends to the names of code.
 const ENDS: [&str; 7] = ["_info", "_entry", "_ret", "_fast", "_slow", "_con_info", "_con_entry"];
 
-/// The suffix of the name that stands for all functions of a module that cannot be told apart.
+/// The suffix of the name that stands for all functions of a module that cannot be distinguished.
 const LOCAL: &str = ".(local functions)";
 
 /// Whether a symbol belongs to code that jumps as Haskell procedures do, rather than to C code.
@@ -35,7 +35,7 @@ pub fn module(symbol: &str) -> Option<String> {
     Some(package.map_or_else(String::new, |package| decoded(package) + ":") + &module)
 }
 
-/// The name that stands for the functions of a module that have no symbol and cannot be told apart.
+/// The name that stands for the functions of a module that have no symbol and cannot be distinguished.
 pub fn local_functions(module: &str) -> String {
     format!("{module}{LOCAL}")
 }

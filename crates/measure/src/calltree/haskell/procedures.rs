@@ -102,7 +102,7 @@ impl Procedures {
     }
 
     /// The procedure that contains an address without a symbol: its start address and its name. The start address is
-    /// `None` for the functions of a module that cannot be told apart.
+    /// `None` for the functions of a module that cannot be distinguished.
     pub fn at(&self, address: u64) -> Option<(Option<u64>, String)> {
         if let Some((_, end)) = self.described.range(..=address).next_back()
             && address < *end

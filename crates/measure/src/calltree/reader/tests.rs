@@ -58,7 +58,7 @@ fn a_damaged_profile_is_refused_with_the_line() {
         ("1000 3 34", "1000 3 3x", "line 18: a length is malformed"),
         ("tree 1", "tree 2", "it is of another version"),
         ("total 10", "total ten", "line 20: ‘ten’ is not a number"),
-        ("because exit", "because never", "line 4: ‘never’ is no reason to stop"),
+        ("because exit", "because never", "line 4: ‘never’ is not a reason to stop"),
         ("e 1 2", "x 1 2", "line 15: ‘x’ is not a kind of line"),
     ];
     for (whole, damaged, says) in cases {

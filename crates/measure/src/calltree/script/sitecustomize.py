@@ -73,7 +73,7 @@ def start():
         return context
 
     def caller(context, code):
-        # What a module executes is put down to whoever imports it: imports within imports would look like recursion.
+        # What a module executes counts for the module that imports it: imports within imports would look like recursion.
         return context[PARENT] if context[CODE] is IMPORTS and code is not IMPORTS else context
 
     def enter(stack, frame, code, module):

@@ -109,7 +109,7 @@ fn the_largest_numbers_overflow_nothing() {
     }
     let totals = parse(&file, Peak::Usable, UNIT).unwrap();
     assert_eq!(totals.counts().allocations, u64::MAX);
-    let _ = (totals.counts().live_blocks(), totals.largest_peak(), totals.threads(), totals.whole());
+    let _ = (totals.counts().live_blocks(), totals.largest_peak(), totals.threads(), totals.is_complete());
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl Stack<'_> {
             let at = if interrupted { code } else { code.wrapping_sub(1) };
             let (place, content) = match files.place(map, at) {
                 Ok(found) => found,
-                Err(why) => return callers.without(why),
+                Err(why) => return callers.end_with_reason(why),
             };
             let step = content.rules.step(&registers, place.address, depth == 0, &|at| self.word(at));
             let is_entry = content.is_entry(place.address);
@@ -56,25 +56,27 @@ impl Stack<'_> {
             registers = match step {
                 CallerStep::NoEntry if is_entry => return callers,
                 CallerStep::Outermost => return callers,
-                CallerStep::NoEntry => return callers.without("code without unwinding entries"),
-                CallerStep::NotRecorded => return callers.without(self.cut.unwrap_or("another stack")),
+                CallerStep::NoEntry => return callers.end_with_reason("code without unwinding entries"),
+                CallerStep::NotRecorded => {
+                    return callers.end_with_reason(self.cut.unwrap_or("another stack"));
+                }
                 CallerStep::Caller(caller, signal) => {
                     let (before, after) = (registers.stack_pointer(), caller.stack_pointer());
                     // A signal handler may have a stack of its own.
                     if after <= before && !(signal || depth == 0) {
-                        return callers.without("unwinding entries that form a cycle");
+                        return callers.end_with_reason("unwinding entries that form a cycle");
                     }
                     interrupted = signal;
                     *caller
                 }
             };
         }
-        callers.without("too many functions")
+        callers.end_with_reason("too many functions")
     }
 }
 
 impl ActiveFunctions {
-    fn without(mut self, why: &'static str) -> ActiveFunctions {
+    fn end_with_reason(mut self, why: &'static str) -> ActiveFunctions {
         self.missing = Some(why);
         self
     }

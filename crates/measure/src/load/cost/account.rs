@@ -1,11 +1,11 @@
-//! What the counters of a watched server showed, in a form that another machine can make the sheet of.
+//! The counters of a watched server, in a form from which another machine can compute the sheet.
 
 use super::sheet::{OF_THREADS, Sheet, Window};
 use crate::memory_map::MemoryMap;
 use scruple_core::sample::Reading;
 use serde::{Deserialize, Serialize};
 
-/// Everything that the sheet of a server follows from.
+/// Everything from which the sheet of a server is computed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Account {
     /// The counters.

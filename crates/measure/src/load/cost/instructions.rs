@@ -94,7 +94,8 @@ pub fn weigh(
             Err(why) => return Err(why),
         }
     }
-    let stretches = lives.iter().map(|count| life.whole(*count, load)).collect::<Result<Vec<_>, _>>()?;
+    let stretches =
+        lives.iter().map(|count| life.count_whole_run(*count, load)).collect::<Result<Vec<_>, _>>()?;
     positive(of(&stretches, &lives, counter.describe()))
 }
 
@@ -127,7 +128,7 @@ pub fn trees(
     let batches = vec![requests; runs];
     let counted = life.phases(&batches, load)?;
     let counted =
-        counted.ok_or("its processes cannot be told to begin a new count, or came and went meanwhile")?;
+        counted.ok_or("its processes cannot be told to begin a new count, or started and ended meanwhile")?;
     let of = |number: usize| Profiles {
         processes: asked(&counted)
             .filter(|(label, _)| *label == number)
@@ -220,12 +221,12 @@ impl Life<'_> {
     }
 
     /// The counts of one whole run of the server.
-    fn whole(&self, requests: u64, load: &mut Load<'_>) -> Result<StretchCounts, String> {
+    fn count_whole_run(&self, requests: u64, load: &mut Load<'_>) -> Result<StretchCounts, String> {
         let (folder, session) = self.session(false)?;
         self.serve(&session, &mut |_| load(requests).map(drop))?;
         let counted = session.read().map_err(|error| error.to_string())?;
         drop(folder);
-        let stretch = whole(&counted);
+        let stretch = totals_of_launch(&counted);
         match stretch.total {
             0 => Err("nothing was counted: the server did not end when asked to".to_owned()),
             _ => Ok(stretch),
@@ -269,7 +270,7 @@ impl Life<'_> {
 }
 
 /// All that was counted in one launch. Callgrind's counts are in its profile as well as in the trees made of it.
-fn whole(counted: &LaunchCounts) -> StretchCounts {
+fn totals_of_launch(counted: &LaunchCounts) -> StretchCounts {
     let mut stretch = StretchCounts::default();
     let mut names = FunctionNames::default();
     match &counted.callgrind {
@@ -375,11 +376,11 @@ mod tests {
             callgrind: Some(profile),
         };
         let own = |stretch: &StretchCounts| stretch.functions.values().map(|sums| sums.own).sum::<u64>();
-        let stretch = whole(&counted);
+        let stretch = totals_of_launch(&counted);
         assert_eq!((stretch.total, own(&stretch)), (100, 100));
         // The trees alone say the same.
         counted.callgrind = None;
-        let stretch = whole(&counted);
+        let stretch = totals_of_launch(&counted);
         assert_eq!((stretch.total, own(&stretch)), (100, 100));
     }
 

@@ -34,7 +34,7 @@ pub struct StartedServer {
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The command line is empty.
-    #[error("no server was named: write its command behind --")]
+    #[error("no server was named: write its command after --")]
     Nothing,
     /// The program could not be started.
     #[error("cannot start {program}: {error}")]
@@ -45,7 +45,7 @@ pub enum ServerError {
         error: io::Error,
     },
     /// Another program already accepts connections at the address.
-    #[error("something already listens at {0}: end it, or load it as it is, without a command behind ‘--’")]
+    #[error("something already listens at {0}: end it, or load it as it is, without a command after ‘--’")]
     Occupied(String),
     /// The server ended before it accepted a connection.
     #[error("the server ended ({how}) before it accepted a connection at {address}")]

@@ -336,7 +336,7 @@ impl Generator {
     ) {
         let outcome = match &mut self.users {
             Some(users) if exchange.user != NOBODY => {
-                match users.look(exchange, answer, outcome, &self.shared.target.host) {
+                match users.process_answer(exchange, answer, outcome, &self.shared.target.host) {
                     Some(outcome) => outcome,
                     None => {
                         let late = exchange.late + read.uncertain();

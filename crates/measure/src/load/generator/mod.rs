@@ -274,7 +274,7 @@ impl Generator {
         let looks = if self.in_flight > 1 { self.polling.looks() } else { 0 };
         let begun = clock::now();
         if looks > 0 {
-            let found = self.connections.poller.look(looks)?;
+            let found = self.connections.poller.poll_without_waiting(looks)?;
             self.polling.learn(found > 0);
             if found > 0 {
                 self.recorder.listener.looked(begun, begun, begun);

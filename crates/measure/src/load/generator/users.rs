@@ -222,7 +222,7 @@ impl Users {
 
     /// Processes an answer: keeps cookies and values, and follows redirects. Returns the outcome of the request;
     /// `None` if a redirect continues it.
-    pub(super) fn look(
+    pub(super) fn process_answer(
         &mut self,
         exchange: &Exchange,
         answer: KeptAnswer<'_>,

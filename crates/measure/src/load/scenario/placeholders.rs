@@ -27,7 +27,7 @@ pub(crate) fn names(text: &str) -> Result<Vec<(String, Range<usize>)>, String> {
         let end = text[begin..].find('}').map(|length| begin + length);
         let end = end.ok_or_else(|| {
             format!(
-                "‘{}’ has no ‘}}’ behind it: close it, or write ‘$${{’ for these two characters",
+                "‘{}’ has no ‘}}’ after it: close it, or write ‘$${{’ for these two characters",
                 &text[begin..]
             )
         })?;

@@ -39,7 +39,8 @@ pub struct RequestFileContent {
 /// Says what is wrong with the scenario, and in which line.
 pub fn scenario(text: &str, folder: &Path) -> Result<RequestFileContent, String> {
     let file: RequestFile = toml::from_str(text).map_err(|error| error.to_string())?;
-    RequestFileReader { text, folder, slots: Vec::new(), data: Vec::new(), requests: Vec::new() }.whole(file)
+    RequestFileReader { text, folder, slots: Vec::new(), data: Vec::new(), requests: Vec::new() }
+        .read_file(file)
 }
 
 /// The state of reading.
@@ -59,7 +60,7 @@ impl RequestFileReader<'_> {
         format!("line {}: {why}", before.matches('\n').count() + 1)
     }
 
-    fn whole(mut self, file: RequestFile) -> Result<RequestFileContent, String> {
+    fn read_file(mut self, file: RequestFile) -> Result<RequestFileContent, String> {
         if file.request.is_empty() && file.session.is_empty() {
             return Err("the scenario sends nothing: it has no [[request]] and no [[session]]".to_owned());
         }
@@ -263,7 +264,7 @@ impl RequestFileReader<'_> {
                 some => format!("known here are {}", some.join(", ")),
             };
             format!(
-                "there is no value ‘${{{name}}}’: {known}; a value is known in the requests of a session behind the one \
+                "there is no value ‘${{{name}}}’: {known}; a value is known in the requests of a session after the one \
                  that captures it, and a column of [[data]] as ‘${{data.column}}’"
             )
         })
@@ -347,7 +348,7 @@ impl RequestFileReader<'_> {
         for (name, texts) in &file.limits {
             if name != "*" && !known.contains(&name.as_str()) {
                 let why = format!(
-                    "[limits] is about ‘{name}’, which is no request, session or group: there are {}, and ‘*’ for all",
+                    "[limits] is about ‘{name}’, which is not a request, session or group: there are {}, and ‘*’ for all",
                     list_names(&known)
                 );
                 return Err(self.at(texts, why));

@@ -18,7 +18,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use threads::together;
+use threads::run_threads;
 
 /// Why a server could not be loaded at all.
 #[derive(Debug, thiserror::Error)]
@@ -146,7 +146,7 @@ impl Session {
         let plan = Arc::new(plan.clone());
         self.shared.begin();
         self.generators.iter_mut().for_each(|generator| generator.begin(&plan));
-        together(&self.shared, &plan, &mut self.generators, interrupted, tell)
+        run_threads(&self.shared, &plan, &mut self.generators, interrupted, tell)
     }
 }
 

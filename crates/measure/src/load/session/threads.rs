@@ -31,7 +31,7 @@ struct Gate {
 }
 
 /// Runs the threads, which start at the same moment, and merges their records.
-pub(super) fn together(
+pub(super) fn run_threads(
     shared: &Arc<LoadShared>,
     plan: &Plan,
     generators: &mut [Generator],
@@ -69,7 +69,7 @@ pub(super) fn together(
                     error = error.filter(|error| !matches!(error, LoadError::Interrupted)).or(Some(failed));
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
-                Err(mpsc::RecvTimeoutError::Timeout) => watch.look(shared, start, tell),
+                Err(mpsc::RecvTimeoutError::Timeout) => watch.check_progress(shared, start, tell),
             }
             if interrupted.load(Ordering::Relaxed) {
                 shared.stop();

@@ -79,7 +79,12 @@ impl WatchState {
         start.since_1970.store(wall + ahead, Ordering::Relaxed);
     }
 
-    pub(super) fn look(&mut self, shared: &LoadShared, start: &Start, tell: &mut dyn FnMut(Moment<'_>)) {
+    pub(super) fn check_progress(
+        &mut self,
+        shared: &LoadShared,
+        start: &Start,
+        tell: &mut dyn FnMut(Moment<'_>),
+    ) {
         let (now, start) = (clock::now(), start.monotonic.load(Ordering::Relaxed));
         if start == 0 || now < start {
             return;

@@ -175,7 +175,7 @@ fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigur
     let unasked = record.refused() || !record.asked();
     Err(match (unasked, record.forked()) {
         (_, true) => {
-            "a forked Haskell process without symbols: its own figures cannot be told from its parent's; \
+            "a forked Haskell process without symbols: its own figures cannot be separated from its parent's; \
                       do not strip the program"
                 .to_owned()
         }

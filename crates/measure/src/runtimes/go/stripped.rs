@@ -66,7 +66,7 @@ fn learn(file: &object::File<'_>, twin: &Twin) -> Result<Layout, String> {
     let program = twin.program.as_ref().map_err(Clone::clone)?;
     let data = fs::read(program).map_err(|error| error.to_string())?;
     let other = object::File::parse(&*data).map_err(|error| error.to_string())?;
-    let layout = Layout::read(program)?.ok_or("the other program is no Go program")?;
+    let layout = Layout::read(program)?.ok_or("the other program is not a Go program")?;
     relocated(layout, &other, file)
 }
 

@@ -41,7 +41,7 @@ impl Beans {
 
     /// Takes away the collections that the questions of the agent caused. Allocations cause young collections; where a
     /// collector has no generations, its cycles are not the stops that the agent counts, and nothing is taken away.
-    pub(super) fn without(mut self, stops: f64) -> Beans {
+    pub(super) fn subtract_caused_collections(mut self, stops: f64) -> Beans {
         if let Some((_, count)) = self.collectors.iter_mut().find(|(name, _)| is_young(name)) {
             *count = (*count - stops).max(0.0);
         }
@@ -151,9 +151,10 @@ mod tests {
     #[test]
     fn collections_that_the_questions_caused_are_not_the_programs() {
         let text = "heap 1\ncollector 8 G1 Young Generation\ncollector 1 G1 Old Generation\n";
-        let figures = Beans::parse(text).without(1.0).figures(None);
+        let figures = Beans::parse(text).subtract_caused_collections(1.0).figures(None);
         assert_eq!((value(&figures, "gc.minor"), value(&figures, "gc.major")), (Some(7.0), Some(1.0)));
-        let figures = Beans::parse("heap 1\ncollector 9 ZGC Cycles\n").without(3.0).figures(None);
+        let figures =
+            Beans::parse("heap 1\ncollector 9 ZGC Cycles\n").subtract_caused_collections(3.0).figures(None);
         assert_eq!(value(&figures, "gc.count"), Some(9.0));
     }
 

@@ -83,7 +83,7 @@ fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigur
         figures.push(RuntimeFigure::near(LIVE, value(value::LIVE)));
     }
     let (beans, counters) = beans_of(record);
-    figures.extend(beans.without(value(value::OWN_STOPS)).figures(counters.as_ref()));
+    figures.extend(beans.subtract_caused_collections(value(value::OWN_STOPS)).figures(counters.as_ref()));
     figures.extend(counters.iter().flat_map(of_counters));
     if figures.is_empty() {
         return Err(

@@ -25,11 +25,11 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
     };
     match super::table::timing(arm) {
         Some(Timing::Latency) => out.push_str(
-            "      latency: from argument to result, since every iteration waits for the one before\n",
+            "      latency: from argument to result, because every iteration waits for the previous one\n",
         ),
-        Some(Timing::Throughput) => {
-            out.push_str("      throughput: from one result to the next; none needs the result before it\n")
-        }
+        Some(Timing::Throughput) => out.push_str(
+            "      throughput: from one result to the next; no iteration needs the previous result\n",
+        ),
         None => {}
     }
     let (per_iteration, counts) = time.paired(iterations);
@@ -96,7 +96,7 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
         let count = |value: f64| quantity(value, &Unit::Count);
         let tare = crate::render::tare_of(run, arm).and_then(|tare| tare.sample("instructions"));
         let tare = tare.map_or(String::new(), |tare| {
-            format!("the tare’s {} instructions are taken off; ", count(median(&tare.readings)))
+            format!("the tare’s {} instructions are subtracted;  ", count(median(&tare.readings)))
         });
         let _ = writeln!(
             out,

@@ -67,7 +67,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
 }
 
 /// Writes the results so far, while cases are being weighed.
-pub(crate) fn so_far(report: &Report<'_>, width: usize) -> String {
+pub(crate) fn partial_table(report: &Report<'_>, width: usize) -> String {
     let rows = rows(report);
     let mut out = format!("so far, from {}:\n", processes_of(&rows));
     grid(&mut out, report, &rows, width);
@@ -421,7 +421,7 @@ fn suspicion(rows: &[CaseRow<'_>]) -> Vec<String> {
     let unknown = rows.iter().filter_map(|row| Some((row, row.net.as_ref().filter(|net| net.unknown)?)));
     lines.extend(unknown.map(|(row, net)| {
         format!(
-            "The net cost of ‘{}’ can’t be told: anything from {} to {} fits the readings.",
+            "Can’t tell the net cost of ‘{}’: the readings allow anything from {} to {}.",
             row.arm.name,
             quantity(net.interval.low.max(0.0), &Unit::Nanoseconds),
             quantity(net.interval.high, &Unit::Nanoseconds)

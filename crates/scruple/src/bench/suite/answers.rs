@@ -102,11 +102,11 @@ fn impossible(reply: &BatchReply, elapsed: Duration) -> Option<String> {
 
 fn fault_in_times(reply: &BatchReply) -> Option<String> {
     if !reply.readings.contains_key("time.wall") {
-        return Some("it is without a time.wall".to_owned());
+        return Some("it has no time.wall".to_owned());
     }
     ["time.wall", "time.cpu"].into_iter().find_map(|key| match reply.readings.get(key) {
         Some(Loose::Number(time)) if *time < 0.0 => Some(format!("it has a negative time, {key} {time}")),
-        Some(Loose::Other(_)) => Some(format!("its {key} is no number")),
+        Some(Loose::Other(_)) => Some(format!("its {key} is not a number")),
         _ => None,
     })
 }

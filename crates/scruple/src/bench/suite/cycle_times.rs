@@ -39,7 +39,7 @@ impl EarlierClock {
     }
 
     /// Returns the run so far, with the usual range of clock frequencies for its times.
-    pub(super) fn so_far(&self, cases: &Cases, run: &Run) -> Run {
+    pub(super) fn partial_run(&self, cases: &Cases, run: &Run) -> Run {
         let mut run = run.clone();
         let seen = SeenClock::of(cases, &run);
         for (tare, block, reading) in seen.iter().flat_map(|seen| self.usual(cases, seen)) {

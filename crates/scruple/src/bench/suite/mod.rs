@@ -125,7 +125,7 @@ impl Screen {
         if let (Some(look), Some(room)) = (&self.look, self.progress.room())
             && cases <= room.1
         {
-            self.progress.so_far(&look(&so_far(), room.0));
+            self.progress.show_partial_results(&look(&so_far(), room.0));
         }
     }
 }
@@ -326,7 +326,7 @@ impl Suite {
         // One case stays in any case: a run without any would not say what it is a run of.
         let first = self.cases.weighed.iter().rposition(weighed).map_or(1, |last| last + 1);
         if self.cases.len() > timing::MANY && first < self.cases.len() {
-            self.cases.leave_out(first, "the interruption came before them", run);
+            self.cases.leave_out(first, "the run was interrupted first", run);
         }
     }
 

@@ -36,7 +36,11 @@ pub(crate) fn of_batch(case: &Case, reply: &BatchReply) -> Vec<Reading> {
 
 /// Returns the readings of a block that are kept with the tare: the slowest witness of the program, the length of a
 /// core cycle in nanoseconds, and the share of the block in which the program waited for a core.
-pub(crate) fn beside(replies: &[BatchReply], cycle: Option<f64>, waited: Option<f64>) -> Vec<Reading> {
+pub(crate) fn readings_of_tare(
+    replies: &[BatchReply],
+    cycle: Option<f64>,
+    waited: Option<f64>,
+) -> Vec<Reading> {
     let witness = replies.iter().filter_map(|reply| reply.reading("witness")).reduce(f64::max);
     let of = |key, unit, value: Option<f64>, source: &str| {
         value.map(|value| Reading { source: source.to_owned(), ..own(key, unit, value) })

@@ -115,7 +115,7 @@ impl TimingPass<'_> {
                 break;
             }
             if taken >= FEW {
-                self.screen.show(self.cases.len(), || self.clock.so_far(self.cases, &self.record.run));
+                self.screen.show(self.cases.len(), || self.clock.partial_run(self.cases, &self.record.run));
             }
         }
         self.clock.tell(self.cases, self.record);
@@ -237,7 +237,7 @@ impl TimingPass<'_> {
         let slow =
             slow.map_or(String::new(), |starting| format!(" (the program takes {starting:.0?} to start)"));
         let why = format!(
-            "the budget of {budget:.0?} ended before them{slow}; raise --budget or select with --filter"
+            "the budget of {budget:.0?} was spent first{slow}; raise --budget or select with --filter"
         );
         self.cases.leave_out(index, &why, &mut self.record.run);
     }
@@ -275,7 +275,7 @@ impl TimingPass<'_> {
         // Threads may also wait for each other, so that what the scheduler says of several is not used.
         let watched = may_wait(weighed) && !weighed.has_threads();
         let before = if watched { program.waited() } else { None };
-        let replies = match together(self.programs, weighed, program, batches) {
+        let replies = match run_threaded_block(self.programs, weighed, program, batches) {
             Ok(replies) => replies,
             Err(error) => {
                 self.programs.tolerate::<()>(weighed, self.record, program, Err(error))?;
@@ -287,7 +287,7 @@ impl TimingPass<'_> {
         let waited = by_scheduler.or_else(|| readings::waited(&replies));
         let spent: f64 = replies.iter().filter_map(|reply| reply.reading("time.wall")).sum();
         let waited = waited.map(|waited| waited / spent.max(1.0));
-        let beside = readings::beside(&replies, cycle, waited);
+        let beside = readings::readings_of_tare(&replies, cycle, waited);
         for reply in replies {
             let position = if reply.kind == LoopKind::Case { weighed.arm } else { weighed.tare };
             if let (Some(said), Subject::Case { timing, .. }) =
@@ -343,7 +343,7 @@ impl TimingPass<'_> {
 
 /// Runs a block. Batches of several threads, of which one had no core for a while, are run again a few times, and those
 /// count in which threads waited least. How long a batch took does not matter for that.
-fn together(
+fn run_threaded_block(
     programs: &Programs,
     weighed: &Weighed,
     program: &mut BenchProgram,

@@ -127,8 +127,8 @@ impl CommandPasses {
     pub(super) fn announce_launches(&mut self, most: &str, time: Duration, about: Duration) {
         if about >= LONG && time * 3 >= Duration::from_secs(1) {
             self.progress.say(&format!(
-                "one launch of each command takes {:.1} s: {most} of each, about {:.0} s in all; -r and --budget bound \
-                 them",
+                "one launch of each command takes {:.1} s: {most} of each, about {:.0} s in all; -r and --budget limit \
+                 this",
                 time.as_secs_f64(),
                 about.as_secs_f64()
             ));

@@ -61,7 +61,9 @@ fn of(found: &Findings, rows: usize, contexts: &[Difference], contexts_of_script
     let mut sections: Vec<Section> = of_script.collect();
     sections.insert(if script_first { sections.len() } else { 0 }, own);
     sections.extend(found.explanations[1..].iter().map(|explanation| {
-        let told = Some(words::whole(found, explanation)).into_iter().chain(words::cause(found, explanation));
+        let told = Some(words::total_difference(found, explanation))
+            .into_iter()
+            .chain(words::cause(found, explanation));
         let told = told.map(|line| SectionPart::Words(sentence(&line))).collect();
         let title = capital(&name(found.word(explanation.count)));
         Section { title, ..functions(found, explanation, rows, told) }

@@ -41,7 +41,7 @@ pub fn text(found: &Findings, rows: usize, width: usize) -> String {
         table(script, script.main(), rows, width, &mut out);
     }
     for explanation in &found.explanations[1..] {
-        let _ = writeln!(out, "\n{}", wrap(&words::whole(found, explanation), width));
+        let _ = writeln!(out, "\n{}", wrap(&words::total_difference(found, explanation), width));
         if let Some(cause) = words::cause(found, explanation).filter(|_| explanation.count != Count::Bytes) {
             let _ = writeln!(out, "{}", wrap(&cause, width));
         }

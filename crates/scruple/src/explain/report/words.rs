@@ -77,14 +77,14 @@ pub const OF_THE_INTERPRETER: &str = "Functions of the interpreter that executed
 /// Writes the first sentences: whether anything differs, by how much, and where the difference originates.
 pub fn answer(found: &Findings) -> Vec<String> {
     let origin = found.origin();
-    let mut lines = vec![whole(found, found.main())];
-    lines.extend(found.originates_in_script().then(|| whole(origin, origin.main())));
+    let mut lines = vec![total_difference(found, found.main())];
+    lines.extend(found.originates_in_script().then(|| total_difference(origin, origin.main())));
     lines.extend(cause(origin, origin.main()));
     lines
 }
 
 /// Writes how much the two sides differ in a count.
-pub fn whole(found: &Findings, explanation: &Explanation) -> String {
+pub fn total_difference(found: &Findings, explanation: &Explanation) -> String {
     let (first, second) = explanation.totals;
     let what = found.word(explanation.count);
     let repeats = match () {
@@ -163,7 +163,7 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
     let hunk = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
     let hunk = hunk.map_or(String::new(), |(_, hunk)| format!("; the change at {} touches it", hunk.place()));
     let besides = match row.same_code == Some(true) {
-        true => besides(&found.other_causes),
+        true => other_possible_causes(&found.other_causes),
         false => String::new(),
     };
     if let Some(less) = frees_less(found, explanation) {
@@ -182,7 +182,7 @@ fn about_code(row: &FunctionDifference) -> &'static str {
         (Some(Which::Second), _) => "A does not call it",
         (None, Some(false)) => "its code changed",
         (None, Some(true)) => "its code is the same",
-        (None, None) => "whether its code changed can’t be told",
+        (None, None) => "can’t tell whether its code changed",
     }
 }
 
@@ -216,7 +216,7 @@ fn spread_over(found: &Findings, explanation: &Explanation) -> String {
         sum >= CAUSE
     });
     let together =
-        half.map_or(String::new(), |half| format!(" and the largest {} make half of it", half + 1));
+        half.map_or(String::new(), |half| format!(" and the largest {} account for half of it", half + 1));
     match parts.len() {
         0 | 1 => "No single function explains it; the largest part comes from".to_owned(),
         many => format!("It is spread over {many} functions{together}; first among them is"),
@@ -224,7 +224,7 @@ fn spread_over(found: &Findings, explanation: &Explanation) -> String {
 }
 
 /// Writes which causes other than the input are possible if the code is the same.
-fn besides(causes: &OtherCauses) -> String {
+fn other_possible_causes(causes: &OtherCauses) -> String {
     let some = |names: &[String]| {
         let first = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
         match names.len() {
@@ -346,8 +346,8 @@ pub fn remarks(found: &Findings) -> Vec<String> {
     });
     if found.kind.is_sampled {
         lines.push(
-            "samples differ by chance: rows count from 4 standard deviations of both samples on, if every sample was \
-             drawn by itself"
+            "samples differ by chance: a row counts if it differs by at least 4 standard deviations, with samples \
+             taken as independent"
                 .to_owned(),
         );
     }
@@ -397,10 +397,10 @@ fn time(found: &Findings) -> Option<String> {
     let between = change_between(effect.ratio, low, high);
     Some(match (known, against) {
         (_, true) => format!(
-            "processor time says something other than instructions: {medians} ({between}); instructions do not show caches, \
-             the kernel, or waiting"
+            "processor time contradicts the instructions: {medians} ({between}); instructions do not show the effects of \
+             caches, of the kernel, or of waiting"
         ),
         (true, false) => format!("processor time agrees: {medians} ({between})"),
-        (false, false) => format!("processor time does not tell them apart: {medians} ({between})"),
+        (false, false) => format!("processor time does not distinguish them: {medians} ({between})"),
     })
 }

@@ -28,7 +28,7 @@ impl NodeScript {
     }
 
     /// Returns the words that do the part of a unit that is on the node of its servers. The first argument of the words
-    /// is the unit's file. `node` is what a shell makes the name of the node of.
+    /// is the unit's file. `node` is the shell word that expands to the name of the node.
     pub fn words_beside(&self, environment: &BTreeMap<String, String>, node: &str) -> [String; 4] {
         let text = format!("node={node}\nunit=$1\n{}", self.doing(environment, "--serve"));
         ["sh", "-c", &text, "sh"].map(str::to_owned)

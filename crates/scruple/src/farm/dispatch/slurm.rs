@@ -95,7 +95,7 @@ impl Slurm {
                 command.arg(format!("--dependency=afterok:{}", after.join(":")));
                 command.arg("--kill-on-invalid-dep=yes");
             }
-            let beside = if order.pairs { self.beside(order) } else { String::new() };
+            let beside = if order.pairs { self.second_node_arguments(order) } else { String::new() };
             // The end is noted by the shell, because a unit that is killed cannot do so itself. A job that Slurm sends
             // again has the same id.
             let text = format!(
@@ -116,7 +116,7 @@ impl Slurm {
 
     /// Returns the commands that set the arguments of a unit with two nodes: how a process is started on the second one,
     /// and its address. The unit itself has no variables of Slurm, which srun needs.
-    fn beside(&self, order: &WorkOrder<'_>) -> String {
+    fn second_node_arguments(&self, order: &WorkOrder<'_>) -> String {
         let words = self.script.words_beside(order.environment, "$SLURMD_NODENAME");
         let words: Vec<String> =
             words.iter().map(|word| shell_words::quote(&format!("--beside={word}")).into_owned()).collect();

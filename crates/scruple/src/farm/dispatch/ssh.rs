@@ -44,7 +44,7 @@ impl Ssh {
         let failed = |error| Fault::usage(format!("cannot start GNU parallel: {error}; is it installed?"));
         let folder = order.folder.path().display().to_string();
         let folder = shell_words::quote(&folder);
-        let beside = if order.pairs { self.beside(order) } else { String::new() };
+        let beside = if order.pairs { self.second_host_arguments(order) } else { String::new() };
         let text = format!(
             "cd {folder} && node=$PARALLEL_SSHHOST && unit=$PWD/units/{{}} && printf %s $$ > pids/\"$node\" && \
              exec 2>>logs/{{}} && {beside}{}",
@@ -81,7 +81,7 @@ impl Ssh {
     /// Returns the commands that set the arguments of a unit with two hosts: how a process is started on the second one,
     /// and its address. The first host reaches it as this machine does, by the same options of ssh. The unit itself has
     /// only the variables of the order, so that the user's ssh agent is named to ssh alone.
-    fn beside(&self, order: &WorkOrder<'_>) -> String {
+    fn second_host_arguments(&self, order: &WorkOrder<'_>) -> String {
         let quoted = |word: &str| shell_words::quote(word).into_owned();
         let units = quoted(&order.folder.path().join("units").display().to_string());
         let ssh = self.ssh();
@@ -159,7 +159,7 @@ impl Dispatch for Ssh {
                 }
                 if attempt > ATTEMPTS {
                     let said = fs::read_to_string(log.with_extension("said")).unwrap_or_default();
-                    let last = said.trim().lines().last().unwrap_or("no word from the hosts").to_owned();
+                    let last = said.trim().lines().last().unwrap_or("no answer from the hosts").to_owned();
                     return Err(Fault::usage(format!(
                         "{} of {} units were handed out {ATTEMPTS} times and have no result ({last}); hosts must see ‘{}’ and \
                          ‘scruple’: [farm] folder and program name others",

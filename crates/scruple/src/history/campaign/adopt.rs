@@ -35,7 +35,7 @@ impl Adoption<'_> {
             if let UnitOutcome::Built(artefacts) = &told.found {
                 ready += 1;
                 let tree = self.building.builds.tree(&commit);
-                let essence = self.building.builds.builder.essence(&commit, &tree);
+                let essence = self.building.builds.builder.build_key(&commit, &tree);
                 self.building.builds.builder.cache.remember(&essence, artefacts)?;
             } else {
                 failed += 1;

@@ -56,7 +56,7 @@ const STATES: [(&[VersionState], usize, &str); 4] = [
 /// Returns all charts, to be drawn in a separate picture.
 pub(crate) fn all(page: &Page<'_>, options: ChartOptions) -> Vec<Chart> {
     if options.combined {
-        return page.subjects().iter().filter_map(|subject| together(page, subject)).collect();
+        return page.subjects().iter().filter_map(|subject| combined_chart(page, subject)).collect();
     }
     let drawn: Vec<&Series> = page.shown.iter().copied().filter(|series| !series.points.is_empty()).collect();
     let readings = shows_readings(&drawn);
@@ -187,7 +187,7 @@ fn layer(arm: usize, name: &str, shape: LayerShape, pieces: Vec<Vec<ChartPoint>>
 
 /// Describes the change from the first to the last version.
 fn whole_change(series: &Series) -> String {
-    let whole = series.whole.as_ref().and_then(|whole| words::whole(series, whole));
+    let whole = series.whole.as_ref().and_then(|whole| words::overall_change(series, whole));
     whole.map_or(String::new(), |(from, to, effect)| format!("{from} → {to}, {effect}"))
 }
 
@@ -237,7 +237,7 @@ fn below<'p>(page: &'p Page<'_>) -> impl Iterator<Item = Layer> + 'p {
 
 /// Draws allocations, memory and time of a subject in one chart. Each is relative to its first value, since the three
 /// have no unit in common.
-fn together(page: &Page<'_>, subject: &str) -> Option<Chart> {
+fn combined_chart(page: &Page<'_>, subject: &str) -> Option<Chart> {
     // The contents of this chart do not depend on the metrics that tables show.
     let fits = |one: &&Series, key: &str| {
         one.subject == subject

@@ -332,7 +332,7 @@ fn summary(page: &Page<'_>) -> Option<Section> {
 
 /// Returns the row of a series: its first and last values, and their uncertainty.
 fn course(series: &Series) -> Vec<Cell> {
-    let told = series.whole.as_ref().and_then(|whole| Some((whole, words::whole(series, whole)?)));
+    let told = series.whole.as_ref().and_then(|whole| Some((whole, words::overall_change(series, whole)?)));
     let readings: usize = series.points.iter().map(|point| point.readings.len()).sum();
     let noise = match series.noise {
         _ if series.exact => "exact".to_owned(),

@@ -75,7 +75,7 @@ fn courses(page: &Page<'_>, width: usize, out: &mut String) {
     let values: Vec<Option<(String, String, String)>> = page
         .shown
         .iter()
-        .map(|series| series.whole.as_ref().and_then(|whole| words::whole(series, whole)))
+        .map(|series| series.whole.as_ref().and_then(|whole| words::overall_change(series, whole)))
         .collect();
     let widest = |pick: fn(&(String, String, String)) -> &String| {
         values.iter().flatten().map(|value| pick(value).width()).max().unwrap_or(0)

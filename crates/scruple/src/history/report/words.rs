@@ -167,7 +167,7 @@ pub(crate) fn change_text(series: &Series, change: &Change) -> String {
 }
 
 /// Writes the values of a series at two versions, and the change between them.
-pub(crate) fn whole(series: &Series, whole: &Effect) -> Option<(String, String, String)> {
+pub(crate) fn overall_change(series: &Series, whole: &Effect) -> Option<(String, String, String)> {
     let value = |index: usize| series.points.iter().find(|point| point.version == index).map(|p| p.value);
     let (from, to) = (value(whole.from)?, value(whole.to)?);
     let told = effect(whole.ratio, whole.interval, to - from, &series.unit);
@@ -230,7 +230,7 @@ pub(crate) fn pays_off(one: &BreakEven, from: &str, to: &str) -> String {
     };
     let run = match one.run_surely {
         true => format!("a run of it takes {}", amount(one.run)),
-        false => "whether a run takes more or less can’t be told".to_owned(),
+        false => "can’t tell whether a run takes more or less".to_owned(),
     };
     let costs = format!("{}, from {from} to {to}: {build}; {run}", plain(&one.subject));
     let verdict = match one.runs {
@@ -241,7 +241,7 @@ pub(crate) fn pays_off(one: &BreakEven, from: &str, to: &str) -> String {
         None if one.build_surely && one.run_surely => {
             (if one.run > 0.0 { ": worse in both" } else { ": better in both" }).to_owned()
         }
-        None => ": whether it pays off can't be told".to_owned(),
+        None => ": can’t tell whether it pays off".to_owned(),
     };
     format!("{costs}{verdict}.")
 }
@@ -323,7 +323,7 @@ pub(crate) fn open(page: &Page<'_>) -> Vec<String> {
         }
     }
     for (why, names) in reasons {
-        lines.push(format!("{}: nothing can be said, because {}.", names.join(", "), plain(why)));
+        lines.push(format!("{}: can’t tell, because {}.", names.join(", "), plain(why)));
     }
     lines
 }
@@ -378,8 +378,8 @@ mod tests {
             )
         };
         assert!(unsure(false, true).contains("a build took 3.00 s more, which may be chance; a run of it"));
-        assert!(unsure(false, true).ends_with("takes 120 ms less: whether it pays off can't be told."));
-        assert!(unsure(true, false).contains("whether a run takes more or less can’t be told: whether"));
+        assert!(unsure(false, true).ends_with("takes 120 ms less: can’t tell whether it pays off."));
+        assert!(unsure(true, false).contains("can’t tell whether a run takes more or less: whether"));
     }
 
     #[test]
@@ -393,7 +393,7 @@ mod tests {
             [
                 "#6 was brought by one of 4 versions; 2 of them were not weighed: `scruple history bisect` looks closer.",
                 "parse wall goes back and forth between 5.10 ms and 5.60 ms: no change is named.",
-                "parse allocated: nothing can be said, because no version could be weighed twice.",
+                "parse allocated: can’t tell, because no version could be weighed twice.",
             ]
         );
     }

@@ -69,7 +69,7 @@ impl CallsReport<'_> {
 pub fn text(counted: &CallsReport<'_>, width: usize) -> String {
     let total = counted.profile.total();
     let mut out =
-        format!("{BOLD}Calls of ‘{}’{BOLD:#}\n{}\n\n", counted.profile.title, whole(counted, total));
+        format!("{BOLD}Calls of ‘{}’{BOLD:#}\n{}\n\n", counted.profile.title, total_line(counted, total));
     let main = counted.drawn();
     let whole = total.of(main).max(1) as f64;
     let _ = writeln!(out, "{DIM}{}  function{DIM:#}", head(counted));
@@ -84,7 +84,7 @@ pub fn text(counted: &CallsReport<'_>, width: usize) -> String {
         let of_all = |cost: OwnCost| right(&share(cost.of(main) as f64 / whole), 6);
         let mut line =
             format!("{:>15}  {}  {}", count(row.own.of(main)), of_all(row.own), of_all(row.inclusive));
-        for (one, width) in beside(counted) {
+        for (one, width) in secondary_counts(counted) {
             let value = one.map_or(row.calls, |one| row.own.of(one));
             // Not every format knows calls, and not every program has an allocator.
             let text = if value == 0 { String::new() } else { count(value) };
@@ -105,7 +105,7 @@ pub fn text(counted: &CallsReport<'_>, width: usize) -> String {
 }
 
 /// Returns the counts beside the main one, with the widths of their columns; `None` stands for calls.
-fn beside(counted: &CallsReport<'_>) -> Vec<(Option<Count>, usize)> {
+fn secondary_counts(counted: &CallsReport<'_>) -> Vec<(Option<Count>, usize)> {
     let mut all = match counted.profile.main() {
         Count::Bytes => Vec::new(),
         _ => vec![(None, 12), (Some(Count::Instructions), 15)],
@@ -118,7 +118,7 @@ fn beside(counted: &CallsReport<'_>) -> Vec<(Option<Count>, usize)> {
 /// Writes the names of the columns before that of the function.
 fn head(counted: &CallsReport<'_>) -> String {
     let mut head = format!("{:>15}  {:>6}  {:>6}", counted.profile.word(counted.drawn()), "own", "incl.");
-    for (one, width) in beside(counted) {
+    for (one, width) in secondary_counts(counted) {
         let word = match one {
             None => "calls",
             Some(Count::Bytes) => "bytes",
@@ -155,14 +155,14 @@ fn place(frame: &scruple_measure::calltree::SourceFrame) -> String {
     plain(&format!("{file}{line}{name}"))
 }
 
-fn whole(counted: &CallsReport<'_>, total: OwnCost) -> String {
+fn total_line(counted: &CallsReport<'_>, total: OwnCost) -> String {
     let processes = match counted.processes {
         1 => String::new(),
         number => format!(" in {number} processes"),
     };
     let heap = match counted.heap_seen {
         true => format!("{} allocations of {} bytes", count(total.allocations), count(total.bytes)),
-        false => "allocations cannot be told: no allocator was seen".to_owned(),
+        false => "allocations are unknown: no allocator was seen".to_owned(),
     };
     match counted.profile.word.as_str() {
         "" => heap,

@@ -174,7 +174,7 @@ pub fn text(leak: &Leak, width: usize) -> String {
         (&leak.peak, matches!(leak.verdict, Retained::Grows { .. }))
     {
         let gives_back = format!(
-            "Its peak (malloc.peak) does grow with the work, by about {} for each unit: it is given back before the end.",
+            "Its peak (malloc.peak) does grow with the work, by about {} for each unit: it is freed before the end.",
             amount(*per_unit)
         );
         let gives_back = wrap(&gives_back, width.saturating_sub(2)).replace('\n', "\n  ");
@@ -257,7 +257,7 @@ fn said_of(doubt: &Doubt) -> String {
     match doubt {
         Doubt::TooFewSizes => "the figures are of too few sizes; take more.".to_owned(),
         Doubt::Noise { at_most } => format!(
-            "up to {} could be kept for each unit of work and not be seen. Use larger sizes or more --runs, or set \
+            "up to {} could be kept for each unit of work without being noticed. Use larger sizes or more --runs, or set \
             --smallest to the growth that does not matter.",
             amount(*at_most)
         ),

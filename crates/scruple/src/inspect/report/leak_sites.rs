@@ -43,7 +43,7 @@ fn lines(sites: &LeakSites) -> Vec<Line> {
     lines
 }
 
-fn about(sites: &LeakSites) -> String {
+fn heading(sites: &LeakSites) -> String {
     let [(small, _), (large, _)] = sites.sizes;
     format!(
         "Where it grows, for each unit of work, from size {} to {}; every allocation was counted {}, with its size as \
@@ -66,7 +66,7 @@ pub fn text(sites: &Sites, width: usize) -> String {
         }
         Sites::Found(sites) => sites,
     };
-    let mut out = format!("\n{}\n\n", wrap(&about(sites), width));
+    let mut out = format!("\n{}\n\n", wrap(&heading(sites), width));
     let lines = lines(sites);
     let mut columns = Vec::new();
     let bytes = lines.iter().map(|line| line.bytes.clone()).collect();
@@ -113,7 +113,10 @@ pub fn section(sites: &Sites) -> Option<Section> {
                 ..Table::default()
             };
             let remarks = sites.remarks.iter().map(|remark| SectionPart::Note(sentence(remark)));
-            [SectionPart::Words(about(sites)), SectionPart::Table(table)].into_iter().chain(remarks).collect()
+            [SectionPart::Words(heading(sites)), SectionPart::Table(table)]
+                .into_iter()
+                .chain(remarks)
+                .collect()
         }
     };
     Some(Section { title: "Sites".to_owned(), folded: None, parts })

@@ -73,17 +73,17 @@ pub fn heap_text(profile: &HeapProfile, top: usize, width: usize) -> String {
     let bytes = |bytes: f64| quantity(bytes, &Unit::Bytes);
     let mut out = format!("{BOLD}Heap of ‘{}’{BOLD:#}\n", profile.job);
     let Some(peak) = profile.peak() else {
-        out.push_str("The profile has no moments: the program ended before the first.\n");
+        out.push_str("The profile has no samples: the program ended before the first.\n");
         return out;
     };
     let all = profile.largest();
     if all.is_empty() {
-        let why = "Nothing was alive at any of its moments: the program ended before the first that was due; take them more often, with +RTS -i0.01.\n";
+        let why = "Nothing was live in any of its samples: the program ended before the first that was due; take them more often, with +RTS -i0.01.\n";
         let _ = writeln!(out, "{}", wrap(why, width));
         return out;
     }
     let head = format!(
-        "{} moments; at the largest, {} after the beginning, {} were live; {} bands, the largest first\n",
+        "{} samples; in the largest, {} after the start, {} were live; {} bands, the largest first\n",
         profile.samples.len(),
         moment(profile, peak.at),
         bytes(peak.total()),

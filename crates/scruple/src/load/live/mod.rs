@@ -41,7 +41,7 @@ pub(super) struct ServerFigures {
     pub(super) backlog: u64,
 }
 
-/// LiveCounts that never decrease.
+/// Counts that never decrease.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LiveCounts {
     pub(super) answered: u64,

@@ -139,7 +139,7 @@ impl RemoteServer {
 fn gone(node: &str) -> Fault {
     Fault {
         code: Code::Interrupted,
-        message: format!("the process beside the servers has ended, on the node ‘{node}’"),
+        message: format!("the process that starts the servers on the node ‘{node}’ has ended"),
     }
 }
 

@@ -54,18 +54,17 @@ pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &Sought, width: u
     }
     let _ = writeln!(out, "\n{BOLD}{}{BOLD:#}", wrap(&answer(sought), width));
     if found.void {
-        let text = "one measurement after the other was void, because the generator was late: give it a core of its own";
+        let text = "several measurements in a row were void, because the generator was late: give it a separate core";
         let _ =
             writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
     } else if !found.settled && (found.low.is_some() || found.high.is_some()) {
-        let text = "the search ended before the interval was as narrow as --margin asks; it includes the highest rate nevertheless";
+        let text = "the search ended before the interval was as narrow as --margin asks; it still includes the highest rate";
         let _ =
             writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
     }
     let void = sought.found.points.iter().filter(|point| point.outcome == RateOutcome::Void).count();
     if void > 0 {
-        let _ =
-            writeln!(out, "{OPEN}!{OPEN:#} {void} of {steps} measurements were void and count for nothing");
+        let _ = writeln!(out, "{OPEN}!{OPEN:#} {void} of {steps} measurements were void and are ignored");
     }
     out
 }

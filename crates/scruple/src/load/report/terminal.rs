@@ -45,7 +45,10 @@ pub(crate) fn text(report: &Report<'_>, loads: &Loads, width: usize) -> String {
             .map(|(what, latencies)| (of(what), latencies.clone()));
             let rows = pool.rows.iter().filter(|_| pool.rows.len() > 1);
             let rows = rows.map(move |(name, kind, response)| (of(&row_name(name, *kind)), response.clone()));
-            let aside = pool.aside.iter().map(move |aside| (of(&apart(aside)), aside.response.clone()));
+            let aside = pool
+                .aside
+                .iter()
+                .map(move |aside| (of(&row_of_separate_parts(aside)), aside.response.clone()));
             counted.into_iter().chain(rows).chain(aside).collect::<Vec<_>>()
         })
         .filter(|(_, latencies)| latencies.count() > 0)
@@ -93,7 +96,7 @@ pub(crate) fn meaning(class: Failure, failures: &Failures) -> String {
 }
 
 /// Returns the name of the row for parts that are set apart.
-fn apart(aside: &Aside) -> String {
+fn row_of_separate_parts(aside: &Aside) -> String {
     format!("response, {} of {}", aside.why, quantity(aside.span as f64, &Unit::Nanoseconds))
 }
 
@@ -337,7 +340,7 @@ fn stalls(server: &Loaded, width: usize, out: &mut String) {
     let time = |ns: i64| quantity(ns as f64, &Unit::Nanoseconds);
     let all: i64 = stalls.iter().map(length).sum();
     let line = format!(
-        "stalls: nothing was answered although something was due, {}, longest {} at {}, when {} requests waited",
+        "stalls: no request was answered although some were due, {}, longest {} at {}, when {} requests waited",
         match stalls.len() {
             1 => "once".to_owned(),
             n => format!("{n} times for {} in all", time(all)),

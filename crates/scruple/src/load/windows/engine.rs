@@ -83,7 +83,7 @@ impl Engine {
     ///
     /// # Errors
     /// A server does not start, or cannot be reached from here.
-    pub fn apart(
+    pub fn on_other_node(
         sides: &[LoadedServer],
         looking: Looking,
         link: RemoteServer,

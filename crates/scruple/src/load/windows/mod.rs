@@ -285,7 +285,7 @@ impl Loading {
                 }
                 for (first, turn) in counted.clone() {
                     for (window, parts) in division.windows_of(&turn.load) {
-                        let window_of_row = RunPart::together(parts).row(row);
+                        let window_of_row = RunPart::join_parts(parts).row(row);
                         add_readings(arm, readings::of_a_row(&window_of_row), Pass::Timing, first + window);
                     }
                 }
@@ -354,7 +354,7 @@ fn latencies_of(load: &LoadResult, parts: &[RunPart]) -> Vec<Reading> {
     if load.is_spoilt() {
         return Vec::new();
     }
-    let mut readings = readings::of(&RunPart::together(parts), readings::due_per_second(load));
+    let mut readings = readings::of(&RunPart::join_parts(parts), readings::due_per_second(load));
     readings.retain(|reading| !load.is_late() || !readings::is_of_service(&reading.key));
     readings
 }

@@ -203,7 +203,7 @@ fn counters(session: &HeapSession) -> Vec<Reading> {
     };
     match session.read() {
         Err(error) => absent(&error.to_string()),
-        Ok(totals) if !totals.whole() => absent("a part of the process tree could not be counted"),
+        Ok(totals) if !totals.is_complete() => absent("a part of the process tree could not be counted"),
         Ok(totals) => {
             let counts = totals.counts();
             keys.iter()

@@ -163,7 +163,7 @@ impl Pool {
         let shift = self.span as i64 - begins;
         self.times.add(&load.times);
         self.connect += &load.connect;
-        let whole = RunPart::together(load.counted());
+        let whole = RunPart::join_parts(load.counted());
         for (kind, row) in load.kinds.iter().zip(whole.rows) {
             match self.rows.iter_mut().find(|(name, of, _)| *name == kind.name && *of == kind.of) {
                 Some((.., response)) => *response += &row.response,
@@ -185,7 +185,7 @@ impl Pool {
     }
 
     fn set_aside(&mut self, why: &'static str, parts: &[RunPart], stalls: &[Stall]) {
-        let whole = RunPart::together(parts);
+        let whole = RunPart::join_parts(parts);
         let longest = stalls.iter().map(|stall| (stall.to - stall.from).max(0) as u64).max();
         match self.aside.iter_mut().find(|aside| aside.why == why) {
             Some(aside) => {

@@ -125,7 +125,7 @@ pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<LoadedServe
             "a server is called ‘{name}’, as the yardstick is: give it another name"
         )));
     }
-    let nginx = Nginx::beside(&subject.target, folder).map_err(|error| match error {
+    let nginx = Nginx::configure_beside(&subject.target, folder).map_err(|error| match error {
         NginxError::Missing => Fault::usage(format!("{error}; install it, or leave --yardstick out")),
         error => Fault::usage(error.to_string()),
     })?;

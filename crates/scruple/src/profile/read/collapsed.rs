@@ -18,7 +18,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
         let (stack, count) =
             line.trim_end().rsplit_once(' ').ok_or_else(|| wrong("a stack has no number after it"))?;
         let instructions: u64 =
-            count.parse().map_err(|_| wrong(&format!("‘{}’ is no whole number", excerpt(count))))?;
+            count.parse().map_err(|_| wrong(&format!("‘{}’ is not a whole number", excerpt(count))))?;
         let names = stack.split(';').map(str::trim).filter(|name| !name.is_empty());
         functions.clear();
         functions.extend(

@@ -30,7 +30,8 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
 
 fn number(word: Option<&str>) -> Result<u64, String> {
     let word = word.ok_or("a number is missing")?;
-    u64::from_str_radix(word, 16).map_err(|_| format!("‘{}’ is no hexadecimal number", word.escape_debug()))
+    u64::from_str_radix(word, 16)
+        .map_err(|_| format!("‘{}’ is not a hexadecimal number", word.escape_debug()))
 }
 
 fn place(word: Option<&str>, known: usize, what: &str) -> Result<usize, String> {

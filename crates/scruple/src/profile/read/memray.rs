@@ -22,7 +22,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
         let record = record.map_err(|error| wrong(error.to_string()))?;
         let amount = |place: usize| {
             let text = record.get(place).unwrap_or_default();
-            text.parse::<u64>().map_err(|_| wrong(format!("‘{}’ is no whole number", text.escape_debug())))
+            text.parse::<u64>().map_err(|_| wrong(format!("‘{}’ is not a whole number", text.escape_debug())))
         };
         let cost = OwnCost { allocations: amount(count)?, bytes: amount(size)?, ..OwnCost::default() };
         let frames = record.get(stack).unwrap_or_default().split('|').filter(|frame| !frame.is_empty());

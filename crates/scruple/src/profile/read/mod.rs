@@ -151,7 +151,7 @@ fn unpacked(from: impl Read) -> Result<Vec<u8>, String> {
 
 /// Returns the text, or an error if its last line has no end. The formats of heaptrack and memray have neither sums nor
 /// an end, so that this is all that shows that a file is cut off.
-fn whole(text: &str) -> Result<&str, String> {
+fn require_last_line_end(text: &str) -> Result<&str, String> {
     if text.ends_with('\n') { Ok(text) } else { Err("its last line has no end: it is cut off".to_owned()) }
 }
 
@@ -167,7 +167,7 @@ const FOREIGN: &[(&[u8], &str)] = &[
     (b"PERFILE2", OF_PERF),
     (
         b"desc: --massif",
-        "it is massif’s, which is not read; heaptrack’s files have the same, and can be read",
+        "it is a file of massif, which Scruple cannot read; heaptrack records the same, and its files can be read",
     ),
 ];
 
@@ -195,7 +195,7 @@ fn parse_plain(bytes: &[u8]) -> Result<Imported, String> {
         return match bytes.first() {
             Some(0x0a) => pprof::parse(bytes).map_err(named("pprof")),
             _ => {
-                Err("it is no text, and it does not begin like pprof’s, the only binary format that is read"
+                Err("it is not text, and it does not begin like a file of pprof, the only binary format that is read"
                     .to_owned())
             }
         };
@@ -214,10 +214,10 @@ fn parse_plain(bytes: &[u8]) -> Result<Imported, String> {
         () if first.starts_with(kept::HEAD) => kept::parse(text),
         () if is_of_perf(text) => Err(OF_PERF.to_owned()),
         () if first.starts_with("v ") && text.lines().nth(1).is_some_and(|line| line.starts_with("X ")) => {
-            whole(text).and_then(heaptrack::parse).map_err(named("heaptrack"))
+            require_last_line_end(text).and_then(heaptrack::parse).map_err(named("heaptrack"))
         }
         () if first.starts_with(memray::HEAD) => {
-            whole(text).and_then(memray::parse).map_err(named("memray"))
+            require_last_line_end(text).and_then(memray::parse).map_err(named("memray"))
         }
         () if first.starts_with("{\"") || first.trim() == "{" => Err(
             "it is JSON, which is not read: neither that of speedscope and the Firefox profiler nor that of DHAT; what can \
@@ -227,7 +227,7 @@ fn parse_plain(bytes: &[u8]) -> Result<Imported, String> {
         () if is_callgrind() => callgrind::parse(text).map_err(named("callgrind")),
         () => collapsed::parse(text).map_err(|why| {
             format!(
-                "it is none of callgrind’s, pprof’s, heaptrack’s, memray’s CSV or Scruple’s, and as collapsed stacks: {why}"
+                "it is not a file of callgrind, pprof, heaptrack, memray (CSV) or Scruple; read as collapsed stacks: {why}"
             )
         }),
     }

@@ -107,9 +107,9 @@ fn a_kept_profile_is_what_it_was() {
 fn what_is_no_profile_gets_one_clear_error() {
     for (bytes, says) in [
         (&b""[..], "it is empty"),
-        (b"hello there\n", "as collapsed stacks: line 1: ‘there’ is no whole number"),
+        (b"hello there\n", "as collapsed stacks: line 1: ‘there’ is not a whole number"),
         (b"a;b 1\na;b\n", "as collapsed stacks: line 2: a stack has no number after it"),
-        (b"a;b 18446744073709551616\n", "is no whole number"),
+        (b"a;b 18446744073709551616\n", "is not a whole number"),
         (
             b"a;b 012345678901234567890123456789012345678901234567\n",
             "‘0123456789012345678901234567890123456789…’",
@@ -137,7 +137,7 @@ fn what_is_no_profile_gets_one_clear_error() {
             "as memray’s: it has no column ‘stack_trace’",
         ),
         (b"\x0a\x04\x08\xff\xff\xff", "as pprof’s: it ends in the middle of a number"),
-        (b"\xff\xfe\x00", "it is no text, and it does not begin like pprof’s"),
+        (b"\xff\xfe\x00", "it is not text, and it does not begin like a file of pprof"),
         (b"{\"scruple_calls\":9,", "written by another version"),
         (b"{\"scruple_calls\":1,\"title\":3}", "it is damaged"),
     ] {

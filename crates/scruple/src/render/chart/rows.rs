@@ -72,7 +72,7 @@ pub(crate) fn draw(rows: &RowChart, label: &str, tooltips: bool) -> Markup {
                 div.r {
                     div.what { (key(row.arm)) (row.name) }
                     div.plot {
-                        svg.chart width="100%" height=(height(row, &ruler)) role="img" aria-label=(spoken(rows, row)) {
+                        svg.chart width="100%" height=(height(row, &ruler)) role="img" aria-label=(describe_row(rows, row)) {
                             (body(rows, row, &ruler, tooltips))
                         }
                     }
@@ -124,7 +124,7 @@ pub(crate) fn tone(tone: Tone) -> &'static str {
 }
 
 /// Describes in words what a row shows.
-fn spoken(rows: &RowChart, row: &ChartRow) -> String {
+fn describe_row(rows: &RowChart, row: &ChartRow) -> String {
     let mut parts = vec![row.name.clone()];
     if !row.dots.is_empty() {
         parts.push(format!("{} readings", row.dots.len()));

@@ -179,7 +179,7 @@ fn table_of(table: &Table) -> Markup {
     }
 }
 
-/// Whether a text in a column of numbers is so long that it may have several lines: it is no number but a reason.
+/// Whether a text in a column of numbers is so long that it may have several lines: it is not a number but a reason.
 fn is_long(text: &str) -> bool {
     text.chars().count() > 32
 }

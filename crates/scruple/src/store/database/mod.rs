@@ -166,7 +166,7 @@ impl Database {
         match tables.is_empty() || (has("schema_version") && has("run")) {
             true => Ok(()),
             false => {
-                let message = "it holds the tables of something else".to_owned();
+                let message = "it contains the tables of another program".to_owned();
                 Err(Failure { refusal: Refusal::Foreign, message })
             }
         }

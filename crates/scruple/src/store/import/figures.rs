@@ -108,7 +108,7 @@ pub(super) fn nanoseconds(unit: &str) -> Option<f64> {
 }
 
 /// Rounds a product to a whole number if it differs from one only by rounding errors.
-pub(super) fn whole(value: f64) -> f64 {
+pub(super) fn round_if_nearly_whole(value: f64) -> f64 {
     let rounded = value.round();
     if (value - rounded).abs() <= 1e-6 * rounded.abs() { rounded } else { value }
 }

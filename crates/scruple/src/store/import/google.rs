@@ -1,6 +1,8 @@
 //! Reads the JSON of google-benchmark: a reading for each repetition, or the aggregates if only these were written.
 
-use super::figures::{add, add_absence, add_iterations, add_own, add_summary, nanoseconds, own_key, whole};
+use super::figures::{
+    add, add_absence, add_iterations, add_own, add_summary, nanoseconds, own_key, round_if_nearly_whole,
+};
 use super::{ImportError, Imported, case, clean, grouped, moment};
 use scruple_core::metric::Quality;
 use scruple_core::subject::{Arm, Parameter};
@@ -154,7 +156,13 @@ fn work(arm: &mut Arm, name: &str, row: &GoogleBenchmark) -> Result<(), ImportEr
     let seconds = time(row, if of_wall { row.real_time } else { row.cpu_time })? / 1e9;
     for (key, rate) in [("work.bytes", row.bytes_per_second), ("work.items", row.items_per_second)] {
         if let Some(rate) = rate {
-            add(arm, key, Quality::Near, "google-benchmark, rate × time", vec![whole(rate * seconds)])?;
+            add(
+                arm,
+                key,
+                Quality::Near,
+                "google-benchmark, rate × time",
+                vec![round_if_nearly_whole(rate * seconds)],
+            )?;
         }
     }
     Ok(())

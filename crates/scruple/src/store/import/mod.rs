@@ -89,7 +89,7 @@ impl Format {
             Format::Jmh => "write it again with -rf json -rff FILE",
             Format::PytestBenchmark => "write it again with --benchmark-json=FILE",
             Format::Series => {
-                "give it a head with ‘commit’ or ‘time’, and ‘value’ or a column for each metric"
+                "give it a header with ‘commit’ or ‘time’, and ‘value’ or a column for each metric"
             }
             Format::Asv => "name the files or the folder of .asv/results",
             Format::Scruple => {
@@ -163,7 +163,7 @@ pub fn read(format: Format, text: &str) -> Result<Imported, ImportError> {
         Format::Hyperfine => hyperfine::read(text),
         Format::Jmh => jmh::read(text),
         Format::PytestBenchmark => pytest::read(text),
-        Format::Series | Format::Asv => Err(ImportError::at("the whole text", "a series is no run")),
+        Format::Series | Format::Asv => Err(ImportError::at("the whole text", "a series is not a run")),
         Format::Scruple => scruple_json::read(text),
         Format::Weigh => weigh::read(text),
     }

@@ -156,9 +156,9 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     let run = document.run;
     let identifier = |c: char| c.is_ascii_alphanumeric() || c == '-';
     if run.id.is_empty() || run.id.len() > 64 || !run.id.chars().all(identifier) {
-        return Err(ImportError::at("run.id", "it is no id of a run"));
+        return Err(ImportError::at("run.id", "it is not an id of a run"));
     }
-    let started = moment(&run.started).ok_or_else(|| ImportError::at("run.started", "it is no time"))?;
+    let started = moment(&run.started).ok_or_else(|| ImportError::at("run.started", "it is not a time"))?;
     let share = |value: f64, key: &str| match value > 0.0 && value < 1.0 {
         true => Ok(value),
         false => Err(ImportError::at(key, "it does not lie between 0 and 1")),
@@ -197,7 +197,7 @@ fn check_versions(versions: &[Version], arms: &[Arm]) -> Result<(), ImportError>
         return Err(ImportError::at("history.versions", "two versions have the same commit"));
     }
     match arms.iter().find(|arm| !arm.version.as_deref().is_some_and(|version| ids.contains(version))) {
-        Some(arm) => Err(ImportError::of(&arm.name, "its version is none of history.versions".to_owned())),
+        Some(arm) => Err(ImportError::of(&arm.name, "its version is not in history.versions".to_owned())),
         None => Ok(()),
     }
 }

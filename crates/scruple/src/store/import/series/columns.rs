@@ -80,7 +80,8 @@ pub(super) fn values(table: &TextTable, name: &str) -> Result<Values, ImportErro
                     .filter(|cell| !cell.is_empty())
             };
             if !is_number(cell) {
-                let what = format!("‘{}’ in the column ‘{}’ is no number", clean(cell), clean(&head[column]));
+                let what =
+                    format!("‘{}’ in the column ‘{}’ is not a number", clean(cell), clean(&head[column]));
                 return Err(ImportError::at(place, what));
             }
             let Some(version) = cell_of(commit).or_else(|| cell_of(moment)) else {

@@ -1,0 +1,77 @@
+//! Rules of names and of wording.
+
+use super::{code, nothing, read, texts};
+use std::collections::BTreeMap;
+
+/// The maximum number of types that may have the same name. A name that stands for more things must say which one it is.
+const MOST_OF_A_NAME: usize = 2;
+
+/// Constructions that readers had to read twice, each with a plain one.
+const PHRASES: [(&str, &str); 12] = [
+    ("told apart", "distinguished"),
+    ("be told from", "be distinguished from"),
+    ("can't be told", "can't tell"),
+    ("can’t be told", "can’t tell"),
+    ("can be had", "is available"),
+    ("nothing can be said", "can't tell"),
+    ("in vain", "without result"),
+    ("behind `--`", "after `--`"),
+    ("behind ‘--’", "after ‘--’"),
+    ("is no whole", "is not a whole"),
+    ("is no number", "is not a number"),
+    ("what they differ by", "their difference"),
+];
+
+/// The name of the type that a line of code declares. Types of a trait (`type Item = …` in an `impl`) have the names
+/// that the trait gives them.
+fn declared_type(line: &str) -> Option<&str> {
+    let inner = line.trim_start();
+    let bare = match inner.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
+        Some(rest) => rest.strip_prefix(' ')?,
+        None => inner,
+    };
+    let (keyword, rest) = bare.split_once(' ')?;
+    let is_type =
+        ["struct", "enum", "trait", "union"].contains(&keyword) || (keyword == "type" && inner == line);
+    let name = rest.split(|c: char| !c.is_alphanumeric()).next()?;
+    Some(name).filter(|_| is_type && name.starts_with(|c: char| c.is_ascii_uppercase()))
+}
+
+#[test]
+fn the_name_of_a_type_says_what_it_is() {
+    let mut declared: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (file, text) in code("crates").into_iter().chain(code("sdk/rust")) {
+        for name in text.lines().filter_map(declared_type) {
+            declared.entry(name.to_owned()).or_default().push(file.clone());
+        }
+    }
+    assert!(declared.len() > 1000, "only {} names of types were found", declared.len());
+    let many = declared.iter().filter(|(_, files)| files.len() > MOST_OF_A_NAME);
+    let many: Vec<String> = many.map(|(name, files)| format!("{name}: {}", files.join(", "))).collect();
+    nothing("give these types names that distinguish them", &many);
+}
+
+#[test]
+fn nothing_is_said_in_a_way_that_readers_had_to_read_twice() {
+    let folders = ["crates", "docs", "sdk"].map(texts).into_iter().flatten();
+    let documents = ["README.md", "DESIGN.md", "ARCHITECTURE.md", "COMPARE.md", "CONTRIBUTING.md"];
+    let documents = documents.map(|name| (name.to_owned(), read(name)));
+    let mut found = Vec::new();
+    for (name, text) in folders.chain(documents) {
+        let prose = [".rs", ".md", ".c", ".h", ".py"].iter().any(|ending| name.ends_with(ending));
+        // Pages of the gallery are results as they were printed.
+        if !prose || name.contains("tests/tidy/") || name.starts_with("docs/gallery") {
+            continue;
+        }
+        // A phrase may be divided between two lines of a comment or of a string.
+        let lines = text.lines().map(|line| {
+            let line = line.trim().trim_end_matches('\\').trim_end();
+            line.trim_start_matches("///").trim_start_matches("//!").trim_start_matches("//").trim_start()
+        });
+        let flat = lines.collect::<Vec<_>>().join(" ");
+        let used = PHRASES.iter().filter(|(phrase, _)| flat.contains(phrase));
+        found.extend(used.map(|(phrase, plain)| format!("{name}: ‘{phrase}’, for instance ‘{plain}’")));
+    }
+    nothing("say these in plain words", &found);
+}
