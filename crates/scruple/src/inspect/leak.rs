@@ -6,7 +6,7 @@ use super::leak_schedule::Schedule;
 use super::leak_sites::{self, Sites, Sized};
 use super::report;
 use super::report::leak;
-use super::report::leak::{Beside, Leak, LeftOut, PassedOver, LeakPoint};
+use super::report::leak::{Beside, Leak, LeakPoint, LeftOut, PassedOver};
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
@@ -25,7 +25,7 @@ use scruple_core::stats::leak::{
 };
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
-use scruple_measure::command::{Commands, Job, WeighError, Weigher, WeighedLaunch};
+use scruple_measure::command::{Commands, Job, WeighError, WeighedLaunch, Weigher};
 use scruple_measure::heap::HeapInstrument;
 use scruple_measure::instrument::Instrument;
 use scruple_measure::launch::Ending;

@@ -132,9 +132,14 @@ pub fn find(
 
 /// Returns what counts, and the sizes as [`chosen`]: the call tree, or the recorder where that cannot be used or would take
 /// too long.
-fn by(sizes: &[Sized], when: LeakSitesWhen, affordable: Duration) -> Result<(BlockCounter, ChosenSizes<'_>), String> {
+fn by(
+    sizes: &[Sized],
+    when: LeakSitesWhen,
+    affordable: Duration,
+) -> Result<(BlockCounter, ChosenSizes<'_>), String> {
     let tree = counter().map_err(|fault| fault.message);
-    match tree.and_then(|counter| Ok((BlockCounter::Tree(counter), chosen(sizes, when, SLOWER, affordable)?))) {
+    match tree.and_then(|counter| Ok((BlockCounter::Tree(counter), chosen(sizes, when, SLOWER, affordable)?)))
+    {
         Ok(found) => Ok(found),
         Err(_) => Ok((BlockCounter::Recorder, chosen(sizes, when, SLOWER_RECORDED, affordable)?)),
     }

@@ -3,7 +3,7 @@
 use super::database::Failure;
 use super::{Store, StoreError, parse};
 use scruple_core::provenance::Provenance;
-use scruple_core::run::{Run, State};
+use scruple_core::run::{Run, RunState};
 
 impl Store {
     /// Returns the readings of a metric in the newest runs on machines of this class. In each run, the first arm with
@@ -50,7 +50,7 @@ impl Store {
             let rows = self.database.query(
                 "SELECT id, provenance FROM run WHERE machine_class = $1 AND state = $2 \
                  ORDER BY started DESC, id DESC LIMIT 100",
-                &[machine_class.into(), State::Complete.word().into()],
+                &[machine_class.into(), RunState::Complete.word().into()],
             )?;
             let mut found = Vec::new();
             for row in &rows {

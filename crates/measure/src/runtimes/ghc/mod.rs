@@ -15,7 +15,7 @@ use super::Runtime;
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile, ProcessState};
 use super::elf::{Elf, word_after};
-use super::figures::{COMMON, RuntimeFigure, LIVE};
+use super::figures::{COMMON, LIVE, RuntimeFigure};
 use scruple_core::metric::Quality;
 
 pub(super) const ADAPTER: Adapter = Adapter {

@@ -1,8 +1,8 @@
 //! Stores the nets of earlier runs of the same program with the times of a run.
 
-use super::programs::Side;
+use super::programs::BenchSide;
 use super::readings::own;
-use super::{Cases, Record, timing};
+use super::{Cases, SuiteRecord, timing};
 use crate::store::Store;
 use scruple_core::judge::cases::{net_estimate, tare_of};
 use scruple_core::judge::earlier_runs::EARLIER;
@@ -23,7 +23,7 @@ pub(super) struct EarlierNets(HashMap<String, Vec<f64>>);
 impl EarlierNets {
     /// Returns what the store has of the same programs on this class of machine. An unreadable store is ignored here,
     /// because writing the run reports it. Nothing is read for very many cases.
-    pub(super) fn read(store: &Store, sides: &[Side], cases: &Cases, run: &Run) -> EarlierNets {
+    pub(super) fn read(store: &Store, sides: &[BenchSide], cases: &Cases, run: &Run) -> EarlierNets {
         let mut nets: HashMap<String, Vec<f64>> = HashMap::new();
         if cases.len() > timing::MANY || !sides.iter().all(is_compiled) {
             return EarlierNets(nets);
@@ -45,7 +45,7 @@ impl EarlierNets {
     }
 
     /// Stores the nets with the times of each case.
-    pub(super) fn tell(&self, cases: &Cases, record: &mut Record) {
+    pub(super) fn tell(&self, cases: &Cases, record: &mut SuiteRecord) {
         for weighed in cases.weighed.iter().filter(|weighed| !weighed.failed) {
             let nets = self.0.get(record.name(weighed)).map_or(&[][..], Vec::as_slice);
             for (block, net) in (0..).zip(nets) {
@@ -58,7 +58,7 @@ impl EarlierNets {
 
 /// Whether the file of the program holds the code that is timed. Where an interpreter runs it, the file is that of the
 /// interpreter, and the code may have changed between two runs.
-fn is_compiled(side: &Side) -> bool {
+fn is_compiled(side: &BenchSide) -> bool {
     let language = side.hello.as_ref().map(|hello| hello.language.as_str());
     matches!(language, Some("c" | "c++" | "rust" | "haskell" | "go"))
 }

@@ -5,9 +5,7 @@ use super::earlier_nets::EarlierNets;
 use super::introduce::Introduced;
 use super::prepare::Preparation;
 use super::programs::Programs;
-use super::{
-    Alike, Cases, Screen, Stop, SuiteEffort, SuiteRecord, Weighed, differing_processes, readings,
-};
+use super::{Alike, Cases, Screen, Stop, SuiteEffort, SuiteRecord, Weighed, differing_processes, readings};
 use crate::fault::Fault;
 use scruple_core::judge;
 use scruple_core::judge::cases::MOST_WAITED;
