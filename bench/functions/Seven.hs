@@ -1,12 +1,12 @@
 {-# LANGUAGE CPP #-}
 
--- | The seven functions for the package criterion, or for Scruple.
+-- | The seven functions for Scruple, or for the module RIVAL, which has the interface of criterion.
 module Main (main) where
 
 import Data.Bits (xor, (.&.))
 import Data.Word (Word32)
 #ifdef RIVAL
-import Criterion.Main
+import RIVAL
 #else
 import Scruple.Bench (Suite, bench, nf, scruple)
 

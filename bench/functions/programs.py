@@ -42,14 +42,16 @@ def in_python(folder):
     return [sys.executable, str(SDK / "python/examples/fnv.py")]
 
 
-def in_haskell(folder, rival=False):
+def in_haskell(folder):
+    return seven_in_haskell(folder, "seven-scruple", [f"-i{SDK / 'haskell/src'}"])
+
+
+def seven_in_haskell(folder, name, options):
     need("ghc")
-    name = "seven-criterion" if rival else "seven-scruple"
-    (folder / name).mkdir(exist_ok=True)
-    where = ["-DRIVAL"] if rival else [f"-i{SDK / 'haskell/src'}"]
-    target = folder / name / "program"
-    build(["ghc", "--make", "-v0", "-O", *where, "-outputdir", folder / name, HERE / "Seven.hs", "-o", target])
-    return [str(target)]
+    own = folder / name
+    own.mkdir(exist_ok=True)
+    build(["ghc", "--make", "-v0", "-O", *options, "-outputdir", own, HERE / "Seven.hs", "-o", own / "program"])
+    return [str(own / "program")]
 
 
 def rust_bench(name):
@@ -75,14 +77,8 @@ def in_cpp(folder):
 
 def in_criterion(folder):
     """The seven functions as a criterion suite with its import changed."""
-    need("ghc")
-    own = folder / "seven-criterion-import"
-    own.mkdir()
-    source = (HERE / "Seven.hs").read_text().replace("import Criterion.Main", "import Scruple.Criterion")
-    (own / "Seven.hs").write_text(source)
-    words = ["ghc", "--make", "-v0", "-O", "-DRIVAL", f"-i{SDK / 'haskell/src'}", "-outputdir", own]
-    build([*words, own / "Seven.hs", "-o", own / "program"])
-    return [str(own / "program")]
+    where = ["-DRIVAL=Scruple.Criterion", f"-i{SDK / 'haskell/src'}"]
+    return seven_in_haskell(folder, "seven-criterion-import", where)
 
 
 def in_go(folder):
@@ -94,7 +90,8 @@ def in_go(folder):
 
 def in_java(folder):
     need("javac")
-    sources = [SDK / f"java/{name}.java" for name in ("ScrupleBench", "ScrupleLoops", "Example")]
+    names = ["ScrupleBench", "ScrupleLines", "ScrupleLoops", "Example"]
+    sources = [SDK / f"java/{name}.java" for name in names]
     build(["javac", "--release", "11", "-encoding", "UTF-8", "-d", folder / "java", *sources])
     return ["java", "-cp", str(folder / "java"), "Example"]
 
@@ -137,6 +134,17 @@ def in_google(folder):
     if not target.exists():
         build(["c++", "-O2", HERE / "google.cc", "-lbenchmark", "-lpthread", "-o", target])
     return [str(target), "--benchmark_format=json"]
+
+
+def in_criterion_itself(folder):
+    return seven_in_haskell(folder, "seven-criterion", ["-DRIVAL=Criterion.Main"])
+
+
+def in_tasty_bench(folder, source):
+    if not source:
+        raise Absent("it is in no package here; name the folder of its source with --tasty-bench")
+    where = ["-w", "-DRIVAL=Test.Tasty.Bench", f"-i{pathlib.Path(source) / 'src'}"]
+    return seven_in_haskell(folder, "seven-tasty-bench", where)
 
 
 def in_nanobench(folder, header):

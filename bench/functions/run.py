@@ -3,15 +3,18 @@
 running time, and the spread over invocations; and a true difference of 2 %, which Scruple must find. Prints Markdown,
 and then which of the required values are reached; the exit code is 1 if one is not.
 
-    python3 bench/functions/run.py [--quick] [--scruple BIN] [--only TOOL]… [--nanobench FOLDER] [--idle]
+    python3 bench/functions/run.py [--quick] [--scruple BIN] [--only TOOL]… [--nanobench FOLDER]
+        [--tasty-bench FOLDER] [--idle]
 
 The functions: a constant (loop), the identity (id), one, four and eight steps of FNV-1a, and loops of about a
 microsecond and a millisecond. The cost of `id` is the tool's own overhead. Tools that are not installed are left out,
-with the reason.
+with the reason. Two tools are in no package: the folder of nanobench.h, and that of tasty-bench's source (with Debian 12's
+library tasty, which libghc-tasty-dev has, version 0.4.1), are named by options.
 """
 
 import argparse
 import contextlib
+import csv
 import itertools
 import json
 import os
@@ -115,7 +118,7 @@ def divan(options):
 
 
 def criterion_hs(options):
-    command = programs.in_haskell(options.folder, rival=True)
+    command = programs.in_criterion_itself(options.folder)
     report = options.folder / "criterion.json"
 
     def read(_):
@@ -124,6 +127,17 @@ def criterion_hs(options):
         return {r["reportName"]: r["reportAnalysis"]["anRegress"][0]["regCoeffs"]["iters"]["estPoint"] * 1e9 for r in reports}
 
     return Tool("criterion (Haskell), OLS", [*command, "--json", str(report)], read)
+
+
+def tasty_bench(options):
+    command = programs.in_tasty_bench(options.folder, options.tasty_bench)
+    report = options.folder / "tasty-bench.csv"
+
+    def read(_):
+        rows = list(csv.DictReader(report.read_text().splitlines()))
+        return {row["Name"].rsplit(".", 1)[-1]: float(row["Mean (ps)"]) * UNITS["ps"] for row in rows}
+
+    return Tool("tasty-bench, mean CPU time", [*command, "--csv", str(report)], read)
 
 
 def google(options, key="real_time"):
@@ -176,6 +190,7 @@ RIVALS = {
     "timeit": lambda o: Tool("timeit, best of five", programs.in_timeit(o.folder), read_rows),
     "criterion.rs": criterion_rs,
     "criterion": criterion_hs,
+    "tasty-bench": tasty_bench,
 }
 
 
@@ -357,6 +372,7 @@ def main():
     parser.add_argument("--scruple", default="scruple", help="the program (default: the one on the path)")
     parser.add_argument("--only", action="append", help="only this tool")
     parser.add_argument("--nanobench", help="the folder of nanobench.h")
+    parser.add_argument("--tasty-bench", help="the folder of tasty-bench's source")
     parser.add_argument("--idle", action="store_true", help="without keeping the cores busy")
     options = parser.parse_args()
     options.times = 2 if options.quick else 5

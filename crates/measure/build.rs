@@ -26,7 +26,8 @@ const LIBRARIES: [(&str, &str, &[&str]); 4] = [
 
 /// The folder of the library that recognises language runtimes.
 const AGENT: &str = "src/runtimes/agent";
-const AGENT_SOURCES: [&str; 7] = ["agent.c", "ghc.c", "java.c", "libgc.c", "php.c", "python.c", "text.c"];
+const AGENT_SOURCES: [&str; 8] =
+    ["agent.c", "ghc.c", "java.c", "libgc.c", "node.c", "php.c", "python.c", "text.c"];
 
 /// Compiler flags. No C library is linked, because the library uses the program's. Symbols that the library defines
 /// are bound to itself, so that it can tell another `malloc` from its own. Vectorisation is off because two counters

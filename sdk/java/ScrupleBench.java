@@ -154,16 +154,16 @@ public final class ScrupleBench {
         /** Adds a parameter, a number or a string. Cases of one name must differ in their parameters. */
         public Case<R> param(String key, Object value) { return add("params", key, value); }
         /** Sets the number of bytes that one iteration processes. */
-        public Case<R> bytes(long n) { return say("throughput", object("unit", "bytes", "amount", n)); }
+        public Case<R> bytes(long n) { return say("throughput", ScrupleLines.object("unit", "bytes", "amount", n)); }
         /** Sets the number of items that one iteration processes. */
-        public Case<R> items(long n) { return say("throughput", object("unit", "items", "amount", n)); }
+        public Case<R> items(long n) { return say("throughput", ScrupleLines.object("unit", "items", "amount", n)); }
         /** Sets the numbers of threads to run the case with. Each thread runs all iterations. */
         public Case<R> threads(Integer... n) { return say("threads", List.of(n)); }
         /** Limits a metric per iteration, in its unit. */
-        public Case<R> max(String metric, Number limit) { return add("budgets", metric, object("max", limit)); }
+        public Case<R> max(String metric, Number limit) { return add("budgets", metric, ScrupleLines.object("max", limit)); }
         /** Limits a metric relative to a reference, such as "+5%" against "baseline". */
         public Case<R> max(String metric, String limit, String against) {
-            return add("budgets", metric, object("max", limit, "against", against));
+            return add("budgets", metric, ScrupleLines.object("max", limit, "against", against));
         }
         /** Adds words by which cases can be selected. */
         public Case<R> tags(String... tags) { return say("tags", List.of(tags)); }
@@ -201,13 +201,13 @@ public final class ScrupleBench {
             prepare();
             fill.accept(1);
             R result = once.get();
-            Map<String, Object> reply = object("once", id, "ok", true, "checked", check != null);
+            Map<String, Object> reply = ScrupleLines.object("once", id, "ok", true, "checked", check != null);
             if (digest != null) {
                 reply.put("digest", digest.apply(result));
             }
             String wrong = check == null ? null : check.apply(result);
             if (wrong != null) {
-                reply.putAll(object("ok", false, "why", wrong));
+                reply.putAll(ScrupleLines.object("ok", false, "why", wrong));
             }
             return reply;
         }
@@ -223,15 +223,14 @@ public final class ScrupleBench {
         } else if (from == null || to == null) {
             leave("only one of SCRUPLE_BENCH_IN and SCRUPLE_BENCH_OUT is set");
         }
-        try (InputStream in = new BufferedInputStream(new FileInputStream(from));
-                PrintStream out = new PrintStream(new FileOutputStream(to), false, StandardCharsets.UTF_8)) {
+        try (InputStream in = new FileInputStream(from); OutputStream out = new FileOutputStream(to)) {
+            ScrupleLines requests = new ScrupleLines(in);
             String line;
-            while ((line = readLine(in)) != null && !line.equals("bye")) {
+            while ((line = requests.readLine()) != null && !line.equals("bye")) {
                 if (line.equals("cases")) {
-                    cases.forEach(c -> out.print(json(object("case", c.spec)) + "\n"));
+                    list(out);
                 }
-                out.append(answer(line)).append('\n');
-                out.flush();
+                ScrupleLines.send(out, answer(line));
             }
             for (Case<?> c : cases) {
                 try {
@@ -241,7 +240,7 @@ public final class ScrupleBench {
                 }
             }
             if (line != null) {
-                out.print(json(object("bye", true)) + "\n");
+                ScrupleLines.send(out, ScrupleLines.json(ScrupleLines.object("bye", true)));
             }
         } catch (IOException e) {
             leave(e.getMessage());
@@ -255,7 +254,7 @@ public final class ScrupleBench {
         final Map<String, Object> reply;
 
         Refusal(Object... pairs) {
-            reply = object(pairs);
+            reply = ScrupleLines.object(pairs);
         }
     }
 
@@ -263,40 +262,51 @@ public final class ScrupleBench {
         String[] words = line.split(" ", -1);
         try {
             if (line.equals("cases")) {
-                return json(object("end", "cases", "count", cases.size()));
+                return ScrupleLines.json(ScrupleLines.object("end", "cases", "count", cases.size()));
             } else if (words[0].equals("block") && words.length > 1) {
                 return block(words);
             } else if (words.length == 2 && words[0].equals("hello") && number(words[1]) >= 0) {
-                return json(hello());
+                return ScrupleLines.json(hello());
             } else if (words.length == 2 && words[0].equals("once")) {
                 current = find(words[1]);
-                return json(current.runOnce());
+                return ScrupleLines.json(current.runOnce());
             } else if (words.length == 2 && words[0].equals("reset")) {
                 current = find(words[1]);
                 current.release();
                 current.prepare();
-                return json(object("reset", current.id));
+                return ScrupleLines.json(ScrupleLines.object("reset", current.id));
             }
             throw new Refusal("error", "unknown request: " + line, "kind", "request");
         } catch (Refusal e) {
-            return json(e.reply);
+            return ScrupleLines.json(e.reply);
         } catch (Throwable e) {
             String why = e.getMessage() == null ? e.toString() : e.getMessage();
-            return json(object("error", why, "kind", "exception", "id", current.id));
+            return ScrupleLines.json(ScrupleLines.object("error", why, "kind", "exception", "id", current.id));
         }
     }
 
-    private static final List<GarbageCollectorMXBean> COLLECTORS = ManagementFactory.getGarbageCollectorMXBeans();
+    /** The JVM's beans, which take long to load: a thread loads them while the program declares its cases. */
+    static final class Beans {
+        static final com.sun.management.ThreadMXBean THREADS =
+            (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        static final List<GarbageCollectorMXBean> COLLECTORS = ManagementFactory.getGarbageCollectorMXBeans();
+    }
+
+    static {
+        Thread loader = new Thread(() -> Beans.COLLECTORS.size());
+        loader.setDaemon(true);
+        loader.start();
+    }
 
     private static Map<String, Object> hello() {
-        Map<String, Object> wall = object("resolution", 1);
-        Map<String, Object> cpu = object("resolution", 1, "scope", "thread");
-        return object("scruple", 1, "sdk", "scruple-java 0.1.0", "language", "java",
+        Map<String, Object> wall = ScrupleLines.object("resolution", 1);
+        Map<String, Object> cpu = ScrupleLines.object("resolution", 1, "scope", "thread");
+        return ScrupleLines.object("scruple", 1, "sdk", "scruple-java 0.1.0", "language", "java",
             "runtime", System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version"),
-            "clocks", object("time.wall", wall, "time.cpu", cpu), "features", List.of("threads"),
-            "counters", List.of(object("key", "alloc.bytes", "unit", "bytes", "quality", "exact"),
-                object("key", "gc.count", "unit", "count", "quality", "near"),
-                object("key", "gc.time", "unit", "ns", "quality", "near", "title", "collections, in whole milliseconds")));
+            "clocks", ScrupleLines.object("time.wall", wall, "time.cpu", cpu), "features", List.of("threads"),
+            "counters", List.of(ScrupleLines.object("key", "alloc.bytes", "unit", "bytes", "quality", "exact"),
+                ScrupleLines.object("key", "gc.count", "unit", "count", "quality", "near"),
+                ScrupleLines.object("key", "gc.time", "unit", "ns", "quality", "near", "title", "collections, in whole milliseconds")));
     }
 
     private Case<?> find(String word) {
@@ -412,7 +422,7 @@ public final class ScrupleBench {
 
     private static long sum(ToLongFunction<GarbageCollectorMXBean> of) {
         long sum = 0;
-        for (GarbageCollectorMXBean collector : COLLECTORS) {
+        for (GarbageCollectorMXBean collector : Beans.COLLECTORS) {
             sum += of.applyAsLong(collector);
         }
         return sum;
@@ -440,7 +450,7 @@ public final class ScrupleBench {
         Set<String> seen = new HashSet<>();
         for (Case<?> c : cases) {
             if (!seen.add(c.spec.get("name") + "\0" + c.spec.get("params"))) {
-                leave("two cases are called " + json(c.spec.get("name")) + " with the same params");
+                leave("two cases are called " + ScrupleLines.json(c.spec.get("name")) + " with the same params");
             }
         }
     }
@@ -450,39 +460,11 @@ public final class ScrupleBench {
         System.exit(2);
     }
 
-    private static String readLine(InputStream in) throws IOException {
-        ByteArrayOutputStream line = new ByteArrayOutputStream();
-        for (int c = in.read(); c != '\n'; c = in.read()) {
-            if (c < 0) {
-                return null;
-            }
-            line.write(c);
+    private void list(OutputStream out) throws IOException {
+        OutputStream together = new BufferedOutputStream(out, 1 << 16);
+        for (Case<?> c : cases) {
+            ScrupleLines.send(together, ScrupleLines.json(ScrupleLines.object("case", c.spec)));
         }
-        return line.toString(StandardCharsets.UTF_8);
-    }
-
-    private static Map<String, Object> object(Object... pairs) {
-        Map<String, Object> map = new LinkedHashMap<>();
-        for (int i = 0; i < pairs.length; i += 2) {
-            map.put((String) pairs[i], pairs[i + 1]);
-        }
-        return map;
-    }
-
-    private static String json(Object value) {
-        StringBuilder text = new StringBuilder();
-        if (value instanceof Map) {
-            ((Map<?, ?>) value).forEach((k, v) -> text.append(',').append(json(k)).append(':').append(json(v)));
-            return "{" + text.substring(Math.min(1, text.length())) + "}";
-        } else if (value instanceof List) {
-            ((List<?>) value).forEach(v -> text.append(',').append(json(v)));
-            return "[" + text.substring(Math.min(1, text.length())) + "]";
-        } else if (value instanceof Boolean || value instanceof Number && Double.isFinite(((Number) value).doubleValue())) {
-            return value.toString();
-        }
-        for (char c : String.valueOf(value).toCharArray()) {
-            text.append(c < ' ' || c == '"' || c == '\\' ? String.format("\\u%04x", (int) c) : c);
-        }
-        return '"' + text.toString() + '"';
+        together.flush();
     }
 }

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
@@ -29,8 +28,6 @@ final class ScrupleLoops {
 
     /** One thread of a batch. All threads begin at a barrier. */
     static final class Lane extends Thread {
-        private static final com.sun.management.ThreadMXBean THREADS =
-            (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         private final Loop body;
         private final long n;
         private final Barrier barrier;
@@ -52,18 +49,18 @@ final class ScrupleLoops {
             long id = Thread.currentThread().getId();
             long before = barrier.others > 0 ? waitedSoFar() : -1;
             try {
-                bytes = -THREADS.getThreadAllocatedBytes(id);
+                bytes = -ScrupleBench.Beans.THREADS.getThreadAllocatedBytes(id);
                 if (opens) {
                     barrier.open();
                 } else {
                     barrier.stand();
                 }
-                cpu = -THREADS.getCurrentThreadCpuTime();
+                cpu = -ScrupleBench.Beans.THREADS.getCurrentThreadCpuTime();
                 start = System.nanoTime();
                 body.run(n);
                 end = System.nanoTime();
-                cpu += THREADS.getCurrentThreadCpuTime();
-                bytes += THREADS.getThreadAllocatedBytes(id);
+                cpu += ScrupleBench.Beans.THREADS.getCurrentThreadCpuTime();
+                bytes += ScrupleBench.Beans.THREADS.getThreadAllocatedBytes(id);
                 waited = before < 0 ? -1 : waitedSoFar() - before;
             } catch (Throwable e) {
                 thrown = e;

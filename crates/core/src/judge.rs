@@ -3,15 +3,18 @@
 mod between_runs;
 pub mod cases;
 pub mod clock;
+pub mod earlier_runs;
 mod equal_parameters;
 mod fits;
 mod on_nodes;
 pub mod pooled;
+mod process_groups;
 mod rows;
 
 pub use between_runs::waiting_share;
 pub use fits::{GrowthFit, families_by, fits, trailing_number};
 pub use on_nodes::{Nodes, over_nodes};
+pub use process_groups::Groups;
 pub use rows::compare_pairs;
 
 use crate::metric::{Metric, Quality, metric};

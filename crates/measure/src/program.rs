@@ -1,7 +1,7 @@
 //! Finds the file that a command names, and determines what kind of file it is.
 
 use crate::heap::system;
-use object::{Architecture, Object, ObjectSection};
+use object::{Architecture, Object, ObjectSection, ReadCache, ReadRef};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
@@ -73,8 +73,7 @@ impl Program {
         if !head.starts_with(b"\x7fELF") {
             return Ok(FileKind::Other);
         }
-        let data = std::fs::read(&self.path)?;
-        Ok(elf_kind(&data))
+        Ok(elf_kind(&ReadCache::new(File::open(&self.path)?)))
     }
 
     /// The program that finally runs: the interpreter of a script. If the script uses `env`, its argument is
@@ -165,7 +164,7 @@ pub enum FileKind {
     Other,
 }
 
-fn elf_kind(data: &[u8]) -> FileKind {
+fn elf_kind<'data>(data: impl ReadRef<'data>) -> FileKind {
     let Ok(file) = object::File::parse(data) else { return FileKind::Other };
     let native = match file.architecture() {
         Architecture::X86_64 => cfg!(target_arch = "x86_64"),

@@ -1,6 +1,6 @@
 //! Judges cases of bench programs: their tares, their nets, and comparisons across fresh processes.
 
-use super::{Pair, RESAMPLING_SEED, estimate};
+use super::{Groups, Pair, RESAMPLING_SEED, estimate};
 use crate::evidence::Replicate;
 use crate::metric::Pass;
 use crate::run::Run;
@@ -177,8 +177,8 @@ pub fn counted(sample: &Sample, tare: &Arm) -> Sample {
     }
 }
 
-/// The cost per iteration of a case without the harness, over undisturbed blocks.
-pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
+/// The readings of a case and of its tare in each process, over undisturbed blocks.
+pub(super) fn processes(arm: &Arm, tare: &Arm, key: &str) -> Option<Vec<(Vec<f64>, Vec<f64>)>> {
     let raw = counted(arm.sample(key)?, tare);
     let readings = tare.sample(key)?;
     let mut processes: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
@@ -191,8 +191,25 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
             group.1.push(*tare);
         }
     }
+    Some(processes.into_values().collect())
+}
+
+/// The estimate of [`net`], without its interval.
+pub fn net_estimate(arm: &Arm, tare: &Arm, key: &str) -> Option<f64> {
+    let differences = |(raw, tare): &(Vec<f64>, Vec<f64>)| -> Vec<f64> {
+        raw.iter().zip(tare).map(|(raw, tare)| raw - tare).collect()
+    };
+    let all: Vec<f64> = processes(arm, tare, key)?.iter().flat_map(differences).collect();
+    (!all.is_empty()).then(|| median(&all))
+}
+
+/// The cost per iteration of a case without the harness, over undisturbed blocks.
+pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
+    let raw = counted(arm.sample(key)?, tare);
+    let readings = tare.sample(key)?;
+    let processes = processes(arm, tare, key)?;
     let groups: Vec<(&[f64], &[f64])> =
-        processes.values().map(|(raw, tare)| (raw.as_slice(), tare.as_slice())).collect();
+        processes.iter().map(|(raw, tare)| (raw.as_slice(), tare.as_slice())).collect();
     let mut net = tare::net_by_process(&groups, level, RESAMPLING_SEED).ok()?;
     // Other work only makes batches longer. If it made the tare longer, the true net is larger than the estimate.
     let quick = least(&readings.readings);
@@ -203,7 +220,13 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
         let reach = (1.0 - tare::RESOLUTION) * least_alone(arm, &raw, key) - quick;
         net.interval.low = net.interval.low.min(reach.max(0.0));
     }
-    Some(super::clock::widened_net(net, tare))
+    let groups = Groups::of(arm, tare).filter(|groups| key == "time.wall" && groups.are_certain());
+    if let Some(Groups { low, high }) = groups {
+        net.interval.low = net.interval.low.min(low.0.max(0.0));
+        net.interval.high = net.interval.high.max(high.0);
+    }
+    let net = super::clock::widened_net(net, tare);
+    Some(if key == "time.wall" { super::earlier_runs::widened_net(net, tare) } else { net })
 }
 
 /// Whether the machine disturbed nearly all blocks. The median is then too high, and intervals reach down to the smallest

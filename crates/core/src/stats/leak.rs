@@ -64,6 +64,11 @@ pub enum Doubt {
         /// The interval of the power of the work.
         power: Interval,
     },
+    /// The live heap of a language runtime does not grow with the work, but the bytes that malloc has not got back do.
+    OutsideTheHeap {
+        /// The bytes of malloc that are retained per unit of work.
+        per_unit: f64,
+    },
 }
 
 /// The smallest number of sizes that shows a form.
@@ -140,6 +145,19 @@ pub fn judge_bounded_growth(readings: &[(f64, f64)], at_most: &[(f64, f64)], sma
         Retained::Grows { .. } | Retained::Unknown(_) => return found,
     };
     Retained::Unknown(Doubt::Form { power: Interval { low, ..above } })
+}
+
+/// Judges a verdict about the live heap of a language runtime together with readings of the bytes that malloc has not got
+/// back at the end. Memory that native code keeps is not in the heap, so growth of these bytes contradicts "no growth".
+/// It does not prove a leak, because runtimes take memory from malloc as well.
+pub fn judge_outside_the_heap(heap: Retained, of_malloc: &[(f64, f64)], smallest: f64) -> Retained {
+    match (heap, judge_growth(of_malloc, smallest)) {
+        (
+            Retained::Constant { .. } | Retained::Slows { .. } | Retained::Stops { .. },
+            Retained::Grows { per_unit, .. },
+        ) => Retained::Unknown(Doubt::OutsideTheHeap { per_unit }),
+        (heap, _) => heap,
+    }
 }
 
 /// The readings averaged by size, smallest size first.

@@ -1,7 +1,9 @@
 //! Memory that a program retains: each planted form of growth is found or left open, and never mistaken for another.
 
 use scruple_core::stats::Pcg;
-use scruple_core::stats::leak::{Doubt, Retained, judge_bounded_growth, judge_growth};
+use scruple_core::stats::leak::{
+    Doubt, Retained, judge_bounded_growth, judge_growth, judge_outside_the_heap,
+};
 
 const SIZES: [f64; 6] = [1000.0, 2000.0, 4000.0, 8000.0, 16_000.0, 32_000.0];
 const ONE_BYTE: f64 = 1.0;
@@ -43,6 +45,23 @@ fn exact_forms_are_told_apart() {
         let found = exact(of);
         assert_eq!(word(&found), expected, "{name}: {found:?}");
     }
+}
+
+#[test]
+fn memory_that_native_code_keeps_contradicts_a_heap_that_does_not_grow() {
+    let steady = SIZES.map(|n| (n, 2_263_000.0));
+    let native = SIZES.map(|n| (n, 542_000.0 + 104.0 * n));
+    let judged = |heap: &[(f64, f64)], malloc: &[(f64, f64)]| {
+        judge_outside_the_heap(judge_growth(heap, ONE_BYTE), malloc, ONE_BYTE)
+    };
+    match judged(&steady, &native) {
+        Retained::Unknown(Doubt::OutsideTheHeap { per_unit }) => assert!((per_unit - 104.0).abs() < 0.1),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(word(&judged(&steady, &steady)), "constant");
+    assert_eq!(word(&judged(&native, &steady)), "grows");
+    // Nothing is known outside the heap of a program whose allocations cannot be counted.
+    assert_eq!(word(&judged(&steady, &[])), "constant");
 }
 
 /// Readings of a Go program that keeps 96 bytes in each step, whose last collections came long before its end.

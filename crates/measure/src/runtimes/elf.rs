@@ -2,8 +2,11 @@
 
 use object::read::elf::{Dyn, FileHeader};
 use object::{Object, ObjectSection, ObjectSymbol};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// The facts of one file by which runtimes are recognised.
 #[derive(Clone, Debug, Default)]
@@ -17,28 +20,89 @@ pub(super) struct Elf {
     /// The text of the `.comment` section: the compilers' notes.
     pub(super) comment: String,
     sections: HashSet<String>,
-    exported: HashSet<String>,
-    local: HashSet<String>,
+    exported: HashSet<&'static str>,
+    local: HashSet<&'static str>,
+    texts: HashSet<&'static str>,
     note: Option<String>,
-    constants: Vec<u8>,
 }
 
-/// The local symbols that are looked for; a large program has a million others.
-const LOCAL: [&str; 8] = [
-    "CCS_MAIN",
-    "stats",
-    "GC_coll_max_pause",
-    "rtsConfig",
-    "caml_startup__code_begin",
-    "caml_startup_code",
-    "runtime.memstats",
-    "runtime.gcController",
+/// The symbols of the loader's table that are looked for. A large program has a hundred thousand others.
+const EXPORTED: [&str; 16] = [
+    "DotNetRuntimeDebugHeader",
+    "DotNetRuntimeInfo",
+    "JLI_Launch",
+    "PyMem_SetAllocator",
+    "Sscheme_start",
+    "_ZN4node5StartEiPPc",
+    "coreclr_initialize",
+    "erts_alloc_init",
+    "lisp_startup_options",
+    "luaJIT_setmode",
+    "lua_newstate",
+    "mono_jit_init",
+    "perl_alloc",
+    "ruby_init",
+    "sapi_module",
+    "zend_mm_set_custom_handlers",
 ];
 
+/// The symbols of the other table that are looked for.
+const LOCAL: [&str; 9] = [
+    "CCS_MAIN",
+    "GC_coll_max_pause",
+    "caml_startup__code_begin",
+    "caml_startup_code",
+    "erts_alloc_init",
+    "rtsConfig",
+    "runtime.gcController",
+    "runtime.memstats",
+    "stats",
+];
+
+/// The texts among the constants that are looked for.
+const TEXTS: [&str; 7] = [
+    "GHCRTS",
+    "LUA_INIT_5_4",
+    "Link with -rtsopts",
+    "OCAMLRUNPARAM",
+    "PLTSTDERR",
+    "caml_startup",
+    "hostfxr_main_startupinfo",
+];
+
+/// What distinguishes the content of a file from that of all others, as long as the file system keeps times.
+#[derive(PartialEq, Eq, Hash)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl Identity {
+    fn of(data: &Metadata) -> Identity {
+        Identity {
+            device: data.dev(),
+            inode: data.ino(),
+            size: data.size(),
+            changed: (data.ctime(), data.ctime_nsec()),
+        }
+    }
+}
+
+/// The files that were read. Every launch asks about its program, and some programs have a hundred megabytes.
+static KNOWN: LazyLock<Mutex<HashMap<Identity, Option<Arc<Elf>>>>> = LazyLock::new(Mutex::default);
+
 impl Elf {
-    /// Reads the file; `None` if it is not a 64-bit ELF file.
-    pub(super) fn read(path: &Path) -> Option<Elf> {
-        Elf::parse(&std::fs::read(path).ok()?)
+    /// Reads the file, unless it was read before; `None` if it is not a 64-bit ELF file.
+    pub(super) fn read(path: &Path) -> Option<Arc<Elf>> {
+        let identity = Identity::of(&fs::metadata(path).ok()?);
+        if let Some(known) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&identity) {
+            return known.clone();
+        }
+        let elf = Elf::parse(&fs::read(path).ok()?).map(Arc::new);
+        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(identity, elf.clone());
+        elf
     }
 
     fn parse(data: &[u8]) -> Option<Elf> {
@@ -51,21 +115,15 @@ impl Elf {
                 ".interp" => elf.dynamic = true,
                 ".comment" => elf.comment = text().unwrap_or_default(),
                 ".debug-ghc-link-info" => elf.note = text().ok(),
-                ".rodata" => elf.constants = section.data().unwrap_or_default().to_vec(),
+                ".rodata" => elf.texts = texts(section.data().unwrap_or_default()),
                 _ => {}
             }
             elf.sections.insert(name.to_owned());
         }
-        let names = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
-        elf.exported = names.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect();
-        for symbol in file.symbols() {
-            elf.symbols = true;
-            if let Ok(name) = symbol.name()
-                && LOCAL.contains(&name)
-            {
-                elf.local.insert(name.to_owned());
-            }
-        }
+        let defined = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
+        elf.exported = defined.filter_map(|symbol| one_of(&EXPORTED, symbol.name_bytes().ok()?)).collect();
+        elf.symbols = file.symbols().next().is_some();
+        elf.local = file.symbols().filter_map(|symbol| one_of(&LOCAL, symbol.name_bytes().ok()?)).collect();
         Some(elf)
     }
 
@@ -73,13 +131,15 @@ impl Elf {
         self.sections.contains(name)
     }
 
-    /// Whether the loader sees this symbol as defined by the file.
+    /// Whether the loader sees this symbol, one of `EXPORTED`, as defined by the file.
     pub(super) fn exports(&self, name: &str) -> bool {
+        debug_assert!(EXPORTED.contains(&name), "{name} is not looked for");
         self.exported.contains(name)
     }
 
     /// Whether the symbol table, if there is one, contains this symbol, which must be one of `LOCAL`.
     pub(super) fn has(&self, name: &str) -> bool {
+        debug_assert!(LOCAL.contains(&name), "{name} is not looked for");
         self.local.contains(name)
     }
 
@@ -93,18 +153,27 @@ impl Elf {
         self.note.as_deref()
     }
 
-    /// Whether the file's constants contain this text. The search is slow.
+    /// Whether the file's constants contain this text, one of `TEXTS`.
     pub(super) fn holds(&self, text: &str) -> bool {
-        let first = text.as_bytes()[0];
-        let mut rest = self.constants.as_slice();
-        while let Some(at) = rest.iter().position(|byte| *byte == first) {
-            if rest[at..].starts_with(text.as_bytes()) {
-                return true;
-            }
-            rest = &rest[at + 1..];
-        }
-        false
+        debug_assert!(TEXTS.contains(&text), "{text} is not looked for");
+        self.texts.contains(text)
     }
+}
+
+fn one_of(names: &[&'static str], name: &[u8]) -> Option<&'static str> {
+    names.iter().find(|other| other.as_bytes() == name).copied()
+}
+
+/// Those of `TEXTS` that the constants contain.
+fn texts(constants: &[u8]) -> HashSet<&'static str> {
+    let found = |text: &&str| {
+        // SAFETY: both pointers are of slices, with the lengths of these slices.
+        let at = unsafe {
+            libc::memmem(constants.as_ptr().cast(), constants.len(), text.as_ptr().cast(), text.len())
+        };
+        !at.is_null()
+    };
+    TEXTS.into_iter().filter(found).collect()
 }
 
 fn needed(data: &[u8]) -> Option<Vec<String>> {

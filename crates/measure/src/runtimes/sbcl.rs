@@ -52,7 +52,7 @@ fn tell(_record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigur
 pub(super) fn index_in_wrapper(argv: &[OsString], folder: &Path) -> Option<usize> {
     wrappers::index_of_wrapped_program(argv, folder, |program| {
         program.path.file_name().is_some_and(|name| name == "sbcl")
-            && Elf::read(&program.path).as_ref().and_then(find).is_some()
+            && Elf::read(&program.path).as_deref().and_then(find).is_some()
     })
 }
 

@@ -15,6 +15,7 @@ pub const TESTS: &[crate::Test] = &[
     ("programs_started_in_any_way_are_reached", started),
     ("a_stripped_program_that_ignores_options_is_named", ignores),
     ("node_tells_its_figures_when_a_signal_ends_it", terminated),
+    ("a_busy_node_does_not_outlive_a_signal", terminated_while_busy),
 ];
 
 fn pypy(scales: &mut Scales) -> Done {
@@ -126,6 +127,24 @@ fn terminated(scales: &mut Scales) -> Done {
     // The program ends as its own handler determines.
     let own = format!("process.on('SIGTERM', () => process.exit(3));\n{serves}");
     let own = scales.write("own-handler.cjs", &own);
+    assert_eq!(scales.same(words!["node", own], &[]).ending, Ending::Exited(3));
+    Ok(())
+}
+
+/// A program that is busy for a minute after it was terminated would exit with 4 at the end of it.
+fn terminated_while_busy(scales: &mut Scales) -> Done {
+    installed("node")?;
+    let text = "setTimeout(() => { process.kill(process.pid, 'SIGTERM'); const end = Date.now() + 60000;\n\
+                while (Date.now() < end); process.exit(4); }, 500);\n";
+    let busy = scales.write("busy.cjs", text);
+    let run = scales.same(words!["node", busy], &[]);
+    assert_eq!(run.ending, Ending::Signaled(15));
+    assert!(run.absent("alloc.bytes").contains("killed"), "{}", run.absent("alloc.bytes"));
+    // Its own handler waits for the event loop, as without the hook.
+    let text = "process.on('SIGTERM', () => process.exit(3)); setInterval(() => {}, 1000);\n\
+                setTimeout(() => { process.kill(process.pid, 'SIGTERM'); const end = Date.now() + 2500;\n\
+                while (Date.now() < end); }, 500);\n";
+    let own = scales.write("own-busy.cjs", text);
     assert_eq!(scales.same(words!["node", own], &[]).ending, Ending::Exited(3));
     Ok(())
 }

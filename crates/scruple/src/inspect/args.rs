@@ -153,9 +153,9 @@ pub enum SortCalls {
 
 /// Find out whether a program leaks: its live heap against the size of its work.
 ///
-/// The command runs for each size, which replaces {size} (or n in braces). The figure is the largest live heap that
-/// the language runtime saw at a collection; without such a runtime the peak of malloc, or else the peak of
-/// resident memory. A heap that grows in proportion to the work keeps a share of everything that it has handled.
+/// The command runs for each size, which replaces {size} (or n in braces). The figure is the largest live heap after
+/// full collections that the language runtime is made to do; without such a runtime what malloc has not got back at the
+/// end, or else the peak of resident memory. A heap that grows in proportion to the work keeps a share of everything that it has handled.
 /// Only you know whether it should.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -180,6 +180,9 @@ pub struct LeakArgs {
     /// Exit with code 1 if the heap grows in proportion to the work, and with 3 if the runs cannot tell.
     #[arg(long)]
     pub check: bool,
+    /// Spend at most about this long. Larger sizes and repetitions that do not fit are left out.
+    #[arg(long, value_name = "TIME", default_value = "2min")]
+    pub budget: String,
     /// End a run that takes longer.
     #[arg(long, value_name = "TIME")]
     pub time_limit: Option<String>,

@@ -2,10 +2,12 @@
 
 use super::args::LeakArgs;
 use super::launch;
+use super::leak_schedule::Schedule;
 use super::leak_sites::{self, Sites, Sized};
 use super::report;
 use super::report::leak;
-use super::report::leak::{Leak, LeakPoint, PassedOver};
+use super::report::leak::{Beside, Leak, LeftOut, PassedOver, LeakPoint};
+use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -19,17 +21,19 @@ use scruple_core::run::{RunState, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;
 use scruple_core::stats::leak::{
-    Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_growth,
+    Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_growth, judge_outside_the_heap,
 };
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
-use scruple_measure::command::{Commands, Job, WeighedLaunch, Weigher};
+use scruple_measure::command::{Commands, Job, WeighError, Weigher, WeighedLaunch};
 use scruple_measure::heap::HeapInstrument;
 use scruple_measure::instrument::Instrument;
+use scruple_measure::launch::Ending;
 use scruple_measure::program::Program;
-use scruple_measure::runtimes::{COMMON, LIVE, LIVE_AT_MOST, Runtimes};
+use scruple_measure::runtimes::{COMMON, LIVE, LIVE_AT_MOST, Runtime, Runtimes};
 use scruple_measure::scripted::{Script, Scripted};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The metrics that may be used, with the pass and the instrument that read them. The first one with readings is used.
 const FIGURES: [(&str, Pass, u32); 3] =
@@ -51,7 +55,9 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     let candidates = candidates(args.metric.as_deref())?;
     let smallest = parse_quantity(&args.smallest, &Unit::Bytes)
         .map_err(|why| Fault::usage(format!("‘--smallest {}’ is not understood: {why}", args.smallest)))?;
+    let budget = values::duration(&args.budget)?;
     let mut taking = Taking::open(args)?;
+    let mut schedule = Schedule::new(&sizes, args.runs, budget);
     let mut passed_over = Vec::new();
     let mut taken = None;
     for (key, pass, instrument) in candidates {
@@ -59,7 +65,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
             passed_over.push(PassedOver { metric: key.to_owned(), why });
             continue;
         }
-        match taking.all(&sizes, args.runs, key, pass, instrument)? {
+        match taking.all(&mut schedule, key, pass, instrument)? {
             Ok(points) => {
                 taken = Some((key, pass, points));
                 break;
@@ -87,11 +93,21 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
         (Some(bytes), None) => judge_growth(&bytes, smallest),
         (None, _) => Retained::Unknown(Doubt::TooFewSizes),
     };
+    let malloc = match heap_does_not_grow(key, &verdict) {
+        true => taking.malloc_beside(&sizes, &points, schedule.left())?,
+        false => Beside::NotWanted,
+    };
+    let verdict = match &malloc {
+        Beside::Read(points) => judge_outside_the_heap(verdict, points, smallest),
+        _ => verdict,
+    };
     let peaks = readings(|point| point.peak).filter(|_| key == "malloc.live");
     let peak = peaks.map(|peaks| judge_growth(&peaks, smallest));
     let command = args.command.clone();
-    let sites = taking.sites(&sizes, &points, key, &verdict)?;
-    let found = Leak { command, metric: key, pass, passed_over, points, verdict, peak, sites };
+    let sites = taking.sites(&sizes, &points, key, &verdict, schedule.left())?;
+    let left_out = LeftOut::of(&schedule, points.len());
+    let found =
+        Leak { command, metric: key, pass, passed_over, points, verdict, malloc, peak, sites, left_out };
     keep(args, &found, &sizes, taking.programs(&sizes))?;
     let text =
         if args.json { json::document(&leak::report(&found)) } else { leak::text(&found, output::width()) };
@@ -113,13 +129,20 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
     let Some(store) = paths::open_store(&args.store)? else { return Ok(()) };
     let programs: Vec<&Path> = programs.iter().map(PathBuf::as_path).collect();
     let mut run = new_run::empty_run(None, args.store.label.as_deref(), Terms::default(), &programs);
-    for (size, written) in sizes {
+    let made = |size: f64| found.points.iter().any(|point| point.size == size);
+    for (size, written) in sizes.iter().filter(|(size, _)| made(*size)) {
         let argv = words(&args.command, written);
         let mut arm = Arm::new(argv.join(" "), Subject::Command { argv }, Role::Subject);
         arm.params.insert(SIZE.to_owned(), Parameter::Number(*size));
         let points = found.points.iter().filter(|point| point.size == *size);
         for (block, point) in points.enumerate() {
-            let values = [(found.metric, Some(point.bytes)), ("malloc.peak", point.peak)];
+            let beside = found.malloc.at(*size).filter(|_| block == 0);
+            let values = [
+                (found.metric, Some(point.bytes)),
+                (LIVE_AT_MOST, point.at_most),
+                ("malloc.peak", point.peak),
+                ("malloc.live", beside),
+            ];
             let each = values.iter().filter_map(|(key, value)| {
                 // The table of metrics does not contain the live heap of runtimes.
                 let own = || Metric::custom(key, Unit::Bytes, Quality::Noisy, found.pass);
@@ -247,43 +270,85 @@ impl Taking<'_> {
             .then(|| "the program’s objects are its language runtime’s, which malloc does not see".to_owned())
     }
 
-    /// Reads a metric in every run of every size, or says why it is not available.
+    /// Reads a metric in the runs that the schedule makes, or says why it is not available.
     fn all(
         &mut self,
-        sizes: &[(f64, String)],
-        runs: u32,
+        schedule: &mut Schedule,
         key: &str,
         pass: Pass,
         instrument: u32,
     ) -> Result<Result<Vec<LeakPoint>, String>, Fault> {
         let mut points = Vec::new();
-        for (size, written) in sizes {
-            let job = self.job(written)?;
-            for _ in 0..runs {
-                let weighed = self.weigher.any().weigh(&job, pass, instrument, 0);
-                let WeighedLaunch { readings, wall, .. } = launch::ended_well(&job, weighed)?;
-                let common = |reading: &&Reading| COMMON.contains(&reading.key.as_str());
-                self.managed |= readings.iter().filter(common).any(|reading| reading.value.is_ok());
-                let value = |key: &str| readings.iter().find(|reading| reading.key == key);
-                let Some(reading) = value(key) else { return Ok(Err("it was not read".to_owned())) };
-                match &reading.value {
-                    Ok(bytes) => points.push(LeakPoint {
-                        size: *size,
-                        bytes: *bytes,
-                        at_most: value(LIVE_AT_MOST)
-                            .filter(|_| key == LIVE)
-                            .and_then(|reading| reading.value.clone().ok()),
-                        peak: value("malloc.peak").and_then(|reading| reading.value.clone().ok()),
-                        source: reading.source.clone(),
-                        wall,
-                        collections: value("gc.count").and_then(|reading| reading.value.clone().ok()),
-                        majors: value("gc.major").and_then(|reading| reading.value.clone().ok()),
-                    }),
-                    Err(why) => return Ok(Err(why.clone())),
-                }
+        schedule.begin();
+        while let Some(turn) = schedule.next(points.len(), &self.args.command.join(" ")) {
+            let (size, written) = schedule.size(turn.size).clone();
+            let asked = self.job(&written)?;
+            let limited = asked.time_limit.is_none_or(|limit| limit > turn.left);
+            let job = Job {
+                time_limit: asked.time_limit.map_or(turn.left, |limit| limit.min(turn.left)).into(),
+                ..asked
+            };
+            let weighed = self.weigher.any().weigh(&job, pass, instrument, 0);
+            if limited && timed_out(&weighed) {
+                schedule.cut();
+                continue;
             }
+            let WeighedLaunch { readings, wall, .. } = launch::ended_well(&job, weighed)?;
+            let common = |reading: &&Reading| COMMON.contains(&reading.key.as_str());
+            self.managed |= readings.iter().filter(common).any(|reading| reading.value.is_ok());
+            let value = |key: &str| readings.iter().find(|reading| reading.key == key);
+            let Some(reading) = value(key) else { return Ok(Err("it was not read".to_owned())) };
+            match &reading.value {
+                Ok(bytes) => points.push(LeakPoint {
+                    size,
+                    bytes: *bytes,
+                    at_most: value(LIVE_AT_MOST)
+                        .filter(|_| key == LIVE)
+                        .and_then(|reading| reading.value.clone().ok()),
+                    peak: value("malloc.peak").and_then(|reading| reading.value.clone().ok()),
+                    source: reading.source.clone(),
+                    wall,
+                    collections: value("gc.count").and_then(|reading| reading.value.clone().ok()),
+                    majors: value("gc.major").and_then(|reading| reading.value.clone().ok()),
+                }),
+                Err(why) => return Ok(Err(why.clone())),
+            }
+            schedule.made(turn.size, wall);
         }
+        if points.is_empty() {
+            return Ok(Err(format!(
+                "the smallest size did not end within the budget of {}: give smaller --sizes or a longer --budget",
+                self.args.budget
+            )));
+        }
+        sorting::by(&mut points, |a: &LeakPoint, b: &LeakPoint| a.size.total_cmp(&b.size));
         Ok(Ok(points))
+    }
+
+    /// Reads what malloc has not got back at the end, once for each size, of a program whose figure is its live heap.
+    fn malloc_beside(
+        &mut self,
+        sizes: &[(f64, String)],
+        of_heap: &[LeakPoint],
+        left: Duration,
+    ) -> Result<Beside, Fault> {
+        if of_heap.iter().any(|point| point.source.contains(Runtime::Jvm.word())) {
+            let why = "a Java virtual machine takes the more from malloc for its compiler the longer it runs";
+            return Ok(Beside::Unknown(why.to_owned()));
+        }
+        let sizes: Vec<(f64, String)> = sizes
+            .iter()
+            .filter(|(size, _)| of_heap.iter().any(|point| point.size == *size))
+            .cloned()
+            .collect();
+        let mut schedule = Schedule::new(&sizes, 1, left);
+        let points = self.all(&mut schedule, "malloc.live", Pass::Counting, 1)?;
+        Ok(match points {
+            Err(_) if self.args.scripted.is_some() => Beside::NotWanted,
+            Err(why) => Beside::Unknown(why),
+            Ok(points) if points.len() < sizes.len() => Beside::Unknown("the budget was spent".to_owned()),
+            Ok(points) => Beside::Read(points.iter().map(|point| (point.size, point.bytes)).collect()),
+        })
     }
 
     /// Looks for the sites that keep the memory. Scripted readings have none.
@@ -293,15 +358,19 @@ impl Taking<'_> {
         points: &[LeakPoint],
         key: &str,
         verdict: &Retained,
+        left: Duration,
     ) -> Result<Sites, Fault> {
         let sized = |(size, written): &(f64, String)| {
             let walls = points.iter().filter(|point| point.size == *size).map(|point| point.wall);
             Ok(Sized { size: *size, job: self.job(written)?, wall: walls.min().unwrap_or_default() })
         };
-        let sized = sizes.iter().map(sized).collect::<Result<Vec<Sized>, Fault>>()?;
+        let known = |(size, _): &&(f64, String)| points.iter().any(|point| point.size == *size);
+        let sized = sizes.iter().filter(known).map(sized).collect::<Result<Vec<Sized>, Fault>>()?;
         match &mut self.weigher {
             Launches::Scripted(_) => Ok(Sites::NotWanted),
-            Launches::Real(commands) => leak_sites::find(commands, sized, key, verdict, self.args.sites),
+            Launches::Real(commands) => {
+                leak_sites::find(commands, sized, key, verdict, self.args.sites, left)
+            }
         }
     }
 
@@ -323,4 +392,13 @@ impl Taking<'_> {
             }
         }
     }
+}
+
+/// Whether the figure is the live heap of a runtime, and there is no growth that could be a leak.
+fn heap_does_not_grow(key: &str, verdict: &Retained) -> bool {
+    key == LIVE && !matches!(verdict, Retained::Grows { .. } | Retained::Unknown(_))
+}
+
+fn timed_out(weighed: &Result<WeighedLaunch, WeighError>) -> bool {
+    weighed.as_ref().is_ok_and(|weighing| weighing.ending == Ending::TimedOut)
 }

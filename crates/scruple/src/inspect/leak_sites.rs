@@ -1,12 +1,12 @@
 //! Which sites keep memory: the growth of what each leaves at the end, between two sizes of the work.
 
 use super::args::LeakSitesWhen;
+use super::leak_schedule::in_words;
 use super::site_rows::{self, SiteRow};
 use super::sites::{Found, counter, exact, sampled};
 use crate::fault::{Code, Fault};
 use crate::progress::Progress;
 use scruple_core::stats::leak::{Doubt, Retained};
-use scruple_core::unit::{Unit, quantity};
 use scruple_measure::calltree::Counter;
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::heap::SiteSampling;
@@ -87,13 +87,15 @@ impl LeakSites {
     }
 }
 
-/// Looks for the sites, if the verdict is growth, `metric` is malloc's, and the runs are affordable.
+/// Looks for the sites, if the verdict is growth, `metric` is malloc's, and the runs are affordable in the time that is
+/// left.
 pub fn find(
     commands: &mut Commands,
     sizes: Vec<Sized>,
     metric: &str,
     verdict: &Retained,
     when: LeakSitesWhen,
+    left: Duration,
 ) -> Result<Sites, Fault> {
     let grows = matches!(verdict, Retained::Grows { .. } | Retained::Unknown(Doubt::Form { .. }));
     if when == LeakSitesWhen::Never || (when == LeakSitesWhen::Auto && !grows) {
@@ -109,7 +111,7 @@ pub fn find(
             _ => format!("sites are of malloc.live, and the figure is {metric}"),
         }));
     }
-    let (by, ChosenSizes { small, large, cost }) = match by(&sizes, when) {
+    let (by, ChosenSizes { small, large, cost }) = match by(&sizes, when, left.min(AFFORDABLE)) {
         Ok(chosen) => chosen,
         Err(why) => return Ok(Sites::Unknown(why)),
     };
@@ -119,7 +121,7 @@ pub fn find(
         BlockCounter::Recorder => "with every allocation recorded",
     };
     progress.note(&format!("finding the sites: two more runs, {how}, up to about {}", in_words(cost)));
-    let found = [small, large].map(|sized| Ok((sized.size, left(commands, &sized.job, &by)?)));
+    let found = [small, large].map(|sized| Ok((sized.size, count(commands, &sized.job, &by)?)));
     progress.clear();
     let [small, large] = found;
     match (small, large) {
@@ -130,11 +132,11 @@ pub fn find(
 
 /// Returns what counts, and the sizes as [`chosen`]: the call tree, or the recorder where that cannot be used or would take
 /// too long.
-fn by(sizes: &[Sized], when: LeakSitesWhen) -> Result<(BlockCounter, ChosenSizes<'_>), String> {
+fn by(sizes: &[Sized], when: LeakSitesWhen, affordable: Duration) -> Result<(BlockCounter, ChosenSizes<'_>), String> {
     let tree = counter().map_err(|fault| fault.message);
-    match tree.and_then(|counter| Ok((BlockCounter::Tree(counter), chosen(sizes, when, SLOWER)?))) {
+    match tree.and_then(|counter| Ok((BlockCounter::Tree(counter), chosen(sizes, when, SLOWER, affordable)?))) {
         Ok(found) => Ok(found),
-        Err(_) => Ok((BlockCounter::Recorder, chosen(sizes, when, SLOWER_RECORDED)?)),
+        Err(_) => Ok((BlockCounter::Recorder, chosen(sizes, when, SLOWER_RECORDED, affordable)?)),
     }
 }
 
@@ -147,15 +149,11 @@ fn failed(fault: Fault, when: LeakSitesWhen) -> Result<Sites, Fault> {
     }
 }
 
-fn left(commands: &mut Commands, job: &Job, by: &BlockCounter) -> Result<Found, Fault> {
+fn count(commands: &mut Commands, job: &Job, by: &BlockCounter) -> Result<Found, Fault> {
     match by {
         BlockCounter::Tree(counter) => exact(commands, job, counter, false),
         BlockCounter::Recorder => sampled(commands, job, SiteSampling { mean: 1, seed: 1 }, false),
     }
-}
-
-fn in_words(time: Duration) -> String {
-    quantity(time.as_nanos() as f64, &Unit::Nanoseconds)
 }
 
 /// The two sizes that are compared, and how long runs of both are expected to take.
@@ -166,7 +164,12 @@ struct ChosenSizes<'a> {
 }
 
 /// Returns the smallest size and the largest affordable one, if runs take so many times as long as plain ones.
-fn chosen(sizes: &[Sized], when: LeakSitesWhen, slower: u32) -> Result<ChosenSizes<'_>, String> {
+fn chosen(
+    sizes: &[Sized],
+    when: LeakSitesWhen,
+    slower: u32,
+    affordable: Duration,
+) -> Result<ChosenSizes<'_>, String> {
     let mut order: Vec<&Sized> = sizes.iter().collect();
     order.sort_by(|a, b| a.size.total_cmp(&b.size));
     let Some((small, larger)) = order.split_first() else { return Err("there are no sizes".to_owned()) };
@@ -174,7 +177,7 @@ fn chosen(sizes: &[Sized], when: LeakSitesWhen, slower: u32) -> Result<ChosenSiz
     let mut dear = None;
     for large in larger.iter().rev().filter(|large| large.size >= LEAST_RANGE * small.size) {
         let cost = expected(small) + expected(large);
-        if when == LeakSitesWhen::Always || cost <= AFFORDABLE {
+        if when == LeakSitesWhen::Always || cost <= affordable {
             return Ok(ChosenSizes { small, large, cost });
         }
         dear = Some(cost);

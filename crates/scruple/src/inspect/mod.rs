@@ -5,6 +5,7 @@ pub mod calls;
 pub mod ghc;
 pub mod launch;
 pub mod leak;
+pub mod leak_schedule;
 pub mod leak_sites;
 pub mod memory;
 pub mod metrics;

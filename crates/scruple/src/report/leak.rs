@@ -7,9 +7,10 @@ use crate::inspect::report::leak::describe;
 use crate::render::Report;
 use crate::render::page::{Page, Section, Span};
 use scruple_core::run::Run;
-use scruple_core::stats::leak::judge_growth;
+use scruple_core::stats::leak::{judge_bounded_growth, judge_growth, judge_outside_the_heap};
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::{Unit, parse_quantity};
+use scruple_measure::runtimes::{LIVE, LIVE_AT_MOST};
 
 /// Whether a run is a search for leaks.
 pub fn is_one(run: &Run) -> bool {
@@ -36,16 +37,27 @@ pub fn of(run: &Run, metrics: &[String], others: Vec<Section>) -> Page {
 }
 
 fn verdict(run: &Run, arms: &[&Arm], key: &str) -> Vec<Span> {
-    let readings: Vec<(f64, f64)> = arms
-        .iter()
-        .filter_map(|arm| match arm.params.get(SIZE) {
-            Some(Parameter::Number(size)) => Some((*size, arm.sample(key)?)),
-            _ => None,
-        })
-        .flat_map(|(size, sample)| sample.readings.iter().map(move |bytes| (size, *bytes)))
-        .collect();
+    let readings = |key: &str| -> Vec<(f64, f64)> {
+        arms.iter()
+            .filter_map(|arm| match arm.params.get(SIZE) {
+                Some(Parameter::Number(size)) => Some((*size, arm.sample(key)?)),
+                _ => None,
+            })
+            .flat_map(|(size, sample)| sample.readings.iter().map(move |bytes| (size, *bytes)))
+            .collect()
+    };
     let smallest = parse_quantity(&smallest(run), &Unit::Bytes).unwrap_or(1.0);
-    let (tone, word, why) = describe(&judge_growth(&readings, smallest));
+    let bytes = readings(key);
+    let at_most = readings(LIVE_AT_MOST);
+    let judged = match key == LIVE && at_most.len() == bytes.len() {
+        true => judge_bounded_growth(&bytes, &at_most, smallest),
+        false => judge_growth(&bytes, smallest),
+    };
+    let judged = match key {
+        LIVE => judge_outside_the_heap(judged, &readings("malloc.live"), smallest),
+        _ => judged,
+    };
+    let (tone, word, why) = describe(&judged);
     let what = super::what(key);
     vec![
         Span::plain(format!("{} ", super::capital(&what))),

@@ -1,7 +1,9 @@
-//! Returns the readings of one metric in the newest runs.
+//! Returns the newest runs, or the readings of one metric in these.
 
 use super::database::Failure;
 use super::{Store, StoreError, parse};
+use scruple_core::provenance::Provenance;
+use scruple_core::run::{Run, State};
 
 impl Store {
     /// Returns the readings of a metric in the newest runs on machines of this class. In each run, the first arm with
@@ -26,6 +28,34 @@ impl Store {
                 )?;
                 if let Some(row) = rows.first() {
                     found.push(parse(row.text(0)?, "readings")?);
+                }
+                if found.len() == most {
+                    break;
+                }
+            }
+            Ok(found)
+        };
+        work().map_err(|failure| self.error(failure))
+    }
+
+    /// Returns the newest complete runs on machines of this class whose provenance is `wanted`, at most this many. Only
+    /// the last hundred runs are searched.
+    pub fn newest_runs(
+        &self,
+        machine_class: &str,
+        wanted: impl Fn(&Provenance) -> bool,
+        most: usize,
+    ) -> Result<Vec<Run>, StoreError> {
+        let work = || -> Result<Vec<Run>, Failure> {
+            let rows = self.database.query(
+                "SELECT id, provenance FROM run WHERE machine_class = $1 AND state = $2 \
+                 ORDER BY started DESC, id DESC LIMIT 100",
+                &[machine_class.into(), State::Complete.word().into()],
+            )?;
+            let mut found = Vec::new();
+            for row in &rows {
+                if wanted(&parse(row.text(1)?, "provenance")?) {
+                    found.push(self.load(row.text(0)?)?);
                 }
                 if found.len() == most {
                     break;

@@ -155,6 +155,8 @@ int main(int argc, char **argv)
         "{}",
         answer.exchange()
     );
+    let heading = answer.stdout.lines().next().unwrap_or_default();
+    assert!(heading.contains(" case") && !heading.contains("command"), "{}", answer.exchange());
     let told = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("are left out: the run was interrupted first"), "{}", answer.exchange());
 }

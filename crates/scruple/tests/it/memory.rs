@@ -270,6 +270,46 @@ fn a_heap_that_stays_is_none() {
     );
 }
 
+/// The heap of the language runtime stays, and native code keeps 104 bytes in each step.
+#[test]
+fn memory_that_native_code_keeps_is_not_called_no_leak() {
+    let place = Place::new();
+    let passes = |n: u64| {
+        let readings = json!({"heap.live": 50_000, "malloc.live": 30_000 + 104 * n});
+        json!({"counting": [{ "readings": readings }]})
+    };
+    let answer = leaks(&place, &SIZES.map(|n| (n, passes(n))), &["--check"]);
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+    assert!(answer.stdout.contains("malloc.live does, by about 104 B"), "{}", answer.exchange());
+    let page = place.run(["report", "-o", "leak.md"]);
+    assert_eq!(page.code, 0, "{}", page.exchange());
+    assert!(place.read("leak.md").contains("malloc.live does, by about 104 B"), "{}", place.read("leak.md"));
+}
+
+#[test]
+fn a_search_for_leaks_ends_at_its_budget_with_what_it_knows() {
+    let place = Place::new();
+    place.write("slow.sh", "#!/bin/sh\n[ \"$1\" -ge 8000 ] && sleep 600\nexec true\n");
+    let words = [
+        "--budget",
+        "5s",
+        "-r",
+        "1",
+        "--sizes",
+        "1000,2000,4000,8000",
+        "--json",
+        "--",
+        "sh",
+        "slow.sh",
+        "{n}",
+    ];
+    let answer = place.run(["inspect", "leak"].iter().chain(&words));
+    let view = answer.json();
+    assert_eq!(view["left_out"]["sizes"], json!(["8000"]), "{}", answer.exchange());
+    assert_eq!(view["verdict"], "unknown", "{}", answer.exchange());
+    assert_eq!(view["runs"].as_array().map(Vec::len), Some(3));
+}
+
 #[test]
 fn without_a_runtime_the_allocator_is_asked_and_that_is_said() {
     let place = Place::new();

@@ -377,6 +377,7 @@ static const char *ask_node(const char *user) {
     const char *hook = beside("/hook.cjs");
     if (!*hook || !_ZN4node5StartEiPPc || !claim(NODE)) return NULL;
     if (node_is_restricted(user)) return refused(NODE);
+    before_v8_starts();
     char option[340];
     put(put(option, option + sizeof option, "--require "), option + sizeof option, hook);
     return asked(NODE, joined(NODE, "", user, " ", option));
@@ -442,6 +443,8 @@ static const struct question {
     {"NODE_OPTIONS", ask_node}, {"JAVA_TOOL_OPTIONS", ask_java}, {"PHP_INI_SCAN_DIR", ask_php},
     {"PLTSTDERR", ask_racket}, {"LUA_INIT_5_4", ask_lua},      {"R_PROFILE_USER", ask_r},
     {"LUA_INIT", ask_luajit},  {"PYPYLOG", ask_pypy},         {"COREHOST_TRACE", ask_dotnet},
+    {"SCRUPLE_NODE_COLLECTS", watch_node_collections}, {"SCRUPLE_NODE_WAITS", limit_node_wait},
+    {"SCRUPLE_NODE_ENDS", end_node_wait},
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)
 

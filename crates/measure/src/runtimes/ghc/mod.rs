@@ -11,10 +11,11 @@ pub mod log;
 pub mod report;
 mod times;
 
+use super::Runtime;
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile, ProcessState};
 use super::elf::{Elf, word_after};
-use super::figures::{LIVE, RuntimeFigure};
+use super::figures::{COMMON, RuntimeFigure, LIVE};
 use scruple_core::metric::Quality;
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -35,11 +36,11 @@ pub(super) const FROM_MEMORY: &str = "ghc: read from the runtime's memory, which
 pub(super) const STATIC: &str = "a static program; link it dynamically for the whole report";
 
 /// The reason for absence in a program that ignores `GHCRTS` and lacks the symbols for reading its memory.
-pub(super) const SILENT: &str = "the program was linked with -rtsopts=ignoreAll and stripped, so that its runtime neither \
-                                 reports nor can be read; link it with -rtsopts=some, or do not strip it";
+pub(super) const SILENT: &str = "the program was linked with -rtsopts=ignoreAll or none, and is stripped or static, so \
+                                 that its runtime neither reports nor can be read; link it with -rtsopts=some";
 
 /// How a stripped program will be queried, whose file does not show whether it ignores `GHCRTS`.
-const MAY_IGNORE: &str = "its report, through GHCRTS, unless it was linked with -rtsopts=ignoreAll, which a stripped file \
+const MAY_IGNORE: &str = "its report, through GHCRTS, unless it was linked with -rtsopts=ignoreAll or none, which a stripped file \
                           does not say and a run shows";
 
 /// The indices of the agent's values for this runtime.
@@ -76,7 +77,10 @@ fn find(elf: &Elf) -> Option<Recognition> {
     let closed = note.contains("RtsOptsNone") || note.contains("RtsOptsIgnoreAll");
     let structure = elf.has("stats") && elf.has("GC_coll_max_pause");
     let mut found = Recognition { version, by, asked: "its report, through GHCRTS", not: Vec::new() };
-    if !elf.dynamic {
+    if !elf.dynamic && closed {
+        let told = COMMON.iter().filter(|key| Runtime::Ghc.counts(key));
+        found.not.extend(told.map(|key| (*key, SILENT.to_owned())));
+    } else if !elf.dynamic {
         found.asked = "its one-line report, through GHCRTS, cut out of standard error";
         for key in ["gc.minor", "gc.major", "gc.pause_max"] {
             found.not.push((key, STATIC.to_owned()));

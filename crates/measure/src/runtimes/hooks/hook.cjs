@@ -18,6 +18,11 @@ function everyPause() {
   };
 }
 
+// Reading these variables calls the library that is loaded into this process (agent/node.c); they have no value.
+const collectAtTimes = () => process.env.SCRUPLE_NODE_COLLECTS;
+const limitTheWait = () => process.env.SCRUPLE_NODE_WAITS;
+const endTheWait = () => process.env.SCRUPLE_NODE_ENDS;
+
 // A server ends by a signal, for which Node emits no exit event. The handler reports and then sends the signal again,
 // so the server still dies by it. In a program that has not reached its event loop a handler would never run and the
 // signal would have no effect, so the handler is added later.
@@ -26,21 +31,28 @@ function tellWhenTerminated(tell) {
     if (process.listenerCount('SIGTERM') > 0) return;
     const end = () => {
       if (process.listenerCount('SIGTERM') > 1) return;
+      endTheWait();
       tell();
       process.removeListener('SIGTERM', end);
       process.kill(process.pid, 'SIGTERM');
     };
     process.on('SIGTERM', end);
+    limitTheWait();
+    process.on('newListener', (name) => { if (name === 'SIGTERM') endTheWait(); });
   }, 50);
   wait.unref();
 }
 
-// Every collection becomes a full collection. Returns the function that forces the last one at the end.
-function onlyFullCollections(v8) {
+// Collections of young objects become full collections: all of them, or, where the library can count them, at moments
+// that lie ever further apart. Returns the function that forces the last one at the end.
+function fullCollections(v8) {
   v8.setFlagsFromString('--gc-global');
   // Without this, V8 drops bytecode that some collections have found unused, which would hide growth of that size.
   v8.setFlagsFromString('--no-flush-bytecode');
+  // Objects that die while an incremental collection marks others would count as live.
+  v8.setFlagsFromString('--no-incremental-marking');
   v8.setFlagsFromString('--expose-gc');
+  collectAtTimes();
   return require('node:vm').runInNewContext('gc');
 }
 
@@ -49,7 +61,7 @@ try {
   const fs = require('node:fs');
   const threads = require('node:worker_threads');
   if (v8.GCProfiler) {
-    const collect = fs.existsSync(`${__dirname}/full-gc`) ? onlyFullCollections(v8) : undefined;
+    const collect = fs.existsSync(`${__dirname}/full-gc`) ? fullCollections(v8) : undefined;
     const start = v8.getHeapStatistics().used_heap_size;
     const profiler = new v8.GCProfiler();
     profiler.start();

@@ -6,6 +6,8 @@ mod calibrate;
 mod cases;
 mod counting;
 mod cycle_times;
+mod differing_processes;
+mod earlier_nets;
 mod instructions;
 mod introduce;
 mod prepare;
@@ -35,6 +37,7 @@ use crate::store::{RunWriter, Store};
 use cases::{Weighed, arm_name};
 use counting::CountingPass;
 use cycle_times::EarlierClock;
+use earlier_nets::EarlierNets;
 use instructions::InstructionPass;
 use introduce::{Introduced, Introduction};
 use programs::Programs;
@@ -103,6 +106,7 @@ pub struct Suite {
     /// The instruction counter, if the user requested it.
     instructions: Option<Instructions>,
     clock: EarlierClock,
+    nets: EarlierNets,
     screen: Screen,
 }
 
@@ -211,6 +215,7 @@ impl Suite {
             introduced,
             instructions: None,
             clock: EarlierClock::default(),
+            nets: EarlierNets::default(),
             screen: Screen { progress: Progress::hidden(), look: None },
         })
     }
@@ -218,6 +223,7 @@ impl Suite {
     /// Uses this store for readings, once it is known which cases the budget suffices for.
     pub fn keep_in(&mut self, store: Store) {
         self.clock = EarlierClock::read(&store, &self.record.run.provenance.machine_class);
+        self.nets = EarlierNets::read(&store, &self.programs.sides, &self.cases, &self.record.run);
         self.record.writer = RunWriter::wait(store);
     }
 
@@ -293,6 +299,7 @@ impl Suite {
             alike: &mut self.alike,
             introduced: &mut self.introduced,
             clock: &self.clock,
+            nets: &self.nets,
             screen: &self.screen,
             began: Instant::now(),
         }
@@ -316,7 +323,8 @@ impl Suite {
     fn leave_out_unweighed(&mut self) {
         let run = &mut self.record.run;
         let weighed = |weighed: &Weighed| run.arms[weighed.arm].sample("time.wall").is_some();
-        let first = self.cases.weighed.iter().rposition(weighed).map_or(0, |last| last + 1);
+        // One case stays in any case: a run without any would not say what it is a run of.
+        let first = self.cases.weighed.iter().rposition(weighed).map_or(1, |last| last + 1);
         if self.cases.len() > timing::MANY && first < self.cases.len() {
             self.cases.leave_out(first, "the run was interrupted first", run);
         }

@@ -1,10 +1,13 @@
 //! The timing pass of a suite: several short fresh processes, each with blocks that visit every case.
 
 use super::cycle_times::EarlierClock;
+use super::earlier_nets::EarlierNets;
 use super::introduce::Introduced;
 use super::prepare::Preparation;
 use super::programs::Programs;
-use super::{Alike, Cases, Screen, Stop, SuiteEffort, SuiteRecord, Weighed, readings};
+use super::{
+    Alike, Cases, Screen, Stop, SuiteEffort, SuiteRecord, Weighed, differing_processes, readings,
+};
 use crate::fault::Fault;
 use scruple_core::judge;
 use scruple_core::judge::cases::MOST_WAITED;
@@ -76,6 +79,7 @@ pub(super) struct TimingPass<'a> {
     pub(super) alike: &'a mut Alike,
     pub(super) introduced: &'a mut Introduced,
     pub(super) clock: &'a EarlierClock,
+    pub(super) nets: &'a EarlierNets,
     pub(super) screen: &'a Screen,
     pub(super) began: Instant,
 }
@@ -104,9 +108,10 @@ impl TimingPass<'_> {
             let out_of_time = !self.effort.exact_processes
                 && self.began.elapsed() >= self.effort.budget
                 && taken >= least.min(FEW);
-            let out_of_patience =
-                !self.effort.exact_processes && taken >= least && self.began.elapsed() >= patience;
-            if out_of_time || out_of_patience || (looks.contains(&taken) && self.enough()) {
+            let may_end =
+                taken >= least && !differing_processes::any(self.programs, self.cases, &self.record.run);
+            let out_of_patience = !self.effort.exact_processes && may_end && self.began.elapsed() >= patience;
+            if out_of_time || out_of_patience || (may_end && looks.contains(&taken) && self.enough()) {
                 break;
             }
             if taken >= FEW {
@@ -114,6 +119,8 @@ impl TimingPass<'_> {
             }
         }
         self.clock.tell(self.cases, self.record);
+        self.nets.tell(self.cases, self.record);
+        differing_processes::tell(self.programs, self.cases, self.record);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Reports on a search for leaks: the live memory at each size of the work, and the verdict.
 
 use super::leak_sites;
+use crate::inspect::leak_schedule::Schedule;
 use crate::inspect::leak_sites::Sites;
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
@@ -31,10 +32,54 @@ pub struct Leak {
     pub points: Vec<LeakPoint>,
     /// The verdict about the growth of the metric.
     pub verdict: Retained,
+    /// What malloc has not got back at the end, if the figure is the live heap of a runtime and does not grow.
+    pub malloc: Beside,
     /// The verdict about the growth of malloc's peak, if the metric is the memory that remains allocated.
     pub peak: Option<Retained>,
     /// The sites that keep the memory.
     pub sites: Sites,
+    /// The runs that did not fit into the budget, if any.
+    pub left_out: Option<LeftOut>,
+}
+
+/// The bytes of malloc that are left at the end, beside the live heap of a language runtime.
+pub enum Beside {
+    /// They were not needed.
+    NotWanted,
+    /// The reason why they are not known.
+    Unknown(String),
+    /// Sizes of the work and bytes.
+    Read(Vec<(f64, f64)>),
+}
+
+impl Beside {
+    /// The bytes at a size.
+    pub fn at(&self, size: f64) -> Option<f64> {
+        match self {
+            Beside::Read(points) => points.iter().find(|(at, _)| *at == size).map(|(_, bytes)| *bytes),
+            _ => None,
+        }
+    }
+}
+
+/// Runs that did not fit into the budget.
+#[derive(Serialize)]
+pub struct LeftOut {
+    /// The sizes of which no run was made.
+    pub sizes: Vec<String>,
+    /// The number of all runs that were not made.
+    pub runs: usize,
+    /// The expected time of all runs, in nanoseconds.
+    pub whole: u64,
+}
+
+impl LeftOut {
+    /// What a schedule left out after so many runs.
+    pub fn of(schedule: &Schedule, made: usize) -> Option<LeftOut> {
+        let sizes: Vec<String> = schedule.left_out().iter().map(|(_, written)| written.clone()).collect();
+        let runs = schedule.count().saturating_sub(made);
+        (runs > 0).then(|| LeftOut { sizes, runs, whole: schedule.whole().as_nanos() as u64 })
+    }
 }
 
 /// A metric that was not available.
@@ -135,8 +180,32 @@ pub fn text(leak: &Leak, width: usize) -> String {
         let gives_back = wrap(&gives_back, width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {gives_back}");
     }
+    if let Beside::Unknown(why) = &leak.malloc {
+        let said = wrap(&not_seen(why), width.saturating_sub(2)).replace('\n', "\n  ");
+        let _ = writeln!(out, "{OPEN}!{OPEN:#} {said}");
+    }
+    if let Some(left_out) = &leak.left_out {
+        let said = wrap(&not_made(left_out), width.saturating_sub(2)).replace('\n', "\n  ");
+        let _ = writeln!(out, "{OPEN}!{OPEN:#} {said}");
+    }
     out.push_str(&leak_sites::text(&leak.sites, width));
     out
+}
+
+fn not_seen(why: &str) -> String {
+    format!("Memory that native code keeps is not in the heap, and was not examined: {why}.")
+}
+
+fn not_made(left_out: &LeftOut) -> String {
+    let what = match &left_out.sizes[..] {
+        [] => format!("{} repetitions", left_out.runs),
+        [one] => format!("the size {one}"),
+        several => format!("the sizes {}", several.join(", ")),
+    };
+    format!(
+        "Left out, because the budget was spent: {what}. All runs take about {}; a longer --budget makes them.",
+        quantity(left_out.whole as f64, &Unit::Nanoseconds)
+    )
 }
 
 fn amount(value: f64) -> String {
@@ -192,6 +261,11 @@ fn said_of(doubt: &Doubt) -> String {
             --smallest to the growth that does not matter.",
             amount(*at_most)
         ),
+        Doubt::OutsideTheHeap { per_unit } => format!(
+            "the live heap does not grow with the work, but malloc.live does, by about {} for each unit: native code keeps \
+             memory, or the runtime takes more from malloc for its heap. --metric malloc.live shows it.",
+            amount(*per_unit)
+        ),
         Doubt::Form { power } => format!(
             "it grows as {}, which may be a leak or not (a root is 0.5, in proportion 1). Use more and larger sizes.",
             between(power)
@@ -223,6 +297,15 @@ pub struct LeakReport<'a> {
     why: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sites: Option<leak_sites::LeakSitesEntry<'a>>,
+    /// The sizes of the work and the bytes of malloc that were left at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    malloc_live: Option<&'a [(f64, f64)]>,
+    /// Why memory outside the heap of the runtime was not examined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_examined: Option<&'a str>,
+    /// The runs that did not fit into the budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<&'a LeftOut>,
 }
 
 /// Creates the report.
@@ -240,6 +323,15 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
         stops_after: None,
         why: None,
         sites: leak_sites::entry(&leak.sites),
+        malloc_live: match &leak.malloc {
+            Beside::Read(points) => Some(points),
+            _ => None,
+        },
+        not_examined: match &leak.malloc {
+            Beside::Unknown(why) => Some(why),
+            _ => None,
+        },
+        left_out: leak.left_out.as_ref(),
     };
     let pair = |interval: &Interval| Some([interval.low, interval.high]);
     match &leak.verdict {

@@ -1,0 +1,70 @@
+//! What earlier runs of the same program say of the next one.
+//!
+//! Processes of one run share what the machine did meanwhile: neighbours on the core, full caches. Their spread does not
+//! show how much that differs from run to run; the nets of earlier runs do.
+
+use super::clock::usual;
+use crate::stats::Interval;
+use crate::stats::tare::Net;
+use crate::subject::Arm;
+
+/// The key of the figure of a tare that holds the nets of earlier runs of the same program, in nanoseconds.
+pub const EARLIER: &str = "batch.net.earlier";
+
+/// The net of a time, with its interval widened to the usual nets: the middle nine tenths of those of the earlier runs
+/// and this one. If runs are exchangeable, the next net lies between the smallest and the largest of k with probability
+/// (k − 1)/(k + 1). Source: Wilks, "Determination of Sample Sizes for Setting Tolerance Limits" (1941).
+pub(super) fn widened_net(net: Net, tare: &Arm) -> Net {
+    let Some(earlier) = tare.sample(EARLIER) else { return net };
+    let (low, high) = usual(&earlier.readings, net.estimate);
+    let (low, high) = (low.max(0.0), high.max(0.0));
+    let interval =
+        Interval { low: net.interval.low.min(low), high: net.interval.high.max(high), ..net.interval };
+    Net { interval, below_resolution: net.below_resolution.map(|limit| limit.max(high)), ..net }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::{Metric, Pass, Quality};
+    use crate::sample::{Figure, Reading};
+    use crate::subject::{Role, Subject};
+    use crate::unit::Unit;
+
+    fn tare(earlier: &[f64]) -> Arm {
+        let subject =
+            Subject::Case { name: "f".into(), program: Vec::new(), shape: String::new(), timing: None };
+        let mut arm = Arm::new("f [tare]", subject, Role::Tare);
+        let metric = Metric::custom(EARLIER, Unit::Nanoseconds, Quality::Noisy, Pass::Timing);
+        let mut figure = None;
+        for (block, net) in (0..).zip(earlier) {
+            Figure::add(&mut figure, Reading::of(&metric, *net, "test"), Pass::Timing, block);
+        }
+        arm.figures.extend(figure.map(|figure| (EARLIER.to_owned(), figure)));
+        arm
+    }
+
+    fn net(estimate: f64, low: f64, high: f64) -> Net {
+        let interval = Interval { low, high, level: 0.95 };
+        Net { estimate, interval, below_resolution: None, unknown: false, method: "test" }
+    }
+
+    #[test]
+    fn an_interval_reaches_to_the_usual_nets_of_earlier_runs() {
+        let found = widened_net(net(10.5, 10.4, 10.6), &tare(&[10.0, 10.05, 10.0]));
+        assert!(found.interval.low < 10.01 && (found.interval.high - 10.6).abs() < 1e-12, "{found:?}");
+        let one_of_twenty = [[10.0; 19].as_slice(), &[14.0]].concat();
+        let found = widened_net(net(10.0, 9.9, 10.1), &tare(&one_of_twenty));
+        assert!(found.interval.high < 10.3, "one odd run among many is not usual: {found:?}");
+        let wide = net(10.0, 5.0, 20.0);
+        assert_eq!(widened_net(wide, &tare(&[9.0, 11.0])), wide);
+        assert_eq!(widened_net(wide, &tare(&[])), wide);
+    }
+
+    #[test]
+    fn a_bound_holds_what_earlier_runs_found() {
+        let bound = Net { below_resolution: Some(0.1), ..net(0.0, -0.1, 0.1) };
+        let found = widened_net(bound, &tare(&[0.3, 0.3, -0.2]));
+        assert!(found.below_resolution.is_some_and(|limit| limit > 0.25), "{found:?}");
+    }
+}

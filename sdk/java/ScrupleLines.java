@@ -1,0 +1,73 @@
+import java.io.*;
+import java.nio.charset.StandardCharsets;
+import java.util.*;
+
+/** Lines of JSON: requests that are received, and replies that are sent. */
+final class ScrupleLines {
+    private final InputStream in;
+    private final byte[] received = new byte[1 << 16];
+    private int first, last; // where the bytes lie that have been received and not been read
+
+    ScrupleLines(InputStream in) {
+        this.in = in;
+    }
+
+    /** Returns the next line, or null at the end. */
+    String readLine() throws IOException {
+        ByteArrayOutputStream begun = null;
+        for (int i = first; ; i++) {
+            if (i == last) { // the rest of the line is still to come
+                if (first < last) {
+                    begun = begun == null ? new ByteArrayOutputStream() : begun;
+                    begun.write(received, first, last - first);
+                }
+                first = i = 0;
+                last = in.read(received);
+                if (last <= 0) {
+                    last = 0;
+                    return null;
+                }
+            }
+            if (received[i] == '\n') {
+                int from = first;
+                first = i + 1;
+                if (begun == null) {
+                    return new String(received, from, i - from, StandardCharsets.UTF_8);
+                }
+                begun.write(received, from, i - from);
+                return begun.toString(StandardCharsets.UTF_8);
+            }
+        }
+    }
+
+    /** Sends a line at once. */
+    static void send(OutputStream out, String line) throws IOException {
+        out.write((line + '\n').getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** Makes an object of JSON from keys and values in turn. */
+    static Map<String, Object> object(Object... pairs) {
+        Map<String, Object> map = new LinkedHashMap<>();
+        for (int i = 0; i < pairs.length; i += 2) {
+            map.put((String) pairs[i], pairs[i + 1]);
+        }
+        return map;
+    }
+
+    static String json(Object value) {
+        StringBuilder text = new StringBuilder();
+        if (value instanceof Map) {
+            ((Map<?, ?>) value).forEach((k, v) -> text.append(',').append(json(k)).append(':').append(json(v)));
+            return "{" + text.substring(Math.min(1, text.length())) + "}";
+        } else if (value instanceof List) {
+            ((List<?>) value).forEach(v -> text.append(',').append(json(v)));
+            return "[" + text.substring(Math.min(1, text.length())) + "]";
+        } else if (value instanceof Boolean || value instanceof Number && Double.isFinite(((Number) value).doubleValue())) {
+            return value.toString();
+        }
+        for (char c : String.valueOf(value).toCharArray()) {
+            text.append(c < ' ' || c == '"' || c == '\\' ? String.format("\\u%04x", (int) c) : c);
+        }
+        return '"' + text.toString() + '"';
+    }
+}
