@@ -335,7 +335,7 @@ fn the_start_of_a_program_with_too_many_cases_counts_against_the_budget() {
     let answer = bench_freely(&place, &["--no-store", "--budget", "1s", "--seed", "7"], &words);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let told = answer.unwrapped();
-    assert!(told.contains("ended before them (the program takes "), "{told}");
+    assert!(told.contains("was spent first (the program takes "), "{told}");
     assert!(told.contains("are not counted: the budget ended"), "{told}");
     assert_eq!(place.read("asked").lines().count(), 1, "one process is asked for cases");
 }

@@ -59,8 +59,7 @@ fn a_heap_profile_as_table_and_chart() {
     sample(&place, "heap-hT.hp", "prog.hp");
     assert_snapshot!(ghc(&place, &["heap", "prog.hp", "-n", "4", "--svg", "prog.svg"]).stdout, @r"
     Heap of ‘alloc_all’
-    8 samples; in the largest, 17.9 ms after the start, 3.20 MB were live; 14 bands, the largest
-    first
+    8 samples; in the largest, 17.9 ms after the start, 3.20 MB were live; 14 bands, the largest first
 
                             at most  at the peak   share
       main:Main.Cell        2.40 MB      2.40 MB    75 %     ██████████████████████████

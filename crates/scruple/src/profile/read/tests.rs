@@ -123,7 +123,7 @@ fn what_is_no_profile_gets_one_clear_error() {
         (b"\x04\x22\x4d\x18@@\xc0", "memray transform csv"),
         (b"PERFILE2h\0\0\0", "stackcollapse-perf.pl"),
         (b"app 7 1.5:    1001 cpu-clock:u: \n\t    11b3 hash+0x1a (/app)\n\n", "stackcollapse-perf.pl"),
-        (b"desc: --massif-out-file=x\ncmd: ./x\n", "it is massif’s"),
+        (b"desc: --massif-out-file=x\ncmd: ./x\n", "it is a file of massif"),
         (b"# callgrind format\nevents: Dr\n", "as callgrind’s: line 2: instructions (Ir) were not counted"),
         (b"# callgrind format\nevents: Ir\n", "as callgrind’s: it has no functions"),
         (b"v 10400 9\nX ./h\n", "as heaptrack’s: line 1: it is of version 9"),
