@@ -361,18 +361,6 @@ static const char *ask_ruby(const char *user) {
     return asked(RUBY, joined(RUBY, "", user, " ", option));
 }
 
-/* Whether node's permission model is on. Under it node may not read the hook, and would exit with an error. */
-static int node_is_restricted(const char *user) {
-    static char words[16384];
-    if (user && (find(user, "--permission") || find(user, "--experimental-permission"))) return 1;
-    int file = system_open("/proc/self/cmdline", O_RDONLY);
-    long n = file < 0 ? 0 : system_read(file, words, sizeof words - 1);
-    if (file >= 0) system_close(file);
-    for (long i = 0; i < n; i += (long)length(words + i) + 1)
-        if (begins(words + i, "--permission") || begins(words + i, "--experimental-permission")) return 1;
-    return 0;
-}
-
 static const char *ask_node(const char *user) {
     const char *hook = beside("/hook.cjs");
     if (!*hook || !_ZN4node5StartEiPPc || !claim(NODE)) return NULL;

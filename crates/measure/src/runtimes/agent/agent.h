@@ -87,6 +87,7 @@ void start_libgc(void);
 void finish_libgc(struct record *record);
 void fork_libgc(struct record *record);
 const char *ask_java(const char *user);
+int node_is_restricted(const char *user);
 void before_v8_starts(void);
 const char *watch_node_collections(const char *user);
 const char *limit_node_wait(const char *user);
