@@ -177,29 +177,42 @@ pub fn counted(sample: &Sample, tare: &Arm) -> Sample {
     }
 }
 
-/// The readings of a case and of its tare in each process, over undisturbed blocks.
-pub(super) fn processes(arm: &Arm, tare: &Arm, key: &str) -> Option<Vec<(Vec<f64>, Vec<f64>)>> {
-    let raw = counted(arm.sample(key)?, tare);
-    let readings = tare.sample(key)?;
-    let mut processes: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+/// The readings of a case and of its tare in one process, over undisturbed blocks.
+#[derive(Default)]
+pub(super) struct ProcessReadings {
+    pub(super) raw: Vec<f64>,
+    tare: Vec<f64>,
+}
+
+impl ProcessReadings {
+    /// The readings of the case less those of its tare in the same blocks.
+    pub(super) fn differences(&self) -> Vec<f64> {
+        self.raw.iter().zip(&self.tare).map(|(raw, tare)| raw - tare).collect()
+    }
+}
+
+/// The readings of a case and of its tare in each process.
+pub(super) fn processes(arm: &Arm, tare: &Arm, key: &str) -> Option<Vec<ProcessReadings>> {
+    Some(readings_of_processes(&counted(arm.sample(key)?, tare), tare.sample(key)?))
+}
+
+fn readings_of_processes(raw: &Sample, readings: &Sample) -> Vec<ProcessReadings> {
+    let mut processes: BTreeMap<u32, ProcessReadings> = BTreeMap::new();
     let tares: BTreeMap<u32, f64> =
         sorting::map(readings.blocks.iter().copied().zip(readings.readings.iter().copied()));
     for (block, reading) in raw.blocks.iter().zip(&raw.readings) {
         if let Some(tare) = tares.get(block) {
             let group = processes.entry(block / BLOCKS_OF_A_PROCESS).or_default();
-            group.0.push(*reading);
-            group.1.push(*tare);
+            group.raw.push(*reading);
+            group.tare.push(*tare);
         }
     }
-    Some(processes.into_values().collect())
+    processes.into_values().collect()
 }
 
 /// The estimate of [`net`], without its interval.
 pub fn net_estimate(arm: &Arm, tare: &Arm, key: &str) -> Option<f64> {
-    let differences = |(raw, tare): &(Vec<f64>, Vec<f64>)| -> Vec<f64> {
-        raw.iter().zip(tare).map(|(raw, tare)| raw - tare).collect()
-    };
-    let all: Vec<f64> = processes(arm, tare, key)?.iter().flat_map(differences).collect();
+    let all: Vec<f64> = processes(arm, tare, key)?.iter().flat_map(ProcessReadings::differences).collect();
     (!all.is_empty()).then(|| median(&all))
 }
 
@@ -207,10 +220,10 @@ pub fn net_estimate(arm: &Arm, tare: &Arm, key: &str) -> Option<f64> {
 pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     let raw = counted(arm.sample(key)?, tare);
     let readings = tare.sample(key)?;
-    let processes = processes(arm, tare, key)?;
-    let groups: Vec<(&[f64], &[f64])> =
-        processes.iter().map(|(raw, tare)| (raw.as_slice(), tare.as_slice())).collect();
-    let mut net = tare::net_by_process(&groups, level, RESAMPLING_SEED).ok()?;
+    let processes = readings_of_processes(&raw, readings);
+    let pairs: Vec<(&[f64], &[f64])> =
+        processes.iter().map(|process| (process.raw.as_slice(), process.tare.as_slice())).collect();
+    let mut net = tare::net_by_process(&pairs, level, RESAMPLING_SEED).ok()?;
     // Other work only makes batches longer. If it made the tare longer, the true net is larger than the estimate.
     let quick = least(&readings.readings);
     if net.below_resolution.is_none() {
@@ -220,13 +233,14 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
         let reach = (1.0 - tare::RESOLUTION) * least_alone(arm, &raw, key) - quick;
         net.interval.low = net.interval.low.min(reach.max(0.0));
     }
-    let groups = Groups::of(arm, tare).filter(|groups| key == "time.wall" && groups.are_certain());
-    if let Some(Groups { low, high }) = groups {
+    if key != "time.wall" {
+        return Some(super::clock::widened_net(net, tare));
+    }
+    if let Some(Groups { low, high }) = Groups::among(&processes).filter(Groups::are_certain) {
         net.interval.low = net.interval.low.min(low.0.max(0.0));
         net.interval.high = net.interval.high.max(high.0);
     }
-    let net = super::clock::widened_net(net, tare);
-    Some(if key == "time.wall" { super::earlier_runs::widened_net(net, tare) } else { net })
+    Some(super::earlier_runs::widened_net(super::clock::widened_net(net, tare), tare))
 }
 
 /// Whether the machine disturbed nearly all blocks. The median is then too high, and intervals reach down to the smallest

@@ -1,6 +1,6 @@
 //! Finds cases whose processes fall into two groups, such as two ways in which a just-in-time compiler compiled them.
 
-use super::cases;
+use super::cases::{self, ProcessReadings};
 use crate::stats::quantile::median;
 use crate::subject::Arm;
 
@@ -23,20 +23,18 @@ impl Groups {
     /// The groups of a case's processes, by their net wall time; `None` if there is one group. A group may be a single
     /// process, which may also have been disturbed.
     pub fn of(arm: &Arm, tare: &Arm) -> Option<Groups> {
-        let processes = cases::processes(arm, tare, "time.wall")?;
-        let nets: Vec<(f64, f64)> = processes
-            .iter()
-            .map(|(raw, tare)| {
-                let differences: Vec<f64> = raw.iter().zip(tare).map(|(raw, tare)| raw - tare).collect();
-                (median(&differences), median(raw))
-            })
-            .collect();
-        Groups::among(nets)
+        Groups::among(&cases::processes(arm, tare, "time.wall")?)
+    }
+
+    /// The groups among processes with these readings of their wall time.
+    pub(super) fn among(processes: &[ProcessReadings]) -> Option<Groups> {
+        let cost = |process: &ProcessReadings| (median(&process.differences()), median(&process.raw));
+        Groups::of_costs(processes.iter().map(cost).collect())
     }
 
     /// The groups among processes, each given as its net and its raw cost. The processes are split at the largest gap
     /// between neighbouring nets.
-    fn among(mut processes: Vec<(f64, f64)>) -> Option<Groups> {
+    fn of_costs(mut processes: Vec<(f64, f64)>) -> Option<Groups> {
         processes.sort_by(|one, other| one.0.total_cmp(&other.0));
         let gap = |at: usize| processes[at].0 - processes[at - 1].0;
         let split = (1..processes.len()).max_by(|one, other| gap(*one).total_cmp(&gap(*other)))?;
@@ -63,7 +61,7 @@ mod tests {
     use crate::stats::rng::Pcg;
 
     fn among(nets: &[f64]) -> Option<Groups> {
-        Groups::among(nets.iter().map(|net| (*net, net + 1.0)).collect())
+        Groups::of_costs(nets.iter().map(|net| (*net, net + 1.0)).collect())
     }
 
     #[test]

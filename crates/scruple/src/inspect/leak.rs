@@ -85,6 +85,8 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
             ),
         });
     };
+    let was_run = |(size, _): &(f64, String)| points.iter().any(|point| point.size == *size);
+    let sizes: Vec<(f64, String)> = sizes.into_iter().filter(was_run).collect();
     let readings = |of: fn(&LeakPoint) -> Option<f64>| {
         points.iter().map(|point| Some((point.size, of(point)?))).collect::<Option<Vec<(f64, f64)>>>()
     };
@@ -129,8 +131,7 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
     let Some(store) = paths::open_store(&args.store)? else { return Ok(()) };
     let programs: Vec<&Path> = programs.iter().map(PathBuf::as_path).collect();
     let mut run = new_run::empty_run(None, args.store.label.as_deref(), Terms::default(), &programs);
-    let made = |size: f64| found.points.iter().any(|point| point.size == size);
-    for (size, written) in sizes.iter().filter(|(size, _)| made(*size)) {
+    for (size, written) in sizes {
         let argv = words(&args.command, written);
         let mut arm = Arm::new(argv.join(" "), Subject::Command { argv }, Role::Subject);
         arm.params.insert(SIZE.to_owned(), Parameter::Number(*size));
@@ -297,19 +298,18 @@ impl Taking<'_> {
             let common = |reading: &&Reading| COMMON.contains(&reading.key.as_str());
             self.managed |= readings.iter().filter(common).any(|reading| reading.value.is_ok());
             let value = |key: &str| readings.iter().find(|reading| reading.key == key);
+            let number = |key: &str| value(key).and_then(|reading| reading.value.clone().ok());
             let Some(reading) = value(key) else { return Ok(Err("it was not read".to_owned())) };
             match &reading.value {
                 Ok(bytes) => points.push(LeakPoint {
                     size,
                     bytes: *bytes,
-                    at_most: value(LIVE_AT_MOST)
-                        .filter(|_| key == LIVE)
-                        .and_then(|reading| reading.value.clone().ok()),
-                    peak: value("malloc.peak").and_then(|reading| reading.value.clone().ok()),
+                    at_most: number(LIVE_AT_MOST).filter(|_| key == LIVE),
+                    peak: number("malloc.peak"),
                     source: reading.source.clone(),
                     wall,
-                    collections: value("gc.count").and_then(|reading| reading.value.clone().ok()),
-                    majors: value("gc.major").and_then(|reading| reading.value.clone().ok()),
+                    collections: number("gc.count"),
+                    majors: number("gc.major"),
                 }),
                 Err(why) => return Ok(Err(why.clone())),
             }
@@ -336,12 +336,7 @@ impl Taking<'_> {
             let why = "a Java virtual machine takes the more from malloc for its compiler the longer it runs";
             return Ok(Beside::Unknown(why.to_owned()));
         }
-        let sizes: Vec<(f64, String)> = sizes
-            .iter()
-            .filter(|(size, _)| of_heap.iter().any(|point| point.size == *size))
-            .cloned()
-            .collect();
-        let mut schedule = Schedule::new(&sizes, 1, left);
+        let mut schedule = Schedule::new(sizes, 1, left);
         let points = self.all(&mut schedule, "malloc.live", Pass::Counting, 1)?;
         Ok(match points {
             Err(_) if self.args.scripted.is_some() => Beside::NotWanted,
@@ -364,8 +359,7 @@ impl Taking<'_> {
             let walls = points.iter().filter(|point| point.size == *size).map(|point| point.wall);
             Ok(Sized { size: *size, job: self.job(written)?, wall: walls.min().unwrap_or_default() })
         };
-        let known = |(size, _): &&(f64, String)| points.iter().any(|point| point.size == *size);
-        let sized = sizes.iter().filter(known).map(sized).collect::<Result<Vec<Sized>, Fault>>()?;
+        let sized = sizes.iter().map(sized).collect::<Result<Vec<Sized>, Fault>>()?;
         match &mut self.weigher {
             Launches::Scripted(_) => Ok(Sites::NotWanted),
             Launches::Real(commands) => {

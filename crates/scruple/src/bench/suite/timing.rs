@@ -106,10 +106,11 @@ impl TimingPass<'_> {
             let out_of_time = !self.effort.exact_processes
                 && self.began.elapsed() >= self.effort.budget
                 && taken >= least.min(FEW);
-            let may_end =
-                taken >= least && !differing_processes::any(self.programs, self.cases, &self.record.run);
-            let out_of_patience = !self.effort.exact_processes && may_end && self.began.elapsed() >= patience;
-            if out_of_time || out_of_patience || (may_end && looks.contains(&taken) && self.enough()) {
+            let out_of_patience = !self.effort.exact_processes && self.began.elapsed() >= patience;
+            let may_end = taken >= least && (out_of_patience || (looks.contains(&taken) && self.enough()));
+            if out_of_time
+                || (may_end && !differing_processes::any(self.programs, self.cases, &self.record.run))
+            {
                 break;
             }
             if taken >= FEW {
