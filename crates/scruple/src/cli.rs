@@ -193,6 +193,19 @@ mod tests {
         }
     }
 
+    /// A flattened group of options lends its heading to the fields after it.
+    #[test]
+    fn arguments_stand_under_no_heading_of_options() {
+        fn check(command: &Command) {
+            for argument in command.get_positionals() {
+                let heading = argument.get_help_heading();
+                assert_eq!(heading, None, "{} of {}", argument.get_id(), command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&description());
+    }
+
     #[test]
     fn former_names_lead_to_verbs_that_exist() {
         let command = description();

@@ -190,9 +190,6 @@ pub struct LeakArgs {
     /// takes at most about a minute. Without valgrind, or if it would take longer, every allocation is recorded instead.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = LeakSitesWhen::Auto)]
     pub sites: LeakSitesWhen,
-    /// Where the readings are kept, for a page.
-    #[command(flatten)]
-    pub store: StoreArgs,
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
@@ -202,6 +199,9 @@ pub struct LeakArgs {
     /// The program and its arguments, one of which contains {size}.
     #[arg(last = true, value_name = "COMMAND", required = true)]
     pub command: Vec<String>,
+    /// Where the readings are kept, for a page.
+    #[command(flatten)]
+    pub store: StoreArgs,
 }
 
 /// When a search for leaks looks for allocation sites.
