@@ -77,7 +77,8 @@ fn main() {
         let sources: Vec<&str> = COUNTER_SOURCES.iter().chain(more).copied().collect();
         compile(COUNTER, &sources, &[&mode, &sites], &out.join(name), &machine);
     }
-    let flags = ["-D_GNU_SOURCE", "-U_FORTIFY_SOURCE"];
+    // It runs a few times in a process, so that size counts.
+    let flags = ["-D_GNU_SOURCE", "-U_FORTIFY_SOURCE", "-Os", "-falign-functions=1"];
     compile(AGENT, &AGENT_SOURCES, &flags, &out.join("runtimes.so"), &machine);
 }
 

@@ -4,7 +4,7 @@
 //! their versions were weighed in turns, the common effect of blocks is removed, and each version's own readings give
 //! its uncertainty ([`interleaved`], [`steps`]). A series of values that the user brought is cut by
 //! [`changepoint`](crate::changepoint). Among the changes of all noisy series together, the share of false ones is kept
-//! below the requested error (Benjamini & Hochberg, "Controlling the False Discovery Rate" (1995)).
+//! below the requested error ([`false_discovery`]).
 
 mod build_noise;
 mod classify;
@@ -19,24 +19,26 @@ mod places;
 mod steps;
 
 use super::{Graph, History, Judgement, Point, Series};
-use crate::stats::Interval;
 use crate::stats::quantile::{median, median_interval};
+use crate::stats::{Interval, false_discovery};
 use classify::SeriesVersions;
 use gather::{Artefacts, GatheredSeries};
 use noisy::Judged;
 use places::ArtefactGroups;
 use steps::{LEVEL, Steps};
 
-/// Finds the changes of every metric of every subject. `error` is the accepted share of false changes among those
-/// reported (false discovery rate).
-pub fn find_changes(history: &History, error: f64) -> Judgement {
+/// The false discovery rate of reports: the accepted share of false changes among those reported.
+const ERROR: f64 = 0.05;
+
+/// Finds the changes of every metric of every subject.
+pub fn find_changes(history: &History) -> Judgement {
     let (artefacts, graph) = (Artefacts::of(history), Graph::of(&history.versions));
     let gathered = gather::gather(history, &artefacts);
     // Half the margin, within which a difference does not matter: what the code layout of a build may change.
     let least = (history.run.terms.margin / 2.0).max(0.0).ln_1p();
-    let found: Vec<Judged> = gathered.iter().map(|one| noisy::judged(&graph, one, error, least)).collect();
+    let found: Vec<Judged> = gathered.iter().map(|one| noisy::judged(&graph, one, ERROR, least)).collect();
     let tests = found.iter().map(Judged::tests).sum();
-    let stricter = discoveries(&found, error, tests);
+    let stricter = false_discovery::bound(&probabilities(&found), tests, ERROR);
     // A series without a change at the laxer error has none at the stricter one.
     let mut judged: Vec<Judged> = gathered
         .iter()
@@ -56,25 +58,17 @@ pub fn find_changes(history: &History, error: f64) -> Judgement {
     Judgement { series, break_even }
 }
 
-/// The bound of Benjamini and Hochberg: the largest `error · i / tests` that at least i of the probabilities do not
-/// exceed.
-fn discoveries(found: &[Judged], error: f64, tests: usize) -> f64 {
-    let mut p: Vec<f64> = found.iter().flat_map(Judged::probabilities).collect();
-    p.sort_unstable_by(f64::total_cmp);
-    let bound = |i: usize| error * i as f64 / tests.max(1) as f64;
-    (1..=p.len()).rev().find(|&i| p[i - 1] <= bound(i)).map_or(bound(1), bound)
-}
-
-/// Adjusts the probabilities for the number of tests, by the same procedure as [`discoveries`].
-fn adjust(judged: &mut [Judged], tests: usize) {
+/// The p-values of all tests, in increasing order.
+fn probabilities(judged: &[Judged]) -> Vec<f64> {
     let mut p: Vec<f64> = judged.iter().flat_map(Judged::probabilities).collect();
     p.sort_unstable_by(f64::total_cmp);
-    let mut adjusted = vec![1.0_f64; p.len()];
-    let mut least: f64 = 1.0;
-    for i in (0..p.len()).rev() {
-        least = least.min(p[i] * tests as f64 / (i + 1) as f64);
-        adjusted[i] = least;
-    }
+    p
+}
+
+/// Adjusts the p-values of changes for the number of tests.
+fn adjust(judged: &mut [Judged], tests: usize) {
+    let p = probabilities(judged);
+    let adjusted = false_discovery::adjusted(&p, tests);
     for cut in judged.iter_mut().filter(|one| one.noisy).flat_map(|one| &mut one.steps.cuts) {
         let rank = p.partition_point(|p| *p < cut.p);
         cut.p = adjusted.get(rank).copied().unwrap_or(1.0);

@@ -1,7 +1,5 @@
 //! Several comparisons share one error rate: Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
 
-use crate::sorting;
-
 /// Holm's step-down procedure for comparisons that are decided by intervals: returns the level at which each is read.
 ///
 /// `decided(i, level)` says whether the i-th comparison reaches a verdict from its interval at `level`. In the first
@@ -23,17 +21,4 @@ pub fn holm(comparisons: usize, level: f64, mut decided: impl FnMut(usize, f64) 
         }
     }
     levels
-}
-
-/// Holm's adjusted p-values, in the order of `p`; each is at most 1.
-pub fn holm_adjusted(p: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..p.len()).collect();
-    sorting::by(&mut order, |&a, &b| p[a].total_cmp(&p[b]));
-    let mut adjusted = vec![1.0; p.len()];
-    let mut largest: f64 = 0.0;
-    for (step, &i) in order.iter().enumerate() {
-        largest = largest.max(p[i] * (p.len() - step) as f64).min(1.0);
-        adjusted[i] = largest;
-    }
-    adjusted
 }

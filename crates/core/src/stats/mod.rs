@@ -4,6 +4,7 @@
 //! interval that is not available at the requested level is absent, never narrower.
 
 pub mod bootstrap;
+pub mod false_discovery;
 pub mod growth;
 pub mod holm;
 pub mod leak;

@@ -321,7 +321,7 @@ fn every_number_of_rounds(tries: u32) {
                 let noise = 0.005 + 0.05 * pcg.unit();
                 weigh(&mut history, "parse", key, &[1e8; 12], rounds, noise, &mut pcg);
             }
-            find_changes(&history, 0.05).series.iter().any(|series| !series.changes.is_empty())
+            find_changes(&history).series.iter().any(|series| !series.changes.is_empty())
         });
         let wrong = Wrong { tries, verdicts: wrong.count() as u32, limits: 0 };
         cells.push(format!("{:.1}", 100.0 * f64::from(wrong.verdicts) / f64::from(tries)));

@@ -13,7 +13,7 @@ fn weighed(levels: &[f64], blocks: u32, noise: f64, seed: u64) -> Series {
     let mut history: History = range(levels.len());
     let levels: Vec<f64> = levels.iter().map(|level| level * WALL).collect();
     weigh(&mut history, "sleep", "time.wall", &levels, blocks, noise, &mut Pcg::new(seed));
-    find_changes(&history, 0.05).series.remove(0)
+    find_changes(&history).series.remove(0)
 }
 
 fn places(series: &Series) -> Vec<usize> {
@@ -123,7 +123,7 @@ fn with_twins(apart: f64) -> Series {
     for pair in [2, 5, 8] {
         same(&mut history, pair + 1, pair);
     }
-    find_changes(&history, 0.05).series.remove(0)
+    find_changes(&history).series.remove(0)
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn counted(parents: &[Vec<usize>], values: &[f64]) -> History {
 }
 
 fn only(history: &History) -> Series {
-    let mut series = find_changes(history, 0.05).series;
+    let mut series = find_changes(history).series;
     assert_eq!(series.len(), 1);
     series.remove(0)
 }

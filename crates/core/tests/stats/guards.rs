@@ -68,7 +68,7 @@ fn versions_are_not_given_a_change_of_peak_memory_that_identical_programs_have()
             let own = if version < 3 { 0.0 } else { more };
             read(&mut history, "app", "memory.peak", version, &peaks(own), &(0..6).collect::<Vec<u32>>());
         }
-        find_changes(&history, 0.05).series.remove(0)
+        find_changes(&history).series.remove(0)
     };
     let near = found(250_000.0);
     assert!(near.changes.is_empty() && near.cannot.is_none(), "{near:?}");
@@ -134,7 +134,7 @@ fn readings_of_twins_in_one_block_are_averaged() {
     read(&mut history, "app", "time.cpu", 1, &high, &blocks);
     same(&mut history, 1, 0);
     read(&mut history, "app", "time.cpu", 2, &readings(2.0), &blocks);
-    let series = find_changes(&history, 0.05).series.remove(0);
+    let series = find_changes(&history).series.remove(0);
     let [change] = series.changes.as_slice() else { panic!("{:?}", series.changes) };
     // The level of the twins is about 1.1, so that the ratio is about 1.82. Against the first twin alone it would be 2.
     assert!((1.75..1.9).contains(&change.ratio), "{change:?}");
@@ -146,7 +146,7 @@ fn a_version_with_the_artefacts_of_the_one_before_it_is_not_blamed_though_neithe
     read(&mut history, "app", "malloc.bytes", 0, &[1e6, 1e6], &[0, 1]);
     read(&mut history, "app", "malloc.bytes", 3, &[2e6, 2e6], &[0, 1]);
     same(&mut history, 2, 1);
-    let series = find_changes(&history, 0.05).series.remove(0);
+    let series = find_changes(&history).series.remove(0);
     let [change] = series.changes.as_slice() else { panic!("{:?}", series.changes) };
     assert_eq!(change.set, [1, 3], "{change:?}");
 }

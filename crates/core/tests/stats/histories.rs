@@ -11,7 +11,7 @@ use crate::range::{count, range, read, same, weigh};
 pub const CPU: f64 = 1e8;
 
 pub fn only(history: &History) -> Series {
-    let mut series = find_changes(history, 0.05).series;
+    let mut series = find_changes(history).series;
     assert_eq!(series.len(), 1);
     series.remove(0)
 }
@@ -41,7 +41,7 @@ fn false_changes(tries: u64, layout: f64) -> f64 {
                 let levels: Vec<f64> = (0..n).map(|_| CPU * (layout * normal(&mut pcg)).exp()).collect();
                 weigh(&mut history, "parse", key, &levels, blocks, noise, &mut pcg);
             }
-            find_changes(&history, 0.05).series.iter().any(|series| !series.changes.is_empty())
+            find_changes(&history).series.iter().any(|series| !series.changes.is_empty())
         })
         .count();
     wrong as f64 / tries as f64
@@ -319,7 +319,7 @@ fn an_exact_change_says_which_version_of_a_set_it_was() {
         tries += 1;
         let counts: Vec<f64> = (0..16).map(|version| if version < 8 { 500.0 } else { 520.0 }).collect();
         count(&mut history, "parse", "malloc.count", &counts);
-        let both = find_changes(&history, 0.05).series;
+        let both = find_changes(&history).series;
         let time = both.iter().find(|series| series.metric == "time.cpu").expect("read");
         assert_eq!(time.changes.len(), 1);
         moved += usize::from(time.changes[0].at == 8 && time.changes[0].set == change.set);
@@ -375,7 +375,7 @@ fn more_series_make_each_change_harder_to_name() {
                 let mut pcg = Pcg::with_stream(301, seed * 100 + i as u64);
                 weigh(&mut history, &format!("other{i}"), "time.cpu", &[CPU; 6], 10, 0.02, &mut pcg);
             }
-            let judged = find_changes(&history, 0.05);
+            let judged = find_changes(&history);
             let changes: &[Change] = &judged.series[0].changes;
             named += changes.len();
             least = changes.iter().map(|change| change.p).fold(least, f64::max);
@@ -398,7 +398,7 @@ fn rebuilt(run: f64, seconds: [f64; 2], builds: u32, seed: u64) -> History {
 
 /// The series of build times.
 pub fn building(history: &History) -> Series {
-    let series = find_changes(history, 0.05).series;
+    let series = find_changes(history).series;
     series.into_iter().find(|one| one.metric == "build.time").expect("builds")
 }
 
@@ -413,16 +413,16 @@ fn versions_built_in_turns_show_what_building_costs() {
 
 #[test]
 fn a_dearer_build_pays_after_so_many_runs() {
-    let judged = find_changes(&rebuilt(0.9, [10.0, 40.0], 8, 16), 0.05);
+    let judged = find_changes(&rebuilt(0.9, [10.0, 40.0], 8, 16));
     let [even] = judged.break_even.as_slice() else { panic!("one subject") };
     assert_eq!((even.subject.as_str(), even.from, even.to), ("parse", 0, 11));
     assert!((even.build / 30e9 - 1.0).abs() < 0.1 && (even.run / CPU + 0.1).abs() < 0.02, "{even:?}");
     assert!(even.runs.is_some_and(|runs| (runs * -even.run / even.build - 1.0).abs() < 1e-9));
     assert!(even.build_surely && even.run_surely);
     // If the difference in running time is uncertain, no number of runs is given.
-    assert_eq!(find_changes(&rebuilt(1.0, [10.0, 40.0], 8, 17), 0.05).break_even[0].runs, None);
+    assert_eq!(find_changes(&rebuilt(1.0, [10.0, 40.0], 8, 17)).break_even[0].runs, None);
     // If nothing differs, there is no break-even point.
-    assert!(find_changes(&rebuilt(1.0, [10.0, 10.0], 8, 18), 0.05).break_even.is_empty());
+    assert!(find_changes(&rebuilt(1.0, [10.0, 10.0], 8, 18)).break_even.is_empty());
 }
 
 #[test]
@@ -431,7 +431,7 @@ fn one_build_of_each_of_two_versions_does_not_tell_what_builds_cost() {
     for (version, seconds) in [(0, 10.0), (1, 40.0)] {
         read(&mut history, "parse", "build.time", version, &[seconds * 1e9], &[0]);
     }
-    let told = &find_changes(&history, 0.05).break_even[0];
+    let told = &find_changes(&history).break_even[0];
     assert!(!told.build_surely && told.run_surely && told.runs.is_none());
 }
 
@@ -440,7 +440,7 @@ fn on_a_busy_machine_wall_time_does_not_tell_what_a_run_costs() {
     let mut history = rebuilt(1.0, [10.0, 40.0], 8, 19);
     let slower: Vec<f64> = (0..12).map(|version| if version < 6 { CPU } else { 1.5 * CPU }).collect();
     weigh(&mut history, "parse", "time.wall", &slower, 12, 0.01, &mut Pcg::new(20));
-    let run = |history: &History| find_changes(history, 0.05).break_even[0].run_surely;
+    let run = |history: &History| find_changes(history).break_even[0].run_surely;
     history.run.provenance.cores = 2;
     history.run.provenance.load = 0.1;
     assert!(run(&history));

@@ -285,8 +285,9 @@ impl Binaries {
             let mut text = String::new();
             match (instruction.near_branch_target(), instruction.is_ip_rel_memory_operand()) {
                 (target, _) if target != 0 && file.target(target, false).is_some() => {
-                    let name = file.target(target, false).unwrap_or_default();
-                    text = format!("{:?} {name}", instruction.mnemonic()).to_lowercase();
+                    formatter.format_mnemonic(&instruction, &mut text);
+                    text.push(' ');
+                    text.push_str(&file.target(target, false).unwrap_or_default());
                 }
                 _ => formatter.format(&instruction, &mut text),
             }

@@ -20,9 +20,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// The false discovery rate for the changes that are explained, the same as in the report.
-const ERROR: f64 = 0.05;
-
 /// The largest number of functions that are listed for each change.
 const ROWS: usize = 5;
 
@@ -167,7 +164,7 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
 /// Returns every pair of versions between which a metric of a subject changed, the largest changes first.
 fn changes(history: &History, subjects: &[SubjectTemplate]) -> Vec<(usize, Changed)> {
     let mut found: BTreeMap<(usize, usize, usize), Changed> = BTreeMap::new();
-    for series in &find_changes(history, ERROR).series {
+    for series in &find_changes(history).series {
         let is_of = |template: &SubjectTemplate| {
             let rest = series.subject.strip_prefix(&template.name);
             template.bench || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))

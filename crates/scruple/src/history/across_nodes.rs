@@ -10,12 +10,12 @@ use scruple_core::unit::change_between;
 const MOST: usize = 6;
 
 /// Writes a sentence for each change of a noisy metric that more than one node measured.
-pub fn sentences(history: &History, error: f64) -> Vec<String> {
+pub fn sentences(history: &History) -> Vec<String> {
     let nodes = &history.run.provenance.nodes;
     if nodes.len() < 2 {
         return Vec::new();
     }
-    let judgement = find_changes(history, error);
+    let judgement = find_changes(history);
     let noisy = |series: &'_ Series| !series.exact && !series.shifting;
     let changes = judgement.series.iter().filter(|one| noisy(one));
     let mut told: Vec<String> =

@@ -32,7 +32,6 @@ use forecast::{Basis, Forecast};
 use given_launches::GivenLaunches;
 use journal::Journal;
 use known::CampaignView;
-pub use questions::ERROR;
 use questions::OpenQuestions;
 use scruple_core::history::{Graph, History, Version, VersionState};
 use scruple_core::metric::Pass;

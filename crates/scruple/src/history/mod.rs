@@ -193,7 +193,7 @@ pub fn take(
 
 /// Returns the left-out commits that may have caused a change, judging by the readings of the listed versions.
 fn suspected(history: &StoredHistory, listed: &[Selected]) -> Vec<String> {
-    let judgement = find_changes(&view(history.clone()), campaign::ERROR);
+    let judgement = find_changes(&view(history.clone()));
     let changes = judgement.series.iter().flat_map(|series| &series.changes);
     let versions: HashSet<usize> = changes.flat_map(|change| change.set.iter().copied()).collect();
     let of = |index: usize| listed[index].left_out.iter().cloned();

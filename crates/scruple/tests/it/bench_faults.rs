@@ -341,6 +341,18 @@ fn the_start_of_a_program_with_too_many_cases_counts_against_the_budget() {
 }
 
 #[test]
+fn a_process_that_took_long_to_declare_its_cases_is_the_one_that_is_timed() {
+    let place = Place::new();
+    let starts = place.file("starts");
+    let words = ["--many", "30000", "--sleep", "3", "--starts", &starts.display().to_string()];
+    let options = ["--no-store", "--budget", "20ms", "--seed", "7", "--time-only"];
+    let answer = bench_freely(&place, &options, &words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(answer.unwrapped().contains("cases, and all after these, are left out"), "{}", answer.stderr);
+    assert_eq!(place.read("starts").lines().count(), 1);
+}
+
+#[test]
 fn a_list_of_cases_without_end_is_cut_where_the_budget_ends() {
     let place = Place::new();
     let options = ["--no-store", "--budget", "200ms", "--seed", "7", "--time-only"];

@@ -10,7 +10,7 @@ the tare), `stall` (ns that the first batch of 1000 iterations or more takes lon
 other process allocates 8 bytes more in an iteration), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
 answers to hello with that version, `--language WORD` with that language, `--chatter` prints to stdout all the time,
 `--many N` declares N cases more, `--endless yes` goes on to name cases, `--sleep S` starts after so many seconds, and
-`--log FILE` writes down which cases each process was asked for.
+`--log FILE` writes down which cases each process was asked for, and `--starts FILE` adds a line for each process.
 """
 
 import collections
@@ -194,6 +194,9 @@ def answer(line, options, cases, out, asked):
 
 def main():
     options, cases = declare(sys.argv[1:])
+    if "starts" in options:
+        with open(options["starts"], "a", encoding="utf-8") as starts:
+            starts.write("started\n")
     time.sleep(float(options.get("sleep", 0)))
     asked = set()
     lines = open(os.environ["SCRUPLE_BENCH_IN"], encoding="utf-8")

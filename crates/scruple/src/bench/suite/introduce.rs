@@ -14,7 +14,10 @@ pub(super) struct Introduction {
     pub(super) hello: Hello,
     /// How long the first answer took.
     pub(super) starting: Duration,
-    /// The process, which has run no case yet; `None` if the rest of its list was not wanted.
+    /// Whether `take` has received every case.
+    pub(super) complete: bool,
+    /// The process, which has run no case yet; `None` if the rest of its list was not wanted and takes longer to read
+    /// than another start.
     pub(super) program: Option<BenchProgram>,
 }
 
@@ -57,8 +60,8 @@ pub(super) fn introduce(
         other => return Err(answers::unexpected(&Request::Hello.line(), &other)),
     };
     let starting = began.elapsed();
-    let (mut names, mut listed, mut twin) = (HashSet::new(), 0, None);
-    let mut whole = true;
+    let (mut names, mut listed, mut twice) = (HashSet::new(), 0, None);
+    let mut complete = true;
     let mut reply = program.ask(&Request::Cases, FIRST_WORDS, interrupted)?;
     loop {
         match reply {
@@ -66,10 +69,10 @@ pub(super) fn introduce(
                 let case = answers::harmless(*case);
                 listed += 1;
                 if !names.insert(full_name(&case)) {
-                    twin.get_or_insert(full_name(&case));
+                    twice.get_or_insert(full_name(&case));
                 }
                 if !take(case) {
-                    whole = false;
+                    complete = false;
                     break;
                 }
             }
@@ -86,8 +89,23 @@ pub(super) fn introduce(
         }
         reply = program.next_reply("cases", FIRST_WORDS, interrupted)?;
     }
-    match twin {
-        Some(name) => Err(answers::wrong("cases", format!("two cases are called ‘{name}’"))),
-        None => Ok(Introduction { hello, starting, program: whole.then_some(program) }),
+    if let Some(name) = twice {
+        return Err(answers::wrong("cases", format!("two cases are called ‘{name}’")));
     }
+    let usable = complete || skip_the_rest(&mut program, starting, interrupted);
+    Ok(Introduction { hello, starting, complete, program: usable.then_some(program) })
+}
+
+/// Reads a list to its end without looking at the cases. Returns false if that would take longer than `starting`, the
+/// time of another start: the process is then of no use.
+fn skip_the_rest(program: &mut BenchProgram, starting: Duration, interrupted: &AtomicBool) -> bool {
+    let began = Instant::now();
+    while let Some(left) = starting.checked_sub(began.elapsed()) {
+        match program.next_reply("cases", left, interrupted) {
+            Ok(Reply::Case { .. }) => {}
+            Ok(Reply::End { .. }) => return true,
+            Ok(_) | Err(_) => return false,
+        }
+    }
+    false
 }

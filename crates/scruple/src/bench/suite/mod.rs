@@ -175,8 +175,8 @@ impl Suite {
                 };
                 Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))
             })?;
-            let Introduction { hello, starting: started, program } = introduction;
-            declared.complete &= program.is_some();
+            let Introduction { hello, starting: started, complete, program } = introduction;
+            declared.complete &= complete;
             introduced.0.push(program);
             starting += started;
             side.hello = Some(hello.clone());

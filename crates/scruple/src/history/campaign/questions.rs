@@ -13,9 +13,6 @@ use std::collections::BTreeSet;
 
 /// How many times, at different moments, the versions on both sides of an exact change are counted.
 const VISITS: u32 = 2;
-/// The false discovery rate: the accepted share of false changes among the reported ones.
-pub const ERROR: f64 = 0.05;
-
 /// Where the versions that cause changes are still looked for.
 pub(super) struct OpenQuestions {
     pub(super) graph: Graph,
@@ -137,7 +134,7 @@ impl OpenQuestions {
 
     /// Finds the changes that may come from versions that were not weighed.
     pub(super) fn narrow(&mut self, journal: &Journal) {
-        let judgement = find_changes(&journal.view(), ERROR);
+        let judgement = find_changes(&journal.view());
         let open = |index: &usize| {
             matches!(
                 journal.history.entries[*index].version.state,
@@ -168,7 +165,7 @@ impl OpenQuestions {
                 Some(same) => entries.iter().position(|entry| entry.version.commit == *same).unwrap_or(index),
                 None => index,
             };
-            let judged = find_changes(&journal.view(), ERROR).series;
+            let judged = find_changes(&journal.view()).series;
             let counts =
                 judged.iter().filter(|one| (one.exact || one.shifting) && !one.metric.starts_with("build."));
             let sides: BTreeSet<usize> =

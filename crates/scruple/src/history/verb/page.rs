@@ -9,9 +9,6 @@ use scruple_core::harmless_text::list_names;
 use scruple_core::history::{History, find_changes};
 use std::path::Path;
 
-/// The false discovery rate: the accepted share of false changes among the reported ones.
-const ERROR: f64 = 0.05;
-
 /// The largest part of a log that a page contains, in bytes.
 const LOG: usize = 4000;
 
@@ -28,7 +25,7 @@ pub fn show_stored(
     args: &PageArgs,
     pair: Option<&str>,
 ) -> Result<(), Fault> {
-    let judgement = find_changes(history, ERROR);
+    let judgement = find_changes(history);
     let mut page = Page::of(history, &judgement);
     page.explained = explained;
     check_subject(&page, args)?;
@@ -38,7 +35,7 @@ pub fn show_stored(
 /// Judges the history and writes it to all requested outputs. One wrong name must not prevent the other outputs after
 /// hours of weighing.
 pub fn show(history: &History, explained: Vec<ExplainedChange>, args: &PageArgs) -> Result<(), Fault> {
-    let judgement = find_changes(history, ERROR);
+    let judgement = find_changes(history);
     let mut page = Page::of(history, &judgement);
     page.explained = explained;
     write(page, history, args, None)
@@ -50,7 +47,7 @@ pub fn of(
     explained: Vec<ExplainedChange>,
     metrics: &[String],
 ) -> crate::render::page::Page {
-    let judgement = find_changes(history, ERROR);
+    let judgement = find_changes(history);
     let mut page = Page::of(history, &judgement).showing(metrics);
     page.explained = explained;
     with_logs(page, history).model()
@@ -58,7 +55,7 @@ pub fn of(
 
 /// Returns what a terminal shows of a stored history, with the metrics that match these patterns.
 pub fn terminal_of(history: &History, explained: Vec<ExplainedChange>, metrics: &[String]) -> String {
-    let judgement = find_changes(history, ERROR);
+    let judgement = find_changes(history);
     let mut page = Page::of(history, &judgement).showing(metrics);
     page.explained = explained;
     with_logs(page, history).terminal(output::width())
