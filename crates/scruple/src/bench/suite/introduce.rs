@@ -57,7 +57,7 @@ pub(super) fn introduce(
         other => return Err(answers::unexpected(&Request::Hello.line(), &other)),
     };
     let starting = began.elapsed();
-    let (mut names, mut listed, mut twin) = (HashSet::new(), 0, None);
+    let (mut names, mut listed, mut duplicate) = (HashSet::new(), 0, None);
     let mut whole = true;
     let mut reply = program.ask(&Request::Cases, FIRST_WORDS, interrupted)?;
     loop {
@@ -66,7 +66,7 @@ pub(super) fn introduce(
                 let case = answers::harmless(*case);
                 listed += 1;
                 if !names.insert(full_name(&case)) {
-                    twin.get_or_insert(full_name(&case));
+                    duplicate.get_or_insert(full_name(&case));
                 }
                 if !take(case) {
                     whole = false;
@@ -86,7 +86,7 @@ pub(super) fn introduce(
         }
         reply = program.next_reply("cases", FIRST_WORDS, interrupted)?;
     }
-    match twin {
+    match duplicate {
         Some(name) => Err(answers::wrong("cases", format!("two cases are called ‘{name}’"))),
         None => Ok(Introduction { hello, starting, program: whole.then_some(program) }),
     }
