@@ -20,8 +20,8 @@ use std::sync::{LazyLock, Mutex};
 /// The smallest number of functions that must agree on the address of a variable.
 const LEAST: usize = 3;
 
-/// Finds the empty program that matches a stripped one, and makes sure that the latter's layout can be learnt from it. Does that once
-/// for each file.
+/// Finds the empty program that matches a stripped one, and makes sure that the latter's layout can be learnt from it.
+/// Does that once for each file.
 ///
 /// # Errors
 /// Says why the layout cannot be known.
