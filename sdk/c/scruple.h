@@ -2161,7 +2161,7 @@ static FILE *scruple_open(const char *path, int flags, const char *mode)
 
 int scruple_main(int argc, char **argv)
 {
-    const char *in = getenv("SCRUPLE_BENCH_IN"), *out = getenv("SCRUPLE_BENCH_OUT"), *twin = NULL;
+    const char *in = getenv("SCRUPLE_BENCH_IN"), *out = getenv("SCRUPLE_BENCH_OUT"), *same = NULL;
     FILE *requests;
     char *line = NULL, why[SCRUPLE_WHY];
     size_t room = 0, i;
@@ -2170,10 +2170,10 @@ int scruple_main(int argc, char **argv)
     scruple_case **sorted = (scruple_case **)scruple_memory(scruple_count * sizeof *sorted);
     if (scruple_count) memcpy(sorted, scruple_cases, scruple_count * sizeof *sorted);
     qsort(sorted, scruple_count, sizeof *sorted, scruple_by_name);
-    for (i = 1; i < scruple_count && !twin; i++)
-        if (!scruple_by_name(&sorted[i - 1], &sorted[i])) twin = sorted[i]->name;
+    for (i = 1; i < scruple_count && !same; i++)
+        if (!scruple_by_name(&sorted[i - 1], &sorted[i])) same = sorted[i]->name;
     free(sorted);
-    if (twin) return scruple_end(argv[0], "two cases have the same name and params: ", twin);
+    if (same) return scruple_end(argv[0], "two cases have the same name and params: ", same);
     if (!in && !out) return scruple_by_hand(argv, argc);
     if (!in || !out) return scruple_end(argv[0], "only one of SCRUPLE_BENCH_IN and SCRUPLE_BENCH_OUT is set", "");
     if (!(requests = scruple_open(in, O_RDONLY, "r"))) return scruple_end(argv[0], "cannot open ", in);

@@ -42,7 +42,7 @@ func byHand() {
 	leave("this is a bench program; run it with: scruple bench -- " + strings.Join(os.Args, " "))
 }
 
-func refuseTwins() {
+func refuseDuplicates() {
 	seen := make(map[string]bool, len(cases))
 	for _, c := range cases {
 		key := fmt.Sprintf("%q %#v", c.Name, c.Params)

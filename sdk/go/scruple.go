@@ -209,7 +209,7 @@ func (c *C) declaredBy(skip int) *C {
 
 // Main answers the host until it sends bye, and does not return. Without a host it runs scruple on this program.
 func Main() {
-	refuseTwins()
+	refuseDuplicates()
 	in, out := connect()
 	// The thread's CPU clock is valid only for a goroutine that stays on its thread.
 	runtime.LockOSThread()

@@ -284,7 +284,7 @@
 ;; Answers the host until it sends bye, and does not return.  Without a host it runs scruple on this program.
 (define (bench-main)
   (set! cases (list->vector (reverse declared)))
-  (refuse-twins)
+  (refuse-duplicates)
   (call-with-values connect
     (lambda (in out)
       (let next ()
@@ -446,7 +446,7 @@
       (false-if-exception (apply execlp "scruple" "scruple" "bench" "--" itself)))
     (leave (string-append "this is a bench program; run it with: scruple bench -- " (string-join itself " ")))))
 
-(define (refuse-twins)
+(define (refuse-duplicates)
   (let ((seen (make-hash-table)))
     (vector-for-each
      (lambda (c)

@@ -215,7 +215,7 @@ public final class ScrupleBench {
 
     /** Answers the host until it sends bye, and does not return. Without a host it runs scruple on this program. */
     public void run() {
-        refuseTwins();
+        refuseDuplicates();
         String from = System.getenv("SCRUPLE_BENCH_IN");
         String to = System.getenv("SCRUPLE_BENCH_OUT");
         if (from == null && to == null) {
@@ -446,7 +446,7 @@ public final class ScrupleBench {
         leave("this is a bench program; run it with: scruple bench -- " + String.join(" ", itself));
     }
 
-    private void refuseTwins() {
+    private void refuseDuplicates() {
         Set<String> seen = new HashSet<>();
         for (Case<?> c : cases) {
             if (!seen.add(c.spec.get("name") + "\0" + c.spec.get("params"))) {

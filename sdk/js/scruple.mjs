@@ -56,7 +56,7 @@ export function group(name, declare) {
 /** Answers the host until it sends bye, and does not return. Without a host it runs scruple on this program. */
 export async function main() {
   if (!isMainThread && workerData?.scruple) return work(workerData.scruple)
-  refuseTwins()
+  refuseDuplicates()
   const { requests, reply } = connect()
   for (const line of requests) {
     if (line === 'cases') for (const c of cases) reply({ case: c.spec })
@@ -471,7 +471,7 @@ function byHand() {
   leave(`this is a bench program; run it with: scruple bench -- ${itself.join(' ')}`)
 }
 
-function refuseTwins() {
+function refuseDuplicates() {
   const seen = new Set()
   for (const { spec } of cases) {
     const key = JSON.stringify([spec.name, Object.entries(spec.params ?? {}).sort()])

@@ -41,7 +41,7 @@ words! {
         TimedOut = "timed-out",
         /// The version was built and may be weighed; its readings show how often it was.
         Built = "built",
-        /// The artefacts of the version are byte for byte those of another version, whose twin it is.
+        /// The artefacts of the version are byte for byte those of another version.
         SameBinary = "same-binary",
         /// The range, the configuration or the adaptive search has left the version out so far.
         Skipped = "skipped",
@@ -241,7 +241,7 @@ pub struct Series {
     /// Relative standard deviation of values about their level: 0 for exact metrics, absent where it is not known.
     pub noise: Option<f64>,
     /// Relative standard deviation between versions with the same artefacts, which shows the spread without any change.
-    pub twins: Option<f64>,
+    pub same_binary_noise: Option<f64>,
     /// The two levels between which the series alternates, if it does. Then no change is reported.
     pub modes: Option<[f64; 2]>,
     /// The smallest relative step that would have been found; absent for exact metrics and for series that are too

@@ -215,7 +215,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if !missing.is_empty() {
         writeln!(text, "\nNot on the machine where this table was made: {}.", missing.join(", "))?;
     }
-    writeln!(text, "\n## What each runtime tells\n")?;
+    writeln!(text, "\n## What each runtime reports\n")?;
     writeln!(text, "| | {} |", COMMON.join(" | "))?;
     writeln!(text, "|---|{}", "---|".repeat(COMMON.len()))?;
     for runtime in ALL {

@@ -146,7 +146,7 @@ impl Commands {
                 time_limit: job.time_limit,
                 trace_memory: pass == Pass::Memory,
                 read_counters: false,
-                twins: Vec::new(),
+                empty_programs: Vec::new(),
                 writes_at_end: false,
                 seen: match pass {
                     Pass::Counting => self.seen.get(&words(job)).cloned().unwrap_or_default(),

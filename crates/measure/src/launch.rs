@@ -35,7 +35,7 @@ pub struct LaunchOptions {
     /// The programs that an earlier launch has shown in the tree.
     pub seen: crate::runtimes::TreePrograms,
     /// Programs from which the layout of stripped Go programs is learnt.
-    pub twins: Vec<crate::runtimes::go::Twin>,
+    pub empty_programs: Vec<crate::runtimes::go::EmptyProgram>,
     /// Whether the randomisation of addresses is disabled, so that memory figures repeat.
     pub fixed_addresses: bool,
     /// Whether processes write their figures when they are asked to end, for which they get more time.

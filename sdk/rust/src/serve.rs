@@ -52,8 +52,8 @@ struct BenchServer {
 /// Serves the cases until the host sends `bye`, and returns the exit code.
 pub fn main(entries: Vec<Entry>) -> i32 {
     let mut seen = HashSet::new();
-    if let Some(twin) = entries.iter().find(|entry| !seen.insert(entry.declaration.identity())) {
-        return end(&format!("two cases have the name {:?} and the same params", twin.declaration.name));
+    if let Some(duplicate) = entries.iter().find(|entry| !seen.insert(entry.declaration.identity())) {
+        return end(&format!("two cases have the name {:?} and the same params", duplicate.declaration.name));
     }
     let (input, output) = match (env::var_os(IN), env::var_os(OUT)) {
         (None, None) => return by_hand(),

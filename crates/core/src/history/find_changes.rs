@@ -92,7 +92,7 @@ fn series(range: &SeriesVersions<'_>, gathered: &GatheredSeries, judged: &Judged
         by_nodes: Vec::new(),
         levels: stretches(places, steps, &levels),
         noise: (judged.noisy || gathered.exact).then_some(steps.noise),
-        twins: twins(&points, range.artefacts),
+        same_binary_noise: same_binary_noise(&points, range.artefacts),
         modes: steps.modes.map(|modes| if judged.logarithmic { modes.map(f64::exp) } else { modes }),
         detectable: steps.detectable.map(f64::exp_m1),
         whole: effects::overall_effect(range.graph, gathered, judged),
@@ -142,7 +142,7 @@ fn borders(places: &ArtefactGroups, steps: &Steps) -> Vec<[usize; 2]> {
 
 /// The relative standard deviation of values within groups of versions that have the same artefacts and were each
 /// weighed; `None` where there are no such groups.
-fn twins(points: &[Point], artefacts: &Artefacts) -> Option<f64> {
+fn same_binary_noise(points: &[Point], artefacts: &Artefacts) -> Option<f64> {
     let (mut squares, mut free) = (0.0, 0.0);
     let mut roots: Vec<usize> = points.iter().map(|point| artefacts.root(point.version)).collect();
     roots.sort_unstable();

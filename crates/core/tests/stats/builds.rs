@@ -114,7 +114,7 @@ fn where_all_neighbours_differ_by_far_more_than_builds_do_every_step_is_named() 
 
 /// A range in which the versions 2 and 3, 5 and 6, and 8 and 9 have the same artefacts. Every version has its own
 /// readings, whose levels differ by `apart` (standard deviation of logarithms).
-fn with_twins(apart: f64) -> Series {
+fn with_same_binaries(apart: f64) -> Series {
     let mut levels = vec![1.0; 12];
     let mut history = range(12);
     let mut pcg = Pcg::new(62);
@@ -128,6 +128,6 @@ fn with_twins(apart: f64) -> Series {
 
 #[test]
 fn what_visits_of_the_same_artefacts_differ_by_is_no_change_of_the_others() {
-    assert!(with_twins(0.12).changes.is_empty());
-    assert!(with_twins(0.12).twins.is_some_and(|twins| twins > 0.05));
+    assert!(with_same_binaries(0.12).changes.is_empty());
+    assert!(with_same_binaries(0.12).same_binary_noise.is_some_and(|noise| noise > 0.05));
 }

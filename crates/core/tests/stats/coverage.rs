@@ -18,7 +18,7 @@ use scruple_core::verdict::{Direction, NoisyRow, Verdict, compare_many, compare_
 use crate::noise::{NOISES, Noise, blocks, normal, processes};
 
 /// The share of `tries` attempts that return true. Each attempt gets its own random generator.
-fn share(tries: u64, seed: u64, mut attempt: impl FnMut(&mut Pcg) -> bool) -> f64 {
+pub fn share(tries: u64, seed: u64, mut attempt: impl FnMut(&mut Pcg) -> bool) -> f64 {
     (0..tries).filter(|&number| attempt(&mut Pcg::with_stream(seed, number))).count() as f64 / tries as f64
 }
 

@@ -122,7 +122,7 @@ fn peak_memory_that_differs_by_less_than_page_faults_move_it_is_not_different() 
 }
 
 #[test]
-fn readings_of_twins_in_one_block_are_averaged() {
+fn readings_of_the_same_binary_in_one_block_are_averaged() {
     let blocks: Vec<u32> = (0..12).collect();
     let mut pcg = Pcg::new(5);
     let mut readings = |level: f64| -> Vec<f64> {
@@ -136,7 +136,7 @@ fn readings_of_twins_in_one_block_are_averaged() {
     read(&mut history, "app", "time.cpu", 2, &readings(2.0), &blocks);
     let series = find_changes(&history).series.remove(0);
     let [change] = series.changes.as_slice() else { panic!("{:?}", series.changes) };
-    // The level of the twins is about 1.1, so that the ratio is about 1.82. Against the first twin alone it would be 2.
+    // The level of the two versions is about 1.1, so the ratio is about 1.82. Against the first alone it would be 2.
     assert!((1.75..1.9).contains(&change.ratio), "{change:?}");
 }
 

@@ -249,7 +249,7 @@ fn a_count_that_is_alike_when_it_is_counted_again_is_no_change_of_the_version() 
 }
 
 #[test]
-fn versions_that_were_not_weighed_belong_to_the_set_and_twins_do_not() {
+fn versions_that_were_not_weighed_belong_to_the_set_and_same_binaries_do_not() {
     let levels = [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.2, 1.2, 1.2, 1.2];
     let mut history = cpu(&levels, 12, 0.01, 12);
     history.versions[4].state = VersionState::BuildFailed;
@@ -259,7 +259,7 @@ fn versions_that_were_not_weighed_belong_to_the_set_and_twins_do_not() {
     assert_eq!(
         (change.at, change.before, change.set.as_slice()),
         (6, 5, &[6][..]),
-        "the twin shows the old level"
+        "the version with the same binary shows the old level"
     );
     let copied = series.points.iter().find(|point| point.version == 5).expect("a copied point");
     assert!(copied.copied && copied.readings == series.points[3].readings);
@@ -277,13 +277,13 @@ fn versions_that_were_not_weighed_belong_to_the_set_and_twins_do_not() {
 }
 
 #[test]
-fn twins_that_were_weighed_show_what_no_change_looks_like() {
+fn same_binaries_that_were_weighed_show_what_no_change_looks_like() {
     let mut history = cpu(&[1.0; 8], 12, 0.01, 13);
-    assert_eq!(only(&history).twins, None);
+    assert_eq!(only(&history).same_binary_noise, None);
     same(&mut history, 3, 2);
     same(&mut history, 6, 5);
-    let twins = only(&history).twins.expect("two pairs of twins");
-    assert!(twins > 0.0 && twins < 0.01, "{twins}");
+    let noise = only(&history).same_binary_noise.expect("two pairs of versions");
+    assert!(noise > 0.0 && noise < 0.01, "{noise}");
     // A difference between readings of the same artefacts is never a change, however large.
     let mut levels = [1.0; 8];
     levels[3] = 1.1;

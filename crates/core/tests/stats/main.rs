@@ -14,6 +14,7 @@ mod histories;
 mod laws;
 mod leak;
 mod loads;
+mod next_run;
 mod nodes;
 mod noise;
 mod oracle;

@@ -53,7 +53,7 @@ impl Follower {
             mark: None,
             programs: ProgramFiles::default(),
             memory: options.trace_memory.then(Vec::new),
-            go: options.read_counters.then(|| GoProcesses::with(&options.twins)),
+            go: options.read_counters.then(|| GoProcesses::with(&options.empty_programs)),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Recognises the Go processes of a tree when they execute their program, and reads their counters when they exit.
 
 use super::peak_memory::field;
-use crate::runtimes::go::{self, Exit, Layouts, Twin, counters};
+use crate::runtimes::go::{self, EmptyProgram, Exit, Layouts, counters};
 use std::collections::HashMap;
 
 /// The running Go processes, and the counters of those that have ended.
@@ -13,9 +13,9 @@ pub(super) struct GoProcesses {
 }
 
 impl GoProcesses {
-    /// Learns the layouts of stripped programs from these twins; those of others are read from their files.
-    pub(super) fn with(twins: &[Twin]) -> GoProcesses {
-        GoProcesses { layouts: Layouts::learnt_from(twins), ..GoProcesses::default() }
+    /// Learns the layouts of stripped programs from these empty programs; those of others are read from their files.
+    pub(super) fn with(empty_programs: &[EmptyProgram]) -> GoProcesses {
+        GoProcesses { layouts: Layouts::learnt_from(empty_programs), ..GoProcesses::default() }
     }
 
     /// Handles that the process executes a program. A fork of a Go process that has not called exec (Go makes one to

@@ -5,7 +5,7 @@ use super::agent_folder::{AgentFolder, Mark};
 use super::agent_records::{self, AgentRecord, HookFile, Left};
 use super::elf::Elf;
 use super::figures::{self, COMMON, RuntimeReport};
-use super::go::Twin;
+use super::go::EmptyProgram;
 use super::stderr_report::Cut;
 use super::{ghc, go, jvm, ocaml, recognise, sbcl};
 use crate::instrument::Instrument;
@@ -132,7 +132,7 @@ impl Instrument for Runtimes {
         self.unreached = launch.options.seen.unreached.iter().cloned().collect();
         self.stripped = None;
         launch.options.read_counters = launch.options.seen.go;
-        launch.options.twins = go::twins(&launch.options.seen);
+        launch.options.empty_programs = go::empty_programs(&launch.options.seen);
         if self.collect_fully {
             let (often, much) = go::COLLECT_OFTEN;
             append(&mut launch.env, often, "", much, |user| !user.is_empty());
@@ -148,23 +148,23 @@ impl Instrument for Runtimes {
         if let Some(behind) = &wrapped
             && Elf::read(&behind.path).is_some_and(|elf| go::is_stripped_go(&elf))
         {
-            launch.options.twins.extend(go::twin_of(&behind.path).ok());
+            launch.options.empty_programs.extend(go::empty_program_of(&behind.path).ok());
         }
         if is(Runtime::Go) {
-            let twin = go::is_stripped_go(&elf).then(|| go::twin_of(&program.path));
-            launch.options.twins.extend(twin.iter().flatten().cloned());
-            self.expects_exit = !matches!(twin, Some(Err(_)));
+            let empty = go::is_stripped_go(&elf).then(|| go::empty_program_of(&program.path));
+            launch.options.empty_programs.extend(empty.iter().flatten().cloned());
+            self.expects_exit = !matches!(empty, Some(Err(_)));
             launch.options.read_counters = true;
             // Only the collections can be known of a program whose layout cannot be learnt.
-            let unknown = twin.as_ref().is_some_and(Result::is_err)
-                || launch.options.twins.iter().any(Twin::is_missing);
-            if twin.is_some()
+            let unknown = empty.as_ref().is_some_and(Result::is_err)
+                || launch.options.empty_programs.iter().any(EmptyProgram::is_missing);
+            if empty.is_some()
                 && unknown
                 && append(&mut launch.env, "GODEBUG", ",", "gctrace=1", |words| words.contains("gctrace"))
             {
                 self.cut = Cut::into_stderr(Runtime::Go, &mut launch.stdio[2]).ok();
             }
-            self.stripped = twin.and_then(Result::err);
+            self.stripped = empty.and_then(Result::err);
         } else if !elf.dynamic && is(Runtime::Ghc) && ghc::grants_reports(&elf) {
             if append(&mut launch.env, "GHCRTS", " ", "-t", ghc::asks_for_reports) {
                 self.cut = Cut::into_stderr(Runtime::Ghc, &mut launch.stdio[2]).ok();

@@ -86,7 +86,7 @@ fn by_address(profile: &Profile, program: &Path) -> BTreeMap<u64, (u64, u64)> {
 }
 
 #[test]
-fn functions_of_a_stripped_program_have_the_counts_of_its_unstripped_twin() {
+fn functions_of_a_stripped_program_have_the_counts_of_the_unstripped_one() {
     let Some(workshop) = Workshop::new() else { return };
     let sources = [
         ("tails.c", "-foptimize-sibling-calls"),

@@ -61,8 +61,8 @@ const CLEAR: u64 = 30_000_000;
 const MOST: u64 = 1_000_000;
 
 impl SideSource {
-    /// Whether callgrind can count it in place of the call tree. It cannot tell apart what a server does for requests, and
-    /// what it counts cannot be compared with call trees that were kept.
+    /// Whether callgrind can count it in place of the call tree. It cannot distinguish what a server does for
+    /// requests, and what it counts cannot be compared with call trees that were kept.
     pub fn needs_no_tree(&self) -> bool {
         matches!(self, SideSource::Command(_) | SideSource::Case { .. })
     }

@@ -46,7 +46,7 @@ use std::time::Duration;
 use visits::Visits;
 
 /// How many versions with the same artefacts are timed as well, at most. The spread among them is the noise floor.
-const TWINS: usize = 2;
+const MOST_SAME_BINARY: usize = 2;
 
 /// A history under way.
 pub struct Campaign {
@@ -256,15 +256,15 @@ impl Campaign {
 
     /// Launches each command of these versions once, in an order drawn from the seed.
     fn take_block(&mut self, set: &[usize]) -> Result<(), Fault> {
-        let twins = self.journal.history.entries.iter().enumerate().filter(|(_, entry)| {
+        let same_binary = self.journal.history.entries.iter().enumerate().filter(|(_, entry)| {
             let original = entry.version.same_as.as_ref();
             entry.version.state == VersionState::SameBinary
                 && set
                     .iter()
                     .any(|index| Some(&self.journal.history.entries[*index].version.commit) == original)
         });
-        let twins: Vec<usize> = twins.map(|(index, _)| index).take(TWINS).collect();
-        let all: Vec<usize> = set.iter().copied().chain(twins).collect();
+        let same_binary: Vec<usize> = same_binary.map(|(index, _)| index).take(MOST_SAME_BINARY).collect();
+        let all: Vec<usize> = set.iter().copied().chain(same_binary).collect();
         for index in &all {
             self.building().is_at_hand(*index)?;
         }

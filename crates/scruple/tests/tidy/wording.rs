@@ -7,8 +7,11 @@ use std::collections::BTreeMap;
 const MOST_OF_A_NAME: usize = 2;
 
 /// Constructions that readers had to read twice, each with a plain one.
-const PHRASES: [(&str, &str); 12] = [
+const PHRASES: [(&str, &str); 15] = [
     ("told apart", "distinguished"),
+    ("tell apart", "distinguish"),
+    ("tells apart", "distinguishes"),
+    ("beside other work", "at a load from other work"),
     ("be told from", "be distinguished from"),
     ("can't be told", "can't tell"),
     ("can’t be told", "can’t tell"),

@@ -26,9 +26,10 @@ const TOGETHER: usize = 100;
 /// The shares of neighbours with a step between them that are tried.
 const SHARES: [f64; 4] = [0.02, 0.1, 0.3, 0.6];
 
-/// The variance between versions beyond what their readings explain; 0 where it cannot be estimated. `twins` is the
+/// The variance between versions beyond what their readings explain; 0 where it cannot be estimated.
+/// `same_binary_variance` is the
 /// variance between visits of the same artefacts.
-pub(super) fn extra(values: &[f64], variances: &[f64], twins: f64) -> f64 {
+pub(super) fn extra(values: &[f64], variances: &[f64], same_binary_variance: f64) -> f64 {
     if values.len() < FEWEST {
         return 0.0;
     }
@@ -39,7 +40,7 @@ pub(super) fn extra(values: &[f64], variances: &[f64], twins: f64) -> f64 {
     }
     let sizes = (0..12).map(|i| 0.001 * 1.8_f64.powi(i));
     let variance = std::iter::once(0.0).chain(sizes).map(|size| size * size);
-    let tried = variance.map(|extra| (extra, improbable(values, variances, twins, extra)));
+    let tried = variance.map(|extra| (extra, improbable(values, variances, same_binary_variance, extra)));
     let believed = tried.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |best| best.0);
     believed.min(most)
 }
@@ -53,11 +54,11 @@ fn of_neighbours(values: &[f64], variances: &[f64]) -> f64 {
 }
 
 /// Minus twice the log probability of the range if builds differ with the variance `extra`.
-fn improbable(values: &[f64], variances: &[f64], twins: f64, extra: f64) -> f64 {
+fn improbable(values: &[f64], variances: &[f64], same_binary_variance: f64, extra: f64) -> f64 {
     let parts = values.chunks(TOGETHER).zip(variances.chunks(TOGETHER));
     let parts = parts.map(|(values, variances)| improbable_part(values, variances, extra));
     let all = parts.fold([0.0; SHARES.len()], |sum, part| std::array::from_fn(|i| sum[i] + part[i]));
-    all.into_iter().fold(f64::INFINITY, f64::min) + extra / (USUAL * USUAL + twins)
+    all.into_iter().fold(f64::INFINITY, f64::min) + extra / (USUAL * USUAL + same_binary_variance)
 }
 
 /// The contribution of one part of the range to [`improbable`], for each share of neighbours with a step.

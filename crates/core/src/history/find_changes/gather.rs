@@ -135,14 +135,14 @@ fn series(
     let scaled = |reading: f64| if differences { reading } else { reading.max(least).ln() };
     let mut points: Vec<Point> = Vec::new();
     let mut reads: Vec<VersionReadings> = Vec::new();
-    let mut twins_agree = true;
+    let mut copies_agree = true;
     let steady = counted && own.iter().all(|sample| sample.visits().is_some());
     for (version, sample) in samples.iter().enumerate() {
         let root = artefacts.root(version);
         let Some(sample) = sample.or(samples[root]) else { continue };
         let copied = samples[version].is_none();
         let of_root = samples[root].unwrap_or(sample);
-        twins_agree &= sample.readings[0] == of_root.readings[0];
+        copies_agree &= sample.readings[0] == of_root.readings[0];
         points.push(Point {
             version,
             value: if steady { sample.readings[0] } else { median(&sample.readings) },
@@ -159,7 +159,7 @@ fn series(
             seen: JudgedReadings { visits, cells: cells(sample, scaled) },
         });
     }
-    let exact = counted && twins_agree && own.iter().all(|sample| sample.repeats());
+    let exact = counted && copies_agree && own.iter().all(|sample| sample.repeats());
     let shifting = steady && !exact && own.iter().any(|sample| !sample.repeats());
     let subject = subject.to_owned();
     Some(GatheredSeries {

@@ -118,7 +118,7 @@ pub(super) fn judged(graph: &Graph, gathered: &GatheredSeries, error: f64, least
         values: &fit.centres,
         variances: &variances,
         freedom: fit.freedom,
-        twins: twins(gathered, &fit),
+        same_binary_variance: same_binary_variance(gathered, &fit),
         error,
         least,
         newest: places.newest,
@@ -176,7 +176,7 @@ impl Beside {
 }
 
 /// The variance between visits of the same artefacts beyond what their readings explain.
-fn twins(gathered: &GatheredSeries, fit: &interleaved::Turns) -> f64 {
+fn same_binary_variance(gathered: &GatheredSeries, fit: &interleaved::Turns) -> f64 {
     let centre = |cells: &Cells| {
         let values: Vec<f64> = cells.iter().map(|(block, value)| value - fit.blocks[block]).collect();
         median(&values)

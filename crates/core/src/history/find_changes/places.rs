@@ -133,7 +133,8 @@ impl ArtefactGroups {
     }
 }
 
-/// Adds the readings of a twin; readings in a block that exists already are averaged with those there.
+/// Adds the readings of a version with the same artefacts; readings in a block that exists already are averaged with
+/// those there.
 fn merge(cells: &mut Cells, more: &Cells) {
     for (block, value) in more {
         cells.entry(*block).and_modify(|there| *there = (*there + value) / 2.0).or_insert(*value);

@@ -33,7 +33,7 @@ pub(super) struct SearchInput<'a> {
     /// The degrees of freedom of the variances.
     pub freedom: f64,
     /// The additional variance between visits of the same artefacts.
-    pub twins: f64,
+    pub same_binary_variance: f64,
     /// The accepted probability that noise alone has a cut anywhere.
     pub error: f64,
     /// Steps with a smaller logarithm are not reported.
@@ -101,7 +101,7 @@ impl Power {
 }
 
 pub(super) fn steps(known: &SearchInput<'_>, forest: Forest) -> Steps {
-    let extra = build_noise::extra(known.values, known.variances, known.twins);
+    let extra = build_noise::extra(known.values, known.variances, known.same_binary_variance);
     let variances: Vec<f64> = known.variances.iter().map(|v| v + extra).collect();
     let mut search = CutSearch { known, forest, cuts: Vec::new() };
     search.begin(&variances);

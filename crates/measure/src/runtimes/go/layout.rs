@@ -1,7 +1,7 @@
 //! Where a Go program keeps its counters: addresses come from its symbols, offsets from its debugging information.
 
+use super::empty_program::EmptyProgram;
 use super::stripped;
-use super::twin::Twin;
 use gimli::{AttributeValue, Dwarf, EndianSlice, Reader, RunTimeEndian, UnitOffset};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache};
 use serde::{Deserialize, Serialize};
@@ -164,7 +164,7 @@ fn name_of<R: Reader<Offset = usize>>(
 /// once.
 #[derive(Debug, Default)]
 pub(crate) struct Layouts {
-    twins: Vec<Twin>,
+    empty_programs: Vec<EmptyProgram>,
     known: HashMap<(u64, u64), LayoutOfFile>,
 }
 
@@ -172,9 +172,9 @@ pub(crate) struct Layouts {
 type LayoutOfFile = Result<Option<Rc<Layout>>, String>;
 
 impl Layouts {
-    /// Layouts that are learnt from these twins where programs are stripped.
-    pub(crate) fn learnt_from(twins: &[Twin]) -> Layouts {
-        Layouts { twins: twins.to_vec(), ..Layouts::default() }
+    /// Layouts that are learnt from these empty programs where programs are stripped.
+    pub(crate) fn learnt_from(empty_programs: &[EmptyProgram]) -> Layouts {
+        Layouts { empty_programs: empty_programs.to_vec(), ..Layouts::default() }
     }
 
     /// Whether the process runs a Go program, even if its layout cannot be read.
@@ -187,7 +187,7 @@ impl Layouts {
         let path = format!("/proc/{pid}/exe");
         let Ok(data) = fs::metadata(&path) else { return Ok(None) };
         let read = || match Layout::read(Path::new(&path)) {
-            Err(why) if why == STRIPPED => stripped::layout(Path::new(&path), &self.twins).map(Some),
+            Err(why) if why == STRIPPED => stripped::layout(Path::new(&path), &self.empty_programs).map(Some),
             read => read,
         };
         let read = || read().map(|layout| layout.map(Rc::new));

@@ -3,10 +3,10 @@
 
 mod build;
 pub mod counters;
+mod empty_program;
 pub(super) mod gctrace_log;
 mod layout;
 mod stripped;
-mod twin;
 
 use super::Runtime;
 use super::adapter::{Adapter, Recognition};
@@ -16,11 +16,11 @@ use super::figures::{LIVE, LIVE_AT_MOST, RuntimeFigure, RuntimeReport};
 use super::seen::TreePrograms;
 pub use build::Build;
 pub use counters::{Counters, Exit};
+pub use empty_program::EmptyProgram;
 pub(crate) use layout::Layouts;
 use layout::STRIPPED;
 use std::path::Path;
-pub(super) use stripped::twin_of;
-pub use twin::Twin;
+pub(super) use stripped::empty_program_of;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "go",
@@ -51,7 +51,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
 
 /// Says how a stripped program is queried, and what it lacks if the places of its counters cannot be learnt.
 pub(super) fn explain_stripped(path: &Path, elf: &Elf, found: &mut Recognition) {
-    if let Some(Err(why)) = is_stripped_go(elf).then(|| twin_of(path)) {
+    if let Some(Err(why)) = is_stripped_go(elf).then(|| empty_program_of(path)) {
         found.asked = "the log of its collections, through GODEBUG, cut out of standard error";
         found.not.extend(["alloc.bytes", "alloc.objects", "heap.peak"].map(|key| (key, why.clone())));
     }
@@ -69,9 +69,9 @@ pub(super) const COLLECT_OFTEN: (&str, &str) = ("GOGC", "5");
 /// as live.
 pub(super) const COLLECT_STOPPED: &str = "gcstoptheworld=1";
 
-/// The twins of stripped programs that an earlier launch has shown.
-pub(super) fn twins(seen: &TreePrograms) -> Vec<Twin> {
-    seen.stripped_go.iter().map(Twin::of).collect()
+/// The empty programs that match the stripped programs that an earlier launch has shown.
+pub(super) fn empty_programs(seen: &TreePrograms) -> Vec<EmptyProgram> {
+    seen.stripped_go.iter().map(EmptyProgram::of).collect()
 }
 
 /// The reason for absence in a process that was killed, so that it could not be stopped at its exit.

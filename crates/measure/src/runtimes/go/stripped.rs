@@ -6,8 +6,8 @@
 //! the stripped one has the variable's address.
 
 use super::build::Build;
+use super::empty_program::EmptyProgram;
 use super::layout::{Layout, STRIPPED, VARIABLES};
-use super::twin::Twin;
 use crate::calltree::go_functions;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 use object::{Architecture, Object, ObjectSection, ObjectSymbol};
@@ -20,37 +20,37 @@ use std::sync::{LazyLock, Mutex};
 /// The smallest number of functions that must agree on the address of a variable.
 const LEAST: usize = 3;
 
-/// Finds the twin of a stripped program, and makes sure that the program's layout can be learnt from it. Does that once
-/// for each file.
+/// Finds the empty program that matches a stripped one, and makes sure that the latter's layout can be learnt from it.
+/// Does that once for each file.
 ///
 /// # Errors
 /// Says why the layout cannot be known.
-pub(in crate::runtimes) fn twin_of(path: &Path) -> Result<Twin, String> {
+pub(in crate::runtimes) fn empty_program_of(path: &Path) -> Result<EmptyProgram, String> {
     /// What was found, by device and inode.
-    type TwinCache = HashMap<(u64, u64), Result<Twin, String>>;
-    static KNOWN: LazyLock<Mutex<TwinCache>> = LazyLock::new(Mutex::default);
+    type EmptyProgramCache = HashMap<(u64, u64), Result<EmptyProgram, String>>;
+    static KNOWN: LazyLock<Mutex<EmptyProgramCache>> = LazyLock::new(Mutex::default);
     let file = fs::metadata(path).map_err(|error| format!("the program file cannot be read: {error}"))?;
     let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let find = || {
         let data = fs::read(path).map_err(|error| error.to_string())?;
         let file = object::File::parse(&*data).map_err(|error| error.to_string())?;
         let build = Build::of(&file).ok_or(OTHER_FORM)?;
-        let twin = Twin::of(&build);
-        learn(&file, &twin).map(|_| twin)
+        let empty = EmptyProgram::of(&build);
+        learn(&file, &empty).map(|_| empty)
     };
     known.entry((file.dev(), file.ino())).or_insert_with(|| find().map_err(explained)).clone()
 }
 
-/// The layout of a stripped program, learnt from one of these twins.
+/// The layout of a stripped program, learnt from one of these empty programs.
 ///
 /// # Errors
 /// Says why it cannot be known.
-pub(super) fn layout(path: &Path, twins: &[Twin]) -> Result<Layout, String> {
+pub(super) fn layout(path: &Path, empty_programs: &[EmptyProgram]) -> Result<Layout, String> {
     let data = fs::read(path).map_err(|error| format!("the program file cannot be read: {error}"))?;
     let file = object::File::parse(&*data).map_err(|error| error.to_string())?;
     let build = Build::of(&file).ok_or_else(|| explained(OTHER_FORM.to_owned()))?;
-    let twin = twins.iter().find(|twin| twin.build == build).ok_or(STRIPPED)?;
-    learn(&file, twin).map_err(explained)
+    let empty = empty_programs.iter().find(|program| program.build == build).ok_or(STRIPPED)?;
+    learn(&file, empty).map_err(explained)
 }
 
 const OTHER_FORM: &str = "its build information is of another form";
@@ -59,11 +59,11 @@ fn explained(why: String) -> String {
     format!("{STRIPPED} ({why})")
 }
 
-fn learn(file: &object::File<'_>, twin: &Twin) -> Result<Layout, String> {
+fn learn(file: &object::File<'_>, empty: &EmptyProgram) -> Result<Layout, String> {
     if file.architecture() != Architecture::X86_64 {
         return Err("only code for x86-64 can be compared with that of another program".to_owned());
     }
-    let program = twin.program.as_ref().map_err(Clone::clone)?;
+    let program = empty.program.as_ref().map_err(Clone::clone)?;
     let data = fs::read(program).map_err(|error| error.to_string())?;
     let other = object::File::parse(&*data).map_err(|error| error.to_string())?;
     let layout = Layout::read(program)?.ok_or("the other program is not a Go program")?;

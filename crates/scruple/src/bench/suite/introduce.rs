@@ -60,7 +60,7 @@ pub(super) fn introduce(
         other => return Err(answers::unexpected(&Request::Hello.line(), &other)),
     };
     let starting = began.elapsed();
-    let (mut names, mut listed, mut twice) = (HashSet::new(), 0, None);
+    let (mut names, mut listed, mut duplicate) = (HashSet::new(), 0, None);
     let mut complete = true;
     let mut reply = program.ask(&Request::Cases, FIRST_WORDS, interrupted)?;
     loop {
@@ -69,7 +69,7 @@ pub(super) fn introduce(
                 let case = answers::harmless(*case);
                 listed += 1;
                 if !names.insert(full_name(&case)) {
-                    twice.get_or_insert(full_name(&case));
+                    duplicate.get_or_insert(full_name(&case));
                 }
                 if !take(case) {
                     complete = false;
@@ -89,7 +89,7 @@ pub(super) fn introduce(
         }
         reply = program.next_reply("cases", FIRST_WORDS, interrupted)?;
     }
-    if let Some(name) = twice {
+    if let Some(name) = duplicate {
         return Err(answers::wrong("cases", format!("two cases are called ‘{name}’")));
     }
     let usable = complete || skip_the_rest(&mut program, starting, interrupted);

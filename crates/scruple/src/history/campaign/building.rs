@@ -68,13 +68,13 @@ impl Building<'_> {
     /// Records a successful build: the state of the version, its arms, and the cost of the build.
     fn built(&mut self, index: usize, commit: &str, artefacts: &Artefacts) -> Result<(), Fault> {
         let effective = self.builds.builder.effective(commit);
-        let twin = self.journal.history.entries.iter().find(|other| {
+        let same = self.journal.history.entries.iter().find(|other| {
             let theirs = || self.builds.builder.effective(&other.version.commit);
             other.version.state == VersionState::Built
                 && other.artefacts.as_ref() == Some(&artefacts.digest)
                 && (theirs().params, theirs().env) == (effective.params.clone(), effective.env.clone())
         });
-        let same_as = twin.map(|twin| twin.version.commit.clone());
+        let same_as = same.map(|other| other.version.commit.clone());
         let entry = &mut self.journal.history.entries[index];
         entry.version.state = if same_as.is_some() { VersionState::SameBinary } else { VersionState::Built };
         (entry.version.same_as, entry.artefacts) = (same_as, Some(artefacts.digest.clone()));

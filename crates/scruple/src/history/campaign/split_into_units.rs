@@ -145,7 +145,7 @@ impl UnitPlan<'_> {
         builds: &BTreeMap<String, String>,
     ) -> Measure {
         let wanted: HashSet<&String> = count.iter().chain(&beside).chain(builds.keys()).collect();
-        let twin = |entry: &StoredVersion| {
+        let same_binary = |entry: &StoredVersion| {
             entry.version.state == VersionState::SameBinary
                 && entry
                     .version
@@ -154,8 +154,10 @@ impl UnitPlan<'_> {
                     .is_some_and(|commit| wanted.contains(commit) && !builds.contains_key(commit))
         };
         let entries = self.journal.history.entries.iter();
-        let mut entries: Vec<StoredVersion> =
-            entries.filter(|entry| wanted.contains(&entry.version.commit) || twin(entry)).cloned().collect();
+        let mut entries: Vec<StoredVersion> = entries
+            .filter(|entry| wanted.contains(&entry.version.commit) || same_binary(entry))
+            .cloned()
+            .collect();
         for entry in entries.iter_mut().filter(|entry| builds.contains_key(&entry.version.commit)) {
             (entry.version.state, entry.artefacts) = (VersionState::Queued, None);
         }

@@ -316,8 +316,8 @@ fn series(versions: &[Version], plan: &Plan<'_>, arms: &mut Vec<Arm>) -> Series 
     let mut points: Vec<Point> = Vec::new();
     for (index, version) in versions.iter().enumerate() {
         if version.state == VersionState::SameBinary {
-            let twin = versions.iter().position(|other| Some(&other.commit) == version.same_as.as_ref());
-            let copy = points.iter().find(|point| Some(point.version) == twin).cloned();
+            let built = versions.iter().position(|other| Some(&other.commit) == version.same_as.as_ref());
+            let copy = points.iter().find(|point| Some(point.version) == built).cloned();
             points.extend(copy.map(|point| Point { version: index, copied: true, ..point }));
         }
         if version.state != VersionState::Built {
@@ -369,7 +369,7 @@ fn series(versions: &[Version], plan: &Plan<'_>, arms: &mut Vec<Arm>) -> Series 
         borders: plan.changes.iter().map(|change| [change.before, change.at]).collect(),
         levels,
         noise: Some(plan.noise / 3.0),
-        twins: (!plan.exact).then_some(plan.noise / 4.0),
+        same_binary_noise: (!plan.exact).then_some(plan.noise / 4.0),
         modes: None,
         detectable: (!plan.exact).then_some(plan.noise * 1.5),
         whole,

@@ -37,7 +37,7 @@ pub(crate) fn of(page: &Page<'_>) -> model::Page {
     sections.extend(summary(page));
     sections.extend(list("Still open", words::open(page)));
     sections.extend(list("Smaller steps would have been missed", words::detectable(page)));
-    sections.extend(list("Spread among versions with the same binary", words::twins(page)));
+    sections.extend(list("Spread among versions with the same binary", words::same_binary_noise(page)));
     sections.push(versions(page));
     sections.extend(logs(page));
     sections.push(Section {

@@ -35,7 +35,7 @@ pub(crate) fn text(page: &Page<'_>, width: usize) -> String {
     not_weighed(page, width, &mut out);
     let known = [
         ("Smaller steps would have been missed", words::detectable(page)),
-        ("Spread among versions with the same binary", words::twins(page)),
+        ("Spread among versions with the same binary", words::same_binary_noise(page)),
     ];
     for (head, figures) in known.iter().filter(|(_, figures)| !figures.is_empty()) {
         let _ = writeln!(out, "\n{}", hanging(&format!("{head}: {}.", figures.join(", ")), width));

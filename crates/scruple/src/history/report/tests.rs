@@ -287,8 +287,8 @@ fn versions_with_the_same_binary_share_their_figures() {
     assert_eq!(figures(12), figures(11));
     assert_eq!(figures(7), ";;", "what did not build has no figures, and no zeros");
     let all = page(&made).csv_all();
-    let twin = &made.history.versions[11].commit;
-    assert_eq!(all.lines().filter(|line| line.contains(&format!("same-binary,{twin},"))).count(), 6);
+    let commit = &made.history.versions[11].commit;
+    assert_eq!(all.lines().filter(|line| line.contains(&format!("same-binary,{commit},"))).count(), 6);
 }
 
 #[test]

@@ -260,9 +260,9 @@ pub(crate) fn detectable(page: &Page<'_>) -> Vec<String> {
 
 /// Lists how much versions with the same artefacts differ, for the series that have such versions. This is the spread
 /// without any change.
-pub(crate) fn twins(page: &Page<'_>) -> Vec<String> {
+pub(crate) fn same_binary_noise(page: &Page<'_>) -> Vec<String> {
     let known = page.shown.iter().filter(|series| !series.exact);
-    known.filter_map(|one| Some(figure(one, one.twins?))).collect()
+    known.filter_map(|one| Some(figure(one, one.same_binary_noise?))).collect()
 }
 
 /// Says that the commit of an event is not known, and how to find it, if that is so.

@@ -1,5 +1,5 @@
-//! The twin of a stripped program: an empty program that the same version of Go builds with the same settings. It is
-//! kept in the user's cache.
+//! An empty program that the same version of Go builds with the same settings as a stripped program. Both contain the
+//! same code of the runtime. It is kept in the user's cache.
 
 use super::build::{Build, VARIABLES};
 use super::layout::Layout;
@@ -15,21 +15,21 @@ use std::sync::{LazyLock, Mutex};
 
 /// The program to compare with, for all programs of one build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Twin {
+pub struct EmptyProgram {
     /// What both have in common.
     pub(super) build: Build,
     /// Its file, or why there is none.
     pub(super) program: Result<PathBuf, String>,
 }
 
-impl Twin {
-    /// The twin of this build: the one in the cache, else a new one.
-    pub(in crate::runtimes) fn of(build: &Build) -> Twin {
+impl EmptyProgram {
+    /// The empty program of this build: the one in the cache, else a new one.
+    pub(in crate::runtimes) fn of(build: &Build) -> EmptyProgram {
         static KNOWN: LazyLock<Mutex<HashMap<Build, Result<PathBuf, String>>>> =
             LazyLock::new(Mutex::default);
         let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let program = known.entry(build.clone()).or_insert_with(|| in_folder(build, &folder())).clone();
-        Twin { build: build.clone(), program }
+        EmptyProgram { build: build.clone(), program }
     }
 
     /// Whether it could not be built.
@@ -44,7 +44,7 @@ fn folder() -> PathBuf {
     cache.unwrap_or_else(std::env::temp_dir).join("scruple/go")
 }
 
-/// The twin in this folder, which is built if it is missing or damaged.
+/// The empty program in this folder, which is built if it is missing or damaged.
 fn in_folder(build: &Build, folder: &Path) -> Result<PathBuf, String> {
     let program = folder.join(file_name(build));
     if !matches!(Layout::read(&program), Ok(Some(_))) {
@@ -66,7 +66,7 @@ fn in_folder(build: &Build, folder: &Path) -> Result<PathBuf, String> {
 fn file_name(build: &Build) -> String {
     let settings = build.settings.iter().map(|(key, value)| format!(" {key}={value}"));
     let words = format!("{}{}", build.version, settings.collect::<String>());
-    words.bytes().fold("twin-".to_owned(), |mut name, byte| {
+    words.bytes().fold("empty-".to_owned(), |mut name, byte| {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' => name.push(char::from(byte)),
             _ => drop(write!(name, "_{byte:02x}")),
@@ -94,19 +94,19 @@ fn build_in(build: &Build, folder: &Path) -> Result<PathBuf, String> {
     if here.split_whitespace().next() != Some(version) {
         return Err(format!("with {version} on the path they could be found; there is {here}"));
     }
-    let source = folder.join("twin.go");
+    let source = folder.join("empty.go");
     fs::write(&source, "package main\n\nfunc main() {}\n").map_err(|error| error.to_string())?;
     let mode = format!("-buildmode={}", build.settings.get("-buildmode").map_or("exe", String::as_str));
-    let mut words = vec!["build", "-o", "twin", &mode];
+    let mut words = vec!["build", "-o", "empty", &mode];
     words.extend(build.settings.get("-race").map(|_| "-race"));
-    words.push("twin.go");
+    words.push("empty.go");
     let done = go(&words).map_err(|error| format!("go cannot be started: {error}"))?;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
         let last = said.trim().lines().last().unwrap_or("no reason given").to_owned();
         return Err(format!("{version} could not build a program to compare with: {last}"));
     }
-    Ok(folder.join("twin"))
+    Ok(folder.join("empty"))
 }
 
 #[cfg(test)]
@@ -140,11 +140,11 @@ mod tests {
         let names: BTreeMap<String, &Build> = builds.iter().map(|one| (file_name(one), one)).collect();
         // A version never contains a blank, so the second and the third cannot both exist.
         assert_eq!(names.len(), builds.len() - 1, "{names:?}");
-        assert!(names.keys().all(|name| !name.contains('/') && name.starts_with("twin-")), "{names:?}");
+        assert!(names.keys().all(|name| !name.contains('/') && name.starts_with("empty-")), "{names:?}");
     }
 
     #[test]
-    fn a_twin_is_built_once_and_again_if_its_file_is_damaged() {
+    fn an_empty_program_is_built_once_and_again_if_its_file_is_damaged() {
         let version = Command::new("go").args(["env", "GOVERSION"]).output();
         let Ok(version) = version.map(|said| String::from_utf8_lossy(&said.stdout).trim().to_owned()) else {
             return;

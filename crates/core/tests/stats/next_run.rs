@@ -1,0 +1,48 @@
+//! How often the figure of the next run lies within the interval of a case, by simulation.
+#![expect(clippy::print_stdout, reason = "the figures are what one runs the long version for")]
+
+use crate::coverage::share;
+use crate::noise::{normal, processes};
+use scruple_core::judge::clock;
+use scruple_core::stats::{bootstrap, quantile};
+
+/// Runs that differ by more than their processes show: a prediction interval of one run holds the figure of the next one
+/// too seldom, and more often with the figures of earlier runs.
+fn next_runs(tries: u64) {
+    for (runs, floors) in [(0.01, [0.7, 0.78, 0.85]), (0.02, [0.45, 0.68, 0.75])] {
+        for (earlier, floor) in [0, 4, 10].into_iter().zip(floors) {
+            let held = share(tries, 90, |pcg| {
+                let mut run = || -> Vec<Vec<f64>> {
+                    let level = (runs * normal(pcg)).exp();
+                    let groups = processes(pcg, 5, 4, 0.01, 0.005);
+                    groups
+                        .into_iter()
+                        .map(|group| group.iter().map(|reading| level * reading).collect())
+                        .collect()
+                };
+                let mut figures = || quantile::median(&run().concat());
+                let known: Vec<f64> = (0..earlier).map(|_| figures()).collect();
+                let next = figures();
+                let found = bootstrap::median_of_amounts(&run(), 0.95, 1).expect("five processes");
+                let (low, high) = clock::usual(&known, found.estimate);
+                (found.interval.low.min(low)..=found.interval.high.max(high)).contains(&next)
+            });
+            println!(
+                "processes differ by 1 %, runs by {runs}, {earlier} earlier runs: the next figure is held in {:.1} %",
+                100.0 * held
+            );
+            assert!(held >= floor && (earlier > 0 || held < 0.9), "{runs}, {earlier}: {held}");
+        }
+    }
+}
+
+#[test]
+fn intervals_hold_the_figure_of_the_next_run_more_often_with_earlier_runs() {
+    next_runs(100);
+}
+
+#[test]
+#[ignore = "takes minutes in a debug build"]
+fn intervals_hold_the_figure_of_the_next_run_at_ten_times_the_size() {
+    next_runs(1000);
+}
