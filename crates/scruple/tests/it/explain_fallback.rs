@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// Runs Scruple where nothing but these programs is on the search path.
+/// Runs Scruple where nothing but these programs is on the search path, and the call-tree tool was not compiled yet.
 fn with_programs(place: &Place, programs: &[&Path], words: &[&str]) -> Answer {
     let folder = place.file("programs");
     if !folder.exists() {
@@ -17,7 +17,8 @@ fn with_programs(place: &Place, programs: &[&Path], words: &[&str]) -> Answer {
             symlink(path, folder.join(path.file_name().unwrap_or_default())).expect("a link");
         }
     }
-    place.finish(place.command(words).env("PATH", &folder).env("CC", ""))
+    let mut command = place.command(words);
+    place.finish(command.env("PATH", &folder).env("CC", "").env("XDG_CACHE_HOME", place.file("empty-cache")))
 }
 
 /// Runs Scruple where nothing but Valgrind and a shell is on the search path.

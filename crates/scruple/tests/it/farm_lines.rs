@@ -265,7 +265,7 @@ fn parent_of(pid: &str) -> String {
 
 #[test]
 fn the_unit_of_a_node_that_dies_is_done_by_another_node() {
-    let cluster = match Cluster::start() {
+    let cluster = match Cluster::with_timeout(10) {
         Ok(cluster) => cluster,
         Err(why) => return skip(&why),
     };

@@ -1,6 +1,6 @@
 //! Programs whose costs are known by construction, and functions for the processes of a test.
 
-use crate::support::Place;
+use crate::support::{CALL_TREE, Place};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -87,14 +87,15 @@ impl Place {
         }
     }
 
+    /// What runs have left in the folder in which they work. Killed runs leave their work folders until the next run.
+    pub fn left_by_runs(&self) -> Vec<PathBuf> {
+        let all = std::fs::read_dir(self.work()).expect("a folder").flatten().map(|entry| entry.path());
+        all.filter(|path| !path.ends_with(CALL_TREE)).collect()
+    }
+
     /// Checks that no run has left a work folder.
     pub fn assert_no_work_folder(&self) {
-        let left: Vec<PathBuf> = std::fs::read_dir(self.work())
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-            .collect();
+        let left = self.left_by_runs();
         assert!(left.is_empty(), "{left:?}");
     }
 

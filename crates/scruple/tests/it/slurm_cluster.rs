@@ -42,6 +42,13 @@ pub struct Cluster {
 impl Cluster {
     /// Starts a cluster, or returns why this machine cannot run one.
     pub fn start() -> Result<Cluster, String> {
+        // Nodes of a busy machine may be slow to answer.
+        Cluster::with_timeout(60)
+    }
+
+    /// Starts a cluster that takes a node for dead when it has not answered for this many seconds, or returns why this
+    /// machine cannot run one.
+    pub fn with_timeout(seconds: u32) -> Result<Cluster, String> {
         for program in ["munged", "slurmctld", "slurmd", "sbatch"] {
             let found = Command::new("sh")
                 .args(["-c", &format!("PATH=$PATH:/usr/sbin:/sbin; command -v {program}")])
@@ -51,7 +58,7 @@ impl Cluster {
             }
         }
         let folder = tempfile::Builder::new().prefix("slurm-").tempdir_in("/tmp").expect("a folder").keep();
-        std::fs::write(folder.join("slurm.conf"), configuration(&folder)).expect("a file");
+        std::fs::write(folder.join("slurm.conf"), configuration(&folder, seconds)).expect("a file");
         let names: Vec<&str> = NODES.iter().map(|(name, _)| *name).collect();
         let mut keeper = Command::new("sh")
             .args(["-c", KEEP])
@@ -173,7 +180,7 @@ impl Drop for Cluster {
     }
 }
 
-fn configuration(folder: &Path) -> String {
+fn configuration(folder: &Path, timeout: u32) -> String {
     let said = |words: &[&str]| {
         let output = Command::new(words[0]).args(&words[1..]).output().expect("a program");
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
@@ -187,7 +194,7 @@ fn configuration(folder: &Path) -> String {
          SlurmctldLogFile={d}/log/slurmctld.log\nSlurmdLogFile={d}/log/slurmd.%n.log\n\
          ProctrackType=proctrack/pgid\nTaskPlugin=task/none\nSwitchType=switch/none\nMpiDefault=none\n\
          SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n\
-         CommunicationParameters=NoCtldInAddrAny,NoInAddrAny\nReturnToService=2\nSlurmdTimeout=60\n\
+         CommunicationParameters=NoCtldInAddrAny,NoInAddrAny\nReturnToService=2\nSlurmdTimeout={timeout}\n\
          SlurmctldTimeout=10\nJobAcctGatherType=jobacct_gather/none\n\
          AccountingStorageType=accounting_storage/none\nJobCompType=jobcomp/filetxt\nJobCompLoc={d}/jobcomp.txt\n\
          SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1,bf_interval=1\nKillWait=5\n"

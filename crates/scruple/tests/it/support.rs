@@ -20,6 +20,10 @@ pub fn free_port() -> String {
     }
 }
 
+/// The folder of the cache that holds the compiled call-tree tool. All places share it, because compiling the tool takes
+/// longer than most tests.
+pub const CALL_TREE: &str = "calltree";
+
 /// A temporary folder that serves a test as working folder and home, and holds its cache and store.
 pub struct Place {
     folder: TempDir,
@@ -27,7 +31,14 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Place {
-        Place { folder: tempfile::Builder::new().prefix("scruple-test-").tempdir().expect("a folder") }
+        let folder = tempfile::Builder::new().prefix("scruple-test-").tempdir().expect("a folder");
+        let place = Place { folder };
+        let tool = Path::new(env!("CARGO_TARGET_TMPDIR")).join(CALL_TREE);
+        for needed in [&tool, &place.work()] {
+            std::fs::create_dir_all(needed).expect("a folder");
+        }
+        std::os::unix::fs::symlink(tool, place.work().join(CALL_TREE)).expect("a link");
+        place
     }
 
     pub fn path(&self) -> &Path {
