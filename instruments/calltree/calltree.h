@@ -244,6 +244,22 @@ void profile_withdraw(UInt part);
 void profile_end(void);
 void profile_label(const HChar *label);
 
+/* effects.c */
+/* Looks at a system call that has returned. */
+void effects_look(UInt number, const UWord *arguments, SysRes result);
+/* The first such thing that the process did, in words; NULL: nothing. */
+const HChar *first_effect(void);
+
+/* leftovers.c */
+/* When the first run and this one began, in nanoseconds since 1970; 0: it does not matter what earlier runs left. */
+void leftovers_start(ULong first, ULong this);
+/* Looks at a system call that is about to be made. */
+void leftovers_look(UInt number, const UWord *arguments);
+/* Looks at a system call that has returned. */
+void leftovers_forget(UInt number, const UWord *arguments, SysRes result);
+/* The path of the first file of an earlier run that the process found, and did not remove; NULL: none. */
+const HChar *first_leftover(void);
+
 /* control.c */
 Bool on_request(ThreadId thread, UWord *arguments, UWord *result);
 

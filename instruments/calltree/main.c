@@ -6,7 +6,7 @@
 
 static const HChar *out;
 static Int fixed_random, fold_recursion = 1;
-static Long context_limit = 4000000;
+static Long context_limit = 4000000, first_began, this_began;
 static UInt part_before_exec;
 
 #define FAULTS_ARE_HANDLED VexRegUpdUnwindregsAtMemAccess
@@ -59,6 +59,7 @@ static Bool executes(UInt number) {
 
 /* The counts are written before exec, because a successful exec does not return. */
 static void before_call(ThreadId thread, UInt number, UWord *arguments, UInt given) {
+    leftovers_look(number, arguments);
     if (!executes(number)) return;
     part_before_exec = profile_write("exec", 0);
     profile_executes(True);
@@ -83,6 +84,8 @@ static void after_call(ThreadId thread, UInt number, UWord *arguments, UInt give
         profile_withdraw(part_before_exec);
         part_before_exec = 0;
     }
+    effects_look(number, arguments, result);
+    leftovers_forget(number, arguments, result);
     if (number == __NR_rt_sigaction && !sr_isError(result))
         expect_faults((Int)arguments[0], (const UWord *)arguments[1]);
     if (fixed_random && number == __NR_getrandom && !sr_isError(result))
@@ -105,6 +108,8 @@ static Bool option(const HChar *word) {
     if VG_BOOL_CLO (word, "--fixed-random", fixed_random) return True;
     if VG_BOOL_CLO (word, "--fold-recursion", fold_recursion) return True;
     if VG_BINT_CLO (word, "--contexts", context_limit, 2, 100000000) return True;
+    if VG_BINT_CLO (word, "--first-began", first_began, 0, 0x7fffffffffffffffll) return True;
+    if VG_BINT_CLO (word, "--this-began", this_began, 0, 0x7fffffffffffffffll) return True;
     return False;
 }
 
@@ -114,7 +119,9 @@ static void usage(void) {
                 "    --sites=yes|no             live blocks by context in place of instructions [no]\n"
                 "    --fixed-random=yes|no      getrandom and AT_RANDOM are the same in each run [no]\n"
                 "    --fold-recursion=yes|no    a recursive call leads back to the context on the path [yes]\n"
-                "    --contexts=<number>        at most so many calling contexts [4000000]\n");
+                "    --contexts=<number>        at most so many calling contexts [4000000]\n"
+                "    --first-began=<ns>         when the first of several runs began, since 1970 [0: unknown]\n"
+                "    --this-began=<ns>          when this run began, since 1970 [0]\n");
 }
 
 static void no_debugging(void) {}
@@ -126,6 +133,7 @@ static void options_are_known(void) {
     VG_(clo_vex_control).guest_chase = False;
     VG_(clo_vex_control).iropt_unroll_thresh = 0;
     contexts_start(context_limit, fold_recursion);
+    leftovers_start(first_began, this_began);
     profile_start(out);
 }
 

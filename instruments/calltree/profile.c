@@ -156,6 +156,14 @@ static void header(Sink *sink, const HChar *reason, Int status) {
         put(sink, "label ");
         text(sink, label);
     }
+    if (first_effect()) {
+        put(sink, "effect ");
+        text(sink, first_effect());
+    }
+    if (first_leftover()) {
+        put(sink, "leftover ");
+        text(sink, first_leftover());
+    }
 }
 
 /* Marks the contexts that are written: all, but only those on the way to blocks if these are all that is asked for. */

@@ -26,20 +26,22 @@ pub struct CountedCase<'a> {
 }
 
 impl CountedCase<'_> {
-    /// Runs one process of the bench program under Valgrind. Its profiles are in `folder` while it runs.
+    /// Runs one process of the bench program under Valgrind, which counts `counts`. Its profiles are in `folder` while it
+    /// runs.
     ///
     /// # Errors
     /// Fails if the program has no such case, does not answer or end properly, or cannot be counted.
     pub fn count(
         &self,
         counter: &Counter,
+        counts: CountDetail,
         folder: &Path,
         interrupted: &AtomicBool,
     ) -> Result<Profiles, BenchError> {
         let lost = BenchError::NotCounted;
         let mut words = launch(self.start)?;
         steady(&mut words);
-        let settings = Settings { counts: CountDetail::Tree, fixed_random: true, control: false };
+        let settings = Settings { counts, fixed_random: true, ..Settings::default() };
         let session =
             CalltreeSession::start(counter, settings, folder).map_err(|error| lost(error.to_string()))?;
         session.decorate(&mut words);

@@ -10,25 +10,32 @@ use crate::launch::{Launch, LaunchResult};
 use crate::program::Program;
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// The times of files are behind the clock by up to a tick of the kernel, which takes this long where it is longest.
+const TICK: Duration = Duration::from_millis(10);
 
 /// Records the call tree of each launch. Sources of variation, such as random addresses, are removed.
 pub struct Trees {
     counter: Counter,
     folder: PathBuf,
     counts: CountDetail,
+    first_began: SystemTime,
     session: Option<CalltreeSession>,
     failed: Option<String>,
     taken: Option<Result<Profiles, CalltreeError>>,
 }
 
 impl Trees {
-    /// Uses this counter. Profiles are in `folder` while a program runs.
+    /// Uses this counter. Profiles are in `folder` while a program runs. The first run is taken to begin now: files that
+    /// change from now on until a launch are what earlier runs left.
     pub fn new(counter: &Counter, folder: &Path) -> Trees {
         let folder = folder.to_owned();
         Trees {
             counter: counter.clone(),
             folder,
             counts: CountDetail::Tree,
+            first_began: SystemTime::now() - TICK,
             session: None,
             failed: None,
             taken: None,
@@ -76,7 +83,12 @@ impl Instrument for Trees {
 
     fn decorate(&mut self, launch: &mut Launch) -> Result<(), String> {
         steady(launch);
-        let settings = Settings { counts: self.counts, fixed_random: true, control: false };
+        let settings = Settings {
+            counts: self.counts,
+            fixed_random: true,
+            control: false,
+            first_began: Some(self.first_began),
+        };
         let session = CalltreeSession::start(&self.counter, settings, &self.folder)
             .map_err(|error| error.to_string())?;
         session.decorate(launch);

@@ -30,6 +30,10 @@ pub struct Profile {
     pub words: Vec<String>,
     /// The name that the program or a controlling process gave to this part.
     pub label: Option<String>,
+    /// What the process did, in words, that another program may notice: it changed files, took locks, used sockets.
+    pub effect: Option<String>,
+    /// The path of a file that the process found, and that an earlier run had left or changed.
+    pub leftover: Option<String>,
     /// Why this part ends.
     pub end: End,
     /// The number of all instructions.
@@ -167,6 +171,16 @@ impl Profiles {
     /// The number of instructions of all processes.
     pub fn total(&self) -> u64 {
         self.processes.iter().map(|profile| profile.total).sum()
+    }
+
+    /// What one of the processes did, in words, that another program may notice.
+    pub fn effect(&self) -> Option<&str> {
+        self.processes.iter().find_map(|profile| profile.effect.as_deref())
+    }
+
+    /// The path of a file that one of the processes found, and that an earlier run had left or changed.
+    pub fn leftover(&self) -> Option<&str> {
+        self.processes.iter().find_map(|profile| profile.leftover.as_deref())
     }
 
     /// The allocations of all processes; `None` if no process has a known allocator.

@@ -146,6 +146,8 @@ impl ProfileParser {
             }
             "program" | "argument" => profile.words.push(words.text()),
             "label" => profile.label = some(words.text()),
+            "effect" => profile.effect = some(words.text()),
+            "leftover" => profile.leftover = some(words.text()),
             "heap-functions" => profile.heap_functions = words.number()?,
             "cut-calls" => profile.cut = words.number()?,
             "total" => profile.total = words.number()?,

@@ -14,6 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What is counted, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,9 @@ pub struct Settings {
     pub fixed_random: bool,
     /// Whether other processes may reset, write and label counts with `vgdb` while the program runs.
     pub control: bool,
+    /// When the first of several launches began: it is noted if the program finds files that changed between then and
+    /// this launch (the call tree only).
+    pub first_began: Option<SystemTime>,
 }
 
 /// What the call tree counts.
@@ -115,6 +119,10 @@ impl CalltreeSession {
                     ("--fixed-random=yes", self.settings.fixed_random),
                 ];
                 words.extend(flags.iter().filter(|(_, wanted)| *wanted).map(|(flag, _)| (*flag).into()));
+                if let Some(first) = self.settings.first_began {
+                    words.push(format!("--first-began={}", nanoseconds(first)).into());
+                    words.push(format!("--this-began={}", nanoseconds(SystemTime::now())).into());
+                }
             }
             ValgrindTool::Callgrind => {
                 // Names as they are in the files, and the addresses of instructions, show whether code is the same.
@@ -237,6 +245,11 @@ impl CalltreeSession {
         }
         None
     }
+}
+
+/// A time in nanoseconds since 1970.
+fn nanoseconds(time: SystemTime) -> u128 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos())
 }
 
 impl Drop for CalltreeSession {

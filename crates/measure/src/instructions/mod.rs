@@ -207,7 +207,8 @@ impl Instrument for Instructions {
                     .collect::<Result<_, String>>()?,
             ),
             Means::Tool { counter, .. } => {
-                let settings = Settings { counts: CountDetail::Total, fixed_random: true, control: false };
+                let settings =
+                    Settings { counts: CountDetail::Total, fixed_random: true, ..Settings::default() };
                 let session = CalltreeSession::start(&counter, settings, &self.folder);
                 let session = session.map_err(|error| error.to_string())?;
                 let command = command_of(launch);

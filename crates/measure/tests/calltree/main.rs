@@ -7,6 +7,7 @@ mod instructions;
 mod missing;
 mod oracle;
 mod parts;
+mod sharing;
 mod sites;
 mod sources;
 mod trees;

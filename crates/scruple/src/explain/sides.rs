@@ -7,10 +7,14 @@ use super::servers;
 use crate::fault::{Code, Fault};
 use crate::inspect::calls::{kind_of, remark_of};
 use crate::inspect::launch;
+use crate::inspect::sites::remark_of_runtime;
 use crate::new_run;
 use crate::profile::read::{Kind, OWN};
+use scruple_core::explain::Count;
 use scruple_measure::bench::{BenchError, Start};
-use scruple_measure::calltree::{CountedCase, Counter, Side, SourceText, as_built, name_stripped};
+use scruple_measure::calltree::{
+    CountDetail, CountedCase, Counter, Side, SourceText, as_built, name_stripped,
+};
 use scruple_measure::command::Job;
 use scruple_measure::launcher::Launcher;
 use scruple_measure::load::cost::start::ServerCommand;
@@ -92,13 +96,17 @@ pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Finding
         return Ok((Findings::of(names, &gathered, sources), gathered));
     }
     let count = means.effort.count;
-    if count.is_live() {
+    if count.is_live() && !sources.iter().all(|source| matches!(source, SideSource::Case { .. })) {
         return Err(Fault::usage(
-            "what was in use at the peak and at the end is explained of two commands, revisions or stored runs of commands \
-             whose call trees are not kept, and not of servers, cases or kept call trees",
+            "what was in use at the peak and at the end is explained of two commands, revisions, cases or stored runs of \
+             these whose call trees are not kept, and not of servers or kept call trees",
         ));
     }
     let mut remarks: Vec<String> = means.counter.and_then(remark_of).into_iter().collect();
+    remarks.extend(sources.iter().find_map(|source| match source {
+        SideSource::Case { job, .. } if count != Count::Instructions => remark_of_runtime(job),
+        _ => None,
+    }));
     let mut iterations = None;
     let both_servers = match &sources {
         [SideSource::Server { command, url }, SideSource::Server { command: other, url: others }] => {
@@ -167,9 +175,9 @@ fn of_case(job: &Job, name: &str, means: &Means<'_>, known: &mut Option<u64>) ->
         env: &job.env,
         whole_env: false,
     };
-    let count = |iterations: u64| {
+    let count = |counts: CountDetail, iterations: u64| {
         let case = CountedCase { start: &start, name, iterations };
-        case.count(counter, means.work, &interrupted).map_err(|error| match error {
+        case.count(counter, counts, means.work, &interrupted).map_err(|error| match error {
             BenchError::Interrupted => Fault { code: Code::Interrupted, message: "interrupted".to_owned() },
             error => Fault::program(format!("cannot count the case ‘{name}’ of ‘{}’: {error}", job.name)),
         })
@@ -177,7 +185,8 @@ fn of_case(job: &Job, name: &str, means: &Means<'_>, known: &mut Option<u64>) ->
     let iterations = match *known {
         Some(iterations) => iterations,
         None => {
-            let (few, more) = (count(10)?.total(), count(20)?.total());
+            let (few, more) =
+                (count(CountDetail::Total, 10)?.total(), count(CountDetail::Total, 20)?.total());
             let each = (more.saturating_sub(few) / 10).max(1);
             let mut iterations = 10;
             while iterations * 10 <= MOST && iterations * 10 * each <= CLEAR {
@@ -186,7 +195,13 @@ fn of_case(job: &Job, name: &str, means: &Means<'_>, known: &mut Option<u64>) ->
             *known.insert(iterations)
         }
     };
-    counted_runs::until_known(means.effort.runs, || Ok(Side::of(&count(iterations)?)))
+    counted_runs::until_known(means.effort.runs, || {
+        let mut side = Side::of(&count(CountDetail::Tree, iterations)?);
+        if means.effort.count.is_live() {
+            side.add_live(&count(CountDetail::Sites, iterations)?);
+        }
+        Ok(side)
+    })
 }
 
 /// Returns the sources that the words of the command line name, if these are not profiles, stored runs or revisions.

@@ -1,0 +1,71 @@
+//! Tests of what a process does that another program may notice, and of what it finds of earlier runs.
+
+use crate::harness::Workshop;
+use scruple_measure::calltree::{Profile, Settings};
+use std::time::{Duration, SystemTime};
+
+/// What a program does when it is told this word. The first of several runs began at `first`.
+fn told(workshop: &Workshop, word: &str, first: SystemTime) -> Profile {
+    let session = workshop.session(Settings { first_began: Some(first), ..Settings::default() });
+    let output = workshop.run_in(&session, &workshop.path().join("shares"), &[word]);
+    assert!(output.status.success(), "{word}: {output:?}");
+    session.read().unwrap().profiles.processes.remove(0)
+}
+
+#[test]
+fn what_another_program_may_notice_is_noted() {
+    let Some(workshop) = Workshop::new() else { return };
+    workshop.compile("shares.c", &[]);
+    let first = SystemTime::now();
+    for (word, effect) in [
+        ("reads", None),
+        ("device", None),
+        ("itself", None),
+        ("unnamed", None),
+        ("fails", None),
+        ("bad", None),
+        ("lists", None),
+        ("private-key", None),
+        ("creates", Some("writes new")),
+        ("empties", Some("writes new")),
+        ("appends", Some("writes new")),
+        ("renames", Some("moves or removes new")),
+        ("removes", Some("moves or removes old")),
+        ("makes", Some("makes folder")),
+        ("makes-again", None),
+        ("locks", Some("locks a file")),
+        ("key", Some("uses what a key of System V names")),
+        ("binds", Some("has a socket with an address")),
+    ] {
+        assert_eq!(told(&workshop, word, first).effect.as_deref(), effect, "{word}");
+    }
+}
+
+#[test]
+fn files_that_changed_since_the_first_run_began_are_noted_when_they_are_found() {
+    let Some(workshop) = Workshop::new() else { return };
+    workshop.compile("shares.c", &[]);
+    // Times of files lag behind the clock by a tick.
+    std::thread::sleep(Duration::from_millis(20));
+    let first = SystemTime::now();
+    for (word, leftover) in [
+        ("reads", None),
+        ("creates", None),
+        ("looks", Some("new")),
+        ("looks-below", Some("new")),
+        ("creates", Some("new")),
+        ("appends", Some("new")),
+        // It does not matter what was in a file that is emptied or removed, and a folder changes whenever something in it does.
+        ("empties", None),
+        ("lists", None),
+        ("renames", Some("new")),
+        ("removes", None),
+        ("makes", None),
+        ("makes-again", Some("folder")),
+    ] {
+        assert_eq!(told(&workshop, word, first).leftover.as_deref(), leftover, "{word}");
+    }
+    // Where the first run begins later, nothing is left of an earlier one.
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(told(&workshop, "makes-again", SystemTime::now()).leftover, None);
+}
