@@ -127,8 +127,13 @@ fn first_line(words: &[&str]) -> Option<String> {
 /// The largest relative error of a figure; most errors are much smaller.
 const LARGEST_ERROR: f64 = 0.005;
 
+/// The numbers of runs at the larger size: for the table that is written, and to check the figures, whose spread shows
+/// from two runs on.
+const WRITTEN: u32 = 5;
+const CHECKED: u32 = 2;
+
 /// A row of the table; `None` if the runtime is not installed.
-fn row(scales: &mut Scales, entry: &Entry) -> Result<Option<String>, Box<dyn Error>> {
+fn row(scales: &mut Scales, entry: &Entry, rounds: u32) -> Result<Option<String>, Box<dyn Error>> {
     let Some(version) = first_line(entry.version) else { return Ok(None) };
     let source =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/runtimes/programs").join(entry.source);
@@ -154,7 +159,7 @@ fn row(scales: &mut Scales, entry: &Entry) -> Result<Option<String>, Box<dyn Err
     let mut figures = Vec::new();
     let mut ratios = Vec::new();
     let mut quality = "";
-    for _ in 0..5 {
+    for _ in 0..rounds {
         let plain = scales.run(&command(many), None)?;
         let weighed = scales.run(&command(many), Some(entry.metric))?;
         ratios.push(weighed.cpu / plain.cpu);
@@ -199,9 +204,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let head = include_str!("runtimes.head.md");
     let mut text = head.to_owned();
     let mut missing = Vec::new();
+    let path = std::env::args().nth(1);
+    let rounds = if path.is_some() { WRITTEN } else { CHECKED };
     print!("{}", head.rsplit("\n\n").next().unwrap_or_default());
     for entry in ENTRIES {
-        match row(&mut scales, entry).map_err(|why| format!("{}: {why}", entry.runtime))? {
+        match row(&mut scales, entry, rounds).map_err(|why| format!("{}: {why}", entry.runtime))? {
             Some(row) => {
                 print!("{row}");
                 text.push_str(&row);
@@ -238,7 +245,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     fs::remove_dir_all(&folder)?;
-    if let Some(path) = std::env::args().nth(1) {
+    if let Some(path) = path {
         let path = Path::new(&path);
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         fs::write(path, text)?;
