@@ -84,6 +84,7 @@ pub fn origins(weighed: &[WeighedRun], rules: &Rules, at: &At<'_>) -> Vec<Regres
             strict: true,
             time: false,
             lines: false,
+            apart: false,
         };
         let Ok((found, _)) = at_revisions(&revisions, &counter, &effort) else { continue };
         for metric in metrics {

@@ -72,6 +72,9 @@ pub struct ExplainArgs {
     /// Do not measure time.
     #[arg(long)]
     pub no_time: bool,
+    /// Never run both commands at the same time, in case they disturb each other in a way that Scruple does not see.
+    #[arg(long, hide_short_help = true)]
+    pub no_parallel: bool,
     /// How revisions are built.
     #[command(flatten)]
     pub build: BuildArgs,

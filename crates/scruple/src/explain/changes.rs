@@ -145,6 +145,7 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
             strict: true,
             time: false,
             lines: false,
+            apart: false,
         };
         match at_revisions(&at, &counter, &effort) {
             Ok((found, gathered)) => {

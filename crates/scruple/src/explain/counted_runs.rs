@@ -1,22 +1,20 @@
 //! Runs both sides under the call tree, and a few times without it.
 
+use super::both::{Both, TotalRun, profiles, trial_run};
 use super::interpreters;
 use super::script;
 use super::variation::{self, repeats};
 use crate::fault::Fault;
-use crate::inspect::calls::{kind_of, remark_of, remark_of_orphans, tree_of};
-use crate::inspect::launch::{ended, failure};
+use crate::inspect::calls::{kind_of, remark_of, remark_of_orphans};
 use crate::inspect::sites::remark_of_runtime;
 use crate::new_run;
 use crate::profile::read::Kind;
 use crate::progress::Progress;
 use scruple_core::explain::Count;
-use scruple_core::metric::Pass;
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::calltree::{CountDetail, Counter, Profiles, Side, SourceText, Trees, name_stripped};
-use scruple_measure::command::{Commands, Job, Weigher};
+use scruple_measure::calltree::{Counter, Side, SourceText, Trees, name_stripped};
+use scruple_measure::command::{Commands, Job};
 use scruple_measure::launcher::Launcher;
-use scruple_measure::streams::Captured;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -54,6 +52,8 @@ pub struct Effort {
     pub time: bool,
     /// Whether source lines and machine code are shown.
     pub lines: bool,
+    /// Whether the two programs never run at the same time.
+    pub apart: bool,
 }
 
 /// The numbers of launches of each side without the call tree: enough for an interval, or fewer for long launches.
@@ -68,7 +68,9 @@ const SILENT: Duration = Duration::from_secs(5);
 const COSTS: (f64, f64) = (7.0, 30.0);
 
 /// Runs both programs. `sources` are used to name functions if necessary. Two launchers allow both sides to run at the
-/// same time, because counts do not depend on other load.
+/// same time, because counts do not depend on other load. They may depend on what the other program does to files, locks
+/// and sockets: from the first run that shows such effects on, each side runs alone, and what was counted at the same time
+/// is used only if a run of each alone has the same totals.
 pub fn gather(
     jobs: [&Job; 2],
     launchers: [Launcher; 2],
@@ -80,9 +82,8 @@ pub fn gather(
     let interrupted = new_run::interruption_flag()?;
     let mut remarks = Vec::new();
     let commands = launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
-    let trees = [Trees::new(counter, work), Trees::new(counter, work)];
-    let mut both = Both { jobs, commands, trees, strict: effort.strict };
-    let looks = both.run(|_, commands, job, _| trial_run(commands, job, effort.strict))?;
+    let mut both = Both::new(jobs, commands, counter, work, effort.strict);
+    let looks = both.run(false, |_, commands, job, _| trial_run(commands, job, effort.strict))?;
     if let (Some(first), Some(second)) = (&looks[0].0, &looks[1].0)
         && first != second
     {
@@ -90,40 +91,43 @@ pub fn gather(
     }
     let longest = looks[0].1.max(looks[1].1);
     if longest > LONG {
-        foretell(if effort.count.is_live() { 2 * longest } else { longest });
+        let twice = |really: bool| 1 + u32::from(really);
+        foretell(longest, twice(effort.count.is_live()) * twice(effort.apart));
     }
     let times = match effort.time {
         true => both.times(if longest > LONG { FEW } else { BLOCKS })?,
         false => [Vec::new(), Vec::new()],
     };
+    both.apart = effort.apart;
     let mut sides = [Vec::new(), Vec::new()];
     let mut totals_repeat = false;
     let most = effort.runs as usize;
+    // The totals of runs in which each program was alone, what one program did to the other, and what earlier runs left.
+    let (mut alone, mut disturbed, mut leftovers) = (None, None, [None, None]);
     loop {
         let began = Instant::now();
-        let counted = loop {
-            let counted = both.count(false, |which, counts| {
-                (counts.total(), counts.left_behind, Side::with_sources(counts, sources[which]))
-            });
-            match counted {
-                Err(_)
-                    if sides[0].is_empty()
-                        && effort.count == Count::Instructions
-                        && both.use_weaker_tool() => {}
-                counted => break counted?,
+        let (runs, beside) = both.count_trees(effort, sides[0].len(), sources)?;
+        let totals = runs.each_ref().map(|run| run.total);
+        if beside && both.apart {
+            let again = both.totals()?;
+            if !have(&again, totals) {
+                disturbed = both.effect.clone();
+                continue;
             }
-        };
+            alone = Some(again);
+        }
         let live = match effort.count.is_live() {
             true => Some(both.live()?),
             false => None,
         };
-        let totals = counted.each_ref().map(|(total, _, _)| *total);
-        for (name, (runs, (_, left_behind, run))) in ["A", "B"].into_iter().zip(sides.iter_mut().zip(counted))
-        {
-            if let Some(remark) = remark_of_orphans(left_behind).filter(|_| runs.is_empty()) {
+        for (known, run) in leftovers.iter_mut().zip(&runs) {
+            *known = known.take().or_else(|| run.leftover.clone());
+        }
+        for (name, (runs, run)) in ["A", "B"].into_iter().zip(sides.iter_mut().zip(runs)) {
+            if let Some(remark) = remark_of_orphans(run.left_behind).filter(|_| runs.is_empty()) {
                 remarks.push(format!("{name}: {remark}"));
             }
-            runs.push(run);
+            runs.push(run.side);
         }
         for (runs, live) in sides.iter_mut().zip(live.iter().flatten()) {
             if let Some(last) = runs.last_mut() {
@@ -132,7 +136,11 @@ pub fn gather(
         }
         let runs = sides[0].len();
         if effort.once && runs == 1 {
-            totals_repeat = both.count(true, |_, counts| counts.total())? == totals;
+            let again = alone.take().map_or_else(|| both.totals(), Ok)?;
+            totals_repeat = have(&again, totals);
+            for (known, run) in leftovers.iter_mut().zip(again) {
+                *known = known.take().or(run.leftover);
+            }
         }
         if totals_repeat || variation::are_enough(&sides, most) {
             break;
@@ -143,10 +151,17 @@ pub fn gather(
             _ => {}
         }
     }
+    if let Some(effect) = disturbed.filter(|_| totals_repeat) {
+        remarks.push(format!(
+            "when both run at the same time, they execute other numbers of instructions than alone ({effect}); only runs \
+             alone are shown"
+        ));
+    }
+    remarks.extend(remark_of_leftovers(&leftovers));
     name_stripped(&mut sides);
     let languages = [&sides[0][0], &sides[1][0]].map(interpreters::language);
     let mut by_script = |language| {
-        both.run(|_, commands, job, _| script::counted(language, job, commands, work, effort.strict))
+        both.run(false, |_, commands, job, _| script::counted(language, job, commands, work, effort.strict))
     };
     let names = jobs.map(|job| job.name.as_str());
     let script = match effort.count {
@@ -155,7 +170,7 @@ pub fn gather(
         _ => None,
     };
     let script = script.and_then(|script| script.map_err(|why| remarks.push(why)).ok()).map(Box::new);
-    let counter = both.trees[0].counter();
+    let counter = both.counter();
     remarks.extend(remark_of(counter));
     remarks.extend(remarks_of_memory(jobs, effort.count));
     let (kind, counted_by) = (kind_of(counter), Some(counter.describe()));
@@ -163,76 +178,22 @@ pub fn gather(
     Ok(GatheredRuns { sides, totals_repeat, times, remarks, kind, count, counted_by, script })
 }
 
-/// Both programs, and what runs them.
-pub struct Both<'a> {
-    /// The programs.
-    pub jobs: [&'a Job; 2],
-    commands: [Commands; 2],
-    trees: [Trees; 2],
-    strict: bool,
+/// Whether the runs have these totals.
+fn have(runs: &[TotalRun; 2], totals: [u64; 2]) -> bool {
+    runs.each_ref().map(|run| run.total) == totals
 }
 
-impl Both<'_> {
-    /// Does the same with both programs at the same time.
-    pub fn run<T: Send>(
-        &mut self,
-        one: impl Fn(usize, &mut Commands, &Job, &mut Trees) -> Result<T, Fault> + Sync,
-    ) -> Result<[T; 2], Fault> {
-        let ([left, right], [first, second]) = (&mut self.commands, &mut self.trees);
-        let jobs = self.jobs;
-        std::thread::scope(|scope| {
-            let beside = scope.spawn(|| one(0, left, jobs[0], first));
-            let here = one(1, right, jobs[1], second);
-            let beside = beside.join().unwrap_or_else(|_| Err(Fault::internal("a run was lost")));
-            Ok([beside?, here?])
-        })
-    }
-
-    /// Runs both programs under the call tree, which counts their live blocks.
-    fn live(&mut self) -> Result<[Profiles; 2], Fault> {
-        let strict = self.strict;
-        self.run(|_, commands, job, trees| {
-            trees.count(CountDetail::Sites);
-            profiles(commands, job, trees, strict)
-        })
-    }
-
-    /// Runs both programs under the call tree, and reads something of their counts.
-    fn count<T: Send>(
-        &mut self,
-        only_totals: bool,
-        read: impl Fn(usize, &Profiles) -> T + Sync,
-    ) -> Result<[T; 2], Fault> {
-        let strict = self.strict;
-        self.run(|which, commands, job, trees| {
-            trees.count(if only_totals { CountDetail::Total } else { CountDetail::Tree });
-            profiles(commands, job, trees, strict).map(|profiles| read(which, &profiles))
-        })
-    }
-
-    /// Counts both by the next best tool from now on, if Valgrind itself failed under the present one.
-    fn use_weaker_tool(&mut self) -> bool {
-        let failure = self.trees.iter().find_map(Trees::failure);
-        let weaker = failure.and_then(|why| self.trees[0].counter().weaker(why));
-        if let Some(counter) = &weaker {
-            self.trees.iter_mut().for_each(|trees| trees.count_by(counter));
-        }
-        weaker.is_some()
-    }
-
-    /// The processor times of both programs, which run one after the other in this many blocks.
-    fn times(&mut self, blocks: u32) -> Result<[Vec<f64>; 2], Fault> {
-        let mut times = [Vec::new(), Vec::new()];
-        for block in 0..blocks {
-            for side in if block % 2 == 0 { [0, 1] } else { [1, 0] } {
-                let weighed = self.commands[0].weigh(self.jobs[side], Pass::Timing, block, 0);
-                let weighing = ended(self.jobs[side], weighed)?;
-                let cpu = weighing.readings.iter().find(|reading| reading.key == "time.cpu");
-                times[side].extend(cpu.and_then(|reading| reading.value.clone().ok()));
-            }
-        }
-        Ok(times)
-    }
+/// Says which program found files that earlier runs had left or changed.
+fn remark_of_leftovers(found: &[Option<String>; 2]) -> Option<String> {
+    let named = ["A", "B"].into_iter().zip(found);
+    let named: Vec<String> =
+        named.filter_map(|(name, path)| Some(format!("{name} finds ‘{}’", path.as_ref()?))).collect();
+    let all = named.join(" and ");
+    (!named.is_empty()).then(|| {
+        format!(
+            "{all}, which earlier runs of A or B have left or changed; what is counted may depend on that"
+        )
+    })
 }
 
 /// Says what a reader of memory must know: which heap is not malloc's, and what is added up.
@@ -243,16 +204,17 @@ fn remarks_of_memory(jobs: [&Job; 2], count: Count) -> Option<String> {
     jobs.into_iter().find_map(remark_of_runtime)
 }
 
-/// Says how long it will take to count, if that is long.
-fn foretell(longest: Duration) {
+/// Says how long it will take to count, if that is long: so many times as long as counting the longer program once.
+fn foretell(longest: Duration, times: u32) {
     let seconds = |factor: f64| quantity(longest.as_secs_f64() * factor * 1e9, &Unit::Nanoseconds);
-    let (least, most) = (seconds(COSTS.0), seconds(COSTS.1));
+    let times = f64::from(times);
+    let (least, most) = (COSTS.0 * times, COSTS.1 * times);
     Progress::new().say(&format!(
-        "the call tree takes about {least} to {most}, because the longer program takes {} alone and {} to {} times as \
-         long while it is counted",
+        "the call tree takes about {} to {}, because the longer program takes {} alone and {least} to {most} times as long \
+         until both are counted",
+        seconds(least),
+        seconds(most),
         seconds(1.0),
-        COSTS.0,
-        COSTS.1
     ));
 }
 
@@ -292,25 +254,4 @@ pub fn until_known(most: u32, mut run: impl FnMut() -> Result<Side, Fault>) -> R
         runs.push(run()?);
     }
     Ok(runs)
-}
-
-/// Runs a program once without the call tree. Returns its output and its duration.
-fn trial_run(
-    commands: &mut Commands,
-    job: &Job,
-    strict: bool,
-) -> Result<(Option<Captured>, Duration), Fault> {
-    let weighed = commands.weigh(job, Pass::Memory, 0, 0);
-    let weighing = ended(job, weighed)?;
-    if let Some(fault) = failure(job, &weighing).filter(|_| strict) {
-        return Err(Fault { message: format!("{}; -i explains it regardless", fault.message), ..fault });
-    }
-    Ok((weighing.captured, weighing.wall))
-}
-
-/// Runs a program once under the call tree.
-fn profiles(commands: &mut Commands, job: &Job, trees: &mut Trees, strict: bool) -> Result<Profiles, Fault> {
-    let aim = format!("where ‘{}’ spends its instructions", job.name);
-    let hint = strict.then_some(" under the call tree; -i explains it regardless");
-    tree_of(commands, job, trees, &aim, hint)
 }

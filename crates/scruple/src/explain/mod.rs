@@ -1,6 +1,7 @@
 //! `scruple explain`: says where in the code the difference between two programs comes from.
 
 pub mod args;
+mod both;
 pub mod causes;
 pub mod changes;
 pub mod closures;

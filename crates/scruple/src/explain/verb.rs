@@ -113,7 +113,8 @@ fn is_of_instructions(args: &ExplainArgs) -> bool {
 fn effort(args: &ExplainArgs) -> Effort {
     let count = args.metric.count();
     let (strict, time) = (!args.ignore_failure, !args.no_time && count == Count::Instructions);
-    Effort { count, runs: args.runs, once: true, strict, time, lines: args.lines }
+    let apart = args.no_parallel;
+    Effort { count, runs: args.runs, once: true, strict, time, lines: args.lines, apart }
 }
 
 fn revisions(args: &ExplainArgs, first: &str) -> Result<Code, Fault> {

@@ -21,6 +21,7 @@ mod explain_haskell;
 mod explain_memory;
 mod explain_script_servers;
 mod explain_scripts;
+mod explain_side_by_side;
 mod explain_sources;
 mod explain_stripped;
 mod explain_variation;

@@ -1,0 +1,202 @@
+//! Both programs, and what runs them: side by side, or one after the other.
+
+use super::counted_runs::Effort;
+use crate::fault::{Code, Fault};
+use crate::inspect::calls::tree_of;
+use crate::inspect::launch::{ended, failure};
+use scruple_core::explain::Count;
+use scruple_core::harmless_text::plain;
+use scruple_core::metric::Pass;
+use scruple_measure::calltree::{CountDetail, Counter, Profiles, Side, SourceText, Trees, ValgrindTool};
+use scruple_measure::command::{Commands, Job, Weigher};
+use scruple_measure::streams::Captured;
+use std::path::Path;
+use std::time::Duration;
+
+/// Both programs, and what runs them.
+pub struct Both<'a> {
+    /// The programs.
+    pub jobs: [&'a Job; 2],
+    /// Whether each runs alone. Otherwise both run at the same time.
+    pub apart: bool,
+    /// What one of them did that the other may notice, in words, if that was seen.
+    pub effect: Option<String>,
+    commands: [Commands; 2],
+    trees: [Trees; 2],
+    strict: bool,
+}
+
+/// A run of one program under the call tree.
+pub struct Run {
+    /// All instructions.
+    pub total: u64,
+    /// The number of its processes that outlived it.
+    pub left_behind: u32,
+    /// The call tree.
+    pub side: Side,
+    /// A file that it found, and that an earlier run of either program had left or changed.
+    pub leftover: Option<String>,
+    effect: Option<String>,
+}
+
+/// A run of one program in which only its instructions were counted.
+pub struct TotalRun {
+    /// All instructions.
+    pub total: u64,
+    /// A file that it found, and that an earlier run of either program had left or changed.
+    pub leftover: Option<String>,
+}
+
+impl<'a> Both<'a> {
+    /// Runs these programs, each alone until `apart` is unset. `strict` tells that an exit code other than 0 is an error.
+    pub fn new(
+        jobs: [&'a Job; 2],
+        commands: [Commands; 2],
+        counter: &Counter,
+        work: &Path,
+        strict: bool,
+    ) -> Both<'a> {
+        let trees = [Trees::new(counter, work), Trees::new(counter, work)];
+        Both { jobs, apart: true, effect: None, commands, trees, strict }
+    }
+
+    /// The tool that counts.
+    pub fn counter(&self) -> &Counter {
+        self.trees[0].counter()
+    }
+
+    /// Does the same with both programs. If each runs alone, `swapped` tells that the second program runs first.
+    pub fn run<T: Send>(
+        &mut self,
+        swapped: bool,
+        one: impl Fn(usize, &mut Commands, &Job, &mut Trees) -> Result<T, Fault> + Sync,
+    ) -> Result<[T; 2], Fault> {
+        let ([left, right], [first, second]) = (&mut self.commands, &mut self.trees);
+        let jobs = self.jobs;
+        if self.apart {
+            if swapped {
+                let later = one(1, right, jobs[1], second)?;
+                return Ok([one(0, left, jobs[0], first)?, later]);
+            }
+            return Ok([one(0, left, jobs[0], first)?, one(1, right, jobs[1], second)?]);
+        }
+        std::thread::scope(|scope| {
+            let beside = scope.spawn(|| one(0, left, jobs[0], first));
+            let here = one(1, right, jobs[1], second);
+            let beside = beside.join().unwrap_or_else(|_| Err(Fault::internal("a run was lost")));
+            Ok([beside?, here?])
+        })
+    }
+
+    /// Runs both under the call tree, after so many runs of this kind, and tells whether they ran side by side. From then on
+    /// each runs alone if it may disturb the other, or if nobody sees whether it does. If the tool fails on the first run, the
+    /// next best one counts; if a program fails beside the other one, both run again alone. The program that runs first is
+    /// another one each time, so that what one finds of the other's work varies and is not taken for its own cost.
+    pub fn count_trees(
+        &mut self,
+        effort: &Effort,
+        earlier: usize,
+        sources: [&SourceText<'_>; 2],
+    ) -> Result<([Run; 2], bool), Fault> {
+        loop {
+            let beside = !self.apart;
+            let runs = self.count(CountDetail::Tree, earlier % 2 == 1, |which, counts| Run {
+                total: counts.total(),
+                left_behind: counts.left_behind,
+                effect: counts.effect().map(plain),
+                leftover: counts.leftover().map(plain),
+                side: Side::with_sources(&counts, sources[which]),
+            });
+            match runs {
+                Err(_) if earlier == 0 && effort.count == Count::Instructions && self.use_weaker_tool() => {}
+                Err(fault) if beside && fault.code == Code::ProgramFailed => self.apart = true,
+                runs => {
+                    let runs = runs?;
+                    let mut of_each = runs.iter().zip(["A", "B"]);
+                    self.effect =
+                        of_each.find_map(|(run, name)| Some(format!("{name} {}", run.effect.as_ref()?)));
+                    let is_seen = self.counter().kind == ValgrindTool::Calltree;
+                    self.apart |= self.effect.is_some() || !is_seen;
+                    return Ok((runs, beside));
+                }
+            }
+        }
+    }
+
+    /// Runs both under the call tree, which counts only their instructions. The second program runs first, other than in
+    /// the first run.
+    pub fn totals(&mut self) -> Result<[TotalRun; 2], Fault> {
+        self.count(CountDetail::Total, true, |_, counts| TotalRun {
+            total: counts.total(),
+            leftover: counts.leftover().map(plain),
+        })
+    }
+
+    /// Runs both under the call tree, which counts their live blocks.
+    pub fn live(&mut self) -> Result<[Profiles; 2], Fault> {
+        self.count(CountDetail::Sites, false, |_, counts| counts)
+    }
+
+    fn count<T: Send>(
+        &mut self,
+        counts: CountDetail,
+        swapped: bool,
+        read: impl Fn(usize, Profiles) -> T + Sync,
+    ) -> Result<[T; 2], Fault> {
+        let strict = self.strict;
+        self.run(swapped, |which, commands, job, trees| {
+            trees.count(counts);
+            profiles(commands, job, trees, strict).map(|counted| read(which, counted))
+        })
+    }
+
+    /// Counts both by the next best tool from now on, if Valgrind itself failed under the present one.
+    fn use_weaker_tool(&mut self) -> bool {
+        let failure = self.trees.iter().find_map(Trees::failure);
+        let weaker = failure.and_then(|why| self.trees[0].counter().weaker(why));
+        if let Some(counter) = &weaker {
+            self.trees.iter_mut().for_each(|trees| trees.count_by(counter));
+        }
+        weaker.is_some()
+    }
+
+    /// The processor times of both programs, which run one after the other in this many blocks.
+    pub fn times(&mut self, blocks: u32) -> Result<[Vec<f64>; 2], Fault> {
+        let mut times = [Vec::new(), Vec::new()];
+        for block in 0..blocks {
+            for side in if block % 2 == 0 { [0, 1] } else { [1, 0] } {
+                let weighed = self.commands[0].weigh(self.jobs[side], Pass::Timing, block, 0);
+                let weighing = ended(self.jobs[side], weighed)?;
+                let cpu = weighing.readings.iter().find(|reading| reading.key == "time.cpu");
+                times[side].extend(cpu.and_then(|reading| reading.value.clone().ok()));
+            }
+        }
+        Ok(times)
+    }
+}
+
+/// Runs a program once without the call tree. Returns its output and its duration.
+pub fn trial_run(
+    commands: &mut Commands,
+    job: &Job,
+    strict: bool,
+) -> Result<(Option<Captured>, Duration), Fault> {
+    let weighed = commands.weigh(job, Pass::Memory, 0, 0);
+    let weighing = ended(job, weighed)?;
+    if let Some(fault) = failure(job, &weighing).filter(|_| strict) {
+        return Err(Fault { message: format!("{}; -i explains it regardless", fault.message), ..fault });
+    }
+    Ok((weighing.captured, weighing.wall))
+}
+
+/// Runs a program once under the call tree.
+pub fn profiles(
+    commands: &mut Commands,
+    job: &Job,
+    trees: &mut Trees,
+    strict: bool,
+) -> Result<Profiles, Fault> {
+    let aim = format!("where ‘{}’ spends its instructions", job.name);
+    let hint = strict.then_some(" under the call tree; -i explains it regardless");
+    tree_of(commands, job, trees, &aim, hint)
+}

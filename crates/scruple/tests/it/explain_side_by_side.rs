@@ -1,0 +1,156 @@
+//! `scruple explain` on programs that notice each other, when they run at the same time or one after the other.
+
+use crate::explain::{build, explain};
+use crate::programs::has_valgrind;
+use crate::support::{Answer, Place, at};
+
+const HEAD: &str = "#include <dirent.h>\n#include <fcntl.h>\n#include <stdio.h>\n#include <string.h>\n\
+                    #include <sys/stat.h>\n#include <unistd.h>\n\
+                    __attribute__((noinline)) static void spin(unsigned rounds) {\n\
+                      volatile unsigned sum = 0;\n  for (unsigned i = 0; i < rounds; i++) sum += i;\n}\n";
+
+/// Source of a program that works only if it is the only one, and ends with `code` otherwise.
+fn locking(code: u32) -> String {
+    format!(
+        "{HEAD}int main(void) {{\n  if (mkdir(\"lock\", 0700) != 0) return {code};\n  spin(20000000);\n\
+           rmdir(\"lock\");\n  return 0;\n}}\n"
+    )
+}
+
+/// The instructions of A and B.
+fn counts(answer: &Answer) -> [f64; 2] {
+    let page = answer.json();
+    ["a", "b"].map(|side| at(&page, &format!("/explain/counts/0/{side}")).as_f64().expect("a count"))
+}
+
+fn remarks(answer: &Answer) -> String {
+    at(&answer.json(), "/explain/remarks").to_string()
+}
+
+#[test]
+fn what_side_by_side_keeps_a_program_from_its_work_is_not_shown_as_a_difference() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "old", &locking(0));
+    build(&place, "new", &locking(0));
+    let answer = explain(&place, &["./old", "./new"]);
+    let [a, b] = counts(&answer);
+    assert_eq!(a, b, "{}", answer.exchange());
+    assert!(a > 20_000_000.0, "{}", answer.exchange());
+    assert_eq!(at(&answer.json(), "/explain/repeats"), true, "{}", answer.exchange());
+    let remarks = remarks(&answer);
+    assert!(remarks.contains("makes lock); only runs alone are shown"), "{}", answer.exchange());
+    assert!(!remarks.contains("have left"), "{}", answer.exchange());
+}
+
+#[test]
+fn a_program_that_fails_beside_another_one_is_explained_alone() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "old", &locking(1));
+    build(&place, "new", &locking(1).replace("20000000", "25000000"));
+    let answer = explain(&place, &["./old", "./new"]);
+    let [a, b] = counts(&answer);
+    assert!(a > 20_000_000.0, "{}", answer.exchange());
+    assert!(b - a >= 5_000_000.0, "{}", answer.exchange());
+}
+
+#[test]
+fn no_parallel_keeps_programs_apart_that_only_look_at_each_other() {
+    if !has_valgrind() {
+        return;
+    }
+    let source = format!(
+        "{HEAD}int main(int count, char **words) {{\n  usleep(300000);\n  DIR *all = opendir(\"/proc\");\n\
+           char folder[4096], path[300], text[8192];\n  snprintf(folder, sizeof folder, \"%s\", words[0]);\n\
+           *strrchr(folder, '/') = 0;\n  int others = -1;\n\
+           for (struct dirent *one = readdir(all); one; one = readdir(all)) {{\n\
+             snprintf(path, sizeof path, \"/proc/%s/cmdline\", one->d_name);\n\
+             FILE *file = fopen(path, \"r\");\n    if (!file) continue;\n\
+             size_t length = fread(text, 1, sizeof text - 1, file);\n    fclose(file);\n\
+             for (size_t i = 0; i < length; i++) if (!text[i]) text[i] = ' ';\n    text[length] = 0;\n\
+             others += strstr(text, \"--tool=calltree\") && strstr(text, folder);\n  }}\n\
+           if (others > 0) spin(200000000);\n  return 0;\n}}\n"
+    );
+    let place = Place::new();
+    build(&place, "old", &source);
+    build(&place, "new", &source);
+    let answer = explain(&place, &["--no-parallel", "--runs", "2", "./old", "./new"]);
+    assert!(counts(&answer).iter().all(|count| *count < 200_000_000.0), "{}", answer.exchange());
+}
+
+#[test]
+fn files_that_do_not_matter_cost_no_run_beyond_those_that_are_needed() {
+    if !has_valgrind() {
+        return;
+    }
+    // Each run appends a byte to `runs`, which is how they are counted here, and has a file of its own for a while.
+    let source = format!(
+        "{HEAD}int main(int count, char **words) {{\n  char name[9] = \"own-\";\n  memcpy(name + 4, strrchr(words[0], '/') + 1, 4);\n\
+           int file = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);\n\
+           if (file < 0 || write(file, name, 1) != 1 || unlink(name)) return 1;\n\
+           file = open(\"runs\", O_WRONLY | O_APPEND | O_CREAT, 0600);\n  spin(1000000);\n\
+           return write(file, name, 1) != 1;\n}}\n"
+    );
+    let place = Place::new();
+    build(&place, "old", &source);
+    build(&place, "new", &source.replace("1000000", "1500000"));
+    let answer = explain(&place, &["./old", "./new"]);
+    assert_eq!(at(&answer.json(), "/explain/repeats"), true, "{}", answer.exchange());
+    assert!(!remarks(&answer).contains("only runs alone"), "{}", answer.exchange());
+    // A look at each, its call tree, and its total.
+    assert_eq!(place.read("runs").len(), 6, "{}", answer.exchange());
+}
+
+#[test]
+fn what_earlier_runs_left_for_a_program_is_named() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(
+        &place,
+        "old",
+        &format!(
+            "{HEAD}int main(void) {{ return open(\"out\", O_WRONLY | O_CREAT | O_TRUNC, 0600) < 0; }}\n"
+        ),
+    );
+    build(
+        &place,
+        "new",
+        &format!("{HEAD}int main(void) {{ if (access(\"out\", F_OK) == 0) spin(5000000); return 0; }}\n"),
+    );
+    let answer = explain(&place, &["./old", "./new"]);
+    let said = "B finds ‘out’, which earlier runs of A or B have left or changed; what is counted may depend on that";
+    assert!(remarks(&answer).contains(said), "{}", answer.exchange());
+    let clean = "sh -c 'rm -f out; exec ./new'";
+    assert!(!remarks(&explain(&place, &["./old", clean])).contains("finds"), "{}", answer.exchange());
+    // Here the file was there before the first run, so that all runs find the same.
+    place.write("out", "");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let answer = explain(&place, &["./new", "./new"]);
+    assert!(!remarks(&answer).contains("finds"), "{}", answer.exchange());
+}
+
+#[test]
+fn a_program_that_works_every_second_time_does_not_differ_from_its_copy() {
+    if !has_valgrind() {
+        return;
+    }
+    let source = format!(
+        "{HEAD}int main(void) {{\n  if (unlink(\"state\") == 0) return 0;\n  spin(5000000);\n\
+           return open(\"state\", O_WRONLY | O_CREAT, 0600) < 0;\n}}\n"
+    );
+    let place = Place::new();
+    build(&place, "old", &source);
+    build(&place, "new", &source);
+    let answer = explain(&place, &["./old", "./new"]);
+    let page = answer.json();
+    assert_eq!(at(&page, "/explain/repeats"), false, "{}", answer.exchange());
+    let rows = at(&page, "/explain/counts/0/rows").as_array().expect("rows");
+    assert!(rows.iter().all(|row| row["within_spread"] == true), "{}", answer.exchange());
+}
