@@ -113,10 +113,13 @@ def guile(folder, values, flag):
     scripted(folder, f"{shutil.which('guile')} --no-auto-compile {folder}/plant.scm")
 
 
-def javascript(folder, values, flag):
-    extra = "new Uint8Array(48)" if values["EXTRA"] else ""
-    (folder / "plant.js").write_text(filled("plant.js", {**values, "EXTRA": extra}))
-    scripted(folder, f"{shutil.which('node')} {folder}/plant.js")
+def javascript(template):
+    def build(folder, values, flag):
+        extra = "new Uint8Array(48)" if values["EXTRA"] else ""
+        (folder / "plant.js").write_text(filled(template, {**values, "EXTRA": extra}))
+        scripted(folder, f"{shutil.which('node')} {folder}/plant.js")
+
+    return build
 
 
 LANGUAGES = {
@@ -128,13 +131,15 @@ LANGUAGES = {
     "Python": ("python3", python),
     "Ruby": ("ruby", ruby),
     "Guile": ("guile", guile),
-    "JavaScript": ("node", javascript),
+    "JavaScript": ("node", javascript("plant.js")),
+    "JavaScript, called back": ("node", javascript("callback.js")),
 }
 
 # Where the input of Haskell's program is used: a function of its own, where other languages have a loop in main.
-INPUT = {"Haskell": "loop", "Python": "<module>", "Ruby": "<main>", "Guile": "(top level)", "JavaScript": "(top level)"}
+INPUT = {"Haskell": "loop", "Python": "<module>", "Ruby": "<main>", "Guile": "(top level)", "JavaScript": "(top level)",
+         "JavaScript, called back": "(top level)"}
 
-INTERPRETED = {"Python", "Ruby", "Guile", "JavaScript"}
+INTERPRETED = {"Python", "Ruby", "Guile", "JavaScript", "JavaScript, called back"}
 
 # Languages whose compilers write symbols that strip removes.
 NATIVE = {"C", "C++", "Rust", "Go"}
@@ -206,7 +211,7 @@ def main():
     failures = 0
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         folder = pathlib.Path(folder)
-        for language, (compiler, build) in LANGUAGES.items():
+        for number, (language, (compiler, build)) in enumerate(LANGUAGES.items()):
             if options.only and options.only != language or options.strip and language not in NATIVE:
                 continue
             if not shutil.which(compiler):
@@ -218,7 +223,7 @@ def main():
                 if language in INTERPRETED and change in UNCOMPILED:
                     continue
                 # Paths of equal length, because processing names costs instructions, too.
-                sides = [folder / f"{compiler}-{index}-{side}" for side in ("a", "b")]
+                sides = [folder / f"{number}-{index}-{side}" for side in ("a", "b")]
                 for side, more in zip(sides, ({"LIBRARY": "40"} if "LIBRARY" in values else {}, values)):
                     side.mkdir()
                     build(side, {**SAME, **more}, more.get("flag", False))
@@ -230,7 +235,7 @@ def main():
                 failures += not right
                 difference = f"{counted(page)['difference']:+,.0f}"
                 print(f"| {language} | {change} | {difference} | {first} | {'yes' if right else 'NO'} |", flush=True)
-            program = folder / f"{compiler}-0-a" / "plant"
+            program = folder / f"{number}-0-a" / "plant"
             seen = 0
             for _ in range(options.tries):
                 page, _ = explained(scruple, program, program)

@@ -73,7 +73,7 @@ pub struct ExplainArgs {
     #[arg(long)]
     pub no_time: bool,
     /// Never run both commands at the same time, in case they disturb each other in a way that Scruple does not see.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_parallel: bool,
     /// How revisions are built.
     #[command(flatten)]

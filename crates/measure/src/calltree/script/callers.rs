@@ -11,8 +11,17 @@ pub(super) struct Called {
     pub cost: u64,
     /// The name by which it can be called; empty if there is none.
     pub name: String,
+    /// What it calls.
+    pub callees: Callees,
+}
+
+/// What the text of a function calls.
+#[derive(Clone, Default)]
+pub(super) struct Callees {
     /// How often the function executed calls, by the called name.
-    pub sites: BTreeMap<String, u64>,
+    pub named: BTreeMap<String, u64>,
+    /// The functions that it hands to a method which calls them before it returns, by name, with that method's name.
+    pub handed: BTreeMap<String, String>,
 }
 
 /// A function below one of its callers.
@@ -113,9 +122,16 @@ fn callers(functions: &[Called]) -> Vec<Vec<(usize, u64)>> {
     }
     let mut callers: Vec<Vec<(usize, u64)>> = functions.iter().map(|_| Vec::new()).collect();
     for (caller, one) in functions.iter().enumerate() {
-        for (name, calls) in one.sites.iter().filter(|(_, calls)| **calls > 0) {
+        for (name, calls) in one.callees.named.iter().filter(|(_, calls)| **calls > 0) {
             if let Some(Some(callee)) = named.get(name.as_str()) {
                 callers[*callee].push((caller, *calls));
+            }
+        }
+        // A method of the program's own may keep what it is handed, and call it later.
+        let is_built_in = |(_, method): &(&String, &String)| !named.contains_key(method.as_str());
+        for (name, _) in one.callees.handed.iter().filter(is_built_in) {
+            if let Some(Some(callee)) = named.get(name.as_str()) {
+                callers[*callee].push((caller, functions[*callee].calls));
             }
         }
     }
@@ -133,8 +149,9 @@ mod tests {
     use super::*;
 
     fn called(name: &str, calls: u64, cost: u64, sites: &[(&str, u64)]) -> Called {
-        let sites = sites.iter().map(|(name, calls)| ((*name).to_owned(), *calls)).collect();
-        Called { calls, cost, name: name.to_owned(), sites }
+        let named = sites.iter().map(|(name, calls)| ((*name).to_owned(), *calls)).collect();
+        let callees = Callees { named, handed: BTreeMap::new() };
+        Called { calls, cost, name: name.to_owned(), callees }
     }
 
     fn shown(functions: &[Called]) -> Vec<(usize, Option<usize>, u64, u64, u64)> {

@@ -5,7 +5,7 @@
 //! block around it ran. So the cost does not jump where V8 leaves out a block because it ran as often as the one around
 //! it. Callers are those whose texts account for all calls of a function ([`callers`]).
 
-use super::callers::{self, Called};
+use super::callers::{self, Called, Callees};
 use super::tokens::{is_word, tokens};
 use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::binary::UNKNOWN;
@@ -28,6 +28,23 @@ const MADE: &str = "code that the program made";
 
 /// The number of characters of a text that is not known that count as one token.
 const LENGTH: u64 = 4;
+
+/// Built-in methods that call the function that is their first argument, and do not keep it.
+const CALL_BACK: [&str; 13] = [
+    "every",
+    "filter",
+    "find",
+    "findIndex",
+    "findLast",
+    "findLastIndex",
+    "flatMap",
+    "forEach",
+    "map",
+    "reduce",
+    "reduceRight",
+    "some",
+    "sort",
+];
 
 /// The variables that make Node count.
 pub(super) fn env(folder: &Path) -> Vec<(OsString, OsString)> {
@@ -113,10 +130,10 @@ struct Own {
     calls: u64,
     executed: u64,
     digest: u64,
-    /// The last part of the name, by which it is called.
+    /// The last part of the name, by which it is called; its place if it has no name.
     called: String,
-    /// How often calls of each name were executed.
-    sites: BTreeMap<String, u64>,
+    /// What it calls.
+    callees: Callees,
 }
 
 struct CoverageBuilder {
@@ -150,9 +167,8 @@ impl CoverageBuilder {
                     .functions
                     .entry(key)
                     .or_insert_with(|| add_function(side, module.clone(), &own.name, own.digest));
-                let called =
-                    Called { calls: own.calls, cost: own.executed, name: own.called, sites: own.sites };
-                all.push((function, called));
+                let (name, callees) = (own.called, own.callees);
+                all.push((function, Called { calls: own.calls, cost: own.executed, name, callees }));
             }
         }
         let (functions, called): (Vec<usize>, Vec<Called>) = all.into_iter().unzip();
@@ -250,13 +266,14 @@ fn functions(script: &CoveredScript, text: Option<&[u16]>) -> Vec<Own> {
     let mut sums = vec![0_u64; all.len()];
     let own_names: Vec<std::ops::Range<usize>> =
         all.iter().map(|(whole, function)| own_name(*whole, function, text)).collect();
-    let mut sites: Vec<BTreeMap<String, u64>> = all.iter().map(|_| BTreeMap::new()).collect();
+    let called: Vec<String> = all.iter().map(|(whole, function)| called(script, *whole, function)).collect();
+    let mut callees = vec![Callees::default(); all.len()];
     let Some(text) = text else {
         for (at, index) in owner.iter().enumerate().filter(|(_, index)| **index < all.len()) {
             sums[*index] = sums[*index].saturating_add(executed[at]);
         }
         sums.iter_mut().for_each(|sum| *sum /= LENGTH);
-        return owned(&all, names, sums, &vec![UNKNOWN; all.len()], sites);
+        return owned(&all, names, called, sums, &vec![UNKNOWN; all.len()], callees);
     };
     let places = tokens(&text[..length]);
     for (number, place) in places.iter().enumerate() {
@@ -274,34 +291,56 @@ fn functions(script: &CoveredScript, text: Option<&[u16]>) -> Vec<Own> {
         let is_call = next(1).as_deref() == Some("(")
             || next(1).as_deref() == Some("?.") && next(2).as_deref() == Some("(");
         if is_call && is_word(token) {
-            let calls = sites[function].entry(String::from_utf16_lossy(token)).or_default();
+            let name = String::from_utf16_lossy(token);
+            if let Some(handed) = places.get(number + 2).and_then(|argument| unnamed_at(&all, argument.start))
+                && CALL_BACK.contains(&name.as_str())
+            {
+                callees[function].handed.insert(called[handed].clone(), name.clone());
+            }
+            let calls = callees[function].named.entry(name).or_default();
             *calls = calls.saturating_add(executed[at]);
         }
     }
     let digests: Vec<u64> = digests.iter().map(Hasher::finish).collect();
-    owned(&all, names, sums, &digests, sites)
+    owned(&all, names, called, sums, &digests, callees)
 }
 
 /// Puts together what is known of functions that ran.
 fn owned(
     all: &[(Block, &Covered)],
     names: Vec<String>,
+    called: Vec<String>,
     sums: Vec<u64>,
     digests: &[u64],
-    sites: Vec<BTreeMap<String, u64>>,
+    callees: Vec<Callees>,
 ) -> Vec<Own> {
-    let known = all.iter().zip(names).zip(sums).zip(digests).zip(sites);
+    let known = all.iter().zip(names.into_iter().zip(called)).zip(sums).zip(digests).zip(callees);
     known
         .filter(|(((((whole, _), _), _), _), _)| whole.count > 0)
-        .map(|(((((whole, function), name), executed), digest), sites)| Own {
+        .map(|(((((whole, _), (name, called)), executed), digest), callees)| Own {
             name,
             calls: whole.count,
             executed,
             digest: *digest,
-            called: function.function_name.rsplit(['.', ' ']).next().unwrap_or_default().to_owned(),
-            sites,
+            called,
+            callees,
         })
         .collect()
+}
+
+/// The name by which a function is called. One without a name has its place for a name, which no text calls.
+fn called(script: &CoveredScript, whole: Block, function: &Covered) -> String {
+    match function.function_name.rsplit(['.', ' ']).next() {
+        None | Some("") => format!("{}:{}", script.url, whole.start_offset),
+        Some(name) => name.to_owned(),
+    }
+}
+
+/// The function without a name that begins there. Functions are sorted by where they begin.
+fn unnamed_at(all: &[(Block, &Covered)], start: usize) -> Option<usize> {
+    let at = all.partition_point(|(whole, _)| whole.start_offset < start);
+    let (whole, function) = all.get(at)?;
+    (whole.start_offset == start && function.function_name.is_empty()).then_some(at)
 }
 
 /// Where a function's text has its own name.

@@ -135,15 +135,16 @@ impl NameTable {
         let numbered =
             rest.split_once(')').and_then(|(number, name)| Some((number.parse::<u64>().ok()?, name.trim())));
         match numbered {
+            None if rest.starts_with(|c: char| c.is_ascii_digit()) => Err(format!("‘{text}’ is no name")),
             // A function may itself be called `(below main)`.
             None => Ok(text.to_owned()),
             Some((number, "")) => {
                 self.0.get(&number).cloned().ok_or_else(|| format!("name ({number}) is not defined"))
             }
-            Some((number, name)) => {
-                self.0.insert(number, name.to_owned());
-                Ok(name.to_owned())
-            }
+            Some((number, name)) => match self.0.insert(number, name.to_owned()) {
+                Some(other) if other != name => Err(format!("name ({number}) is defined twice")),
+                _ => Ok(name.to_owned()),
+            },
         }
     }
 }
@@ -152,6 +153,9 @@ impl CallgrindParser {
     fn line(&mut self, line: &str) -> Result<(), String> {
         if line.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '*')) {
             return self.cost(line);
+        }
+        if self.calls.is_some() {
+            return Err("calls are not followed by their cost".to_owned());
         }
         if let Some((key, value)) = line.split_once('=')
             && key.bytes().all(|byte| byte.is_ascii_lowercase())
@@ -169,7 +173,9 @@ impl CallgrindParser {
                 self.heap = place("Allocations").zip(place("Bytes"));
                 self.has_events = true;
             }
-            _ => {}
+            Some((key, _)) if key.bytes().all(|byte| byte.is_ascii_lowercase()) => {}
+            _ if line.is_empty() || line.starts_with('#') => {}
+            _ => return Err("it is of no kind that callgrind writes".to_owned()),
         }
         Ok(())
     }
@@ -202,7 +208,9 @@ impl CallgrindParser {
                     *known = Some(known.map_or(begin, |known| known.min(begin)));
                 }
             }
-            _ => {}
+            // Source files of inlined and of called code, and jumps.
+            "fi" | "fe" | "cfi" | "cfl" | "jump" | "jcnd" | "jfi" | "jfn" => {}
+            other => return Err(format!("‘{other}=’ is of no kind that callgrind writes")),
         }
         Ok(())
     }
@@ -414,5 +422,20 @@ fn=(1)
         assert!(parse("events: Dr").expect_err("no Ir").contains("line 1"));
         assert!(parse("events: Ir\nfn=(3)\n").expect_err("undefined").contains("line 2"));
         assert!(parse("events: Ir\nfn=f\n1 many\n").expect_err("no number").contains("line 3"));
+    }
+
+    #[test]
+    fn a_line_that_callgrind_does_not_write_is_refused() {
+        for (from, to, line) in [
+            ("fn=(536) main", "gn=(536) main", 27),
+            ("fn=(536) main", "fn=(5k6) main", 27),
+            ("fn=(536) main", "fn=(548) main", 29),
+            ("fn=(536) main", "fn9(536) main", 27),
+            ("calls=9 -1\n", "calls=9 -1\n\n", 35),
+        ] {
+            assert!(REAL.contains(from));
+            let why = parse(&REAL.replacen(from, to, 1)).expect_err(to);
+            assert!(why.starts_with(&format!("line {line}: ")), "{to}: {why}");
+        }
     }
 }

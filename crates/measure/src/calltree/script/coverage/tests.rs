@@ -143,6 +143,27 @@ fn functions_have_the_callers_that_the_text_shows_and_long_names_cost_nothing() 
 }
 
 #[test]
+fn a_function_is_called_by_the_one_that_hands_it_to_a_built_in_method() {
+    let text = "function parse(all) { return all.map((n) => n + 1).filter(function (n) { return n > 2 }) }\n\
+                parse([1, 2, 3]);\nsetTimeout(() => 1, 1);\n";
+    let own = "class Later { map(f) { return () => f(1) } }\nnew Later().map((n) => n)();\n";
+    let Some(side) = side_by_node(text) else { return };
+    let callers = |side: &Side, name: &str| -> Vec<(String, u64)> {
+        let contexts = &side.tree.contexts;
+        let function = |index: usize| side.tree.functions[contexts[index].function].name.as_str();
+        let of = (1..contexts.len()).filter(|index| function(*index).contains(name));
+        let caller = |index: usize| contexts[index].parent.filter(|parent| *parent > 0).map_or("", function);
+        of.map(|index| (caller(index).to_owned(), contexts[index].calls)).collect()
+    };
+    let parse = || ("parse".to_owned(), 3);
+    assert_eq!(callers(&side, "parse.(anonymous)"), [parse(), parse()]);
+    // Nobody knows who calls what a timer is handed, or a method of the program's own.
+    assert!(callers(&side, "(anonymous)").contains(&(String::new(), 1)));
+    let side = side_by_node(&format!("{text}{own}")).expect("Node");
+    assert_eq!(callers(&side, "parse.(anonymous)"), [(String::new(), 3), parse()]);
+}
+
+#[test]
 fn text_that_was_not_executed_is_not_compared() {
     let place = tempfile::tempdir().expect("a folder");
     let file = place.path().join("a.js");

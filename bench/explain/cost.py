@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""What `scruple explain A B` costs, relative to A and B one after the other without it: processor time (user plus system
+of all processes) and waiting time. A and B are the same program with the same input. Prints Markdown.
+
+    python3 bench/explain/cost.py --scruple target/release/scruple [--long N] [--only PROGRAM] [OPTION...]
+
+Further options are passed to `scruple explain`: --no-parallel shows what waiting costs where the two may not run at the
+same time. Other load makes waiting times longer, and their ratio uncertain.
+"""
+
+import argparse
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+from run import programs
+
+
+def run(words, folder):
+    """Processor seconds and waiting seconds."""
+    began, before = time.monotonic(), os.times()
+    done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    after = os.times()
+    if done.returncode:
+        sys.exit(f"{words} ended with {done.returncode}: {done.stderr.decode(errors='replace')}")
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return cpu, time.monotonic() - began
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--scruple", required=True, type=pathlib.Path)
+    parser.add_argument("--long", type=int, default=2, metavar="N", help="N times the work of run.py")
+    parser.add_argument("--only")
+    options, more = parser.parse_known_args()
+    scruple = options.scruple.resolve()
+    print("| program | A and B alone | processor time | waiting time | load |\n|---|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        empty = folder / "empty"
+        empty.mkdir()
+        for name, words in programs(folder, 1, options.long).items():
+            if options.only and options.only != name:
+                continue
+            alone = [sum(times) for times in zip(run(words, empty), run(words, empty))]
+            command = shlex.join(words)
+            explain = run([scruple, "explain", *more, command, command], empty)
+            again = [sum(times) for times in zip(run(words, empty), run(words, empty))]
+            cpu, wait = ((a + b) / 2 for a, b in zip(alone, again))
+            print(f"| {name} | {cpu:.1f} s, {wait:.1f} s | {explain[0] / cpu:.1f} × | {explain[1] / wait:.1f} × "
+                  f"| {os.getloadavg()[0]:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
