@@ -1,6 +1,10 @@
 //! Compiles the preload libraries with the system's C compiler: the allocation counter of `src/heap/preload`, once
-//! per mode, and the agent of `src/runtimes/agent`.
+//! per mode, and the agent of `src/runtimes/agent`. Compresses these and the sources of the call tree's tool, because the
+//! binary contains them.
 
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -23,6 +27,9 @@ const LIBRARIES: [(&str, &str, &[&str]); 4] = [
     ("heap-requested.so", "2", &[]),
     ("heap-sites.so", "2", &SITES),
 ];
+
+/// The folder of the call tree's tool, which is compiled where Scruple runs.
+const CALL_TREE: &str = "../../instruments/calltree";
 
 /// The folder of the library that recognises language runtimes.
 const AGENT: &str = "src/runtimes/agent";
@@ -58,17 +65,23 @@ const FLAGS: [&str; 21] = [
 ];
 
 fn main() {
-    for folder in [SHARED, COUNTER, AGENT] {
+    for folder in [SHARED, COUNTER, AGENT, CALL_TREE] {
         println!("cargo::rerun-if-changed={folder}");
     }
     println!("cargo::rerun-if-env-changed=CC");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let embedded = out.join("embedded");
+    fs::create_dir_all(embedded.join("calltree")).expect("OUT_DIR can be written");
+    for entry in fs::read_dir(CALL_TREE).expect("the tool's sources are there").flatten() {
+        let content = fs::read(entry.path()).expect("the tool's sources can be read");
+        pack(&content, &embedded.join("calltree").join(entry.file_name()));
+    }
     let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     let machine = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     let supported = os == "linux" && matches!(machine.as_str(), "x86_64" | "aarch64");
     if !supported {
         for name in LIBRARIES.iter().map(|(name, _, _)| *name).chain(["runtimes.so"]) {
-            fs::write(out.join(name), []).expect("OUT_DIR can be written");
+            pack(&[], &embedded.join(name));
         }
         return;
     }
@@ -76,10 +89,22 @@ fn main() {
         let (mode, sites) = (format!("-DMODE={mode}"), format!("-DSITES={}", u8::from(!more.is_empty())));
         let sources: Vec<&str> = COUNTER_SOURCES.iter().chain(more).copied().collect();
         compile(COUNTER, &sources, &[&mode, &sites], &out.join(name), &machine);
+        pack_file(&out.join(name), &embedded.join(name));
     }
     // It runs a few times in a process, so that size counts.
     let flags = ["-D_GNU_SOURCE", "-U_FORTIFY_SOURCE", "-Os", "-falign-functions=1"];
     compile(AGENT, &AGENT_SOURCES, &flags, &out.join("runtimes.so"), &machine);
+    pack_file(&out.join("runtimes.so"), &embedded.join("runtimes.so"));
+}
+
+fn pack_file(file: &Path, packed: &Path) {
+    pack(&fs::read(file).expect("the compiler has written it"), packed);
+}
+
+fn pack(content: &[u8], packed: &Path) {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    let all = encoder.write_all(content).and_then(|()| encoder.finish());
+    fs::write(packed, all.expect("memory can be written")).expect("OUT_DIR can be written");
 }
 
 fn compile(folder: &str, sources: &[&str], flags: &[&str], library: &Path, machine: &str) {

@@ -9,6 +9,7 @@ mod clock;
 pub mod command;
 pub mod core_speed;
 mod descendants;
+mod embedded;
 pub mod empty_program;
 pub mod heap;
 pub mod heap_sites;

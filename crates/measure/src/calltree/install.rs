@@ -2,6 +2,7 @@
 //! cache.
 
 use super::error::Unavailable;
+use crate::embedded::{Embedded, embedded};
 use crate::program::Program;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,12 +13,12 @@ use std::process::{Command, Stdio};
 
 macro_rules! sources {
     ($($name:literal),*) => {
-        &[$(($name, include_str!(concat!("../../../../instruments/calltree/", $name)))),*]
+        &[$(($name, embedded!(concat!("calltree/", $name)))),*]
     };
 }
 
 /// The tool's sources and its licence. They are embedded in the binary, so that they are distributed with it.
-const SOURCES: &[(&str, &str)] = sources![
+const SOURCES: &[(&str, Embedded)] = sources![
     "COPYING",
     "begins.c",
     "calltree.h",
@@ -255,8 +256,8 @@ fn compile(
         symlink(entry.path(), folder.join(entry.file_name())).map_err(cache)?;
     }
     let source = folder.join("source");
-    for (name, text) in SOURCES {
-        fs::write(source.join(name), text).map_err(cache)?;
+    for (name, file) in SOURCES {
+        fs::write(source.join(name), file.content()).map_err(cache)?;
     }
     let mut command = Command::new(compiler()?);
     let platform = format!("-DVGP_{ARCHITECTURE}_linux=1");

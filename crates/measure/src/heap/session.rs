@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::sites::{self, SiteSampling};
 use super::{HeapError, Peak, Totals, format, measurable, system};
+use crate::embedded::embedded;
 
 /// The variable with which the library finds the data file.
 pub const DATA_VARIABLE: &str = "SCRUPLE_HEAP";
@@ -21,13 +22,14 @@ const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 /// The longest path of a data file that the library can store, in bytes.
 const LONGEST_PATH: usize = 1023;
 
-fn library(peak: Peak, sites: bool) -> &'static [u8] {
-    match peak {
-        _ if sites => include_bytes!(concat!(env!("OUT_DIR"), "/heap-sites.so")),
-        Peak::Off => include_bytes!(concat!(env!("OUT_DIR"), "/heap-counts.so")),
-        Peak::Usable => include_bytes!(concat!(env!("OUT_DIR"), "/heap-usable.so")),
-        Peak::Requested => include_bytes!(concat!(env!("OUT_DIR"), "/heap-requested.so")),
-    }
+fn library(peak: Peak, sites: bool) -> Vec<u8> {
+    let library = match peak {
+        _ if sites => embedded!("heap-sites.so"),
+        Peak::Off => embedded!("heap-counts.so"),
+        Peak::Usable => embedded!("heap-usable.so"),
+        Peak::Requested => embedded!("heap-requested.so"),
+    };
+    library.content()
 }
 
 /// One counting session, for one launch.
@@ -74,7 +76,7 @@ impl HeapSession {
         let unit = system::page_size();
         let (data, data_path) = create(&dir, "data", 0o600)?;
         let mut session =
-            HeapSession { peak, unit, library: place_library(&dir, code)?, data, data_path, records: None };
+            HeapSession { peak, unit, library: place_library(&dir, &code)?, data, data_path, records: None };
         if sampling.is_some() {
             let path = session.data_path.with_extension(sites::NAME);
             let file = create_new(&path, 0o600);
@@ -134,7 +136,7 @@ impl HeapSession {
     }
 
     /// The content of the library.
-    pub(super) fn library_file(&self) -> &'static [u8] {
+    pub(super) fn library_file(&self) -> Vec<u8> {
         library(self.peak, self.records.is_some())
     }
 

@@ -2,6 +2,7 @@
 //! them.
 
 use super::ALL;
+use crate::embedded::{Embedded, embedded};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
@@ -11,8 +12,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The agent's library. It is compiled by build.rs, and empty if that failed.
-const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtimes.so"));
+/// The agent's library. It is empty on platforms for which there is none.
+const LIBRARY: Embedded = embedded!("runtimes.so");
 
 /// The file name by which the agent finds its folder inside `LD_PRELOAD`.
 const NAME: &str = "libscruple-runtimes.so";
@@ -52,7 +53,7 @@ const LOCK: &str = "in-use";
 impl AgentFolder {
     /// Creates the folder in the first place where code may be loaded from and whose name the loader can parse.
     pub(super) fn make() -> Result<AgentFolder, String> {
-        if LIBRARY.is_empty() {
+        if LIBRARY.content().is_empty() {
             return Err("the runtimes' agent exists for Linux on x86-64 and aarch64 only".to_owned());
         }
         let mut last = "no folder for temporary files was found".to_owned();
@@ -84,7 +85,7 @@ impl AgentFolder {
         let lock = File::create(folder.join(LOCK))?;
         lock.try_lock()?;
         let place = AgentFolder { folder, _lock: lock };
-        fs::write(place.library(), LIBRARY)?;
+        fs::write(place.library(), LIBRARY.content())?;
         fs::write(place.folder.join(NOT_FOLLOWED), [0; 8])?;
         for (name, text) in ALL.into_iter().filter_map(|runtime| runtime.adapter().hook) {
             // R does not say in which file its profile is. The folder's name has no quotes, see above.
