@@ -9,11 +9,11 @@
 
 mod background;
 mod candidates;
+mod confidence_set;
 mod false_alarm;
 mod fit;
 mod modes;
 mod noise_shape;
-mod places;
 mod pruning;
 mod regression;
 mod scaled;
@@ -26,7 +26,7 @@ pub use series::{Background, ChangePoint, Series, SeriesOptions, StepSize};
 
 use crate::stats::paired::Why;
 use crate::stats::quantile::median;
-use places::{Placed, placed};
+use confidence_set::{Placed, placed};
 use scaled::{Scaled, StepScale};
 use selection::Selected;
 use step_size::Noise;

@@ -1,7 +1,7 @@
 //! Removes cuts that are significant but do not point to a version.
 
+use super::confidence_set::{Placed, placed};
 use super::fit::LevelFit;
-use super::places::{Placed, placed};
 use super::scaled::Scaled;
 use super::selection::{Selected, settled};
 use super::stretches::{SHORTEST, bounds};

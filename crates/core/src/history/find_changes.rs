@@ -15,8 +15,8 @@ mod interleaved;
 mod noisy;
 mod on_nodes;
 mod partition;
-mod places;
 mod steps;
+mod version_groups;
 
 use super::{Graph, History, Judgement, Point, Series};
 use crate::stats::quantile::{median, median_interval};
@@ -24,8 +24,8 @@ use crate::stats::{Interval, false_discovery};
 use classify::SeriesVersions;
 use gather::{Artefacts, GatheredSeries};
 use noisy::Judged;
-use places::ArtefactGroups;
 use steps::{LEVEL, Steps};
+use version_groups::ArtefactGroups;
 
 /// The false discovery rate of reports: the accepted share of false changes among those reported.
 const ERROR: f64 = 0.05;
@@ -106,7 +106,7 @@ fn points(gathered: &GatheredSeries, judged: &Judged) -> Vec<Point> {
     if !judged.logarithmic {
         return gathered.points.clone();
     }
-    let corrected = |(point, read): (&Point, &places::VersionReadings)| {
+    let corrected = |(point, read): (&Point, &version_groups::VersionReadings)| {
         let met = |block: &u32| judged.blocks.get(block).copied().unwrap_or(0.0);
         let logs: Vec<f64> = read.seen.cells.iter().map(|(block, value)| value - met(block)).collect();
         let interval: Option<Interval> = median_interval(&logs, LEVEL).map(|i| i.map(f64::exp));

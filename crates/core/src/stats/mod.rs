@@ -29,4 +29,4 @@ pub use summary::Summary;
 
 pub(crate) mod interval;
 pub(crate) mod normal;
-pub(crate) mod selection;
+pub(crate) mod pair_order_statistics;

@@ -6,8 +6,8 @@
 
 use super::Interval;
 use super::normal;
+use super::pair_order_statistics::{Differences, Walsh, kth};
 use super::quantile::{sorted, tail_of};
-use super::selection::{Differences, Walsh, kth};
 
 /// Up to this many readings (per arm on average) the exact null distribution is used. Beyond, the normal approximation
 /// with continuity correction is used, whose level is wrong by less than 0.001.
@@ -135,7 +135,7 @@ fn approximate_rank(mean: f64, variance: f64, level: f64) -> Option<(u64, f64)> 
     (last >= 0.0 && level > 0.0).then(|| (last as u64 + 1, 1.0 - 2.0 * normal::cdf((last + 0.5 - mean) / sd)))
 }
 
-fn centre(values: &impl super::selection::Multiset) -> f64 {
+fn centre(values: &impl super::pair_order_statistics::Multiset) -> f64 {
     let total = values.total();
     if total == 0 {
         return f64::NAN;
@@ -144,7 +144,7 @@ fn centre(values: &impl super::selection::Multiset) -> f64 {
     if low == high { low } else { low + (high - low) / 2.0 }
 }
 
-fn between(values: &impl super::selection::Multiset, rank: u64, level: f64) -> Interval {
+fn between(values: &impl super::pair_order_statistics::Multiset, rank: u64, level: f64) -> Interval {
     Interval { low: kth(values, rank), high: kth(values, values.total() + 1 - rank), level }
 }
 

@@ -1,6 +1,6 @@
 //! The machine code of functions, normalised so that addresses which linking assigns do not count as differences.
 
-use super::data::Data;
+use super::initial_data::Data;
 use super::machine_code::{Fnv, MachineCode};
 use super::merged_profiles::Side;
 use super::stripped::{StrippedFunction, ends};

@@ -1,6 +1,6 @@
 //! The machine code of functions as hashes, so that it can be compared after the program's files are gone.
 
-use super::data::Data;
+use super::initial_data::Data;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher;

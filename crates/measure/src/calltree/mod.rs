@@ -7,12 +7,12 @@
 mod binary;
 mod cases;
 mod choose_tool;
-mod data;
 mod debug_file;
 mod error;
 mod flat;
 mod go_names;
 mod haskell;
+mod initial_data;
 mod install;
 mod instrument;
 mod live;
@@ -29,13 +29,13 @@ mod symbols;
 pub use binary::{Binaries, ExecutedInstruction};
 pub use cases::CountedCase;
 pub use choose_tool::{Counter, ValgrindTool};
-pub use data::Data;
 pub(crate) use debug_file::DwarfReader;
 pub use error::{CalltreeError, Unavailable};
 #[cfg(test)]
 pub(crate) use flat::of as flat;
 pub(crate) use go_names::go_functions;
 pub use haskell::{ClosureTypes, Closures, SourceText, as_built, core_of};
+pub use initial_data::Data;
 pub use install::Tool;
 pub use instrument::Trees;
 pub use live::LiveBlocks;

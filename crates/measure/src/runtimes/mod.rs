@@ -11,6 +11,7 @@ mod adapter;
 mod agent_folder;
 mod agent_records;
 mod elf;
+mod executed_programs;
 mod figures;
 pub mod ghc;
 pub mod go;
@@ -30,15 +31,14 @@ mod recognise;
 mod recognised_only;
 pub mod ruby;
 pub mod sbcl;
-mod seen;
 mod stderr_report;
 mod wrappers;
 
+pub(crate) use executed_programs::ProgramFiles;
+pub use executed_programs::TreePrograms;
 pub use figures::{COMMON, LIVE, LIVE_AT_MOST, Merge, RuntimeFigure, RuntimeReport, WITHOUT};
 pub use instrument::Runtimes;
 pub use recognise::{Recognised, executed_by, recognise};
-pub(crate) use seen::ProgramFiles;
-pub use seen::TreePrograms;
 
 use crate::instrument::Instrument;
 

@@ -1,8 +1,8 @@
 //! Classifies cuts between levels as steps, spikes and reverts, and finds the versions that may have caused them.
 
 use super::gather::{Artefacts, GatheredSeries};
-use super::places::{ArtefactGroup, ArtefactGroups};
 use super::steps::{Cut, Steps};
+use super::version_groups::{ArtefactGroup, ArtefactGroups};
 use crate::history::{Change, ChangeForm, Graph, History};
 use crate::metric::Better;
 use crate::sorting;

@@ -4,7 +4,7 @@ use crate::sorting;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::interleaved::Cells;
-use super::places::{JudgedReadings, VersionReadings};
+use super::version_groups::{JudgedReadings, VersionReadings};
 use crate::history::{Graph, History, Point, SLOPE, VersionState, comparable};
 use crate::judge::floor_of;
 use crate::metric::{METRICS, Metric, Quality, metric};

@@ -5,7 +5,7 @@
 //! summary. What a file does not contain stays absent.
 
 pub mod args;
-pub mod criterion;
+pub mod criterion_haskell;
 pub mod criterion_rs;
 #[cfg(test)]
 mod damaged_files;
@@ -156,7 +156,7 @@ impl Imported {
 pub fn read(format: Format, text: &str) -> Result<Imported, ImportError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match format {
-        Format::Criterion => criterion::read(text),
+        Format::Criterion => criterion_haskell::read(text),
         Format::CriterionRs => criterion_rs::read_one(text),
         Format::GoogleBenchmark => google::read(text),
         Format::Go => go::read(text),
