@@ -67,10 +67,13 @@ const SILENT: Duration = Duration::from_secs(5);
 /// functions all the time the most (`bench/explain/run.py`).
 const COSTS: (f64, f64) = (7.0, 30.0);
 
+/// The relative difference of two totals of one program up to which the other program is not suspected.
+const NEGLIGIBLE: f64 = 1e-5;
+
 /// Runs both programs. `sources` are used to name functions if necessary. Two launchers allow both sides to run at the
 /// same time, because counts do not depend on other load. They may depend on what the other program does to files, locks
 /// and sockets: from the first run that shows such effects on, each side runs alone, and what was counted at the same time
-/// is used only if a run of each alone has the same totals.
+/// is used only if a run of each alone has nearly the same totals.
 pub fn gather(
     jobs: [&Job; 2],
     launchers: [Launcher; 2],
@@ -110,7 +113,7 @@ pub fn gather(
         let totals = runs.each_ref().map(|run| run.total);
         if beside && both.apart {
             let again = both.totals()?;
-            if !have(&again, totals) {
+            if differ(&again, totals) {
                 disturbed = both.effect.clone();
                 continue;
             }
@@ -181,6 +184,12 @@ pub fn gather(
 /// Whether the runs have these totals.
 fn have(runs: &[TotalRun; 2], totals: [u64; 2]) -> bool {
     runs.each_ref().map(|run| run.total) == totals
+}
+
+/// Whether a total is so far from that of these runs that the other program may be the reason. Smaller differences come from
+/// the programs themselves, for example from random names of temporary files.
+fn differ(runs: &[TotalRun; 2], totals: [u64; 2]) -> bool {
+    runs.iter().zip(totals).any(|(run, total)| run.total.abs_diff(total) as f64 > NEGLIGIBLE * total as f64)
 }
 
 /// Says which program found files that earlier runs had left or changed.
