@@ -283,13 +283,14 @@ impl Binaries {
             let address = known.offset.checked_add(*distance)?;
             let (instruction, _, _) = file.decoded(address)?;
             let mut text = String::new();
-            match (instruction.near_branch_target(), instruction.is_ip_rel_memory_operand()) {
-                (target, _) if target != 0 && file.target(target, false).is_some() => {
+            let target = Some(instruction.near_branch_target()).filter(|target| *target != 0);
+            match target.and_then(|target| file.target(target, false)) {
+                Some(name) => {
                     formatter.format_mnemonic(&instruction, &mut text);
                     text.push(' ');
-                    text.push_str(&file.target(target, false).unwrap_or_default());
+                    text.push_str(&name);
                 }
-                _ => formatter.format(&instruction, &mut text),
+                None => formatter.format(&instruction, &mut text),
             }
             let count = side.counts.get(&(object.to_owned(), address)).copied().unwrap_or(0);
             Some(ExecutedInstruction {

@@ -13,12 +13,12 @@ use std::process::{Command, Stdio};
 
 macro_rules! sources {
     ($($name:literal),*) => {
-        &[$(($name, embedded!(concat!("calltree/", $name)))),*]
+        [$(($name, embedded!(concat!("calltree/", $name)))),*]
     };
 }
 
 /// The tool's sources and its licence. They are embedded in the binary, so that they are distributed with it.
-const SOURCES: &[(&str, Embedded)] = sources![
+static SOURCES: [(&str, Embedded); 14] = sources![
     "COPYING",
     "begins.c",
     "calltree.h",
@@ -227,7 +227,10 @@ impl Tool {
 /// A hash of everything that the compiled tool depends on besides Valgrind's version.
 fn digest(archives: &[PathBuf]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (SOURCES, FLAGS).hash(&mut hasher);
+    FLAGS.hash(&mut hasher);
+    for (name, file) in &SOURCES {
+        (name, file.content()).hash(&mut hasher);
+    }
     for archive in archives {
         let data = archive.metadata().ok();
         let changed = data.as_ref().and_then(|data| data.modified().ok());
@@ -256,7 +259,7 @@ fn compile(
         symlink(entry.path(), folder.join(entry.file_name())).map_err(cache)?;
     }
     let source = folder.join("source");
-    for (name, file) in SOURCES {
+    for (name, file) in &SOURCES {
         fs::write(source.join(name), file.content()).map_err(cache)?;
     }
     let mut command = Command::new(compiler()?);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::sites::{self, SiteSampling};
 use super::{HeapError, Peak, Totals, format, measurable, system};
-use crate::embedded::embedded;
+use crate::embedded::{Embedded, embedded};
 
 /// The variable with which the library finds the data file.
 pub const DATA_VARIABLE: &str = "SCRUPLE_HEAP";
@@ -22,12 +22,16 @@ const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 /// The longest path of a data file that the library can store, in bytes.
 const LONGEST_PATH: usize = 1023;
 
-fn library(peak: Peak, sites: bool) -> Vec<u8> {
+fn library(peak: Peak, sites: bool) -> &'static [u8] {
+    static SITES: Embedded = embedded!("heap-sites.so");
+    static COUNTS: Embedded = embedded!("heap-counts.so");
+    static USABLE: Embedded = embedded!("heap-usable.so");
+    static REQUESTED: Embedded = embedded!("heap-requested.so");
     let library = match peak {
-        _ if sites => embedded!("heap-sites.so"),
-        Peak::Off => embedded!("heap-counts.so"),
-        Peak::Usable => embedded!("heap-usable.so"),
-        Peak::Requested => embedded!("heap-requested.so"),
+        _ if sites => &SITES,
+        Peak::Off => &COUNTS,
+        Peak::Usable => &USABLE,
+        Peak::Requested => &REQUESTED,
     };
     library.content()
 }
@@ -76,7 +80,7 @@ impl HeapSession {
         let unit = system::page_size();
         let (data, data_path) = create(&dir, "data", 0o600)?;
         let mut session =
-            HeapSession { peak, unit, library: place_library(&dir, &code)?, data, data_path, records: None };
+            HeapSession { peak, unit, library: place_library(&dir, code)?, data, data_path, records: None };
         if sampling.is_some() {
             let path = session.data_path.with_extension(sites::NAME);
             let file = create_new(&path, 0o600);
@@ -136,7 +140,7 @@ impl HeapSession {
     }
 
     /// The content of the library.
-    pub(super) fn library_file(&self) -> Vec<u8> {
+    pub(super) fn library_file(&self) -> &'static [u8] {
         library(self.peak, self.records.is_some())
     }
 

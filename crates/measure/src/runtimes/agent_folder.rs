@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The agent's library. It is empty on platforms for which there is none.
-const LIBRARY: Embedded = embedded!("runtimes.so");
+static LIBRARY: Embedded = embedded!("runtimes.so");
 
 /// The file name by which the agent finds its folder inside `LD_PRELOAD`.
 const NAME: &str = "libscruple-runtimes.so";

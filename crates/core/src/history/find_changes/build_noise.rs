@@ -27,8 +27,7 @@ const TOGETHER: usize = 100;
 const SHARES: [f64; 4] = [0.02, 0.1, 0.3, 0.6];
 
 /// The variance between versions beyond what their readings explain; 0 where it cannot be estimated.
-/// `same_binary_variance` is the
-/// variance between visits of the same artefacts.
+/// `same_binary_variance` is the variance between visits of the same artefacts.
 pub(super) fn extra(values: &[f64], variances: &[f64], same_binary_variance: f64) -> f64 {
     if values.len() < FEWEST {
         return 0.0;

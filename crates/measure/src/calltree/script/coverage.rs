@@ -292,8 +292,9 @@ fn functions(script: &CoveredScript, text: Option<&[u16]>) -> Vec<Own> {
             || next(1).as_deref() == Some("?.") && next(2).as_deref() == Some("(");
         if is_call && is_word(token) {
             let name = String::from_utf16_lossy(token);
-            if let Some(handed) = places.get(number + 2).and_then(|argument| unnamed_at(&all, argument.start))
-                && CALL_BACK.contains(&name.as_str())
+            if CALL_BACK.contains(&name.as_str())
+                && let Some(handed) =
+                    places.get(number + 2).and_then(|argument| unnamed_at(&all, argument.start))
             {
                 callees[function].handed.insert(called[handed].clone(), name.clone());
             }

@@ -32,7 +32,7 @@ pub(super) struct FileAddress {
 
 /// All files whose code was mapped.
 pub(super) struct Files {
-    library: Vec<u8>,
+    library: &'static [u8],
     indices: HashMap<(String, u64), FileIndex>,
     files: Vec<MappedFile>,
 }
@@ -59,7 +59,7 @@ pub(super) struct Content {
 
 impl Files {
     /// Creates a collection; `library` is the file of the library that records.
-    pub(super) fn new(library: Vec<u8>) -> Files {
+    pub(super) fn new(library: &'static [u8]) -> Files {
         Files { library, indices: HashMap::new(), files: Vec::new() }
     }
 
@@ -96,7 +96,7 @@ impl Files {
     ) -> Result<(FileAddress, &mut Content), &'static str> {
         let region = map.region(address).ok_or("code of no file")?;
         let offset = address - region.begin + region.offset;
-        let (library, file) = (&self.library, &mut self.files[region.file]);
+        let (library, file) = (self.library, &mut self.files[region.file]);
         let content = file.content.get_or_insert_with(|| match (file.is_library, file.path.is_empty()) {
             (true, _) => Content::of(library),
             (_, true) => Err("code of no file"),

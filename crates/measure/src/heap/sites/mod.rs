@@ -71,7 +71,7 @@ pub(super) fn read(
     records: &File,
     header: &[u8],
     totals: &Totals,
-    library: Vec<u8>,
+    library: &'static [u8],
 ) -> Result<Vec<HeapSites>, std::io::Error> {
     let recorded = RecordingFigures::of(header);
     let mut reading = SitesReader {

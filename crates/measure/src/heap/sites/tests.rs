@@ -97,7 +97,7 @@ fn sites(file: &[u8]) -> Vec<HeapSites> {
         units.extend(unit);
     }
     let totals = super::super::format::parse(&units, super::super::Peak::Requested, 4096).unwrap();
-    read(&File::open(&path).unwrap(), &header, &totals, Vec::new()).unwrap()
+    read(&File::open(&path).unwrap(), &header, &totals, &[]).unwrap()
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 /// How many times, at different moments, the versions on both sides of an exact change are counted.
 const VISITS: u32 = 2;
+
 /// Where the versions that cause changes are still looked for.
 pub(super) struct OpenQuestions {
     pub(super) graph: Graph,
