@@ -175,7 +175,7 @@ impl CallgrindParser {
             }
             Some((key, _)) if key.bytes().all(|byte| byte.is_ascii_lowercase()) => {}
             _ if line.is_empty() || line.starts_with('#') => {}
-            _ => return Err("it is of no kind that callgrind writes".to_owned()),
+            _ => return Err("callgrind writes no such line".to_owned()),
         }
         Ok(())
     }
@@ -210,7 +210,7 @@ impl CallgrindParser {
             }
             // Source files of inlined and of called code, and jumps.
             "fi" | "fe" | "cfi" | "cfl" | "jump" | "jcnd" | "jfi" | "jfn" => {}
-            other => return Err(format!("‘{other}=’ is of no kind that callgrind writes")),
+            other => return Err(format!("callgrind writes no line that begins with ‘{other}=’")),
         }
         Ok(())
     }
