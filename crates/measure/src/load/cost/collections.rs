@@ -28,9 +28,12 @@ const KEYS: [&str; 6] = ["alloc.bytes", "alloc.objects", "gc.count", "gc.minor",
 /// hundred times a second.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long a server and its helpers may take to become idle before they are loaded, and for how long they must have
-/// used no processor time to be so.
-const SETTLING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(50));
+/// How long a server and its helpers may take to become idle before they are loaded: without the time that they wait for
+/// a core, and in all.
+const SETTLING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+
+/// How long processes must have used no processor time to be idle.
+const REST: Duration = Duration::from_millis(50);
 
 /// The figures of a server's runtime.
 #[derive(Clone, Debug, PartialEq)]
@@ -237,14 +240,18 @@ fn count_over(
     }
 }
 
-/// Waits until the processes below `root` are idle.
+/// Waits until the processes below `root` are idle. One that waits for a core is not: it may still be starting.
 fn settle(root: i32) {
-    let all = || Tree::of(root).map(|tree| processor_times(&tree.processes())).unwrap_or_default();
-    let (began, mut before) = (Instant::now(), all());
-    while began.elapsed() < SETTLING.0 {
-        std::thread::sleep(SETTLING.1);
-        let after = all();
-        if std::mem::replace(&mut before, after.clone()) == after {
+    let Ok(tree) = Tree::of(root) else { return };
+    let (began, waited) = (Instant::now(), tree.waited());
+    let mut before = processor_times(&tree.processes());
+    loop {
+        std::thread::sleep(REST);
+        let after = processor_times(&tree.processes());
+        let is_idle = std::mem::replace(&mut before, after.clone()) == after && !tree.is_at_work();
+        let elapsed = began.elapsed();
+        let ran = elapsed.saturating_sub(tree.waited().saturating_sub(waited));
+        if is_idle || ran > SETTLING.0 || elapsed > SETTLING.1 {
             return;
         }
     }

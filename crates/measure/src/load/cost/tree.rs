@@ -4,6 +4,7 @@ use super::threads::LivingThreads;
 use crate::descendants::descendants;
 use crate::memory_map::MemoryMap;
 use crate::process_stat::ProcessStat;
+use crate::scheduler_waits;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use std::fs;
@@ -110,13 +111,24 @@ impl Tree {
         Ok(sum)
     }
 
-    /// Waits until no thread runs or waits for a core, such as threads that end with their connections. The wait
+    /// Waits until no thread is at work, such as those that end with their connections. The wait
     /// lasts at most `patience`, because some servers are never idle.
     pub fn wait_for_rest(&self, patience: Duration) {
         let began = Instant::now();
-        while began.elapsed() < patience && self.processes().into_iter().any(is_at_work) {
+        while began.elapsed() < patience && self.is_at_work() {
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// Whether a thread runs, is ready to run, or waits for a disk.
+    pub fn is_at_work(&self) -> bool {
+        self.processes().into_iter().any(is_at_work)
+    }
+
+    /// How long the living threads waited for a core since they started, in total.
+    pub fn waited(&self) -> Duration {
+        let of = |pid: i32| scheduler_waits::waited(pid as u32).unwrap_or_default();
+        Duration::from_nanos(self.processes().into_iter().map(of).sum())
     }
 
     /// Reads only the counts of living threads.
@@ -173,11 +185,11 @@ fn read_process(pid: i32, sum: &mut Accounts) -> Option<()> {
     Some(())
 }
 
-/// Whether a thread of a process runs, or is ready to run.
+/// Whether a thread of a process runs, is ready to run, or waits for a disk.
 fn is_at_work(pid: i32) -> bool {
     let running = |folder: fs::DirEntry| {
         let stat = fs::read_to_string(folder.path().join("stat")).unwrap_or_default();
-        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('R'))
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['R', 'D']))
     };
     fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().any(running)
 }
