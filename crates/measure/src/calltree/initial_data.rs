@@ -13,7 +13,7 @@ use std::hash::Hasher;
 pub struct Data {
     /// The hash of all data sections.
     digest: u64,
-    /// The hash of each named variable.
+    /// The hash of each named variable, by its name in the file.
     variables: BTreeMap<String, u64>,
 }
 
@@ -76,11 +76,25 @@ impl Data {
         Data { digest: self.digest, ..Data::default() }
     }
 
-    /// The names of the variables that both files have, with different data.
-    pub fn differing<'a>(&'a self, other: &'a Data) -> impl Iterator<Item = &'a str> {
-        let differs =
-            |(name, value): &(&String, &u64)| other.variables.get(*name).is_some_and(|one| one != *value);
-        self.variables.iter().filter(differs).map(|(name, _)| name.as_str())
+    /// The names, in the language of the program, of the variables that both files have with different data.
+    pub fn differing(&self, other: &Data) -> Vec<String> {
+        let mut names = Vec::new();
+        for (name, value) in &self.variables {
+            if other.variables.get(name).is_some_and(|one| one != value) {
+                names.push(demangle(name));
+            }
+        }
+        // A name in the file may contain a hash that differs between builds. Large programs have hundreds of thousands of
+        // variables, so only names that the other file lacks are compared as the language writes them.
+        let renamed = |one: &Data, than: &Data| -> BTreeMap<String, u64> {
+            let own = one.variables.iter().filter(|(name, _)| !than.variables.contains_key(*name));
+            own.map(|(name, value)| (demangle(name), *value)).collect()
+        };
+        let others = renamed(other, self);
+        let differs = |(name, value): &(String, u64)| others.get(name).is_some_and(|one| one != value);
+        names.extend(renamed(self, other).into_iter().filter(differs).map(|(name, _)| name));
+        names.sort_unstable();
+        names
     }
 }
 
@@ -115,8 +129,36 @@ fn variables(file: &File, sections: &[(u64, Vec<u8>)]) -> BTreeMap<String, u64> 
             let to = if *size > 0 { place.saturating_add(*size) } else { next }.min(end);
             let mut hasher = Fnv::default();
             hasher.write(&bytes[(place - address) as usize..(to - address) as usize]);
-            variables.insert(demangle(name), hasher.finish());
+            variables.insert((*name).to_owned(), hasher.finish());
         }
     }
     variables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(variables: &[(&str, u64)]) -> Data {
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        Data { digest: 0, variables }
+    }
+
+    #[test]
+    fn variables_are_the_same_whatever_hash_the_build_put_into_their_names() {
+        let old = data(&[
+            ("table", 1),
+            ("_ZN3app5LIMIT17h0123456789abcdefE", 2),
+            ("_ZN3app4NAME17h0123456789abcdefE", 3),
+        ]);
+        let new = data(&[
+            ("table", 1),
+            ("_ZN3app5LIMIT17hfedcba9876543210E", 9),
+            ("_ZN3app4NAME17hfedcba9876543210E", 3),
+        ]);
+        assert_eq!(old.differing(&new), ["app::LIMIT"]);
+        assert_eq!(old.differing(&data(&[("table", 4), ("_ZN1a1bE", 5)])), ["table"]);
+        let names = ["_ZN1a1bE", "only_here"].map(|name| (name, 6));
+        assert_eq!(data(&names).differing(&data(&[("_ZN1a1bE", 7)])), ["a::b"]);
+    }
 }

@@ -64,7 +64,7 @@ impl OtherCauses {
                 (Some(old), Some(new)) if old.is(&new) => {}
                 (Some(old), Some(new)) => {
                     causes.same_data = Some(false);
-                    causes.variables.extend(old.differing(&new).map(str::to_owned));
+                    causes.variables.extend(old.differing(&new));
                 }
                 _ => causes.same_data = causes.same_data.filter(|same| !same),
             }
