@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs all tests: the crates, the SDKs in their languages, the examples. Prints the number of skipped tests at the end.
-# With the name of a step, runs only that: format, build, tests, accuracy, lints, or an SDK such as go.
+# With the name of a step, runs only that: format, build, tests, accuracy, or an SDK such as go.
 set -eu
 cd "$(dirname "$0")/.."
 PATH=$PATH:$PWD/target/nginx/usr/sbin
@@ -8,12 +8,22 @@ PATH=$PATH:$PWD/target/nginx/usr/sbin
 CARGO_INCREMENTAL=0
 export PATH CARGO_INCREMENTAL
 
+# The tests of all crates. Clippy's driver compiles the crates where it is installed, as `cargo clippy` would, but builds
+# them at the same time: a lint then ends the build. Rust may have been installed without it.
+if clippy-driver --version >/dev/null 2>&1; then
+    cargo_test() {
+        CLIPPY_ARGS=-Dwarnings cargo test --workspace --config 'build.rustc-workspace-wrapper="clippy-driver"' "$@"
+    }
+else
+    cargo_test() { cargo test --workspace "$@"; }
+fi
+
 # A test on the real machine may fail under load. If at most five tests fail, each is run once more, alone; those that
 # pass then are printed as flaky and counted. Many tests wait for programs and servers, so there are three for each core.
 cargo_tests() {
     tests=$(mktemp)
     trap 'rm -f "$tests" "$tests.code" "$tests.again"' EXIT
-    { cargo test --workspace --no-fail-fast -- --nocapture --test-threads=$((3 * $(nproc))) 2>&1; echo $? >"$tests.code"; } | tee "$tests"
+    { cargo_test --no-fail-fast -- --nocapture --test-threads=$((3 * $(nproc))) 2>&1; echo $? >"$tests.code"; } | tee "$tests"
     [ "$(cat "$tests.code")" != 0 ] || return 0
     # The lists at the end of each program: the lines of single tests may be mixed with what other tests print.
     names=$(awk '/^failures:$/ { list = 1; next } /^test result:/ { list = 0 } list && /^    [^ ]+$/ { print $1 }' "$tests")
@@ -22,7 +32,7 @@ cargo_tests() {
     [ -n "$names" ] && [ "$(echo "$names" | wc -l)" = "$counted" ] && [ "$counted" -le 5 ] || return 1
     for name in $names; do
         echo "== again, alone: $name"
-        cargo test --workspace -- --exact "$name" --nocapture >"$tests.again" 2>&1 || { cat "$tests.again"; return 1; }
+        cargo_test -- --exact "$name" --nocapture >"$tests.again" 2>&1 || { cat "$tests.again"; return 1; }
         grep '^test result: ok\. 1 passed' "$tests.again" || return 1
         echo "flaky: $name"
     done
@@ -30,10 +40,8 @@ cargo_tests() {
 
 if [ $# -gt 0 ]; then
     case $1 in
-    # Rust may have been installed without these components.
     format) if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; fi ;;
-    lints) if cargo clippy --version >/dev/null 2>&1; then cargo clippy --workspace --quiet -- -D warnings; fi ;;
-    build) cargo test --workspace --no-run ;;
+    build) cargo_test --no-run ;;
     tests) cargo_tests || exit 1 ;;
     # The accuracy of each runtime's figures on this machine, as in docs/runtimes.md.
     accuracy) target/debug/examples/runtimes ;;
@@ -63,8 +71,7 @@ steps() {
 echo "== build"
 steps build format
 echo "== tests"
-# The lints come last, because cargo does not start tests while it looks for lints.
-steps tests haskell rust c go java guile js python accuracy lints
+steps tests haskell rust c go java guile js python accuracy
 echo "skips: $(cat "$out"/* | grep -c 'skipped: ' || true)"
 # A test that runs alone prints its reason after its own name.
 grep -ho 'skipped: .*' "$out"/* | sort | uniq -c || true
