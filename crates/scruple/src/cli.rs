@@ -23,12 +23,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// The last line of the help text.
-const EVERY_VERB: &str = "Every verb takes --color auto, always or never; NO_COLOR is obeyed as well.";
+const EVERY_VERB: &str = "Every verb takes --color auto, always or never, and obeys NO_COLOR.";
 
-/// Weighs programs: time, allocations and memory, side by side, with honest intervals.
+/// Weighs programs side by side: time, allocations and memory, each difference with its interval.
 ///
-/// A difference is reported with one of four verdicts: different, same (within the margin), small (surely not zero, but
-/// possibly below the margin), or can't tell (with about how many more blocks would decide).
+/// Each comparison has one of four verdicts: different; same (within the margin); small (not zero, but possibly below
+/// the margin); or can't tell (with an estimate of how many more blocks would decide).
 #[derive(Debug, Parser)]
 #[command(name = "scruple", version, max_term_width = 100, arg_required_else_help = true, after_help = EVERY_VERB)]
 pub struct Cli {

@@ -3,11 +3,11 @@
 use crate::cli::{ResultArgs, StoreArgs};
 use clap::Args;
 
-/// Weigh the cases of a bench program, net of the harness.
+/// Weigh the cases of a bench program, less the cost of the harness.
 ///
-/// The program declares cases through one of the SDKs. Each case is timed in several fresh processes, in blocks that
-/// visit every case beside its tare: the same loop around an identity body. Raw, tare and net are shown separately.
-/// Allocations and collections are counted in separate processes.
+/// The program declares cases through one of the SDKs. Each case is timed in several fresh processes, in blocks. A
+/// block times every case and, beside it, its tare: the same loop around an identity body. Raw, tare and net are shown
+/// separately. Allocations and collections are counted in separate processes.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -48,13 +48,13 @@ pub struct BenchArgs {
     /// Compare every case with this one.
     #[arg(long, value_name = "CASE", conflicts_with_all = ["against", "baseline"])]
     pub reference: Option<String>,
-    /// Show the diagnostic panel of each case: OLS, R², outliers, distribution.
+    /// Show details of each case: a least-squares line with R², outliers, the distribution.
     #[arg(short, long)]
     pub detail: bool,
-    /// Stop after the first answer, from three short processes.
+    /// Measure briefly: a few blocks in each of three processes.
     #[arg(short, long)]
     pub quick: bool,
-    /// Start no more processes after this time.
+    /// Start no further process after this time.
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
     /// Start exactly this many fresh processes.
@@ -69,7 +69,7 @@ pub struct BenchArgs {
     /// Treat differences within this margin as the same.
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
     pub margin: String,
-    /// The time limit of one batch; a case that exceeds it fails, the others continue.
+    /// The time limit of one batch; a case that exceeds it fails, and the others continue.
     #[arg(
         long = "time-limit",
         alias = "case-limit",

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 /// Weigh commands side by side.
 ///
-/// Each command is one argument, split into words as a shell would, but run without a shell. All commands are arms of
-/// one interleaved comparison: every block runs each of them once, in an order drawn from the seed. Time is read from
-/// untouched runs; memory and allocations are read in separate runs.
+/// Each command is one argument. Scruple splits it into words as a shell would, and launches it without a shell. The
+/// commands are interleaved: every block launches each of them once, in an order drawn from the seed. Time is read from
+/// launches without instruments; memory and allocations are read in separate launches.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -26,13 +26,13 @@ pub struct RunArgs {
     /// What and how long to measure.
     #[command(flatten)]
     pub sampling: SamplingArgs,
-    /// What surrounds each run.
+    /// What surrounds each launch.
     #[command(flatten)]
     pub hooks: HookArgs,
     /// Parameters.
     #[command(flatten)]
     pub scan: ScanArgs,
-    /// How the programs are run.
+    /// How the programs are launched.
     #[command(flatten)]
     pub launch: LaunchArgs,
     /// Where results go.
@@ -50,14 +50,15 @@ pub struct RunArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Sampling")]
 pub struct SamplingArgs {
-    /// Run each command this many times first, without measuring.
+    /// Launch each command this many times first, without measuring.
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     pub warmup: u32,
     /// Launch each command this many times, in all passes together.
     ///
-    /// One launch is for time, the second for memory, the next ones for counts. From 9 on at least six are for time,
-    /// and from 15 on at least three for each other pass. With --time-only all launches are for time. `-m N -M N` times
-    /// exactly N blocks and adds the other passes. Warm-up runs and the run of --memory-map are not included.
+    /// The first launch is for time, the second for memory, the next ones for counts. Of 9 or more, at least six are
+    /// for time; of 15 or more, at least three are for each other pass. With --time-only all launches are for time. `-m
+    /// N -M N` times exactly N blocks and adds the other passes. Launches for the warm-up and for --memory-map are not
+    /// included.
     #[arg(short, long, value_name = "N", conflicts_with_all = ["min_runs", "max_runs"])]
     pub runs: Option<u32>,
     /// Measure at least this many blocks, even if the budget ends earlier.
@@ -87,21 +88,22 @@ pub struct SamplingArgs {
     pub metrics: Vec<String>,
     /// Exit with code 1 when a metric exceeds this, such as ‘malloc.bytes<4MB’ or ‘time.cpu<+3%’.
     ///
-    /// With a sign, the limit is a change from the reference in percent. The limit itself may be reached. The exit
+    /// With a sign, the limit is a change from the reference in percent. A value equal to the limit keeps it. The exit
     /// code is 3 when the readings cannot tell.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
-    /// Measure time only: no runs for memory, allocations and output.
+    /// Measure time only: no launches for memory, allocations and output.
     #[arg(long, hide_short_help = true)]
     pub time_only: bool,
-    /// Count only: memory, allocations and collections, and no runs for time.
+    /// Count only: memory, allocations and collections, and no launches for time.
     #[arg(long, conflicts_with_all = ["time_only", "twin"], hide_short_help = true)]
     pub count_only: bool,
-    /// Run each command once more and watch its memory map: by class, permission, shared or private, clean or dirty.
+    /// Launch each command once more and record its memory map: by class, permission, shared or private, clean or
+    /// dirty.
     #[arg(long, conflicts_with = "time_only", hide_short_help = true)]
     pub memory_map: bool,
-    /// Run each command further times and read its live and peak memory in the bytes that it requested, as valgrind's
-    /// DHAT does, instead of those that the allocator handed out.
+    /// Launch each command more times, to read its live and peak memory also in requested bytes, as valgrind's DHAT
+    /// counts them. malloc.live and malloc.peak count the usable bytes of blocks, which may be larger.
     #[arg(long, conflicts_with = "time_only", hide_short_help = true)]
     pub requested_peak: bool,
     /// What decides the gate that is measured for, if there is one.
@@ -109,20 +111,20 @@ pub struct SamplingArgs {
     pub gate: Deciding,
 }
 
-/// What surrounds each run.
+/// What surrounds each launch.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Around the runs")]
+#[command(next_help_heading = "Before and after launches")]
 pub struct HookArgs {
-    /// Run this in a shell before each run; once for all commands, or one for each.
+    /// Run this in a shell before each launch; give it once for all commands, or once for each.
     #[arg(short, long, value_name = "CMD")]
     pub prepare: Vec<String>,
-    /// Run this after each run; give it once for all commands or once for each.
+    /// Run this in a shell after each launch; give it once for all commands, or once for each.
     #[arg(short = 'C', long, value_name = "CMD", hide_short_help = true)]
     pub conclude: Vec<String>,
-    /// Run this once for each command, before its first run.
+    /// Run this in a shell once for each command, before its first launch.
     #[arg(short, long, value_name = "CMD")]
     pub setup: Option<String>,
-    /// Run this once for each command, after its last run.
+    /// Run this in a shell once for each command, after its last launch.
     #[arg(short, long, value_name = "CMD", hide_short_help = true)]
     pub cleanup: Option<String>,
 }
@@ -151,16 +153,16 @@ pub struct ScanArgs {
     pub parameter_list: Vec<String>,
 }
 
-/// How the programs are run.
+/// How the programs are launched.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running")]
 pub struct LaunchArgs {
     /// Run commands in this shell: ‘sh’, ‘bash --norc’, or ‘none’.
     ///
-    /// The cost of the shell itself is then shown as a row.
+    /// The cost of the shell itself is then a row of the table.
     #[arg(short = 'S', long, value_name = "SHELL")]
     pub shell: Option<String>,
-    /// Run without a shell: the default here, accepted for the habit.
+    /// Run without a shell: the default; accepted for users of hyperfine.
     #[arg(short = 'N', conflicts_with = "shell", hide = true)]
     pub no_shell: bool,
     /// Continue when a command fails; with -i=1,2 only when it exits with one of these codes.
@@ -175,10 +177,10 @@ pub struct LaunchArgs {
     /// A name for the command of --reference.
     #[arg(long, value_name = "NAME", requires = "reference", hide = true)]
     pub reference_name: Option<String>,
-    /// Accepted for the habit: units are chosen by the size of what is shown.
+    /// Accepted for users of hyperfine: Scruple chooses units by the size of figures.
     #[arg(short = 'u', long, hide = true, value_name = "UNIT")]
     pub time_unit: Option<String>,
-    /// Accepted for compatibility: rows are in the order of the commands.
+    /// Accepted for users of hyperfine: rows are in the order of the commands.
     #[arg(long, hide = true, value_name = "ORDER")]
     pub sort: Option<String>,
     /// Where standard input comes from: ‘null’, ‘inherit’, ‘pipe:FILE’, or a file.
@@ -187,14 +189,14 @@ pub struct LaunchArgs {
     /// Where standard output goes: ‘null’, ‘pipe’, ‘inherit’, or a file.
     #[arg(long, value_name = "WHERE", default_value = "null", hide_short_help = true)]
     pub output: String,
-    /// The same as --output=inherit, accepted for the habit.
+    /// The same as --output=inherit; accepted for users of hyperfine.
     #[arg(long, conflicts_with = "output", hide = true)]
     pub show_output: bool,
-    /// End a run that takes longer, and treat it as failed.
+    /// End a launch that takes longer, and treat it as failed.
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub time_limit: Option<String>,
-    /// Run with real-time priority, on these cores if any are named (‘--shield=1’); without real-time priority where
-    /// that is not permitted.
+    /// Launch commands with real-time priority, if the system permits it, and on these cores, if any are named
+    /// (‘--shield=1’).
     #[arg(long, value_name = "CORES", num_args = 0..=1, require_equals = true, default_missing_value = "", hide_short_help = true)]
     pub shield: Option<String>,
     /// Turn off address randomisation in the memory and counting passes, so that their figures repeat.

@@ -6,9 +6,9 @@ use clap::Args;
 
 /// Compare two stored runs, or two revisions of a repository.
 ///
-/// Of two stored runs, arms of the same name are compared, or the only arm of each. The runs were not taken side by
-/// side, so whatever changed on the machine in between counts as a difference. A command after `--` is weighed at
-/// two revisions instead: both are built once and weighed side by side.
+/// Two stored runs are compared arm by arm, by the names of arms; if each has only one arm, these two are compared. The
+/// runs were not taken side by side, so whatever changed on the machine in between counts as a difference. A command
+/// after `--` is weighed at two revisions instead: both are built once and weighed side by side.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -17,12 +17,12 @@ Examples:
   scruple compare --base main --limit 'time.cpu<+3%' --build make --artifact app -- ./app input.txt
 ")]
 pub struct CompareArgs {
-    /// The run compared with (an id, a label, ‘last’, ‘last~1’), or a revision.
+    /// The reference: a run (an id, a label, ‘last’, ‘last~1’) or a revision.
     ///
-    /// The beginning of an id is enough. It is a revision if a command is given or no run has this name.
+    /// The beginning of an id is enough. The word is a revision if a command is given or no run has this name.
     #[arg(required_unless_present = "base", value_name = "REFERENCE")]
     pub reference: Option<String>,
-    /// The run compared, or a revision (default: the working tree).
+    /// What is compared with it: a run or a revision (default: the working tree).
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
     /// Compare with the merge base of this branch and HEAD.
@@ -46,7 +46,7 @@ pub struct CompareArgs {
     /// The seed of every random choice; it is printed with each result.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
-    /// Measure time only: no runs for memory, allocations and output.
+    /// Measure time only: no launches for memory, allocations and output.
     #[arg(long, hide_short_help = true)]
     pub time_only: bool,
     /// Treat differences within this margin as the same.

@@ -13,9 +13,10 @@ difference), .speedscope.json, .firefox.json";
 /// Show which code makes two commands or revisions differ.
 ///
 /// Both run under Scruple's call tree, which counts instructions, calls and allocations of every calling context
-/// exactly. Functions are matched across the two; the difference is divided among those in which it originates, and
-/// the parts add up to the whole. A function whose machine code is the same in both is never called the origin. If
-/// counts differ between runs of one program, it is run several times, and rows within that variation are marked.
+/// exactly. Scruple matches the functions of the two and divides the difference among the functions in which it
+/// originates; the parts add up to the whole. A function whose machine code is the same in both is never named as the
+/// origin. If counts differ between runs of one program, it is run several times, and rows within that variation are
+/// marked.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -33,7 +34,7 @@ pub struct ExplainArgs {
     /// The reference: a command, a profile or a stored run; with a command after --, a revision.
     #[arg(value_name = "A", required_unless_present = "keep")]
     pub first: Option<String>,
-    /// What is compared with A, of the same kind (default for revisions: the working tree).
+    /// What is compared with A: the same kind of thing (default for revisions: the working tree).
     #[arg(value_name = "B")]
     pub second: Option<String>,
     /// The command to run at two revisions.
@@ -57,7 +58,7 @@ pub struct ExplainArgs {
     /// Where runs are stored.
     #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true, hide_short_help = true)]
     pub store: Option<PathBuf>,
-    /// The count to explain. Those of memory in use, at the peak and at the end, take one more run of each command.
+    /// The count to explain. The counts of memory in use, at the peak or at the end, take one more run of each command.
     #[arg(long, value_name = "METRIC", default_value = "instructions")]
     pub metric: Explained,
     /// The number of runs of each side if counts do not repeat.
@@ -72,7 +73,7 @@ pub struct ExplainArgs {
     /// Do not measure time.
     #[arg(long)]
     pub no_time: bool,
-    /// Never run both commands at the same time, in case they disturb each other in a way that Scruple does not see.
+    /// Never run both commands at the same time, for commands that disturb each other in a way that Scruple cannot see.
     #[arg(long, hide_short_help = true)]
     pub no_parallel: bool,
     /// How revisions are built.

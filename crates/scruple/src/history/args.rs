@@ -13,13 +13,13 @@ Write a file. Its extension chooses the format: .html (a page), .svg (the chart)
 (commit;allocations;memory;time) or .json; json:- is standard output, and readings:FILE is CSV with a row for each \
 metric of each command at each version";
 
-/// Weigh the versions of a range of commits; show which changed what.
+/// Weigh the versions of a range of commits; show which changed a cost.
 ///
-/// Each version is built once, in one stable path outside of the repository. Versions are then weighed round-robin,
-/// so that disturbances of the machine affect all of them alike. Commits that cannot be built, fail the check or
-/// hang are recorded and skipped. The same command continues where an earlier one was interrupted or killed. A
-/// longer range keeps the readings of a shorter one. Build steps, commands and exceptions for old commits can be given
-/// in scruple.toml, which is read from the working folder and never from a commit.
+/// Each version is built once, always at the same path outside of the repository. Versions are then weighed in turns,
+/// so that disturbances of the machine affect all of them alike. Commits that cannot be built, fail the check or hang
+/// are recorded and skipped. The same command continues where an earlier one was interrupted or killed. A longer range
+/// keeps the readings of a shorter one. Build steps, commands and exceptions for old commits can be given in
+/// scruple.toml, which is read from the working folder and never from a commit.
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -46,8 +46,8 @@ pub struct HistoryArgs {
 pub enum HistoryVerb {
     /// Locate changes: weigh versions that were skipped or left out.
     ///
-    /// Without a range, the versions that the history lists; without a command, the commands of the newest history
-    /// of the repository.
+    /// Without a range, the versions are those of the history. Without a command, the history is the newest of the
+    /// repository.
     Bisect(Box<TakeArgs>),
     /// Weigh more commits in addition to those of an existing history.
     ///
@@ -70,20 +70,20 @@ pub enum HistoryVerb {
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("no_store", |arg| arg.hide(true)))]
 pub struct TakeArgs {
-    /// The commits, as git understands ranges (default: all that HEAD reaches).
+    /// The commits, as git understands ranges (default: HEAD and all its ancestors).
     ///
     /// A range in scruple.toml replaces the default. v1.0..HEAD does not contain v1.0 itself; v1.0^..HEAD does.
     #[arg(value_name = "RANGE")]
     pub range: Option<String>,
-    /// The command to weigh, run among the artefacts (default: those of scruple.toml).
+    /// The command to weigh, launched in the folder of the artefacts (default: those of scruple.toml).
     ///
-    /// In it and in scruple.toml, {here} is the working folder or that of scruple.toml.
+    /// {here} stands for the working folder, or in scruple.toml for the folder of that file.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
     /// Name the command, or pick one of scruple.toml.
     #[arg(short = 'n', long = "name", alias = "command-name", value_name = "NAME")]
     pub names: Vec<String>,
-    /// The command is a bench program, of which each case is weighed.
+    /// The command is a bench program, whose cases are weighed.
     #[arg(long, requires = "command", hide_short_help = true)]
     pub bench: bool,
     /// Which commits.
@@ -98,7 +98,7 @@ pub struct TakeArgs {
     /// Continue when six builds in a row have failed.
     #[arg(long, hide_short_help = true)]
     pub keep_going: bool,
-    /// Say for each change which code it comes from (see `scruple explain`).
+    /// Say for each change which code causes it (see `scruple explain`).
     #[arg(long, hide_short_help = true)]
     pub explain: bool,
     /// How long and how often to measure.
@@ -119,28 +119,28 @@ pub struct TakeArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Selection")]
 pub struct SelectArgs {
-    /// Follow the first parents of merges only.
+    /// Of merges, follow only the first parent.
     #[arg(long)]
     pub first_parent: bool,
-    /// Merges only.
+    /// Only merges.
     #[arg(long, conflicts_with = "no_merges", hide_short_help = true)]
     pub merges: bool,
-    /// No merges.
+    /// Only commits that are not merges.
     #[arg(long, hide_short_help = true)]
     pub no_merges: bool,
     /// Only commits that have a tag.
     #[arg(long, hide_short_help = true)]
     pub tags: bool,
-    /// Every N-th commit, counted from the last.
+    /// Only every N-th commit, counted from the last.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     pub every: Option<u32>,
-    /// N commits, spread evenly over the range, including both ends.
+    /// Only N commits, spread evenly over the range, including both ends.
     #[arg(long, value_name = "N", conflicts_with = "every", value_parser = clap::value_parser!(u32).range(2..))]
     pub steps: Option<u32>,
-    /// Commits that are not older than this.
+    /// Only commits that are not older than this.
     #[arg(long, value_name = "DATE", hide_short_help = true)]
     pub since: Option<String>,
-    /// Commits that are not younger than this.
+    /// Only commits that are not newer than this.
     #[arg(long, value_name = "DATE", hide_short_help = true)]
     pub until: Option<String>,
     /// Only these commits, separated by commas; ‘@FILE’ reads them from a file.
@@ -169,8 +169,8 @@ pub struct EffortArgs {
     pub rounds: Option<u32>,
     /// Build each version N times, in turns and each time with --clean, to compare build costs
     ///
-    /// From six builds on, Scruple says whether a version costs more to build, and after how many runs that pays
-    /// off. The artefacts of the first build are weighed.
+    /// With six builds or more, Scruple says whether a version costs more to build, and after how many launches that
+    /// pays off. The artefacts of the first build are weighed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     pub builds: Option<u32>,
     /// Weigh the ends first, then where neighbours differ, then the rest while there is time.
@@ -181,7 +181,7 @@ pub struct EffortArgs {
     /// Build and weigh every version.
     #[arg(long, conflicts_with = "adaptive", hide_short_help = true)]
     pub all: bool,
-    /// Measure this long, and then add only necessary rounds.
+    /// Measure this long; after that, make only the rounds that are necessary.
     #[arg(long, value_name = "TIME", default_value = "10min")]
     pub budget: String,
     /// Treat differences within this margin as the same.
@@ -190,13 +190,13 @@ pub struct EffortArgs {
     /// The seed of every random choice.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
-    /// Measure time only: no runs for memory, allocations and output.
+    /// Measure time only: no launches for memory, allocations and output.
     #[arg(long, hide_short_help = true)]
     pub time_only: bool,
     /// Launch this command beside each version, and report the ratio of times
     ///
-    /// Use a command that is independent of the repository, such as md5sum of a file. What slows down both leaves the
-    /// ratio unchanged. Paths are relative to the folder of the artefacts, or begin with {here}.
+    /// Use a command that does not depend on the repository, such as md5sum of a file. If something slows down both,
+    /// the ratio stays the same. Paths are relative to the folder of the artefacts, or begin with {here}.
     #[arg(long, value_name = "COMMAND", hide_short_help = true)]
     pub yardstick: Option<String>,
 }
@@ -268,8 +268,8 @@ pub struct StoredArgs {
 /// One of the stored histories.
 #[derive(Args, Debug)]
 pub struct WhichArgs {
-    /// The id of its run or the beginning of that, or its label (default: the newest of the repository; for report, the
-    /// newest in which a version could be weighed).
+    /// The history: an id, the beginning of one, or a label (default: the newest of the repository; for `report`, the
+    /// newest with a weighed version).
     #[arg(value_name = "HISTORY")]
     pub history: Option<String>,
     /// The repository (default: the one of the working folder).

@@ -22,13 +22,13 @@ pub enum InspectVerb {
 
 /// Show where a program's memory comes from, or the memory map of a running process.
 ///
-/// With a command: the program runs once, and every block that it gets from malloc is counted by the place in the
-/// code that asked for it: what was in use at the peak, what is left at the end, what was allocated in all. It runs 5
-/// to 30 times slower meanwhile. With --sites=sampled it runs at nearly its normal speed, and shares are estimated.
+/// With a command, the program runs once. Scruple counts every block that it gets from malloc, by the place in the code
+/// that requests it: bytes in use at the peak, bytes left at the end, and bytes allocated in total. The program runs 5
+/// to 30 times slower. With --sites=sampled it runs at nearly its normal speed, and shares are estimated.
 ///
-/// With --pid: the map of a process, what is shared, private, clean, dirty. With --for the process is watched for
-/// that time or until it ends, and the map is that of a moment near its largest size. With --tree its descendants are
-/// watched too, and the map is that of the largest process.
+/// With --pid, Scruple shows the memory map of a process: what is shared, private, clean and dirty. With --for it
+/// watches the process for that time or until it ends, and shows the map near its largest size. With --tree it also
+/// watches the descendants, and shows the map of the largest process.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -50,13 +50,14 @@ pub struct MemoryArgs {
     /// Watch its descendants too.
     #[arg(long, requires = "pid")]
     pub tree: bool,
-    /// How sites are found: exact counts every allocation under valgrind, sampled records some and estimates shares.
+    /// How sites are found: ‘exact’ counts every allocation under valgrind; ‘sampled’ records some and estimates
+    /// shares.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = SitesBy::Exact, conflicts_with = "pid")]
     pub sites: SitesBy,
     /// With --sites=sampled: the mean number of allocated bytes from one sample to the next.
     #[arg(long, value_name = "BYTES", default_value_t = SiteSampling::USUAL.mean, conflicts_with = "pid")]
     pub sample_every: u64,
-    /// With --sites=sampled: the start of the random numbers that choose the samples.
+    /// With --sites=sampled: the seed of the random numbers that choose the samples.
     #[arg(long, value_name = "N", default_value_t = SiteSampling::USUAL.seed, conflicts_with = "pid")]
     pub seed: u64,
     /// At most this many sites; JSON has all.
@@ -91,9 +92,8 @@ pub enum SitesBy {
 
 /// Count exactly what each function of a program does: instructions, calls, allocations.
 ///
-/// The program runs once under Scruple's call tree, which counts every instruction in user space by calling
-/// context, in all its processes. It runs 5 to 20 times slower under it. The whole tree can be exported for other
-/// tools.
+/// The program runs once under Scruple's call tree, which counts every instruction in user space by calling context, in
+/// all its processes. The program runs 5 to 20 times slower. The whole tree can be exported for other tools.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -126,9 +126,9 @@ pub struct CallsArgs {
     /// heaptrack's, or what `memray transform csv` writes.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "lines", "time_limit", "ignore_failure"])]
     pub from: Option<PathBuf>,
-    /// Write a file. Its extension chooses the format: .svg (a flame graph), .collapsed, .callgrind, .pb.gz
-    /// (pprof), .speedscope.json, .firefox.json, .json, or .calls, which `scruple explain` reads. In .svg and
-    /// .collapsed is one count: the one that determines the order.
+    /// Write a file. Its extension chooses the format: .svg (a flame graph), .collapsed, .callgrind, .pb.gz (pprof),
+    /// .speedscope.json, .firefox.json, .json, or .calls, which `scruple explain` reads. .svg and .collapsed contain
+    /// only the count that determines the order.
     #[arg(long = "export", value_name = "FILE")]
     pub export: Vec<Export>,
     /// The program and its arguments.
@@ -141,7 +141,7 @@ pub struct CallsArgs {
 pub enum SortCalls {
     /// Instructions of the function itself.
     Own,
-    /// Instructions with all that it called.
+    /// Instructions of the function and of all that it called.
     Inclusive,
     /// Calls of the function.
     Calls,
@@ -154,9 +154,9 @@ pub enum SortCalls {
 /// Find out whether a program leaks: its live heap against the size of its work.
 ///
 /// The command runs for each size, which replaces {size} (or n in braces). The figure is the largest live heap after
-/// full collections that the language runtime is made to do; without such a runtime what malloc has not got back at the
-/// end, or else the peak of resident memory. A heap that grows in proportion to the work keeps a share of everything that it has handled.
-/// Only you know whether it should.
+/// full collections, which Scruple makes the language runtime do. Without such a runtime it is the memory of malloc
+/// that was not freed at the end, or else the peak of resident memory. If the heap grows in proportion to the work, the
+/// program keeps a part of everything that it has handled. Only you know whether it should.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -164,7 +164,7 @@ Examples:
   scruple inspect leak --check --sizes 10k,20k,40k,80k,160k -- python3 job.py {size}
 ")]
 pub struct LeakArgs {
-    /// The sizes of the work: at least four, better six; the largest at least four times the smallest.
+    /// The sizes of the work: at least four, better six. The largest must be at least four times the smallest.
     #[arg(long, value_name = "N", value_delimiter = ',', required = true)]
     pub sizes: Vec<String>,
     /// Run each size this many times.
@@ -186,8 +186,9 @@ pub struct LeakArgs {
     /// End a run that takes longer.
     #[arg(long, value_name = "TIME")]
     pub time_limit: Option<String>,
-    /// Where malloc.live grows, run two of the sizes once more and show which code keeps the memory: auto does if that
-    /// takes at most about a minute. Without valgrind, or if it would take longer, every allocation is recorded instead.
+    /// Whether to run two of the sizes once more if malloc.live grows, and show which code keeps the memory. With
+    /// ‘auto’, these runs take at most about a minute. Without valgrind, or if it would take longer, every allocation
+    /// is recorded instead.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = LeakSitesWhen::Auto)]
     pub sites: LeakSitesWhen,
     /// Print JSON instead of a table.
@@ -207,11 +208,11 @@ pub struct LeakArgs {
 /// When a search for leaks looks for allocation sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LeakSitesWhen {
-    /// If the figure grows and the runs are affordable.
+    /// If the figure grows and the runs take at most about a minute.
     Auto,
-    /// Whatever the figure does and the runs cost.
+    /// Even if the figure does not grow or the runs take longer.
     Always,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
@@ -262,7 +263,7 @@ pub struct PausesArgs {
 pub struct HeapArgs {
     /// The profile.
     pub file: PathBuf,
-    /// How many bands to show.
+    /// How many bands of the profile to show.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 12)]
     pub top: usize,
     /// Write an area chart.

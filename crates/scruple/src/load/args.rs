@@ -120,14 +120,14 @@ pub struct AmountArgs {
     /// Divide that into this many windows (for tests).
     #[arg(long, value_name = "N", hide = true)]
     pub windows: Option<u32>,
-    /// The warm-up that is left out: ‘auto’ finds where it ends, ‘off’ leaves out nothing, and a time such as ‘5s’
-    /// loads the server that long before measuring.
+    /// The warm-up that is not measured: ‘auto’ finds where it ends, ‘off’ means none, and a time such as ‘5s’ loads
+    /// the server that long before measuring.
     #[arg(long, value_name = "WHAT", default_value = "auto", hide_short_help = true)]
     pub warm_up: String,
     /// Generator threads; ‘2@0,1’ pins them to these cores, in turn.
     #[arg(short, long, value_name = "N[@CORES]", default_value = "1", hide_short_help = true)]
     pub threads: String,
-    /// Give the load generator a real-time priority, where that is permitted.
+    /// Give the load generator a real-time priority, if the system permits it.
     #[arg(long, hide_short_help = true)]
     pub priority: bool,
     /// The seed of every random choice; it is printed with each result.
@@ -262,7 +262,7 @@ pub struct JudgingArgs {
     /// The servers are loaded in turn. A command after ‘ -- ’ starts it: --against 'old=:8080 -- ./old 8080'.
     #[arg(long, value_name = "[NAME=]URL")]
     pub against: Vec<String>,
-    /// Also load a well-known server that answers with as many bytes; it is not judged.
+    /// Also load a well-known server whose answers have the same size; it is not judged.
     #[arg(long, value_name = "SERVER", value_parser = ["nginx"], conflicts_with = "slo", hide_short_help = true)]
     pub yardstick: Option<String>,
     /// The name of the server in results (default: its URL, or ‘new’ with --against).
