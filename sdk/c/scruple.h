@@ -103,7 +103,7 @@ __attribute__((noreturn))
 #endif
 void scruple_fail(const char *message);
 
-/* Serves the protocol. If the program was started by hand, it becomes `scruple bench` of itself. */
+/* Serves the protocol. If the program was started by hand, it executes `scruple bench` with itself. */
 int scruple_main(int argc, char **argv);
 
 /* For loops written by hand: the timed code is between these two calls. */

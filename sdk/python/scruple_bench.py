@@ -409,7 +409,7 @@ def serve(cases):
 
 
 def main():
-    """Serves the declared cases. If the program was started by hand, it becomes `scruple bench` of itself."""
+    """Serves the declared cases. If the program was started by hand, it executes `scruple bench` with itself."""
     if "SCRUPLE_BENCH_IN" in os.environ or "SCRUPLE_BENCH_OUT" in os.environ:
         serve(_registry)
         sys.exit(0)

@@ -18,7 +18,7 @@
 //! }
 //! ```
 //!
-//! `cargo bench` then weighs them: if the program is started by hand, it becomes `scruple bench` of itself. A tare
+//! `cargo bench` then weighs them: if the program is started by hand, it executes `scruple bench` with itself. A tare
 //! shows the harness's own cost: the same loop around the identity, or around a constant of the result's size.
 
 #[cfg(doctest)]
@@ -215,8 +215,8 @@ impl Bench {
         self.add(declaration, Check::default(), Work::Flow(Box::new(open)))
     }
 
-    /// Serves the declared cases to Scruple until it sends `bye`. If the program was started by hand, it becomes
-    /// `scruple bench` of itself.
+    /// Serves the declared cases to Scruple until it sends `bye`. If the program was started by hand, it executes
+    /// `scruple bench` with itself.
     pub fn main(self) -> ! {
         std::process::exit(serve::main(self.entries))
     }
