@@ -114,7 +114,7 @@ pub struct RevisionArgs {
     pub base: Option<String>,
     /// The command to weigh (default: all of scruple.toml).
     ///
-    /// It is run among the artefacts of each version.
+    /// It is launched in the folder of each version's artefacts.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
     /// Name the command, or pick one of scruple.toml.

@@ -115,10 +115,14 @@ pub struct SamplingArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Before and after launches")]
 pub struct HookArgs {
-    /// Run this in a shell before each launch; give it once for all commands, or once for each.
+    /// Run this in a shell before each launch.
+    ///
+    /// Give it once for all commands, or once for each.
     #[arg(short, long, value_name = "CMD")]
     pub prepare: Vec<String>,
-    /// Run this in a shell after each launch; give it once for all commands, or once for each.
+    /// Run this in a shell after each launch.
+    ///
+    /// Give it once for all commands, or once for each.
     #[arg(short = 'C', long, value_name = "CMD", hide_short_help = true)]
     pub conclude: Vec<String>,
     /// Run this in a shell once for each command, before its first launch.

@@ -34,7 +34,7 @@ pub struct ExplainArgs {
     /// The reference: a command, a profile or a stored run; with a command after --, a revision.
     #[arg(value_name = "A", required_unless_present = "keep")]
     pub first: Option<String>,
-    /// What is compared with A: the same kind of thing (default for revisions: the working tree).
+    /// What is compared with A, of the same kind (default for revisions: the working tree).
     #[arg(value_name = "B")]
     pub second: Option<String>,
     /// The command to run at two revisions.

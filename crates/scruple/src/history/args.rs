@@ -13,7 +13,7 @@ Write a file. Its extension chooses the format: .html (a page), .svg (the chart)
 (commit;allocations;memory;time) or .json; json:- is standard output, and readings:FILE is CSV with a row for each \
 metric of each command at each version";
 
-/// Weigh the versions of a range of commits; show which changed a cost.
+/// Weigh the versions of a commit range; show which changed a cost.
 ///
 /// Each version is built once, always at the same path outside of the repository. Versions are then weighed in turns,
 /// so that disturbances of the machine affect all of them alike. Commits that cannot be built, fail the check or hang
@@ -75,7 +75,7 @@ pub struct TakeArgs {
     /// A range in scruple.toml replaces the default. v1.0..HEAD does not contain v1.0 itself; v1.0^..HEAD does.
     #[arg(value_name = "RANGE")]
     pub range: Option<String>,
-    /// The command to weigh, launched in the folder of the artefacts (default: those of scruple.toml).
+    /// The command to weigh, run in the folder of artefacts (default: those of scruple.toml).
     ///
     /// {here} stands for the working folder, or in scruple.toml for the folder of that file.
     #[arg(last = true, value_name = "COMMAND")]
@@ -169,8 +169,8 @@ pub struct EffortArgs {
     pub rounds: Option<u32>,
     /// Build each version N times, in turns and each time with --clean, to compare build costs
     ///
-    /// With six builds or more, Scruple says whether a version costs more to build, and after how many launches that
-    /// pays off. The artefacts of the first build are weighed.
+    /// With six builds or more, Scruple says whether a version costs more to build, and after how many runs of the
+    /// command that pays off. The artefacts of the first build are weighed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     pub builds: Option<u32>,
     /// Weigh the ends first, then where neighbours differ, then the rest while there is time.
@@ -181,7 +181,7 @@ pub struct EffortArgs {
     /// Build and weigh every version.
     #[arg(long, conflicts_with = "adaptive", hide_short_help = true)]
     pub all: bool,
-    /// Measure this long; after that, make only the rounds that are necessary.
+    /// Measure this long, then make only necessary rounds.
     #[arg(long, value_name = "TIME", default_value = "10min")]
     pub budget: String,
     /// Treat differences within this margin as the same.
