@@ -227,7 +227,7 @@ fn check_relative(limit: &Limit, metric: &Metric, evidence: &Evidence) -> (Kept,
     let kept = limit.holds(low, high);
     let found = match (evidence.effect(), evidence.difference()) {
         (None, Some(difference)) => format!("+{} from nothing", unit::exact(difference, &metric.unit)),
-        (None, None) => "from nothing to something".to_owned(),
+        (None, None) => "from 0 to more than 0".to_owned(),
         (Some(effect), _) if low == high => unit::change(effect),
         (Some(effect), _) => {
             format!("{} [{}, {}]", unit::change(effect), unit::change(low), unit::change(high))

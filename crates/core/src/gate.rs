@@ -125,7 +125,9 @@ fn lost(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
                 gates: true,
                 varies: None,
                 outcome: GateOutcome::CantTell,
-                why: Some(arm.absent(key).unwrap_or("it could not be read any more").to_owned()),
+                why: Some(
+                    arm.absent(key).unwrap_or("it could be read at the reference, but not here").to_owned(),
+                ),
             });
         }
     }

@@ -79,7 +79,7 @@ pub enum BenchError {
     #[error("interrupted")]
     Interrupted,
     /// Reading from or writing to the pipes failed.
-    #[error("cannot talk to the program: {0}")]
+    #[error("cannot communicate with the program: {0}")]
     Pipe(#[from] io::Error),
     /// The allocation counter could not be attached.
     #[error(transparent)]

@@ -115,7 +115,7 @@ impl fmt::Display for Why {
                 write!(f, "the reference has {reference} readings and the arm {arm}, so they are not paired")
             }
             Why::Drifting => f.write_str(
-                "the readings of a run follow its drift, so that they do not show how much two runs differ",
+                "the readings of a run follow its drift, so they do not show how much two runs differ",
             ),
             Why::UnknownWaiting => f.write_str(
                 "the runs were not taken side by side, and how long the programs waited for a core is not known",

@@ -96,7 +96,7 @@ pub enum CalltreeError {
         why: String,
     },
     /// The tool wrote no profile.
-    #[error("{0} wrote no profile: the program was not started, or ended by force")]
+    #[error("{0} wrote no profile: the program was not started, or was killed")]
     Nothing(&'static str),
     /// A program forked, and what its processes did cannot be separated.
     #[error(

@@ -299,7 +299,7 @@ fn named(function: &Function, is_own: bool) -> explain::Function {
         _ if is_all => String::new(),
         (_, true) => PROGRAM.to_owned(),
         (Some(object), false) => without_version(base(object)),
-        (None, false) => "code that the program made".to_owned(),
+        (None, false) => "code that the program generated".to_owned(),
     };
     explain::Function {
         module,

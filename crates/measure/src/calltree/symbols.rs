@@ -49,7 +49,7 @@ impl Symbols {
     /// Resolves an address, as the file numbers addresses; `object` is `None` for code outside of any file.
     pub fn locate(&mut self, object: Option<&str>, offset: u64) -> Location {
         let Some(path) = object else {
-            return Location { frames: Vec::new(), place: "code that the program made itself".to_owned() };
+            return Location { frames: Vec::new(), place: "code that the program generated".to_owned() };
         };
         let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
         let place = format!("{name}+{offset:#x}");

@@ -28,7 +28,7 @@ pub enum Unmeasurable {
     #[error("{0} is a program for another kind of machine than this one")]
     OtherMachine(PathBuf),
     /// The program is linked statically, so that a preloaded library cannot replace its `malloc`.
-    #[error("{0} is linked statically, so that its malloc cannot be wrapped")]
+    #[error("{0} is linked statically, so its malloc cannot be wrapped")]
     Static(PathBuf),
     /// The program is a Go program, whose runtime takes memory directly from the system.
     #[error("{0} is a Go program, which does not allocate through malloc: take the figures of its runtime")]
@@ -45,9 +45,7 @@ pub enum Unmeasurable {
         loader: String,
     },
     /// An allocator is linked into the program.
-    #[error(
-        "{path} has an allocator of its own linked in ({symbol}), whose calls cannot be seen from outside"
-    )]
+    #[error("{path} is linked with its own allocator ({symbol}), whose calls cannot be seen from outside")]
     OwnAllocator {
         /// The program.
         path: PathBuf,

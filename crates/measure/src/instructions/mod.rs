@@ -268,7 +268,18 @@ pub fn measure(
         let weighing = commands.weigh_with(job, instrument).map_err(|error| error.to_string())?;
         match weighing.ending {
             Ending::Exited(0) => {}
-            ending => return Err(format!("‘{}’ ended with {ending:?} while it was counted", job.name)),
+            Ending::Exited(code) => {
+                return Err(format!("‘{}’ exited with code {code} while it was counted", job.name));
+            }
+            Ending::Signaled(signal) => {
+                return Err(format!("‘{}’ was ended by signal {signal} while it was counted", job.name));
+            }
+            Ending::TimedOut => {
+                return Err(format!("‘{}’ exceeded its time limit while it was counted", job.name));
+            }
+            Ending::Interrupted => {
+                return Err(format!("‘{}’ was interrupted while it was counted", job.name));
+            }
         }
         match weighing.readings.into_iter().find(|reading| reading.key == KEY).map(|reading| reading.value) {
             Some(Ok(value)) => counts.push(value as u64),

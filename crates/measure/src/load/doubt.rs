@@ -27,13 +27,13 @@ impl Doubt {
 
     /// The doubt that all rows of data that may be used only once were used.
     pub(crate) fn used_up() -> Doubt {
-        let text = "the data that are taken once were used up, and no session began from then on: give more rows, or \
-                    take them in turn";
+        let text = "all rows of data that may be used only once were used, and no session began after that: give more \
+                    rows, or use them in turn";
         Doubt::new("data-used-up", false, text.to_owned())
     }
 
     /// The doubt that a limit of `[abort]` was exceeded.
     pub(crate) fn aborted(what: &str) -> Doubt {
-        Doubt::new("aborted", false, format!("the load was given up before its end, because {what}"))
+        Doubt::new("aborted", false, format!("the load was stopped before its end, because {what}"))
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
 pub fn few_requests(requests: u64) -> Option<Doubt> {
     let text = match requests {
         0 | 1000.. => return None,
-        1 => "only one request was measured: nothing is known of percentiles".to_owned(),
+        1 => "only one request was measured: percentiles are not known".to_owned(),
         few => format!(
             "only {few} requests were measured: fewer than ten of them are beyond the 99th percentile"
         ),
@@ -76,7 +76,7 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
     };
     let asked = match &plan.scenario {
         None => format!("{} requests/s are", grouped(rate)),
-        Some(_) => "as many sessions are".to_owned(),
+        Some(_) => "This number of sessions is".to_owned(),
     };
     let text = format!("{seen}. {asked} more than it can answer over {connections}");
     Some(Doubt::new("rate-not-met", false, text))
@@ -156,7 +156,7 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
         Ended::Aborted => return None,
         Ended::Planned => ("no-answers", "no request was answered without failure".to_owned()),
         Ended::Interrupted => {
-            ("interrupted", "the run was interrupted; the figures are those until then".to_owned())
+            ("interrupted", "the run was interrupted; the figures cover the time until then".to_owned())
         }
         Ended::ServerGone => (
             "server-gone",

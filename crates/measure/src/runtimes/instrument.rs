@@ -250,8 +250,7 @@ fn report_of(record: &AgentRecord, left: &Left) -> RuntimeReport {
     let answers: Vec<&HookFile> = left.answers.iter().filter(mine).collect();
     let figures = match record.forked() && record.runtime.adapter().counts_from_its_parent {
         true => Err(format!(
-            "a forked {0} process: its runtime goes on counting from what its parent had, and does not say what that \
-             was",
+            "a forked {0} process: its counters continue from those of its parent, which are not known",
             record.runtime.word()
         )),
         false => (record.runtime.adapter().tell)(record, &answers),
@@ -287,8 +286,8 @@ fn of_cut(cut: Cut) -> RuntimeReport {
     };
     if reports > 1 {
         let why = format!(
-            "{reports} processes of this static {} program reported on one stream, and a forked one goes on counting \
-             from what its parent had: link it dynamically",
+            "{reports} processes of this static {} program reported on one stream, and the counters of a forked one \
+             continue from those of its parent: link it dynamically",
             runtime.word()
         );
         return RuntimeReport { runtime, pid: 0, figures: Err(why), missing: None };

@@ -88,7 +88,9 @@ pub(super) fn nothing(program: &Program) -> String {
         let word = found.runtime.word();
         return match found.runtime {
             Runtime::Ghc => format!("{word}: {}", ghc::SILENT),
-            _ => format!("{word}: the file is of this runtime, which asked for nothing as the program ran"),
+            _ => format!(
+                "{word}: the program contains this runtime, but the runtime did not ask for a report when it ran"
+            ),
         };
     }
     match program.kind() {

@@ -8,13 +8,13 @@ use super::figures::COMMON;
 pub(super) const NO_COLLECTOR: &str = "it counts references and has no collector";
 const PERL_MEMORY: &str = "it counts references and keeps no figures; malloc.bytes has what it takes from malloc, \
                            without the heads of scalars, which come from arenas";
-const ERLANG: &str = "the virtual machine runs nothing of ours as it halts, and what a sampler saw last is stale; \
+const ERLANG: &str = "the virtual machine runs no hook of ours when it halts, and a sampler’s last figures are old; \
                       print erlang:statistics(garbage_collection) at the program's end";
 const CHEZ: &str = "no variable and no option makes it report; let the program print (sstats-print (statistics)) at its \
                     end";
 const MONO: &str = "it reports on standard output only; run it with MONO_ENV_OPTIONS=--stats, or with MONO_LOG_LEVEL=debug \
                     MONO_LOG_MASK=gc";
-const DOTNET: &str = "it tells its figures to code inside it and to its own diagnostics only; print \
+const DOTNET: &str = "it gives its figures only to code inside it and to its own diagnostics; print \
                       GC.GetTotalAllocatedBytes(true) and GC.CollectionCount at the program's end, or use dotnet-counters";
 
 /// All common metrics, each with this reason.

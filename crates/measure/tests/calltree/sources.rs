@@ -45,7 +45,7 @@ fn unknown_addresses_are_said_to_be_unknown() {
     let mut symbols = Symbols::new();
     let location = symbols.locate(program.to_str(), 0x401000);
     assert_eq!((location.frames.len(), location.name()), (0, "known+0x401000"));
-    assert_eq!(symbols.locate(None, 7).name(), "code that the program made itself");
+    assert_eq!(symbols.locate(None, 7).name(), "code that the program generated");
     assert_eq!(symbols.locate(Some("/nowhere/lib.so"), 16).name(), "lib.so+0x10");
 }
 

@@ -160,7 +160,7 @@ fn templates(args: &RunArgs, config: &Config) -> Result<Vec<CommandTemplate>, Fa
         let is_it = |one: &CommandTemplate| one.name.as_ref() == Some(reference) || one.command == *reference;
         let Some(place) = configured.iter().position(is_it) else {
             return Err(Fault::usage(format!(
-                "the reference ‘{reference}’ is none of the commands of scruple.toml: --reference takes the name of one, or add commands"
+                "the reference ‘{reference}’ is not one of the commands of scruple.toml: give --reference the name of one, or add commands"
             )));
         };
         configured[..=place].rotate_right(1);

@@ -101,7 +101,7 @@ fn arms<'a>(args: &ExplainArgs, runs: &'a [Run; 2]) -> Result<[&'a Arm; 2], Faul
         ([one], _, _) => Ok(*one),
         ([], [one], [other]) => Ok([one, other]),
         ([], _, _) => {
-            Err(Fault::usage("the runs have no subject of the same name, so that nothing can be compared"))
+            Err(Fault::usage("the runs have no subject of the same name, so nothing can be compared"))
         }
         _ => {
             let names: Vec<&str> = both.iter().map(|pair| pair[0].name.as_str()).collect();
@@ -154,7 +154,7 @@ fn launched(run: &Run, arm: &Arm, name: &str) -> Result<SideSource, Fault> {
             Ok(SideSource::Server { command, url: url.clone() })
         }
         Subject::Request { .. } => Err(Fault::usage(format!(
-            "the server of the run ‘{name}’ was not started by Scruple, so that it cannot be counted: explain two commands \
+            "the server of the run ‘{name}’ was not started by Scruple, so it cannot be counted: explain two commands \
              with --url"
         ))),
     }

@@ -129,7 +129,7 @@ fn parsed(line: &CommandLine) -> Result<Verb, Fault> {
     }
     let words = ["scruple"].into_iter().chain(line.words.iter().map(String::as_str));
     let cli = Cli::try_parse_from(words)
-        .map_err(|error| Fault::usage(format!("{error}; use one Scruple on all machines")))?;
+        .map_err(|error| Fault::usage(format!("{error}; use the same version of Scruple on all machines")))?;
     Ok(cli.verb)
 }
 

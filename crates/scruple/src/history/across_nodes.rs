@@ -37,7 +37,7 @@ fn sentence(history: &History, series: &Series, one: &ByNodes) -> String {
             format!("{head}: {}", text(joined, &found.names, &history.run.provenance.machine_class))
         }
         Err(why) => format!(
-            "{head}: all readings together show a difference, which is not a verdict over {} nodes: {why} of one of them",
+            "{head}: all readings together show a difference, but there is no verdict over {} nodes: {why} of one of them",
             found.names.len()
         ),
     }

@@ -333,7 +333,7 @@ impl Taking<'_> {
         left: Duration,
     ) -> Result<Beside, Fault> {
         if of_heap.iter().any(|point| point.source.contains(Runtime::Jvm.word())) {
-            let why = "a Java virtual machine takes the more from malloc for its compiler the longer it runs";
+            let why = "a Java virtual machine takes more and more from malloc for its compiler while it runs";
             return Ok(Beside::Unknown(why.to_owned()));
         }
         let mut schedule = Schedule::new(sizes, 1, left);

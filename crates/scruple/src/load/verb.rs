@@ -441,7 +441,7 @@ pub fn concluded(args: &LoadArgs, loads: &Loads, errors_limited: bool, code: Cod
     for server in &loads.servers {
         if server.pool.gone && !args.judging.ignore_failure {
             return Err(Fault::program(format!(
-                "the server ‘{}’ went away under load: see above",
+                "the server ‘{}’ ended during the load: see above",
                 server.name
             )));
         }

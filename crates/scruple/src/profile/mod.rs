@@ -119,7 +119,7 @@ impl CallProfile {
             let file = Path::new(object).file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let name = match [&named.shown, &named.name].into_iter().find(|name| !name.is_empty()) {
                 Some(name) => name.clone(),
-                None if file.is_empty() => "code that the program made".to_owned(),
+                None if file.is_empty() => "code that the program generated".to_owned(),
                 None => format!("{file}+{:#x}", found.offset),
             };
             ProfileFrame {

@@ -314,14 +314,19 @@ pub fn verdict_words(key: &str, comparison: &Comparison) -> Cow<'static, str> {
     let metric = declared(key);
     let time = metric.unit == Unit::Nanoseconds && (key.starts_with("time.") || key.starts_with("load."));
     let higher = metric.better == Better::Higher;
+    // If identical programs differ in a metric, its margin may be far above the requested one, and an interval that
+    // excludes equality may give no verdict.
+    let (resolution, certain) = match &comparison.evidence {
+        Evidence::Interval { effect, resolution, .. } => (*resolution, !effect.interval.contains(1.0)),
+        Evidence::Ranges { floor, .. } => (*floor, false),
+        Evidence::Exact { .. } | Evidence::Absent { .. } => (0.0, false),
+    };
     let word = match (comparison.verdict, comparison.direction) {
-        // If identical programs differ in a metric, its margin may be far above the requested one.
-        (Verdict::Same, _) if matches!(comparison.evidence, Evidence::Ranges { floor, .. } if floor > 0.0) => {
+        (Verdict::Same, _) if resolution > 0.0 => {
             return format!("same within {}", share(comparison.margin)).into();
         }
-        (Verdict::Same, _) if matches!(comparison.evidence, Evidence::Interval { resolution, .. } if resolution > 0.0) =>
-        {
-            return format!("same within {}", share(comparison.margin)).into();
+        (Verdict::CantTell, _) if resolution > 0.0 && certain => {
+            return format!("can’t tell within {}", share(comparison.margin)).into();
         }
         (Verdict::Same, _) => "same",
         (Verdict::CantTell, _) => "can’t tell",

@@ -63,7 +63,7 @@ pub fn check_counted(budgets: &[Budget], metrics: &[String]) -> Result<(), Fault
     match limited.chain(named).find(|(pattern, _)| timed(pattern)) {
         None => Ok(()),
         Some((_, text)) => Err(Fault::usage(format!(
-            "‘{text}’ needs runs for time, and with --count-only there are none: leave one of the two out"
+            "‘{text}’ needs launches for time, and with --count-only there are none: leave one of the two out"
         ))),
     }
 }

@@ -239,10 +239,9 @@ fn carried_by(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
     match wall.verdict {
         Verdict::CantTell if waited.is_empty() => "; wall time cannot tell here".to_owned(),
         Verdict::CantTell => format!("; wall time cannot tell{waited}"),
-        Verdict::Different if shown && wall.direction == cpu.direction => match waited.is_empty() {
-            true => "; wall time agrees, but is less precise".to_owned(),
-            false => format!("; wall time agrees, but is blurred{waited}"),
-        },
+        Verdict::Different if shown && wall.direction == cpu.direction => {
+            format!("; wall time agrees, but is less precise{waited}")
+        }
         _ if shown && !waited.is_empty() => format!("; wall time says less{waited}"),
         _ if shown && wall.half_width() > cpu.half_width() => "; wall time is less precise".to_owned(),
         _ => String::new(),
@@ -339,7 +338,8 @@ pub(crate) fn growth_line(fit: &judge::GrowthFit) -> String {
     let interval = growth.slope_interval.map_or(String::new(), |interval| {
         format!(" [{}, {}]", quantity(interval.low, &unit), quantity(interval.high, &unit))
     });
-    let others: Vec<String> = growth.also_possible.iter().map(ToString::to_string).collect();
+    let others: Vec<String> =
+        growth.also_possible.iter().map(|form| form_in(*form, &fit.parameter)).collect();
     let rough = growth.slope_interval.is_some_and(|slope| slope.low <= 0.0);
     let doubt = match others.is_empty() {
         true if rough => "; so few sizes show only that it grows".to_owned(),

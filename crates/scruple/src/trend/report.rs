@@ -129,7 +129,7 @@ fn remark(trend: &Trend, found: &SeriesChanges) -> Option<String> {
     };
     if let Some([low, high]) = series.modes {
         return Some(format!(
-            "It goes back and forth between {} and {}, so that no run can be named.",
+            "It goes back and forth between {} and {}, so no run can be named.",
             quantity(low, unit),
             quantity(high, unit)
         ));

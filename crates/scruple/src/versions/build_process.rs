@@ -54,7 +54,7 @@ impl Ran {
     pub fn how(&self) -> String {
         match self.ending {
             Ending::Exited(127) => "named a program that is not there (exit code 127)".to_owned(),
-            Ending::Exited(code) => format!("ended with exit code {code}"),
+            Ending::Exited(code) => format!("exited with code {code}"),
             Ending::Signaled(signal) => format!("was ended by signal {signal}"),
             Ending::TimedOut => "took longer than allowed and was ended".to_owned(),
             Ending::Interrupted => "was interrupted".to_owned(),

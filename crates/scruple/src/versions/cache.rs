@@ -226,7 +226,7 @@ impl Cache {
             if artefacts::digest_of(&partial, &files)?.0 != digest {
                 return Err(Fault::usage(format!(
                     "the artefacts in ‘{}’ changed while they were copied: a build step must not leave programs running \
-                     that go on writing",
+                     that continue to write",
                     tree.display()
                 )));
             }

@@ -175,7 +175,7 @@ pub fn check_size(recipe: &Recipe, subjects: &[SubjectTemplate]) -> Result<(), F
     }
     match values.iter().find(|value| smaller_size(value).is_none()) {
         Some(value) => Err(Fault::usage(format!(
-            "the size of the work is a whole number of at least 2, and ‘{size}’ is ‘{value}’ somewhere"
+            "the size of the work must be a whole number of at least 2, but scruple.toml sets ‘{size}’ to ‘{value}’"
         ))),
         None => Ok(()),
     }

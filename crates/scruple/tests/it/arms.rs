@@ -94,7 +94,7 @@ fn the_reference_may_be_a_command_of_the_configuration() {
     assert_snapshot!(answer.exchange(), @r#"
     exit 2
     --- stderr
-    error: the reference ‘three’ is none of the commands of scruple.toml: --reference takes the name of one, or add commands
+    error: the reference ‘three’ is not one of the commands of scruple.toml: give --reference the name of one, or add commands
     "#);
 }
 

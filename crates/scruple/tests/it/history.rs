@@ -51,10 +51,10 @@ fn every_version_is_built_and_weighed_or_says_why_not() {
     let parents = recorded.version("merge")["parents"].as_array().expect("parents").len();
     assert_eq!(parents, 2);
     for (title, state, why) in [
-        ("broken", "build-failed", "the step ‘cc -O1 -o app app.c’ ended with exit code 1"),
+        ("broken", "build-failed", "the step ‘cc -O1 -o app app.c’ exited with code 1"),
         ("endless", "timed-out", "‘./app’ took longer than 1.00 s in the memory pass"),
         ("crash", "run-failed", "‘./app’ was ended by signal 6 in the memory pass"),
-        ("refuses", "run-failed", "‘./app’ ended with exit code 3 in the memory pass"),
+        ("refuses", "run-failed", "‘./app’ exited with code 3 in the memory pass"),
     ] {
         let version = recorded.version(title);
         assert_eq!((version["state"].as_str(), version["why"].as_str()), (Some(state), Some(why)));
@@ -254,7 +254,7 @@ fn a_check_and_another_output_set_versions_apart() {
     assert_eq!(recorded.states(), ["built", "check-failed", "check-failed"]);
     let why = |title: &str| recorded.version(title)["why"].as_str().unwrap_or("").to_owned();
     assert!(why("wrong").starts_with("‘./app’ does not print the same as at "), "{}", why("wrong"));
-    assert_eq!(why("unchecked"), "the check ‘! grep -q BAD app.c’ ended with exit code 1");
+    assert_eq!(why("unchecked"), "the check ‘! grep -q BAD app.c’ exited with code 1");
     // Without `--same-output`, a version whose output differs keeps its state, and a remark reports the difference.
     assert_eq!(place.history(&["--rounds", "1"]).code, 0);
     assert_eq!(place.recorded().states(), ["built"; 3]);

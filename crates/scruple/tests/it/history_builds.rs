@@ -56,7 +56,7 @@ fn two_builds_of_each_version_do_not_tell_whether_a_dearer_build_pays() {
     assert_eq!(
         cannot,
         Some(
-            "2 readings of a version beside others are too few: at least 6 are needed, use --builds 6".into()
+            "2 readings of a version in rounds with others are too few: at least 6 are needed; use --builds 6".into()
         )
     );
 }

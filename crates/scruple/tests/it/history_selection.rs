@@ -53,7 +53,7 @@ fn a_change_among_commits_that_were_left_out_is_put_to_none_of_them_until_bisect
     let told = [
         "2 versions: 2 weighed; 5 commits between them were left out\n",
         &format!("regression  {culprit} malloc bytes"),
-        "#1 was brought by one of 6 commits; 5 of them were left out: `scruple history bisect --repo repo`",
+        "#1 comes from one of 6 commits; 5 of them were left out: `scruple history bisect --repo repo`",
     ];
     let report = answer.stdout.replace("\n    ", " ");
     assert!(told.iter().all(|text| report.contains(text)), "{report}");

@@ -109,6 +109,10 @@ fn a_size_that_is_none_is_one_error() {
     };
     assert!(wrong("size = \"m\"\n").contains("no command has {m} in it"));
     let overlay = "size = \"n\"\n[[history.overlay]]\ncommits = \"HEAD\"\nparams = { n = 1 }\n";
-    assert!(wrong(overlay).contains("a whole number of at least 2, and ‘n’ is ‘1’"), "{}", wrong(overlay));
+    assert!(
+        wrong(overlay).contains("a whole number of at least 2, but scruple.toml sets ‘n’ to ‘1’"),
+        "{}",
+        wrong(overlay)
+    );
     assert!(wrong("sise = \"n\"\n").contains("did you mean ‘size’?"));
 }

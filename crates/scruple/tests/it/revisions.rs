@@ -113,7 +113,7 @@ fn what_cannot_be_compared_is_one_error() {
     assert!(
         answer
             .stderr
-            .contains("‘HEAD’ cannot be weighed: the step ‘cc -O1 -o app app.c’ ended with exit code 1; see")
+            .contains("‘HEAD’ cannot be weighed: the step ‘cc -O1 -o app app.c’ exited with code 1; see")
     );
     let answer = compare(&place, &["v1", "HEAD"]);
     assert_eq!(answer.code, 2);

@@ -234,10 +234,10 @@ fn commands_are_counted_without_runs_for_time() {
     let metrics = page["arms"][1]["metrics"].as_object().expect("metrics").clone();
     assert!(metrics.contains_key("malloc.count") && metrics.contains_key("memory.peak"), "{metrics:?}");
     assert!(metrics.keys().all(|key| !key.starts_with("time.")), "{metrics:?}");
-    // A limit that needs runs for time is refused, and not counted as kept.
+    // A limit that needs launches for time is refused, and not counted as kept.
     let limited = place.run(words.iter().chain(&["--limit", "time.wall<5ms"]));
     assert_eq!(limited.code, 2, "{}", limited.exchange());
-    assert!(limited.stderr.contains("needs runs for time"), "{}", limited.exchange());
+    assert!(limited.stderr.contains("needs launches for time"), "{}", limited.exchange());
 }
 
 #[test]

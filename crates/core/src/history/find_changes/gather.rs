@@ -189,11 +189,11 @@ fn cannot(readings: &[f64], slope: bool) -> Option<String> {
                 .to_owned(),
         )
     } else if readings.iter().any(|&reading| reading < 0.0) {
-        Some("a reading is negative, so that there are no ratios".to_owned())
+        Some("a reading is negative, so there are no ratios".to_owned())
     } else if zeros == readings.len() {
         Some("every reading is zero".to_owned())
     } else if zeros * 4 > readings.len() {
-        Some("many readings are zero, so that there are no ratios".to_owned())
+        Some("many readings are zero, so there are no ratios".to_owned())
     } else {
         None
     }

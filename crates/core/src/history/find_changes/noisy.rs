@@ -108,7 +108,7 @@ pub(super) fn judged(graph: &Graph, gathered: &GatheredSeries, error: f64, least
     }
     let cells: Vec<Cells> = places.all.iter().map(|place| place.seen.cells.clone()).collect();
     let Some(fit) = interleaved::fit(&cells, tick.max(1e-9) / 12_f64.sqrt()) else {
-        let why = "the versions were not weighed beside each other often enough to be compared";
+        let why = "the versions were not weighed in the same rounds often enough to be compared";
         return Judged::without_changes(all, Some(why.to_owned()));
     };
     let confirm = |one: &[usize], other: &[usize]| confirmed(&cells, one, other);
@@ -137,14 +137,14 @@ fn one_after_another(gathered: &GatheredSeries) -> String {
         (Pass::Build, false) => "the versions were built one after another",
         _ => "the versions were weighed one after another",
     };
-    format!("{read}, so that a change of the machine looks like a change of a version")
+    format!("{read}, so a change of the machine looks like a change of a version")
 }
 
 fn too_few(most: usize, gathered: &GatheredSeries) -> String {
     let (readings, are) = if most == 1 { ("reading", "is") } else { ("readings", "are") };
     let option = if gathered.metric.pass == Pass::Build { "--builds" } else { "--rounds" };
     format!(
-        "{most} {readings} of a version beside others {are} too few: at least {READINGS} are needed, use {option} {READINGS}"
+        "{most} {readings} of a version in rounds with others {are} too few: at least {READINGS} are needed; use {option} {READINGS}"
     )
 }
 

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 const TOP: &str = "(top level)";
 
 /// The module of code that is in no file: given to `eval`, `new Function`, `vm` or on the command line.
-const MADE: &str = "code that the program made";
+const MADE: &str = "code that the program generated";
 
 /// The number of characters of a text that is not known that count as one token.
 const LENGTH: u64 = 4;

@@ -120,7 +120,7 @@ impl ThreadRecords<'_> {
         self.stack.extend(rest);
         self.end = end;
         let cut = match flags {
-            flags if flags & NO_STACK != 0 => Some("the system did not let the stack be read"),
+            flags if flags & NO_STACK != 0 => Some("the system did not permit reading the stack"),
             flags if flags & CUT != 0 => Some("the stack is longer than the part that was recorded"),
             _ => None,
         };

@@ -135,7 +135,7 @@ impl NameTable {
         let numbered =
             rest.split_once(')').and_then(|(number, name)| Some((number.parse::<u64>().ok()?, name.trim())));
         match numbered {
-            None if rest.starts_with(|c: char| c.is_ascii_digit()) => Err(format!("‘{text}’ is no name")),
+            None if rest.starts_with(|c: char| c.is_ascii_digit()) => Err(format!("‘{text}’ is not a name")),
             // A function may itself be called `(below main)`.
             None => Ok(text.to_owned()),
             Some((number, "")) => {

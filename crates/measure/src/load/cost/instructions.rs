@@ -105,8 +105,8 @@ fn positive(found: Instructions) -> Result<Instructions, String> {
     match found.total.value > 0.0 {
         true => Ok(found),
         false => Err(format!(
-            "batches of {} requests in all differ by more than the requests cost, as where one of them meets a garbage \
-             collection: ask for more requests, as instructions=5000",
+            "batches of {} requests in all differ by more than the requests cost, for example if one of them contains \
+             a garbage collection: count more requests, such as instructions=5000",
             found.batches.iter().sum::<u64>()
         )),
     }
@@ -127,8 +127,9 @@ pub fn trees(
     let life = Life { server, target, interrupted, counter };
     let batches = vec![requests; runs];
     let counted = life.phases(&batches, load)?;
-    let counted =
-        counted.ok_or("its processes cannot be told to begin a new count, or started and ended meanwhile")?;
+    let counted = counted.ok_or(
+        "its processes could not be told to begin a new count, or they started or ended at that time",
+    )?;
     let of = |number: usize| Profiles {
         processes: asked(&counted)
             .filter(|(label, _)| *label == number)

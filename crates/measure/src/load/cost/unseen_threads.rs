@@ -40,7 +40,7 @@ impl UnseenThreads {
         };
         (part > MOST.0 && unseen > MOST.1 && only_windows() != Some(true)).then(|| {
             format!(
-                "threads that began and ended under load had {} of the processor time",
+                "threads that began and ended during the load used {} of the processor time",
                 share(part.min(1.0))
             )
         })
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn a_thread_for_each_request_does() {
         let why = of(|requests| 20_000 * requests).expect("too much");
-        assert_eq!(why, "threads that began and ended under load had 74 % of the processor time");
+        assert_eq!(why, "threads that began and ended during the load used 74 % of the processor time");
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(super) const STATIC: &str = "a static program; link it dynamically for the w
 
 /// The reason for absence in a program that ignores `GHCRTS` and lacks the symbols for reading its memory.
 pub(super) const SILENT: &str = "the program was linked with -rtsopts=ignoreAll or none, and is stripped or static, so \
-                                 that its runtime neither reports nor can be read; link it with -rtsopts=some";
+                                 its runtime neither reports nor can be read; link it with -rtsopts=some";
 
 /// How a stripped program will be queried, whose file does not show whether it ignores `GHCRTS`.
 const MAY_IGNORE: &str = "its report, through GHCRTS, unless it was linked with -rtsopts=ignoreAll or none, which a stripped file \

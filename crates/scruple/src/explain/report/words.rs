@@ -317,7 +317,7 @@ pub fn tell(row: &FunctionDifference, part: &DifferencePart) -> String {
             }
         }
         PartKind::New => format!("{site}calls {callee}, which it did not before"),
-        PartKind::Gone => format!("{site}calls {callee} no more"),
+        PartKind::Gone => format!("{site}no longer calls {callee}"),
         PartKind::Replaced => match (&part.callee, &part.instead_of) {
             (Some(new), Some(old)) => format!("{site}calls {new} instead of {old}"),
             (None, Some(old)) => format!("{site}own code instead of calls of {old}"),

@@ -161,7 +161,7 @@ impl Dispatch for Ssh {
                     let said = fs::read_to_string(log.with_extension("said")).unwrap_or_default();
                     let last = said.trim().lines().last().unwrap_or("no answer from the hosts").to_owned();
                     return Err(Fault::usage(format!(
-                        "{} of {} units were handed out {ATTEMPTS} times and have no result ({last}); hosts must see ‘{}’ and \
+                        "{} of {} units were sent {ATTEMPTS} times and have no result ({last}); hosts must see ‘{}’ and \
                          ‘scruple’: [farm] folder and program name others",
                         open.len(),
                         stage.len(),

@@ -235,7 +235,7 @@ impl Visits<'_> {
             Ending::Exited(code) => {
                 return Ok(Some((
                     VersionState::RunFailed,
-                    format!("‘{name}’ ended with exit code {code} {within}"),
+                    format!("‘{name}’ exited with code {code} {within}"),
                 )));
             }
             Ending::Signaled(signal) => {

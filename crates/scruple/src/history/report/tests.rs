@@ -431,7 +431,7 @@ fn the_report_on_a_terminal() {
         takes 12.3 s less: it pays off after 1 run for each build.
 
     Still open
-      #6 was brought by one of 4 versions; 2 of them were not weighed: `scruple
+      #6 comes from one of 4 versions; 2 of them were not weighed: `scruple
         history bisect` looks closer.
     ! The machine was busy: commands waited for a core 12 % of their time.
     "#);
@@ -485,6 +485,6 @@ fn lines_to_paste() {
 
     Build cost against run time: init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more; a run of it takes 12.3 s less: it pays off after 1 run for each build.
 
-    - #&#8203;6 was brought by one of 4 versions; 2 of them were not weighed: \`scruple history bisect\` looks closer.
+    - #&#8203;6 comes from one of 4 versions; 2 of them were not weighed: \`scruple history bisect\` looks closer.
     "#);
 }

@@ -283,7 +283,7 @@ fn which(page: &Page<'_>, event: &HistoryEvent<'_>) -> Option<String> {
         false => String::new(),
     };
     let what = if left_out > 0 { "commits" } else { "versions" };
-    (all > 1).then(|| format!("#{} was brought by one of {all} {what}; {narrow}{closer}.", event.number))
+    (all > 1).then(|| format!("#{} comes from one of {all} {what}; {narrow}{closer}.", event.number))
 }
 
 /// Returns the command that examines this history more closely. The options come from its command line, because a store
@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(
             open(&page),
             [
-                "#6 was brought by one of 4 versions; 2 of them were not weighed: `scruple history bisect` looks closer.",
+                "#6 comes from one of 4 versions; 2 of them were not weighed: `scruple history bisect` looks closer.",
                 "parse wall goes back and forth between 5.10 ms and 5.60 ms: no change is named.",
                 "parse allocated: can’t tell, because no version could be weighed twice.",
             ]
@@ -414,7 +414,7 @@ mod tests {
         );
         assert_eq!(
             open(&page)[0],
-            "#2 was brought by one of 10 commits; 9 of them were left out: `scruple history bisect --repo 'a b'` looks closer."
+            "#2 comes from one of 10 commits; 9 of them were left out: `scruple history bisect --repo 'a b'` looks closer."
         );
         assert!(counts(&page).ends_with("; 9 commits between them were left out"), "{}", counts(&page));
         let title = plain(&page.version(13).title);

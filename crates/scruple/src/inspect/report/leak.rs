@@ -235,8 +235,10 @@ pub fn describe(verdict: &Retained) -> (Tone, &'static str, String) {
             (Tone::Worse, "grows with the work", said)
         }
         Retained::Slows { power } => {
-            let said =
-                format!("as {} (a root is 0.5, a logarithm 0, below is bounded). No leak.", between(power));
+            let said = format!(
+                "as {}: a power of 0.5 is a square root, 0 a logarithm, and below 0 the heap is bounded. No leak.",
+                between(power)
+            );
             (Tone::Better, "grows less and less", said)
         }
         Retained::Stops { after } => (
@@ -267,7 +269,7 @@ fn said_of(doubt: &Doubt) -> String {
             amount(*per_unit)
         ),
         Doubt::Form { power } => format!(
-            "it grows as {}, which may be a leak or not (a root is 0.5, in proportion 1). Use more and larger sizes.",
+            "it grows as {}, which may be a leak or not: a power of 0.5 is a square root, 1 is in proportion. Use more and larger sizes.",
             between(power)
         ),
     }

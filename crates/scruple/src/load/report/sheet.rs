@@ -167,7 +167,7 @@ pub(super) fn paused(pauses: &Pauses) -> String {
             grouped(pauses.slow as f64),
             time(pauses.limit)
         ),
-        None => "the server fell behind, so that slow requests waited in its backlog".to_owned(),
+        None => "the server fell behind, so slow requests waited in its backlog".to_owned(),
     };
     format!(
         "pauses for collections: {} in {} requests, {} on average and {} at most, {} of the time; {met}",

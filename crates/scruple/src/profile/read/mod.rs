@@ -156,8 +156,8 @@ fn require_last_line_end(text: &str) -> Result<&str, String> {
 }
 
 const OF_MEMRAY: &str = "it is memray’s own format; `memray transform csv FILE` writes one that can be read";
-const OF_PERF: &str = "it is perf’s own format; `perf script`, and `stackcollapse-perf.pl` or `inferno-collapse-perf` behind \
-                       it, write collapsed stacks, which can be read";
+const OF_PERF: &str = "it is perf’s own format; pipe `perf script` into `stackcollapse-perf.pl` or `inferno-collapse-perf`, \
+                       whose collapsed stacks can be read";
 
 /// The first bytes of other tools' files, and what to do with them.
 const FOREIGN: &[(&[u8], &str)] = &[

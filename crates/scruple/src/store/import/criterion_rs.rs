@@ -89,7 +89,7 @@ fn arm(folder: &CriterionFolder) -> Result<Arm, ImportError> {
     if let Some(text) = &folder.sample {
         let batches: Batches = serde_json::from_str(text).map_err(within("sample.json"))?;
         if batches.iters.len() != batches.times.len() || batches.iters.iter().any(|count| *count < 1.0) {
-            return Err(ImportError::of(&arm.name, "its iterations and times do not belong together"));
+            return Err(ImportError::of(&arm.name, "its numbers of iterations and of times differ"));
         }
         let readings = batches.times.iter().zip(&batches.iters).map(|(time, n)| time / n).collect();
         add(&mut arm, "time.wall", Quality::Noisy, "criterion.rs, each batch", readings)?;

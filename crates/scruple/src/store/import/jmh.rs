@@ -114,7 +114,7 @@ fn times(arm: &mut Arm, benchmark: &JmhBenchmark, threads: f64) -> Result<(), Im
     if top == "ops" {
         let factor = nanoseconds(bottom).ok_or_else(unit)?;
         if forks.iter().flatten().any(|score| *score <= 0.0) {
-            return Err(wrong("a throughput is not above 0, so that an operation has no time"));
+            return Err(wrong("a throughput is not above 0, so an operation has no time"));
         }
         // The threads work at the same time, so the time of one operation is the number of threads divided by the
         // throughput.
