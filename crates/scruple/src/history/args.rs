@@ -75,7 +75,7 @@ pub struct TakeArgs {
     /// A range in scruple.toml replaces the default. v1.0..HEAD does not contain v1.0 itself; v1.0^..HEAD does.
     #[arg(value_name = "RANGE")]
     pub range: Option<String>,
-    /// The command to weigh, run in the folder of artefacts (default: those of scruple.toml).
+    /// The command, run in the folder of the artefacts (default: those of scruple.toml).
     ///
     /// {here} stands for the working folder, or in scruple.toml for the folder of that file.
     #[arg(last = true, value_name = "COMMAND")]

@@ -355,7 +355,7 @@ fn a_server_that_goes_away_ends_the_load_and_is_shown() {
     let answer = place.run(load(&["--json"]));
     assert_eq!(answer.code, 4, "{}", answer.exchange());
     assert_eq!(at(&answer.json(), "/load/servers/0/windows"), 2);
-    assert!(answer.stderr.contains("went away under load"), "{}", answer.exchange());
+    assert!(answer.stderr.contains("ended during the load"), "{}", answer.exchange());
 }
 
 /// The attributes of the rows of the table with this label, in the order of the page.

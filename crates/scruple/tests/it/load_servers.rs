@@ -281,7 +281,7 @@ fn a_server_that_dies_under_load_is_a_failed_program() {
     ]);
     assert_eq!(answer.code, 4, "{}", answer.exchange());
     assert!(
-        answer.stderr.contains("went away under load") || answer.stderr.contains("ended (exit status: 7)"),
+        answer.stderr.contains("ended during the load") || answer.stderr.contains("ended (exit status: 7)"),
         "{}",
         answer.stderr
     );
