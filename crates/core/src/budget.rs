@@ -89,6 +89,10 @@ impl Budget {
     /// Reads a budget: `METRIC<VALUE` or `METRIC<+3%`, optionally preceded by `ARM:`. `<=` means the same as `<`: the
     /// difference matters for counts only, and a count that is equal to the limit keeps it.
     ///
+    /// # Errors
+    ///
+    /// A sentence says which part is wrong and what is expected.
+    ///
     /// ```
     /// use scruple_core::budget::Budget;
     ///
@@ -102,6 +106,10 @@ impl Budget {
     }
 
     /// Reads a budget as [`Budget::parse`] does; `brought` are the metrics that a program declares itself.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Budget::parse`] does.
     pub fn parse_among(text: &str, brought: &[Metric]) -> Result<Budget, String> {
         let shape = || {
             format!(

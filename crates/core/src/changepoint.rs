@@ -4,8 +4,8 @@
 //! steps. It fits a robust piecewise constant with a price on every cut. It estimates the noise from the residuals
 //! about the levels: spread, skew, humps, outliers, and the correlation of neighbours, since drift is what most often
 //! looks like a change. It cuts the series again under that noise, and keeps the cuts whose gain in likelihood would be
-//! rare in noise alone, where the noise is fitted again without each cut. It judges the remaining cuts once more beside
-//! slow backgrounds, such as trends and waves, which would otherwise be cut into steps.
+//! rare in noise alone, where the noise is fitted again without each cut. It judges the remaining cuts once more
+//! together with slow backgrounds, such as trends and waves, which would otherwise be cut into steps.
 
 mod background;
 mod candidates;
@@ -55,9 +55,13 @@ pub fn exact(values: &[f64]) -> Vec<ChangePoint> {
 /// Finds the changes of a noisy metric. `values` has one value for each version in order, such as the median of its
 /// readings.
 ///
-/// Steps are ratios where every value is positive, else differences. Fails when a value or its distance from the others
-/// is not finite, when there are errors but not one for each value, or when there are fewer than six values, too few
-/// for any result. A stretch of fewer than three values is never a level, so the two latest versions are never blamed.
+/// Steps are ratios where every value is positive, else differences. A stretch of fewer than three values is never a
+/// level, so the two latest versions are never blamed.
+///
+/// # Errors
+///
+/// Fails when a value or its distance from the others is not finite, when there are errors but not one for each value,
+/// or when there are fewer than six values, too few for any result.
 pub fn noisy(values: &[f64], options: &SeriesOptions<'_>) -> Result<Series, Why> {
     if values.len() < 2 * SHORTEST {
         return Err(Why::TooFew { have: values.len(), need: 2 * SHORTEST });

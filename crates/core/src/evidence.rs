@@ -349,10 +349,14 @@ impl Evidence {
         }
     }
 
-    /// The smallest and the largest ratio of arm to reference that the evidence allows, or why there are none.
+    /// The smallest and the largest ratio of arm to reference that the evidence allows.
     ///
     /// Gates read these bounds. They include the possible difference of identical programs, so that no gate is stricter
     /// than the verdict.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason where the evidence gives no bounds.
     pub fn ratio_bounds(&self) -> Result<(f64, f64), Why> {
         match self {
             Evidence::Exact { reference, arm, .. } => {

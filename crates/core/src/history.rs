@@ -312,7 +312,7 @@ impl BreakEven {
     }
 
     /// Whether building or running certainly differs, so that there is something to report.
-    pub fn is_told(&self) -> bool {
+    pub fn is_certain(&self) -> bool {
         self.build_surely || self.run_surely
     }
 }

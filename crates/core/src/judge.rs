@@ -190,10 +190,14 @@ pub(crate) fn floor_of(key: &str) -> f64 {
     if key == "memory.peak" { RESIDENT_NOISE } else { 0.0 }
 }
 
-/// The bounds of the value of one metric of one arm, in the unit of the metric, or why there are none. Absolute limits
-/// are compared with these bounds.
+/// The bounds of the value of one metric of one arm, in the unit of the metric. Absolute limits are compared with these
+/// bounds.
 ///
 /// Readings that repeated are taken as they are; a single reading of a noisy time does not bound the next.
+///
+/// # Errors
+///
+/// Fails with the reason where the readings give no bounds.
 pub fn amount_bounds(arm: &Arm, key: &str, sample: &Sample, level: f64) -> Result<(f64, f64), Why> {
     if let Some(pooled) = pooled::of(arm, key) {
         return Ok((pooled.low, pooled.high.unwrap_or(f64::INFINITY)));

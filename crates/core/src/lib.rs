@@ -3,6 +3,7 @@
 //! Nothing here reads a clock, opens a file or starts a thread. Every result depends on the arguments only, so it can
 //! be tested bit for bit.
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc)]
 
 pub mod budget;
 pub mod changepoint;

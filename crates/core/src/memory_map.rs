@@ -80,6 +80,10 @@ impl Class {
 }
 
 /// Serializes an amount with its unique part, which follows from the other parts.
+///
+/// # Errors
+///
+/// Fails as the serializer does.
 pub fn with_unique<S: Serializer>(amount: &MemoryAmount, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Whole<'a> {

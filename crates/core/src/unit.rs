@@ -272,6 +272,10 @@ pub fn share(ratio: f64) -> String {
 /// assert_eq!(parse_quantity("4KiB", &Unit::Bytes), Ok(4096.0));
 /// assert!(parse_quantity("3.5", &Unit::Nanoseconds).is_err(), "a duration needs a unit");
 /// ```
+///
+/// # Errors
+///
+/// A sentence says why the text is not a quantity of this unit.
 pub fn parse_quantity(text: &str, unit: &Unit) -> Result<f64, String> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || "+-._eE".contains(c))).unwrap_or(text.len());

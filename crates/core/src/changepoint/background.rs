@@ -1,7 +1,7 @@
 //! Finds steps on a slow background.
 //!
 //! A search for steps cuts a trend, a wave or a random walk into a staircase, and each of these cuts looks as likely as
-//! a true one. So the cuts are judged once more beside smooth backgrounds, which are sums of cosines. Their
+//! a true one. So the cuts are judged once more together with smooth backgrounds, which are sums of cosines. Their
 //! coefficients are either free (for trends) or drawn from the spectrum of a random walk, so that one parameter sets
 //! the smoothness. Cuts that the background explains are removed. The background is kept if series, cuts and background
 //! together are more likely after its penalty.
@@ -39,7 +39,7 @@ const CHOICE: f64 = 2.0;
 
 /// In a series of at most this many values, a background must gain as much log likelihood as a cut, since steps are
 /// more common. In longer series, which distinguish the two better, this penalty falls with the square of the length.
-const TOLD_APART: f64 = 60.0;
+const FULL_PENALTY_UP_TO: f64 = 60.0;
 
 /// How many backgrounds, the best by least squares, are fitted again with the estimated distribution of the noise.
 const CLOSE: usize = 3;
@@ -56,7 +56,7 @@ struct BackgroundForm {
     price: f64,
 }
 
-/// The fit of one form of background beside cuts, with the gain of each remaining cut.
+/// The fit of one form of background together with cuts, with the gain of each remaining cut.
 struct BackgroundFit {
     regression: Regression,
     gains: Vec<f64>,
@@ -73,8 +73,8 @@ struct Trial<'a> {
     inflation: f64,
 }
 
-/// Finds the slow curve that explains a series best beside cuts, and the cuts that remain beside it. `None` where the
-/// cuts alone are more likely.
+/// Finds the slow curve that explains a series best together with cuts, and the cuts that are still needed then. `None`
+/// where the cuts alone are more likely.
 pub(super) fn fit_background(series: &Scaled, steps: &Selected, error: f64) -> Option<(Vec<f64>, Selected)> {
     let n = series.len();
     if steps.fit.cuts.is_empty() || n < FEWEST {
@@ -101,9 +101,9 @@ pub(super) fn fit_background(series: &Scaled, steps: &Selected, error: f64) -> O
     let score = |fit: &LevelFit| fit.likelihood - needed * fit.cuts.len() as f64;
     let mut best = (score(&steps.fit), None);
     for (_, kind, rough) in kinds.into_iter().take(CLOSE) {
-        let found = trial.closely(&kind, &rough);
+        let found = trial.refit(&kind, &rough);
         let fit = LevelFit::of(&series.less(&found.curve), found.regression.cuts.clone());
-        let now = score(&fit) - kind.price - kind.unlikely(&found.regression.coefficients);
+        let now = score(&fit) - kind.price - kind.prior_penalty(&found.regression.coefficients);
         if now > best.0 {
             let chances = found.gains.iter().map(|&gain| chance(gain, n)).collect();
             best = (now, Some((found.curve, Selected { fit, chances })));
@@ -114,7 +114,7 @@ pub(super) fn fit_background(series: &Scaled, steps: &Selected, error: f64) -> O
 
 impl BackgroundForm {
     /// The loss of log likelihood from the prior of these coefficients.
-    fn unlikely(&self, coefficients: &[f64]) -> f64 {
+    fn prior_penalty(&self, coefficients: &[f64]) -> f64 {
         let one =
             |(c, variance): (&f64, &Option<f64>)| variance.map_or(0.0, |variance| 0.5 * c * c / variance);
         coefficients.iter().zip(&self.variances).map(one).sum()
@@ -129,10 +129,10 @@ impl Trial<'_> {
 
     fn kinds(&self) -> Vec<BackgroundForm> {
         let n = self.series.len() as f64;
-        let unlikely = self.needed * (TOLD_APART / n).powi(2).min(1.0);
+        let penalty = self.needed * (FULL_PENALTY_UP_TO / n).powi(2).min(1.0);
         let trend = |&count: &usize| BackgroundForm {
             variances: vec![None; count],
-            price: unlikely + 0.5 * count as f64 * n.ln(),
+            price: penalty + 0.5 * count as f64 * n.ln(),
         };
         let walk = |size: &f64| {
             let share = |j: usize| size / (j.max(1) as f64).powi(2);
@@ -140,7 +140,7 @@ impl Trial<'_> {
             let all = 0..self.terms.len();
             BackgroundForm {
                 variances: all.clone().map(|j| Some(share(j) * self.noise())).collect(),
-                price: unlikely + CHOICE + all.map(freedom).sum::<f64>(),
+                price: penalty + CHOICE + all.map(freedom).sum::<f64>(),
             }
         };
         TRENDS
@@ -172,7 +172,7 @@ impl Trial<'_> {
     }
 
     /// Fits the background again, with outliers measured from the first fit instead of from the flat levels.
-    fn closely(&self, kind: &BackgroundForm, rough: &Regression) -> BackgroundFit {
+    fn refit(&self, kind: &BackgroundForm, rough: &Regression) -> BackgroundFit {
         let sums = self.sums(&rough.cuts, &rough.levels(), &self.curve(&rough.coefficients));
         let mut regression = Regression::new(&sums, &self.ridges(kind));
         let gains = regression.remove_weak_cuts(self.needed, self.inflation);

@@ -1,6 +1,6 @@
 //! Selects the cuts that are kept.
 //!
-//! Cuts that follow a drift hide it, and then each of them looks real beside the others. So cuts are not only judged
+//! Cuts that follow a drift hide it, and then each of them looks real next to the others. So cuts are not only judged
 //! one by one: the weakest cut is removed until none is left, and the noise is fitted again each time. The number of
 //! cuts is chosen that has the largest likelihood, minus what that number of cuts gains in noise alone. Without cuts, a
 //! strong drift may explain the series at a lower price. The order (weakest first, its neighbours judged again) is that
@@ -31,10 +31,10 @@ pub(super) struct Selected {
 /// Selects the best fit in which each cut has a probability of at most `error` in noise alone.
 pub(super) fn select(series: &Scaled, error: f64) -> Selected {
     let needed = gain(error, series.len());
-    let mut best = fewer(series, LevelFit::of(series, candidates::rough(series)), needed);
+    let mut best = best_of_fewer_cuts(series, LevelFit::of(series, candidates::rough(series)), needed);
     let cuts = candidates::likeliest(series, &best.shape);
     if cuts != best.cuts {
-        let other = fewer(series, LevelFit::of(series, cuts), needed);
+        let other = best_of_fewer_cuts(series, LevelFit::of(series, cuts), needed);
         if score(&other, needed) > score(&best, needed) {
             best = other;
         }
@@ -56,7 +56,7 @@ pub(super) fn settled(series: &Scaled, mut best: LevelFit, error: f64) -> Select
                 let cuts = fit.cuts.clone();
                 best = LevelFit::of(series, cuts);
             }
-            _ if stands(series, &best, needed) => return Selected { fit: best, chances },
+            _ if is_more_than_drift(series, &best, needed) => return Selected { fit: best, chances },
             _ => return Selected { fit: LevelFit::of(series, Vec::new()), chances: Vec::new() },
         }
     }
@@ -69,7 +69,7 @@ fn drifting(memory: f64) -> f64 {
 
 /// Whether the cuts together gain more likelihood than cuts that only follow a drift would. In short series even true
 /// cuts fail this test, so it is not applied.
-fn stands(series: &Scaled, fit: &LevelFit, needed: f64) -> bool {
+fn is_more_than_drift(series: &Scaled, fit: &LevelFit, needed: f64) -> bool {
     if series.len() < MANY {
         return true;
     }
@@ -83,7 +83,7 @@ fn score(fit: &LevelFit, needed: f64) -> f64 {
 }
 
 /// The best-scoring fit among those that removing the weakest cut again and again leads to, down to no cuts.
-fn fewer(series: &Scaled, all: LevelFit, needed: f64) -> LevelFit {
+fn best_of_fewer_cuts(series: &Scaled, all: LevelFit, needed: f64) -> LevelFit {
     let mut best = all;
     let mut weaker: Option<LevelFit> = None;
     loop {

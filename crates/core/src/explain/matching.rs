@@ -49,7 +49,7 @@ impl Matched {
         let mut matched = Matched::by_name(first, second);
         let mut pairs = matched.by_group();
         pairs.extend(matched.by_likeness(first, second, code, &pairs));
-        matched.unite(&pairs);
+        matched.merge_keys(&pairs);
         matched
     }
 
@@ -81,17 +81,17 @@ impl Matched {
     }
 
     /// The keys that only the first tree has, and those that only the second tree has.
-    fn lonely(&self) -> (Vec<usize>, Vec<usize>) {
+    fn unmatched(&self) -> (Vec<usize>, Vec<usize>) {
         let named = (0..self.keys.len()).filter(|key| !self.keys[*key].name.is_empty());
-        let lonely =
+        let unmatched =
             named.filter(|key| self.keys[*key].first.is_empty() != self.keys[*key].second.is_empty());
-        lonely.partition(|key| self.keys[*key].second.is_empty())
+        unmatched.partition(|key| self.keys[*key].second.is_empty())
     }
 
     /// Pairs of unmatched keys, each of which is the only one of its template in its tree.
     fn by_group(&self) -> Vec<(usize, usize)> {
         let mut groups: BTreeMap<(&str, String), [Vec<usize>; 2]> = BTreeMap::new();
-        let (old, new) = self.lonely();
+        let (old, new) = self.unmatched();
         for (side, keys) in [old, new].into_iter().enumerate() {
             for key in keys {
                 let one = &self.keys[key];
@@ -114,7 +114,7 @@ impl Matched {
         code: &CodeComparison<'_>,
         paired: &[(usize, usize)],
     ) -> Vec<(usize, usize)> {
-        let (old, new) = self.lonely();
+        let (old, new) = self.unmatched();
         if old.is_empty() || new.is_empty() {
             return Vec::new();
         }
@@ -162,7 +162,7 @@ impl Matched {
     }
 
     /// Merges both keys of each pair into the first one.
-    fn unite(&mut self, pairs: &[(usize, usize)]) {
+    fn merge_keys(&mut self, pairs: &[(usize, usize)]) {
         for (old, new) in pairs {
             let second = std::mem::take(&mut self.keys[*new].second);
             for function in &second {

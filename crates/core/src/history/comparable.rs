@@ -56,7 +56,7 @@ pub fn comparable(run: &Run) -> Vec<Cow<'_, Arm>> {
         }
     }
     let mut named = name_by_parameters(arms);
-    beside_yardstick(run, &mut named);
+    add_yardstick_ratios(run, &mut named);
     named
 }
 
@@ -64,7 +64,7 @@ pub fn comparable(run: &Run) -> Vec<Cow<'_, Arm>> {
 const RATIOS: [(&str, &str); 2] = [("time.wall", "yardstick.wall"), ("time.cpu", "yardstick.cpu")];
 
 /// Adds to each arm its times divided by those of the yardstick of the same version in the same blocks.
-fn beside_yardstick(run: &Run, arms: &mut [Cow<'_, Arm>]) {
+fn add_yardstick_ratios(run: &Run, arms: &mut [Cow<'_, Arm>]) {
     let yardsticks: BTreeMap<Option<&str>, &Arm> =
         sorting::map(run.arms_of(Role::Yardstick).map(|arm| (arm.version.as_deref(), arm)));
     if yardsticks.is_empty() {

@@ -139,8 +139,12 @@ impl std::error::Error for Why {}
 
 /// The effect from readings taken in blocks: the i-th reading of each arm belongs to block i.
 ///
-/// The cost is low for any number of blocks (see [`hodges_lehmann`]). Fails with the reason when there are fewer than
-/// six blocks at 95 %, when the arms differ in length, or when a reading has no logarithm.
+/// The computation is fast for any number of blocks (see [`hodges_lehmann`]).
+///
+/// # Errors
+///
+/// Fails when there are fewer than six blocks at 95 %, when the arms differ in length, or when a reading has no
+/// logarithm.
 ///
 /// ```
 /// use scruple_core::stats::paired::{Why, effect};
@@ -155,7 +159,11 @@ pub fn effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why>
     effect_of_log_ratios(&log_ratios(reference, arm)?, level)
 }
 
-/// The effect from the log ratios ln(arm/reference) of all blocks. Fails as [`effect`] does.
+/// The effect from the log ratios ln(arm/reference) of all blocks.
+///
+/// # Errors
+///
+/// Fails as [`effect`] does.
 pub fn effect_of_log_ratios(ratios: &[f64], level: f64) -> Result<Effect, Why> {
     check(level)?;
     let n = ratios.len();
@@ -180,6 +188,11 @@ pub fn effect_of_log_ratios(ratios: &[f64], level: f64) -> Result<Effect, Why> {
 /// Where neighbouring readings of a sample are correlated, the sample carries less information than independent
 /// readings would, and the interval is widened accordingly. Source: Bayley & Hammersley, "The 'Effective' Number of
 /// Independent Observations in an Autocorrelated Time Series" (1946).
+///
+/// # Errors
+///
+/// Fails when a sample has fewer than four readings at 95 %, when neighbouring readings are too strongly correlated, or when
+/// a reading has no logarithm.
 pub fn unpaired_effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why> {
     check(level)?;
     let (reference, arm) = (logarithms(reference)?, logarithms(arm)?);
@@ -226,6 +239,10 @@ fn repetition(readings: &[f64]) -> f64 {
 }
 
 /// The log ratio ln(arm/reference) of each block.
+///
+/// # Errors
+///
+/// Fails when the samples differ in length, or when a reading is not finite or not positive.
 pub fn log_ratios(reference: &[f64], arm: &[f64]) -> Result<Vec<f64>, Why> {
     if reference.len() != arm.len() {
         return Err(Why::Unpaired { reference: reference.len(), arm: arm.len() });

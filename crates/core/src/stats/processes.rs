@@ -14,11 +14,19 @@ use super::summary::{mean, sd};
 pub const FEWEST: usize = 3;
 
 /// The effect from one number for each process or turn: pairwise if `paired`, else each arm as a sample of its own.
+///
+/// # Errors
+///
+/// Fails as [`effect`] or [`unpaired_effect`] does.
 pub fn effect_of(reference: &[f64], arm: &[f64], paired: bool, level: f64) -> Result<Effect, Why> {
     if paired { effect(reference, arm, level) } else { unpaired_effect(reference, arm, level) }
 }
 
 /// The effect from the costs of reference and arm in processes that ran both side by side.
+///
+/// # Errors
+///
+/// Fails when there are fewer than [`FEWEST`] processes, or when a cost has no logarithm.
 pub fn effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why> {
     let ratios = log_ratios(reference, arm)?;
     let n = ratios.len();
@@ -36,6 +44,10 @@ pub(super) fn of_logarithms(logarithms: &[f64], level: f64, method: &'static str
 }
 
 /// The effect from the costs in processes that ran only the reference and others that ran only the arm.
+///
+/// # Errors
+///
+/// Fails when an arm has fewer than [`FEWEST`] processes, or when a cost has no logarithm.
 pub fn unpaired_effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Effect, Why> {
     let n = reference.len().min(arm.len());
     let logarithms = |costs: &[f64]| log_ratios(&vec![1.0; costs.len()], costs);

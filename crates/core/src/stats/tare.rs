@@ -35,8 +35,11 @@ pub const RESOLUTION: f64 = 0.01;
 
 /// The net of readings taken in blocks: the i-th readings of `raw` and of `tare` belong to block i.
 ///
-/// The interval is that of exact order statistics. Fails for fewer than six blocks at 95 %, or when readings are not
-/// finite.
+/// The interval is that of exact order statistics.
+///
+/// # Errors
+///
+/// Fails for fewer than six blocks at 95 %, when the samples differ in length, or when readings are not finite.
 pub fn net(raw: &[f64], tare: &[f64], level: f64) -> Result<Net, Why> {
     let differences = differences(raw, tare)?;
     let n = differences.len();
@@ -51,6 +54,10 @@ pub fn net(raw: &[f64], tare: &[f64], level: f64) -> Result<Net, Why> {
 ///
 /// Where processes differ more than their own noise explains, the interval is wide enough to cover that; see
 /// [`bootstrap::median_of_groups`].
+///
+/// # Errors
+///
+/// Fails as [`net`] does.
 pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> Result<Net, Why> {
     let groups = processes.iter().map(|(raw, tare)| differences(raw, tare)).collect::<Result<Vec<_>, _>>()?;
     let n = groups.iter().map(Vec::len).sum();
@@ -88,7 +95,8 @@ fn of(
         return known(Interval { low, high: interval.high + resolution, ..interval });
     }
     let raw = raw();
-    // Where the tare is negligible beside the raw cost, the net is as certain as the raw cost, which is never below 0.
+    // Where the tare is negligible compared with the raw cost, the net is as certain as the raw cost, which is never
+    // below 0.
     let nothing = |raw: &Interval| {
         median_interval(tares, interval.level).is_some_and(|tare| tare.high <= RESOLUTION * raw.low)
     };

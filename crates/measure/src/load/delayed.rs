@@ -1,4 +1,4 @@
-//! Responses that contain a delay of the generator itself, and what they are at the least.
+//! Responses that contain a delay of the generator itself, and their lower bounds.
 
 use super::latencies::{Latencies, Sparse};
 

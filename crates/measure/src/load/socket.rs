@@ -9,22 +9,19 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Starts to connect a non-blocking socket. When the socket becomes writable, [`outcome`] returns the result.
-///
-/// # Errors
-/// Fails with the kernel's immediate error: refused, no route, no descriptors left, or `WouldBlock` if the queue of a
-/// Unix socket is full, so that the caller must try again later.
+/// A socket that is connecting.
 pub(crate) struct Connecting {
     pub(crate) socket: OwnedFd,
     /// Whether the kernel notes when bytes arrive. It does so for TCP, and not for Unix sockets.
     pub(crate) notes_arrivals: bool,
 }
 
-/// Starts to connect a non-blocking socket; when it becomes writable, [`outcome`] gives the result.
+/// Starts to connect a non-blocking socket. When the socket becomes writable, [`outcome`] returns the result.
 ///
 /// # Errors
-/// The kernel's immediate error: refused, no route, no descriptors left, or (`WouldBlock`) a full queue at a Unix
-/// socket, for which only trying again later helps.
+///
+/// Fails with the kernel's immediate error: refused, no route, no descriptors left, or `WouldBlock` if the queue of a Unix
+/// socket is full, so that the caller must try again later.
 pub(crate) fn connect(address: &Address) -> io::Result<Connecting> {
     let (domain, name) = match address {
         Address::Tcp(to) => (Domain::for_address(*to), SockAddr::from(*to)),
@@ -44,11 +41,12 @@ pub(crate) fn connect(address: &Address) -> io::Result<Connecting> {
     }
 }
 
-/// Whether a server accepts connections at an address.
+/// Checks whether a server accepts connections at an address.
 ///
 /// # Errors
-/// Why it does not. A port on which nothing listens may be the one that the kernel gives the client, which is then
-/// connected to itself; this counts as refused.
+///
+/// Fails with the reason if it does not. A port on which nothing listens may be the one that the kernel gives the client,
+/// which is then connected to itself; this counts as refused.
 pub(crate) fn accepts(address: &Address, patience: Duration) -> io::Result<()> {
     match address {
         Address::Unix(path) => UnixStream::connect(path).map(drop),

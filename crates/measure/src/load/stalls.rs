@@ -38,9 +38,9 @@ pub(crate) struct Quiet {
 pub(crate) struct Arrival {
     /// When it was read.
     pub(crate) now: u64,
-    /// It arrived no earlier than this,
+    /// The earliest time at which it can have arrived.
     pub(crate) earliest: u64,
-    /// and no later than this.
+    /// The latest time at which it can have arrived.
     pub(crate) latest: u64,
 }
 

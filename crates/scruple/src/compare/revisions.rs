@@ -235,7 +235,7 @@ pub fn remark_on_break_even(run: &mut Run) {
         let one = BreakEven::of(name, (0, 1), (costs(*before, old)?, costs(*after, new)?), [false, surely]);
         let label =
             |arm: &Arm| arm.name.rsplit_once(" @").map_or(String::new(), |(_, label)| label.to_owned());
-        one.is_told().then(|| pays_off(&one, &label(old), &label(new)))
+        one.is_certain().then(|| pays_off(&one, &label(old), &label(new)))
     });
     let told: Vec<String> = told.collect();
     told.into_iter().for_each(|text| run.warn("break-even", text));

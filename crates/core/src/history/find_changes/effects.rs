@@ -148,7 +148,7 @@ pub(super) fn break_even(
         let ends = (costs(whole.from)?, costs(whole.to)?);
         Some(BreakEven::of(subject, (whole.from, whole.to), ends, surely))
     };
-    subjects.iter().filter(launched).filter_map(of).filter(BreakEven::is_told).collect()
+    subjects.iter().filter(launched).filter_map(of).filter(BreakEven::is_certain).collect()
 }
 
 /// The median time that building a version took, in nanoseconds.

@@ -32,7 +32,7 @@ pub(super) fn settle(history: &History, all: &mut [Series]) {
                 }
                 _ => {
                     series.borders.retain(|[_, at]| *at != change.at);
-                    unite(&mut series.levels, change.at);
+                    join_with_previous(&mut series.levels, change.at);
                 }
             }
         }
@@ -60,7 +60,7 @@ fn settle_ends(history: &History, series: &mut Series) {
 }
 
 /// Joins the level that begins at version `at` with the level before it.
-fn unite(levels: &mut Vec<(usize, usize, f64)>, at: usize) {
+fn join_with_previous(levels: &mut Vec<(usize, usize, f64)>, at: usize) {
     let Some(place) = levels.iter().position(|(first, last, _)| (*first..=*last).contains(&at)) else {
         return;
     };

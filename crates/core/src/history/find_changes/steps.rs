@@ -156,7 +156,7 @@ impl CutSearch<'_> {
     fn settle(&mut self) {
         for i in 0..self.cuts.len() {
             let fit = StepFit::fit_levels(self.known, &self.forest, &self.cuts);
-            let costs = self.elsewhere(&fit, self.cuts[i]);
+            let costs = self.costs_of_places(&fit, self.cuts[i]);
             if let Some((best, _)) = costs.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
                 self.cuts[i] = best;
             }
@@ -184,7 +184,7 @@ impl CutSearch<'_> {
     }
 
     /// The weighted residual sum of squares of the two levels beside a cut, for each possible place of the cut.
-    fn elsewhere(&self, fit: &StepFit, cut: usize) -> Vec<(usize, f64)> {
+    fn costs_of_places(&self, fit: &StepFit, cut: usize) -> Vec<(usize, f64)> {
         let Some(before) = self.forest.compared(cut) else { return Vec::new() };
         let beside = [fit.parts[before], fit.parts[cut]];
         let within: Vec<usize> =
@@ -278,7 +278,7 @@ impl CutSearch<'_> {
 
     /// The places before which the cut fits nearly as well, by the same bound as in `changepoint`.
     fn candidates(&self, fit: &StepFit, cut: usize) -> Vec<usize> {
-        let costs = self.elsewhere(fit, cut);
+        let costs = self.costs_of_places(fit, cut);
         let own = costs.iter().find(|(place, _)| *place == cut).map_or(0.0, |(_, cost)| *cost);
         let allowed = own - (1.0 - LEVEL.sqrt()).ln() * 2.0;
         let fits = costs.into_iter().filter(|(place, cost)| *cost <= allowed || *place == cut);

@@ -9,7 +9,11 @@ use super::{Growth, GrowthForm, NoFit};
 ///
 /// First a + b·g(n) is tried for every form whose g is a whole number at all sizes. Then full polynomials of degree 2
 /// and 3 are tried; they need one size more than they have coefficients, so that at least one point remains as a check.
-/// Fails with [`NoFit::NoForm`] when no form is exact, when one size has two costs, or when numbers are too large.
+///
+/// # Errors
+///
+/// Fails with [`NoFit::TooFewSizes`] for fewer than three sizes, and with [`NoFit::NoForm`] when no form is exact, when one
+/// size has two costs, or when numbers are too large.
 ///
 /// ```
 /// use scruple_core::stats::growth::{GrowthForm, exact};
@@ -167,6 +171,10 @@ impl Fraction {
 /// For each form, the line with the smallest largest distance is found (Chebyshev's line, parallel to an edge of the
 /// convex hull). The constant is preferred where it suffices, else the closest form; the other forms within the
 /// tolerance are listed as possible.
+///
+/// # Errors
+///
+/// Fails with [`NoFit::TooFewSizes`] for fewer than three sizes, and with [`NoFit::NoForm`] when no form is close enough.
 pub fn within(points: &[(u64, u64)], tolerance: f64) -> Result<Growth, NoFit> {
     let sizes: std::collections::BTreeSet<u64> = points.iter().map(|p| p.0).collect();
     if sizes.len() < 3 {

@@ -25,6 +25,10 @@ const WIDE_SLACK: f64 = 0.5;
 ///
 /// Residuals are noise only where the curve is right. Therefore the constant is possible only where the sizes do not
 /// differ beyond their own intervals; where they do and no curve comes close, the form is [`GrowthForm::Other`].
+///
+/// # Errors
+///
+/// Fails for fewer than three sizes, for costs that are not positive or sizes below 0, and for numbers that are not finite.
 pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
     let sizes = by_size(points)?;
     let n: Vec<f64> = sizes.iter().map(|size| size.0).collect();

@@ -54,7 +54,7 @@ pub(super) enum Location {
 
 /// The type of closures.
 pub(super) struct Type {
-    /// As users know it.
+    /// The name that users know.
     pub name: String,
     /// The size of one, in bytes; `None` if it is not the same for all.
     pub size: Option<u64>,

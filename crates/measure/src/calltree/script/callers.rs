@@ -57,7 +57,7 @@ pub(super) fn places(functions: &[Called]) -> Vec<CallNode> {
         let (ready, waiting): (Vec<usize>, Vec<usize>) = left.iter().partition(|function| is_ready(function));
         left = waiting;
         if ready.is_empty() {
-            // Functions that call each other: where the circle begins is not known.
+            // Functions that call each other: where the cycle begins is not known.
             known[left[0]] = false;
         }
         for function in ready {

@@ -58,10 +58,10 @@
     (cdr entry)))
 
 ;; A tail call replaces the procedure of a frame, and is a call by the procedure that was there. After a jump out of
-;; procedures, or into a continuation, the frames that are not there any more are left, and the one that executes is
-;; entered without a call.
-;; If a collection runs in here, programs fail with values of a wrong type just after calls. Presumably it does not see
-;; the values that a call has just returned. Without collections in here, they do not fail.
+;; procedures, or into a continuation, the frames that no longer exist are left, and the executing one is entered
+;; without a call.
+;; Collections are disabled here. With them, programs fail with values of a wrong type just after calls, presumably
+;; because the collector does not see the values that a call has just returned.
 (define (count! frame)
   (gc-disable)
   (let* ((ip (frame-instruction-pointer frame))

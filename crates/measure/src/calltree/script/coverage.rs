@@ -26,7 +26,7 @@ const TOP: &str = "(top level)";
 /// The module of code that is in no file: given to `eval`, `new Function`, `vm` or on the command line.
 const MADE: &str = "code that the program generated";
 
-/// The number of characters of a text that is not known that count as one token.
+/// The number of characters that count as one token in a file whose text is not known.
 const LENGTH: u64 = 4;
 
 /// Built-in methods that call the function that is their first argument, and do not keep it.

@@ -86,7 +86,8 @@ impl ScriptSession {
     /// Makes a folder below this one.
     ///
     /// # Errors
-    /// If it cannot be written.
+    ///
+    /// Fails if the folder cannot be written.
     pub fn start(language: Language, below: &Path) -> io::Result<ScriptSession> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         // The path always has the same length, because the program can read it.
@@ -161,7 +162,8 @@ fn add_function(side: &mut Side, module: String, name: &str, digest: u64) -> usi
 /// Reads a file of counts.
 ///
 /// # Errors
-/// If it cannot be read or is longer than any that is read.
+///
+/// Fails if the file cannot be read, or is longer than [`LARGEST`].
 fn text_of(file: &Path) -> Result<String, String> {
     let size = fs::metadata(file).map_err(|error| error.to_string())?.len();
     if size > LARGEST {

@@ -10,7 +10,7 @@ const OPERATORS: [&str; 35] = [
     "**", "#!", "//",
 ];
 
-/// Words behind which a slash begins a regular expression.
+/// Words after which a slash begins a regular expression.
 const BEFORE_PATTERN: [&str; 15] = [
     "return",
     "typeof",
@@ -64,7 +64,7 @@ struct Tokenizer<'a> {
     text: &'a [u16],
     at: usize,
     found: Vec<Range<usize>>,
-    /// For each open brace whether it is in a template, whose text goes on behind its end.
+    /// For each open brace, whether it is in a template, whose text continues after the closing brace.
     braces: Vec<bool>,
 }
 

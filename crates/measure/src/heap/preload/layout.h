@@ -143,7 +143,7 @@ struct piece {
 #define SAMPLE_CUT 1      /* the stack is longer */
 #define SAMPLE_NO_STACK 2 /* the kernel did not let it be read */
 
-/* A chosen allocation. `fresh` bytes of the stack follow; the others are those of the sample before in this piece,
+/* A chosen allocation. `fresh` bytes of the stack follow; the others are those of the previous sample in this piece,
  * whose stack ends at the same address. */
 struct sample {
     uint32_t size;

@@ -1,6 +1,6 @@
 #include "mappings.h"
 
-/* What dl_iterate_phdr tells; <link.h> would need the C library's other headers. */
+/* The beginning of what dl_iterate_phdr passes to its callback; <link.h> would need the C library's other headers. */
 struct library {
     uint64_t base;
     const char *name;
@@ -67,7 +67,7 @@ static uint64_t next_line(struct text *text) {
     }
 }
 
-/* The hexadecimal number at `*at`, which moves behind it and the character that follows. */
+/* The hexadecimal number at `*at`, which is moved past the number and the character after it. */
 static uint64_t number(const char **at) {
     uint64_t value = 0;
     for (;; ++*at) {

@@ -32,8 +32,7 @@ static inline double logarithm(double x) {
     return 2 * t * sum + exponent * 0.6931471805599453;
 }
 
-/* The number of bytes up to and with the next chosen one; its distribution is that of an exponential variable,
- * rounded up. */
+/* The number of bytes up to and including the next chosen one: an exponential variable, rounded up. */
 static inline uint64_t exponential(uint64_t *state, uint64_t mean) {
     double uniform = (double)((next_random(state) >> 11) + 1) * 0x1p-53; /* above 0, up to 1 */
     double distance = -logarithm(uniform) * (double)mean;

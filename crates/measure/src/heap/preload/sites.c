@@ -5,8 +5,8 @@
 #include "mappings.h"
 #include "random.h"
 
-/* The most of a stack that is recorded. The end of a longer one is at a multiple of half of that, so that it is
- * rarely another than the record's before. */
+/* The largest part of a stack that is recorded, in bytes. The end of a longer stack is cut at a multiple of half of
+ * that, so that it rarely differs from the end in the previous record. */
 #define SLICE (64 * 1024)
 
 /* A thread's place in the records' file, and a copy of the latest stack. It belongs to the thread's slot, and
@@ -112,8 +112,8 @@ static void write_map(struct tape *tape, uint64_t stamp) {
     __atomic_store_n(&generation, next, __ATOMIC_RELEASE);
 }
 
-/* The number of a map that has all libraries of now. A thread that finds another one at work gets the one before,
- * and the reader looks into the next as well. */
+/* The number of a map that contains all libraries that are loaded now. While another thread writes a map, the number
+ * is that of the previous one; so the reader also looks into the next map. */
 static uint32_t current_map(struct tape *tape) {
     uint64_t stamp = loaded_libraries(process->origin == ORIGIN_FORK);
     uint32_t mine = process->owner, lock = __atomic_load_n(&mapping_lock, __ATOMIC_RELAXED);
@@ -154,7 +154,8 @@ static uint64_t read_stack(struct tape *tape, uint64_t low, uint64_t high, const
     return got > 0 ? (uint64_t)got & ~(uint64_t)7 : 0;
 }
 
-/* The number of bytes before those that are equal in the stack before, which ends at the same address. */
+/* The number of bytes that differ from the previous stack, which ends at the same address: all up to the first of the
+ * equal bytes at the end. */
 static uint64_t count_fresh(const struct tape *tape, const uint8_t *from, uint64_t low, uint64_t high) {
     if (tape->high != high || tape->low == tape->high) return high - low;
     uint64_t least = low > tape->low ? low : tape->low, at = high;

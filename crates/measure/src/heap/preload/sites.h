@@ -1,6 +1,6 @@
 /* Records where memory is allocated: at some allocations, or at all, the registers and the stack are written to the
- * records' file, from which the reader finds the callers. Which allocations is a Poisson process over the requested
- * bytes: every byte is as likely as any other to be chosen, whatever came before. */
+ * records' file, from which the reader finds the callers. The recorded allocations are chosen by a Poisson process over
+ * the requested bytes: every byte is as likely as any other to be chosen, whatever came before. */
 #ifndef SCRUPLE_SITES_H
 #define SCRUPLE_SITES_H
 

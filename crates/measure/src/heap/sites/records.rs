@@ -31,7 +31,7 @@ pub(super) struct ThreadRecords<'a> {
     bytes: &'a [u8],
     at: usize,
     used: usize,
-    /// The stack of the sample before, and the address of its end.
+    /// The stack of the previous sample, and the address of its end.
     stack: Vec<u8>,
     end: u64,
 }
@@ -108,7 +108,7 @@ impl ThreadRecords<'_> {
         let begin = registers[1];
         let end = begin.checked_add(depth as u64)?;
         let new = record.get(SAMPLE..)?.get(..fresh)?;
-        // The rest is that of the stack before, which ends at the same address.
+        // The rest is that of the previous stack, which ends at the same address.
         let old = depth.checked_sub(fresh)?;
         let from = self.stack.len().checked_sub(old)?;
         if old > 0 && self.end != end {

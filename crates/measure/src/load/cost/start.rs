@@ -76,8 +76,8 @@ pub enum ServerError {
     Interrupted,
 }
 
-/// How long something else than a process of the server may take to accept connections after its command has ended, as a
-/// service manager that was asked to start it.
+/// How long a program other than the server's own processes, such as a service manager that the command asked to start
+/// the server, may take to accept connections after the command has ended.
 const ELSEWHERE: Duration = Duration::from_secs(1);
 
 /// How long a server may take to end after a signal.

@@ -1,5 +1,5 @@
-//! What is known of user and system time: the kernel looks at each tick in which mode a thread is, and divides the processor
-//! time, which it knows exactly, in this proportion.
+//! How precisely user and system time are known. At each tick the kernel looks in which mode a thread is, and it
+//! divides the processor time, which it knows exactly, in this proportion.
 
 use super::sheet::{CostRow, Window};
 use scruple_core::per_request::Bounds;
