@@ -22,13 +22,13 @@ mod series;
 mod step_size;
 mod stretches;
 
-pub use series::{Background, ChangePoint, Series, SeriesOptions, StepSize};
+pub use series::{Background, ChangePoint, FoundChanges, SeriesOptions, StepSize};
 
 use crate::stats::paired::Why;
 use crate::stats::quantile::median;
-use confidence_set::{Placed, placed};
+use confidence_set::{PlacedCut, placed};
 use scaled::{Scaled, StepScale};
-use selection::Selected;
+use selection::SelectedCuts;
 use step_size::Noise;
 use stretches::SHORTEST;
 
@@ -62,7 +62,7 @@ pub fn exact(values: &[f64]) -> Vec<ChangePoint> {
 ///
 /// Fails when a value or its distance from the others is not finite, when there are errors but not one for each value,
 /// or when there are fewer than six values, too few for any result.
-pub fn noisy(values: &[f64], options: &SeriesOptions<'_>) -> Result<Series, Why> {
+pub fn noisy(values: &[f64], options: &SeriesOptions<'_>) -> Result<FoundChanges, Why> {
     if values.len() < 2 * SHORTEST {
         return Err(Why::TooFew { have: values.len(), need: 2 * SHORTEST });
     }
@@ -93,15 +93,15 @@ pub fn noisy(values: &[f64], options: &SeriesOptions<'_>) -> Result<Series, Why>
         Some((curve, steps)) => {
             let rest = series.less(&curve);
             let background = Some(background(series.scale, &curve));
-            Series { background, ..described(&rest, &pruned(&rest, steps)) }
+            FoundChanges { background, ..described(&rest, &pruned(&rest, steps)) }
         }
         None => described(&series, &pruned(&series, steps)),
     })
 }
 
-fn in_modes(series: &Scaled, noise: &Noise, modes: [f64; 2]) -> Series {
+fn in_modes(series: &Scaled, noise: &Noise, modes: [f64; 2]) -> FoundChanges {
     let scale = series.scale;
-    Series {
+    FoundChanges {
         changes: Vec::new(),
         levels: vec![scale.level(median(&series.values))],
         noise: scale.deviation(noise.pooled.sqrt()),
@@ -120,16 +120,16 @@ fn background(scale: StepScale, curve: &[f64]) -> Background {
     }
 }
 
-fn described(series: &Scaled, steps: &Selected) -> Series {
+fn described(series: &Scaled, steps: &SelectedCuts) -> FoundChanges {
     let noise = Noise::estimate(series, &steps.fit.cuts);
     let scale = series.scale;
     let change = |(i, &p): (usize, &f64)| {
-        let Placed { at, first, last, .. } = placed(series, &steps.fit, i);
+        let PlacedCut { at, first, last, .. } = placed(series, &steps.fit, i);
         let (step, reach) = noise.step(&steps.fit.cuts, i, series.len(), LEVEL);
         let interval = Some(scale.interval(step, reach, LEVEL));
         ChangePoint { at, first, last, step: scale.step(step), interval, p }
     };
-    Series {
+    FoundChanges {
         changes: steps.chances.iter().enumerate().map(change).collect(),
         levels: noise.levels.iter().map(|&level| scale.level(level)).collect(),
         noise: scale.deviation(noise.pooled.sqrt()),

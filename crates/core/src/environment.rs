@@ -41,7 +41,7 @@ pub enum Aspect {
 
 /// One difference between two environments.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Difference {
+pub struct EnvironmentDifference {
     /// The aspect that differs.
     pub aspect: Aspect,
     /// The name of what differs, as in a sentence: `the kernel`.
@@ -56,7 +56,7 @@ pub struct Difference {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Environments {
     /// All differences that were found.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<EnvironmentDifference>,
     /// The command lines that differ between arms of the same name, in the reference and in the other run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<[String; 2]>,
@@ -188,7 +188,7 @@ impl Environments {
         let shown = |value: &Option<String>| {
             value.as_ref().map_or_else(|| "nothing noted".to_owned(), |text| format!("‘{text}’"))
         };
-        let one = |difference: &Difference| {
+        let one = |difference: &EnvironmentDifference| {
             format!("{} ({}, then {})", difference.name, shown(&difference.reference), shown(&difference.run))
         };
         let all: Vec<String> = self.differences.iter().map(one).collect();
@@ -243,11 +243,11 @@ fn time_apart(milliseconds: i64) -> String {
 }
 
 /// The differences between two environments.
-pub fn differences(left: &Provenance, right: &Provenance) -> Vec<Difference> {
+pub fn differences(left: &Provenance, right: &Provenance) -> Vec<EnvironmentDifference> {
     let mut found = Vec::new();
     let mut add = |aspect, name: &str, reference: Option<String>, run: Option<String>| {
         if reference != run {
-            found.push(Difference { aspect, name: name.to_owned(), reference, run });
+            found.push(EnvironmentDifference { aspect, name: name.to_owned(), reference, run });
         }
     };
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());

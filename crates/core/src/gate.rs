@@ -17,7 +17,7 @@ use crate::words::words;
 
 /// The settings of a gate.
 #[derive(Clone, Debug, Default)]
-pub struct Rules {
+pub struct GateRules {
     /// The keys and families of the metrics that decide. If empty, counted metrics that repeat decide.
     pub metrics: Vec<String>,
     /// The changes that are declared as intended.
@@ -71,7 +71,7 @@ const WITH_MARGIN: [&str; 2] = ["instructions", "request.instructions"];
 const REPEATS: f64 = 0.1;
 
 /// The findings on every metric of every compared pair of arms: the worst outcome first, else in the order of the run.
-pub fn findings(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
+pub fn findings(run: &Run, judged: &[Judged], rules: &GateRules) -> Vec<Finding> {
     let mut found: Vec<Finding> = judged.iter().filter_map(|one| finding(run, one, rules)).collect();
     found.extend(lost(run, judged, rules));
     let arms: Vec<&str> = run.arms.iter().map(|arm| arm.name.as_str()).collect();
@@ -80,7 +80,7 @@ pub fn findings(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
     found
 }
 
-fn finding(run: &Run, judged: &Judged, rules: &Rules) -> Option<Finding> {
+fn finding(run: &Run, judged: &Judged, rules: &GateRules) -> Option<Finding> {
     let arm = subject(run, &judged.arm)?;
     let sample = subject(run, &judged.reference)?.sample(&judged.metric)?;
     let metric = declaration(&judged.metric, arm.sample(&judged.metric)?);
@@ -102,7 +102,7 @@ fn finding(run: &Run, judged: &Judged, rules: &Rules) -> Option<Finding> {
 }
 
 /// The findings on deciding metrics that the reference has and the arm lacks: their outcome is can't tell.
-fn lost(run: &Run, judged: &[Judged], rules: &Rules) -> Vec<Finding> {
+fn lost(run: &Run, judged: &[Judged], rules: &GateRules) -> Vec<Finding> {
     let mut pairs: Vec<(&str, &str)> =
         judged.iter().map(|one| (one.reference.as_str(), one.arm.as_str())).collect();
     pairs.sort_unstable();
@@ -153,7 +153,7 @@ struct Weight {
 
 /// A metric decides because the rules name it, or because it is counted, is shown in tables, and repeated at the
 /// reference in this run.
-fn weight(metric: &Metric, reference: &Sample, margin: f64, rules: &Rules) -> Weight {
+fn weight(metric: &Metric, reference: &Sample, margin: f64, rules: &GateRules) -> Weight {
     if !rules.metrics.is_empty() {
         return Weight { gates: rules.metrics.iter().any(|pattern| metric.matches(pattern)), varies: None };
     }
@@ -192,7 +192,7 @@ fn outcome(comparison: &Comparison, metric: &Metric) -> GateOutcome {
 }
 
 /// The reason that the rules give for accepting a change of this metric of this subject; `None` where they give none.
-pub fn accepted(rules: &Rules, subject: &str, metric: &Metric) -> Option<String> {
+pub fn accepted(rules: &GateRules, subject: &str, metric: &Metric) -> Option<String> {
     let about = |one: &&Acceptance| {
         one.subject.as_deref().is_none_or(|name| name == subject)
             && one.metric.as_deref().is_none_or(|pattern| metric.matches(pattern))
@@ -202,7 +202,12 @@ pub fn accepted(rules: &Rules, subject: &str, metric: &Metric) -> Option<String>
 
 /// The outcome of a limit, with the reason if it was accepted. An accepted change also accepts limits relative to the
 /// reference; an absolute limit holds for every change.
-pub fn of_limit(run: &Run, checked: &Checked, budgets: &[Budget], rules: &Rules) -> (Kept, Option<String>) {
+pub fn of_limit(
+    run: &Run,
+    checked: &Checked,
+    budgets: &[Budget],
+    rules: &GateRules,
+) -> (Kept, Option<String>) {
     let budget = budgets.iter().find(|budget| budget.text == checked.budget);
     let relative = budget.filter(|budget| budget.limit.is_relative() && checked.kept == Kept::No);
     let reason = relative.and_then(|budget| {
@@ -265,7 +270,7 @@ mod tests {
         }
     }
 
-    fn outcomes_of_run(run: &Run, rules: &Rules) -> (Kept, Vec<(String, bool, GateOutcome)>) {
+    fn outcomes_of_run(run: &Run, rules: &GateRules) -> (Kept, Vec<(String, bool, GateOutcome)>) {
         let found = findings(run, &compare_pairs(&pairs(run), &run.terms), rules);
         let all = found.iter().map(|one| (one.metric.clone(), one.gates, one.outcome)).collect();
         (overall_outcome(&found, &[]), all)
@@ -279,42 +284,42 @@ mod tests {
             &[("malloc.bytes", &[4096.0; 3]), ("time.cpu", &fast)],
             &[("malloc.bytes", &[4097.0; 3]), ("time.cpu", &slow)],
         );
-        let (kept, found) = outcomes_of_run(&run, &Rules::default());
+        let (kept, found) = outcomes_of_run(&run, &GateRules::default());
         assert_eq!(kept, Kept::No);
         assert_eq!(found[0], ("malloc.bytes".to_owned(), true, GateOutcome::Regression));
         assert_eq!(found[1], ("time.cpu".to_owned(), false, GateOutcome::Regression));
-        let of_time = Rules { metrics: vec!["malloc.count".to_owned()], ..Rules::default() };
+        let of_time = GateRules { metrics: vec!["malloc.count".to_owned()], ..GateRules::default() };
         assert_eq!(outcomes_of_run(&run, &of_time).0, Kept::CantTell, "nothing decides");
     }
 
     #[test]
     fn instructions_decide_beyond_the_margin() {
         let few = run(&[("instructions", &[1000.0; 3])], &[("instructions", &[1010.0; 3])]);
-        assert_eq!(outcomes_of_run(&few, &Rules::default()).0, Kept::Yes);
+        assert_eq!(outcomes_of_run(&few, &GateRules::default()).0, Kept::Yes);
         let many = run(&[("instructions", &[1000.0; 3])], &[("instructions", &[1030.0; 3])]);
-        assert_eq!(outcomes_of_run(&many, &Rules::default()).0, Kept::No);
+        assert_eq!(outcomes_of_run(&many, &GateRules::default()).0, Kept::No);
     }
 
     #[test]
     fn what_varies_at_the_reference_decides_only_where_it_is_named() {
         let vary = run(&[("malloc.bytes", &[4096.0, 5000.0, 4800.0])], &[("malloc.bytes", &[9000.0; 3])]);
-        assert!(outcomes_of_run(&vary, &Rules::default()).1.iter().all(|(_, gates, _)| !gates));
-        let found = findings(&vary, &compare_pairs(&pairs(&vary), &vary.terms), &Rules::default());
+        assert!(outcomes_of_run(&vary, &GateRules::default()).1.iter().all(|(_, gates, _)| !gates));
+        let found = findings(&vary, &compare_pairs(&pairs(&vary), &vary.terms), &GateRules::default());
         assert_eq!(found[0].varies, Some([4096.0, 5000.0]));
-        let named = Rules { metrics: vec!["malloc".to_owned()], ..Rules::default() };
+        let named = GateRules { metrics: vec!["malloc".to_owned()], ..GateRules::default() };
         assert!(outcomes_of_run(&vary, &named).1.iter().all(|(_, gates, _)| *gates));
     }
 
     #[test]
     fn an_accepted_change_is_told_and_passes() {
         let run = run(&[("malloc.bytes", &[4096.0; 3])], &[("malloc.bytes", &[5000.0; 3])]);
-        let accept = |subject: Option<&str>, metric: &str| Rules {
+        let accept = |subject: Option<&str>, metric: &str| GateRules {
             accepted: vec![Acceptance {
                 subject: subject.map(str::to_owned),
                 metric: Some(metric.to_owned()),
                 reason: "a cache".to_owned(),
             }],
-            ..Rules::default()
+            ..GateRules::default()
         };
         assert_eq!(outcomes_of_run(&run, &accept(Some("app"), "malloc")).0, Kept::Yes);
         assert_eq!(outcomes_of_run(&run, &accept(None, "malloc.bytes")).1[0].2, GateOutcome::Accepted);
@@ -328,7 +333,7 @@ mod tests {
             &[("malloc.bytes", &[4096.0; 3]), ("malloc.count", &[1.0; 3])],
             &[("malloc.count", &[1.0; 3])],
         );
-        let (kept, found) = outcomes_of_run(&run, &Rules::default());
+        let (kept, found) = outcomes_of_run(&run, &GateRules::default());
         assert_eq!(kept, Kept::CantTell);
         assert_eq!(found[0], ("malloc.bytes".to_owned(), true, GateOutcome::CantTell));
     }

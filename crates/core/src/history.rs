@@ -197,7 +197,7 @@ pub struct Change {
 
 /// The effect of changing from one version to another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Effect {
+pub struct VersionEffect {
     /// Index of the earlier version.
     pub from: usize,
     /// Index of the later version.
@@ -248,7 +248,7 @@ pub struct Series {
     /// short.
     pub detectable: Option<f64>,
     /// The effect between the first and the last weighed version along the line of first parents.
-    pub whole: Option<Effect>,
+    pub whole: Option<VersionEffect>,
     /// Why nothing can be concluded from the series; absent where something can.
     pub cannot: Option<String>,
 }

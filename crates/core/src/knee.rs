@@ -60,12 +60,12 @@ pub struct Measurement {
     /// Whether the server answered at the rate at which requests were due.
     pub kept_up: bool,
     /// For each limit, the counts in each stretch of time.
-    pub counts: Vec<Vec<Count>>,
+    pub counts: Vec<Vec<LimitCount>>,
 }
 
 /// The counts for one limit in one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Count {
+pub struct LimitCount {
     /// The number of requests.
     pub requests: f64,
     /// The number of requests beyond the limit; for a limit on the mean, the sum of the responses as multiples of the
@@ -76,10 +76,10 @@ pub struct Count {
     pub least: f64,
 }
 
-impl Count {
+impl LimitCount {
     /// The counts of requests without any delay of the generator.
-    pub fn of(requests: f64, beyond: f64) -> Count {
-        Count { requests, beyond, least: beyond }
+    pub fn of(requests: f64, beyond: f64) -> LimitCount {
+        LimitCount { requests, beyond, least: beyond }
     }
 }
 
@@ -258,7 +258,7 @@ impl Knee {
 
     /// Whether a measurement is bad even without the delays of the generator.
     fn is_bad_without_delays(&self, measurement: &Measurement) -> bool {
-        let exceeded = |(counts, allowed): (&Vec<Count>, &Option<f64>)| {
+        let exceeded = |(counts, allowed): (&Vec<LimitCount>, &Option<f64>)| {
             let all = sum(counts);
             all.least > 0.0 && all.least >= all.requests * allowed.unwrap_or(0.0)
         };
@@ -338,7 +338,7 @@ impl Knee {
         Some(fit::Crossing { interval, ..found })
     }
 
-    fn crossing_of(&self, guess: f64, beyond: fn(&Count) -> f64) -> Option<fit::Crossing> {
+    fn crossing_of(&self, guess: f64, beyond: fn(&LimitCount) -> f64) -> Option<fit::Crossing> {
         let found = (0..self.allowed.len()).filter_map(|limit| {
             let target = self.target(limit);
             self.is_smooth(limit).then(|| fit::crossing(&self.measurements, limit, beyond, target, guess))?
@@ -395,10 +395,10 @@ impl Knee {
         &self,
         limit: usize,
         rates: impl Fn(f64) -> bool,
-        beyond: fn(&Count) -> f64,
+        beyond: fn(&LimitCount) -> f64,
     ) -> Option<(f64, f64)> {
-        let of = |count: &Count| Count::of(count.requests, beyond(count));
-        let counts: Vec<Count> =
+        let of = |count: &LimitCount| LimitCount::of(count.requests, beyond(count));
+        let counts: Vec<LimitCount> =
             self.not_void().filter(|m| rates(m.rate)).flat_map(|m| m.counts[limit].iter().map(of)).collect();
         let all = sum(&counts);
         if all.requests <= 0.0 {
@@ -449,8 +449,8 @@ impl Knee {
     }
 }
 
-fn sum(counts: &[Count]) -> Count {
-    counts.iter().fold(Count::default(), |sum, count| Count {
+fn sum(counts: &[LimitCount]) -> LimitCount {
+    counts.iter().fold(LimitCount::default(), |sum, count| LimitCount {
         requests: sum.requests + count.requests,
         beyond: sum.beyond + count.beyond,
         least: sum.least + count.least,

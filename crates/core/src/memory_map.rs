@@ -48,6 +48,9 @@ impl MemoryAmount {
     }
 }
 
+/// A function that selects a part of an amount of memory, in bytes.
+pub type AmountPart = fn(&MemoryAmount) -> u64;
+
 words! {
     /// The purpose of a mapping.
     pub enum Class {

@@ -38,7 +38,7 @@ pub struct Batch {
 
 /// A request to a bench program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum BenchRequest {
     /// Ask for the description of the program.
     Hello,
     /// Ask for the cases.
@@ -53,16 +53,16 @@ pub enum Request {
     Bye,
 }
 
-impl Request {
+impl BenchRequest {
     /// The line of the request, without its end.
     pub fn line(&self) -> String {
         match self {
-            Request::Hello => format!("hello {VERSION}"),
-            Request::Cases => "cases".to_owned(),
-            Request::Once(id) => format!("once {id}"),
-            Request::Reset(id) => format!("reset {id}"),
-            Request::Bye => "bye".to_owned(),
-            Request::Block(batches) => {
+            BenchRequest::Hello => format!("hello {VERSION}"),
+            BenchRequest::Cases => "cases".to_owned(),
+            BenchRequest::Once(id) => format!("once {id}"),
+            BenchRequest::Reset(id) => format!("reset {id}"),
+            BenchRequest::Bye => "bye".to_owned(),
+            BenchRequest::Block(batches) => {
                 let mut line = "block".to_owned();
                 for batch in batches {
                     let kind = if batch.kind == LoopKind::Case { 'c' } else { 't' };

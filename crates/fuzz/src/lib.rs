@@ -18,7 +18,7 @@ const CUTS: usize = 100;
 /// A longer input is not changed further: it would cost time and show nothing new.
 const LONGEST: usize = 1 << 17;
 
-/// What stands in files where parsers are easily wrong.
+/// Texts that parsers often handle wrongly.
 const DICTIONARY: [&[u8]; 24] = [
     b"0",
     b"-1",
@@ -104,7 +104,7 @@ impl Corpus {
         }
     }
 
-    /// The same for a parser of text: bytes that are no UTF-8 are replaced.
+    /// The same for a parser of text: bytes that are not UTF-8 are replaced.
     pub fn is_survived_by_text(&self, parse: impl Fn(&str)) {
         self.is_survived_by(|input| parse(&String::from_utf8_lossy(input)));
     }
@@ -156,7 +156,7 @@ fn damaged(input: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Puts something else in the place of the first number behind a place.
+/// Replaces the first number after a place.
 fn another_number(bytes: &mut Vec<u8>, at: usize, random: &mut Random) {
     let Some(first) = bytes[at..].iter().position(u8::is_ascii_digit).map(|offset| at + offset) else {
         return;

@@ -4,7 +4,7 @@
 //! example is for trying the engine; use `scruple load` for real measurements.
 
 use scruple_measure::load::cost::start::ServerCommand;
-use scruple_measure::load::cost::tree::Tree;
+use scruple_measure::load::cost::tree::ProcessTree;
 use scruple_measure::load::cost::{instructions, sampled, sheet, syscalls};
 use scruple_measure::load::{Arrivals, Pace, Plan, Request, Target, WarmUp, run};
 use std::sync::atomic::AtomicBool;
@@ -51,7 +51,7 @@ fn drive() -> Result<(), String> {
     let go = AtomicBool::new(false);
     let load = |plan: &Plan| run(&target, plan, &go, &mut |_| {});
     let running = server.start(&target, Duration::from_secs(20), &go).map_err(|error| error.to_string())?;
-    let tree = Tree::of(running.pid())?;
+    let tree = ProcessTree::of(running.pid())?;
     let lengths = sheet::windows(requests, 2);
     let sheet = sheet::weigh(&tree, &plan, &lengths, &mut |plan, _| load(plan), &mut Vec::new)
         .map_err(|error| error.to_string())?;

@@ -6,7 +6,7 @@ use crate::own_environment::withhold;
 use crate::process_stat::ProcessStat;
 use crate::scheduler_waits::Threads;
 use crate::{core_speed, scheduler_waits};
-use scruple_core::protocol::{Case, Complaint, Reply, Request};
+use scruple_core::protocol::{BenchRequest, Case, Complaint, Reply};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
@@ -95,7 +95,7 @@ fn seconds(limit: Duration) -> String {
 
 /// How to start a bench program.
 #[derive(Clone, Debug)]
-pub struct Start<'a> {
+pub struct BenchStart<'a> {
     /// The file to execute.
     pub path: &'a Path,
     /// The argument vector; its first element is the program's own name.
@@ -114,7 +114,7 @@ pub struct Start<'a> {
 
 impl BenchProgram {
     /// Starts the program and connects its pipes.
-    pub fn start(start: &Start<'_>) -> Result<BenchProgram, BenchError> {
+    pub fn start(start: &BenchStart<'_>) -> Result<BenchProgram, BenchError> {
         let (their_in, requests) = io::pipe()?;
         let (replies, their_out) = io::pipe()?;
         let mut command = Command::new(start.path);
@@ -178,7 +178,7 @@ impl BenchProgram {
     /// Sends a request and reads one reply. An error that the program reports is returned as an error.
     pub fn ask(
         &mut self,
-        request: &Request,
+        request: &BenchRequest,
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<Reply, BenchError> {
@@ -218,7 +218,7 @@ impl BenchProgram {
 
     /// Asks the program to end, waits, and returns how it ended; a program that does not end in time is killed.
     pub fn finish_within(mut self, limit: Duration) -> Option<ExitStatus> {
-        self.requests.write_all(format!("{}\n", Request::Bye.line()).as_bytes()).ok()?;
+        self.requests.write_all(format!("{}\n", BenchRequest::Bye.line()).as_bytes()).ok()?;
         let began = Instant::now();
         let mut pause = Duration::from_micros(100);
         while began.elapsed() < limit {

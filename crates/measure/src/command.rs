@@ -7,7 +7,7 @@ use crate::memory_map;
 use crate::own_environment::inherited;
 use crate::program::Program;
 use crate::runtimes::TreePrograms;
-use crate::streams::{Capture, Captured, Input, Output, Streams};
+use crate::streams::{Captured, Input, Output, OutputCapture, Streams};
 use scruple_core::memory_map::MemoryCourse;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::sample::Reading;
@@ -177,9 +177,9 @@ impl Commands {
         mut instrument: Option<&mut dyn Instrument>,
     ) -> Result<WeighedLaunch, WeighError> {
         let capture = match pass {
-            Pass::Memory => Capture::Digests,
-            Pass::Counting => Capture::LastWords,
-            _ => Capture::Nothing,
+            Pass::Memory => OutputCapture::Digests,
+            Pass::Counting => OutputCapture::LastWords,
+            _ => OutputCapture::Nothing,
         };
         let (stdio, yielded) = Streams::open(&job.input, &job.output, capture)?.split();
         let mut launch = self.launch(job, pass, padding, stdio);

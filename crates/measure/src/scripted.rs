@@ -49,20 +49,20 @@ pub struct ScriptedLaunch {
     pub left_behind: u32,
     /// The record of a memory watcher. An entry with a record stands under ‘map’ instead of the name of a pass.
     #[serde(default)]
-    pub watched: Option<Watched>,
+    pub watched: Option<ScriptedCourse>,
 }
 
 /// Memory over time, as a watcher records it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Watched {
+pub struct ScriptedCourse {
     /// The memory map of the largest process, in the format of `/proc/PID/smaps`.
     pub smaps: String,
     /// For each moment, the time in milliseconds, and resident, proportional and unique bytes.
     pub moments: Vec<(u64, u64, u64, u64)>,
 }
 
-impl Watched {
+impl ScriptedCourse {
     /// The memory course that the script describes; the map belongs to the largest moment.
     fn course(&self) -> Result<MemoryCourse, String> {
         let moment = |(at, resident, proportional, unique): &(u64, u64, u64, u64)| Moment {

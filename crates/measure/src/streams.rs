@@ -54,7 +54,7 @@ pub struct Captured {
 
 /// What is kept of output that would otherwise be discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Capture {
+pub(crate) enum OutputCapture {
     /// Nothing is kept.
     Nothing,
     /// The end of standard error is kept, for a message if the program fails.
@@ -87,10 +87,10 @@ const TAIL: usize = 2048;
 
 impl Streams {
     /// Opens the streams of a launch. `capture` says which discarded output is captured instead.
-    pub(crate) fn open(input: &Input, output: &Output, capture: Capture) -> io::Result<Streams> {
+    pub(crate) fn open(input: &Input, output: &Output, capture: OutputCapture) -> io::Result<Streams> {
         let stdin = open_input(input)?;
         let discarded = matches!(output, Output::Null | Output::Pipe);
-        if discarded && capture == Capture::Digests {
+        if discarded && capture == OutputCapture::Digests {
             let (out_reader, out) = io::pipe()?;
             let (err_reader, err) = io::pipe()?;
             let ends = Ends::Capturing(
@@ -100,7 +100,7 @@ impl Streams {
             return Ok(Streams { stdio: [stdin, out.into(), err.into()], ends });
         }
         // Standard output is the same as in the timing pass, because a program may choose its buffering by it.
-        if *output == Output::Null && capture == Capture::LastWords {
+        if *output == Output::Null && capture == OutputCapture::LastWords {
             let (reader, writer) = io::pipe()?;
             let ends = Ends::LastWords(std::thread::spawn(move || digest(reader)));
             return Ok(Streams { stdio: [stdin, null(true)?, writer.into()], ends });

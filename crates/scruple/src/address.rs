@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The address of a store, as `--store`, `SCRUPLE_STORE` and `[store] url` give it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum StoreAddress {
     /// The path of an SQLite file.
     File(PathBuf),
     /// The URL of a database on a PostgreSQL server.
@@ -21,28 +21,28 @@ pub struct ServerUrl {
     pub by_user: bool,
 }
 
-impl Address {
+impl StoreAddress {
     /// Parses a path, `sqlite:PATH` or `postgres://…`.
     ///
     /// # Errors
     /// A message that says what is wrong with the text.
-    pub fn parse(text: &str, by_user: bool) -> Result<Address, String> {
+    pub fn parse(text: &str, by_user: bool) -> Result<StoreAddress, String> {
         match text.split_once("://") {
             Some(("postgres" | "postgresql", _)) => {
-                Ok(Address::Server(ServerUrl { text: text.to_owned(), by_user }))
+                Ok(StoreAddress::Server(ServerUrl { text: text.to_owned(), by_user }))
             }
             Some((scheme, _)) => Err(format!(
                 "the store ‘{}’ cannot be used: {scheme} is not supported; name a file, such as sqlite:.scruple/store.db, or a database, such as postgres://host/database",
                 without_password(text)
             )),
-            None => Ok(Address::File(PathBuf::from(text.strip_prefix("sqlite:").unwrap_or(text)))),
+            None => Ok(StoreAddress::File(PathBuf::from(text.strip_prefix("sqlite:").unwrap_or(text)))),
         }
     }
 
     /// Returns the same address, with a relative path resolved against a folder.
-    pub fn below(self, folder: &Path) -> Address {
+    pub fn below(self, folder: &Path) -> StoreAddress {
         match self {
-            Address::File(path) => Address::File(folder.join(path)),
+            StoreAddress::File(path) => StoreAddress::File(folder.join(path)),
             server => server,
         }
     }
@@ -55,11 +55,11 @@ impl ServerUrl {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for StoreAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Address::File(path) => path.display().fmt(f),
-            Address::Server(url) => url.fmt(f),
+            StoreAddress::File(path) => path.display().fmt(f),
+            StoreAddress::Server(url) => url.fmt(f),
         }
     }
 }
@@ -109,18 +109,18 @@ mod tests {
         ] {
             assert_eq!(without_password(given), shown);
         }
-        let address = Address::parse("postgres://ann:s3cret@db/bench", true).expect("an address");
+        let address = StoreAddress::parse("postgres://ann:s3cret@db/bench", true).expect("an address");
         assert!(!format!("{address} {address:?}").contains("s3cret"));
     }
 
     #[test]
     fn addresses_are_files_or_servers() {
-        let file = |path: &str| Ok(Address::File(PathBuf::from(path)));
-        assert_eq!(Address::parse("sqlite:a.db", true), file("a.db"));
-        assert_eq!(Address::parse("a.db", true), file("a.db"));
-        assert!(matches!(Address::parse("postgresql://h/d", true), Ok(Address::Server(_))));
+        let file = |path: &str| Ok(StoreAddress::File(PathBuf::from(path)));
+        assert_eq!(StoreAddress::parse("sqlite:a.db", true), file("a.db"));
+        assert_eq!(StoreAddress::parse("a.db", true), file("a.db"));
+        assert!(matches!(StoreAddress::parse("postgresql://h/d", true), Ok(StoreAddress::Server(_))));
         assert!(
-            Address::parse("mysql://u:p@h/d", true)
+            StoreAddress::parse("mysql://u:p@h/d", true)
                 .is_err_and(|why| why.contains("mysql is not") && !why.contains(":p@"))
         );
     }

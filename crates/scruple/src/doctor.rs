@@ -176,9 +176,9 @@ fn tools() -> String {
     text
 }
 
-type Weighed = Result<WeighedLaunch, scruple_measure::command::WeighError>;
+type WeighedOnce = Result<WeighedLaunch, scruple_measure::command::WeighError>;
 
-fn finding(text: &mut String, what: &str, weighed: &Weighed, key: &str) {
+fn finding(text: &mut String, what: &str, weighed: &WeighedOnce, key: &str) {
     let reading =
         |weighing: &WeighedLaunch| weighing.readings.iter().find(|reading| reading.key == key).cloned();
     let found = match weighed {

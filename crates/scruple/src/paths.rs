@@ -1,6 +1,6 @@
 //! The paths of the project, the store, and the work folder.
 
-use crate::address::Address;
+use crate::address::StoreAddress;
 use crate::cli::StoreArgs;
 use crate::config::Config;
 use crate::fault::Fault;
@@ -10,25 +10,25 @@ use std::path::{Path, PathBuf};
 
 /// Returns the address of the store: that of the command line, of the configuration, of the project, or of the user, in
 /// this order.
-pub fn store_address(named: Option<&Path>) -> Result<Address, Fault> {
+pub fn store_address(named: Option<&Path>) -> Result<StoreAddress, Fault> {
     if let Some(path) = named {
         return address(&path.to_string_lossy());
     }
     let config = Config::find()?;
     if let Some(url) = config.store() {
-        return Ok(Address::parse(url, false).map_err(Fault::usage)?.below(config.folder()));
+        return Ok(StoreAddress::parse(url, false).map_err(Fault::usage)?.below(config.folder()));
     }
     let here = std::env::current_dir()
         .map_err(|error| Fault::usage(format!("cannot determine the working folder: {error}")))?;
-    Ok(Address::File(match project_folder(&here) {
+    Ok(StoreAddress::File(match project_folder(&here) {
         Some(project) => project.join(".scruple/store.db"),
         None => data_file("store.db")?,
     }))
 }
 
 /// Parses an address that the user gave: a path, or the URL of a database.
-pub fn address(text: &str) -> Result<Address, Fault> {
-    Address::parse(text, true).map_err(Fault::usage)
+pub fn address(text: &str) -> Result<StoreAddress, Fault> {
+    StoreAddress::parse(text, true).map_err(Fault::usage)
 }
 
 /// Returns the path of a file in the user's data folder.

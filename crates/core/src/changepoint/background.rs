@@ -13,7 +13,7 @@ use super::false_alarm::{chance, gain};
 use super::fit::LevelFit;
 use super::regression::{Regression, RegressionSums, products};
 use super::scaled::Scaled;
-use super::selection::Selected;
+use super::selection::SelectedCuts;
 use super::stretches::bounds;
 use crate::sorting;
 
@@ -75,7 +75,11 @@ struct Trial<'a> {
 
 /// Finds the slow curve that explains a series best together with cuts, and the cuts that are still needed then. `None`
 /// where the cuts alone are more likely.
-pub(super) fn fit_background(series: &Scaled, steps: &Selected, error: f64) -> Option<(Vec<f64>, Selected)> {
+pub(super) fn fit_background(
+    series: &Scaled,
+    steps: &SelectedCuts,
+    error: f64,
+) -> Option<(Vec<f64>, SelectedCuts)> {
     let n = series.len();
     if steps.fit.cuts.is_empty() || n < FEWEST {
         return None;
@@ -106,7 +110,7 @@ pub(super) fn fit_background(series: &Scaled, steps: &Selected, error: f64) -> O
         let now = score(&fit) - kind.price - kind.prior_penalty(&found.regression.coefficients);
         if now > best.0 {
             let chances = found.gains.iter().map(|&gain| chance(gain, n)).collect();
-            best = (now, Some((found.curve, Selected { fit, chances })));
+            best = (now, Some((found.curve, SelectedCuts { fit, chances })));
         }
     }
     best.1

@@ -14,7 +14,7 @@ const NEAR: usize = 3;
 const LEVEL: f64 = 0.95;
 
 /// The place of a change.
-pub(super) struct Placed {
+pub(super) struct PlacedCut {
     pub at: usize,
     /// The first place of the confidence set; `last` is its last place.
     pub first: usize,
@@ -26,7 +26,7 @@ pub(super) struct Placed {
 /// Places the i-th cut. A place belongs to the confidence set if its log likelihood is at most x below the largest,
 /// where (1 − e⁻ˣ)² is [`LEVEL`]: the log likelihood follows a random walk on each side of the true place, and each
 /// walk rises above x with probability e⁻ˣ.
-pub(super) fn placed(series: &Scaled, fit: &LevelFit, i: usize) -> Placed {
+pub(super) fn placed(series: &Scaled, fit: &LevelFit, i: usize) -> PlacedCut {
     let ends = bounds(&fit.cuts, series.len());
     let (from, to) = (ends[i] + 1, ends[i + 2]);
     let under =
@@ -47,5 +47,5 @@ pub(super) fn placed(series: &Scaled, fit: &LevelFit, i: usize) -> Placed {
     let fits = |place: &usize| likely[place - from] >= (1.0 - LEVEL.sqrt()).ln();
     let first = (from..at).find(fits).unwrap_or(at);
     let last = (at..to).rfind(fits).unwrap_or(at);
-    Placed { at, first, last, near: near(&at) / chances.iter().sum::<f64>() }
+    PlacedCut { at, first, last, near: near(&at) / chances.iter().sum::<f64>() }
 }

@@ -1,9 +1,9 @@
 //! Removes cuts that are significant but do not point to a version.
 
-use super::confidence_set::{Placed, placed};
+use super::confidence_set::{PlacedCut, placed};
 use super::fit::LevelFit;
 use super::scaled::Scaled;
-use super::selection::{Selected, settled};
+use super::selection::{SelectedCuts, settled};
 use super::stretches::{SHORTEST, bounds};
 
 /// In series of fewer values every remaining cut is reported.
@@ -22,7 +22,7 @@ const MANY: usize = 200;
 
 /// Removes cuts that cannot be placed, cuts smaller than `least` on the scale of the series, and cuts that a few
 /// outliers in a row caused.
-pub(super) fn pruned(series: &Scaled, mut steps: Selected, error: f64, least: f64) -> Selected {
+pub(super) fn pruned(series: &Scaled, mut steps: SelectedCuts, error: f64, least: f64) -> SelectedCuts {
     while series.len() >= FEWEST {
         let Some(gone) = excursion(series, &steps.fit).or_else(|| doubtful(series, &steps.fit, least)) else {
             break;
@@ -61,7 +61,7 @@ fn doubtful(series: &Scaled, fit: &LevelFit, least: f64) -> Option<Vec<usize>> {
     if step(&smallest) < least {
         return Some(vec![fit.cuts[smallest]]);
     }
-    let sure = |i: usize| -> Placed { placed(series, fit, i) };
+    let sure = |i: usize| -> PlacedCut { placed(series, fit, i) };
     let worst = all().map(|i| (i, sure(i).near)).min_by(|a, b| a.1.total_cmp(&b.1))?;
     (worst.1 < SURE).then(|| vec![fit.cuts[worst.0]])
 }

@@ -22,14 +22,14 @@ const STRICTER: f64 = 4.0;
 const MANY: usize = 150;
 
 /// The cuts that are kept.
-pub(super) struct Selected {
+pub(super) struct SelectedCuts {
     pub fit: LevelFit,
     /// For each cut, the probability that noise alone has such a cut.
     pub chances: Vec<f64>,
 }
 
 /// Selects the best fit in which each cut has a probability of at most `error` in noise alone.
-pub(super) fn select(series: &Scaled, error: f64) -> Selected {
+pub(super) fn select(series: &Scaled, error: f64) -> SelectedCuts {
     let needed = gain(error, series.len());
     let mut best = best_of_fewer_cuts(series, LevelFit::of(series, candidates::rough(series)), needed);
     let cuts = candidates::likeliest(series, &best.shape);
@@ -43,7 +43,7 @@ pub(super) fn select(series: &Scaled, error: f64) -> Selected {
 }
 
 /// Removes the cuts whose probability in noise alone exceeds `error`, the weakest first.
-pub(super) fn settled(series: &Scaled, mut best: LevelFit, error: f64) -> Selected {
+pub(super) fn settled(series: &Scaled, mut best: LevelFit, error: f64) -> SelectedCuts {
     let needed = gain(error, series.len());
     loop {
         let without: Vec<LevelFit> = (0..best.cuts.len()).map(|i| best.without_cut(series, i)).collect();
@@ -56,8 +56,8 @@ pub(super) fn settled(series: &Scaled, mut best: LevelFit, error: f64) -> Select
                 let cuts = fit.cuts.clone();
                 best = LevelFit::of(series, cuts);
             }
-            _ if is_more_than_drift(series, &best, needed) => return Selected { fit: best, chances },
-            _ => return Selected { fit: LevelFit::of(series, Vec::new()), chances: Vec::new() },
+            _ if is_more_than_drift(series, &best, needed) => return SelectedCuts { fit: best, chances },
+            _ => return SelectedCuts { fit: LevelFit::of(series, Vec::new()), chances: Vec::new() },
         }
     }
 }

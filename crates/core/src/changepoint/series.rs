@@ -83,7 +83,7 @@ pub struct ChangePoint {
 
 /// The result of a search for changes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Series {
+pub struct FoundChanges {
     /// The changes, in the order of the series.
     pub changes: Vec<ChangePoint>,
     /// The level of each stretch between changes, in the unit of the metric; one more than there are changes.

@@ -12,13 +12,13 @@
 //! are exact; that each call of a function costs the same, whoever makes it, is the assumption of gprof (Graham,
 //! Kessler, McKusick 1982).
 
-use super::decompose::{DifferencePiece, What};
+use super::decompose::{DifferencePiece, PieceKind};
 use super::matching::Key;
 use super::{Count, Tree};
 use std::collections::BTreeMap;
 
 /// What is said about the code of a key: whether it is the same in both programs.
-type Same<'a> = dyn FnMut(usize) -> Option<bool> + 'a;
+type SameCodeOf<'a> = dyn FnMut(usize) -> Option<bool> + 'a;
 
 /// A function to which a part is attributed, and whether its code is the same; absent where no caller's code may
 /// differ.
@@ -31,7 +31,7 @@ const PART: f64 = 1e-3;
 const FAR: usize = 200;
 
 /// The calls between the keys of one program.
-struct Graph {
+struct CallGraph {
     own: Vec<f64>,
     /// The number of calls of each key; 0 where the program does not have it.
     calls: Vec<f64>,
@@ -46,10 +46,10 @@ pub fn decompose(
     [of_first, of_second]: [&[usize]; 2],
     keys: &[Key],
     count: Count,
-    same: &mut Same<'_>,
+    same: &mut SameCodeOf<'_>,
 ) -> Vec<DifferencePiece> {
-    let old = Graph::of(first, of_first, keys.len(), count);
-    let new = Graph::of(second, of_second, keys.len(), count);
+    let old = CallGraph::of(first, of_first, keys.len(), count);
+    let new = CallGraph::of(second, of_second, keys.len(), count);
     let mut prices = vec![None; keys.len()];
     old.price(&mut prices);
     new.price(&mut prices);
@@ -57,22 +57,24 @@ pub fn decompose(
     let mut pieces = Vec::new();
     for key in (0..keys.len()).filter(|key| old.calls[*key] > 0.0 && new.calls[*key] > 0.0) {
         let ratio = new.calls[key] / old.calls[key];
-        let mut found = vec![(What::Own, new.own[key] - old.own[key] * ratio)];
+        let mut found = vec![(PieceKind::Own, new.own[key] - old.own[key] * ratio)];
         for (callee, calls) in &new.below[key] {
             let before = old.below[key].get(callee).copied();
-            let what = before.map_or(What::New(*callee), |_| What::Calls(*callee));
+            let what = before.map_or(PieceKind::New(*callee), |_| PieceKind::Calls(*callee));
             let price = prices[*callee].unwrap_or_default();
             found.push((what, price * (calls - before.unwrap_or_default() * ratio)));
         }
         for (callee, calls) in
             old.below[key].iter().filter(|(callee, _)| !new.below[key].contains_key(callee))
         {
-            found.push((What::Gone(*callee), -prices[*callee].unwrap_or_default() * calls * ratio));
+            found.push((PieceKind::Gone(*callee), -prices[*callee].unwrap_or_default() * calls * ratio));
         }
         let mut owners = None;
         for (what, delta) in found.into_iter().filter(|(_, delta)| *delta != 0.0) {
             match what {
-                What::Calls(callee) | What::New(callee) | What::Gone(callee) if keys[key].trampoline => {
+                PieceKind::Calls(callee) | PieceKind::New(callee) | PieceKind::Gone(callee)
+                    if keys[key].trampoline =>
+                {
                     pieces.push(piece(key, (callee, same(callee)), what, delta));
                 }
                 _ => {
@@ -87,14 +89,19 @@ pub fn decompose(
     pieces
 }
 
-fn piece(site: usize, (owner, same_code): (usize, Option<bool>), what: What, delta: f64) -> DifferencePiece {
+fn piece(
+    site: usize,
+    (owner, same_code): (usize, Option<bool>),
+    what: PieceKind,
+    delta: f64,
+) -> DifferencePiece {
     DifferencePiece { owner, site, what, delta, gross: delta.abs(), same_code }
 }
 
-impl Graph {
-    fn of(tree: &Tree, key_of: &[usize], keys: usize, count: Count) -> Graph {
+impl CallGraph {
+    fn of(tree: &Tree, key_of: &[usize], keys: usize, count: Count) -> CallGraph {
         let mut graph =
-            Graph { own: vec![0.0; keys], calls: vec![0.0; keys], below: vec![BTreeMap::new(); keys] };
+            CallGraph { own: vec![0.0; keys], calls: vec![0.0; keys], below: vec![BTreeMap::new(); keys] };
         let mut is_there = vec![false; keys];
         for context in &tree.contexts {
             let key = key_of[context.function];
@@ -233,7 +240,7 @@ fn solved(mut rows: Vec<Vec<f64>>) -> Vec<f64> {
 struct KeyCallers(Vec<BTreeMap<usize, f64>>);
 
 impl KeyCallers {
-    fn of(old: &Graph, new: &Graph) -> KeyCallers {
+    fn of(old: &CallGraph, new: &CallGraph) -> KeyCallers {
         let mut callers = vec![BTreeMap::new(); old.below.len()];
         for graph in [old, new] {
             for (caller, below) in graph.below.iter().enumerate() {
@@ -247,7 +254,7 @@ impl KeyCallers {
 
     /// The nearest functions, at or above a key, whose code is not known to be the same, each with its part of the
     /// calls. Library code that differs counts as code of its nearest caller outside of the library.
-    fn owners(&self, key: usize, keys: &[Key], same: &mut Same<'_>) -> Vec<(Owner, f64)> {
+    fn owners(&self, key: usize, keys: &[Key], same: &mut SameCodeOf<'_>) -> Vec<(Owner, f64)> {
         let mut owners: BTreeMap<Owner, f64> = BTreeMap::new();
         let mut open: BTreeMap<(usize, Owner), f64> = BTreeMap::from([((key, None), 1.0)]);
         for _ in 0..FAR {

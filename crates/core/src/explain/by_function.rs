@@ -1,6 +1,6 @@
 //! Explains a difference between two programs by function, the most likely origin first.
 
-use super::decompose::{DifferencePiece, What, decompose};
+use super::decompose::{DifferencePiece, PieceKind, decompose};
 use super::matching::{Key, Matched};
 use super::merged::merged;
 use super::{CodeComparison, Count, Tree, by_edges, group};
@@ -41,7 +41,7 @@ pub struct FunctionDifference {
     pub same_code: Option<bool>,
     /// The only program that has the function; absent where both have it.
     #[serde(skip)]
-    pub only_in: Option<Which>,
+    pub only_in: Option<ComparedProgram>,
     /// The number of calls of the function in each program.
     pub calls: (u64, u64),
     /// The function's own cost in each program.
@@ -57,7 +57,7 @@ pub struct FunctionDifference {
 
 /// One of the two programs that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum ComparedProgram {
     /// The first program.
     First,
     /// The second program.
@@ -280,8 +280,8 @@ fn row(pieces: &[DifferencePiece], keys: &[Key], sums: &[KeySums]) -> FunctionDi
         () => Some(true),
     };
     let only_in = match owners.as_slice() {
-        [_] if main.second.is_empty() => Some(Which::First),
-        [_] if main.first.is_empty() => Some(Which::Second),
+        [_] if main.second.is_empty() => Some(ComparedProgram::First),
+        [_] if main.first.is_empty() => Some(ComparedProgram::Second),
         _ => None,
     };
     let gather =
@@ -302,7 +302,7 @@ fn row(pieces: &[DifferencePiece], keys: &[Key], sums: &[KeySums]) -> FunctionDi
 }
 
 fn parts(pieces: &[DifferencePiece], keys: &[Key], sums: &[KeySums]) -> Vec<DifferencePart> {
-    let mut together: BTreeMap<(usize, What, bool), f64> = BTreeMap::new();
+    let mut together: BTreeMap<(usize, PieceKind, bool), f64> = BTreeMap::new();
     for piece in pieces {
         *together.entry((piece.site, piece.what, piece.site == piece.owner)).or_default() += piece.delta;
     }
@@ -310,12 +310,12 @@ fn parts(pieces: &[DifferencePiece], keys: &[Key], sums: &[KeySums]) -> Vec<Diff
         "" => format!("code of {} without a name", keys[key].module),
         name => name.to_owned(),
     };
-    let part = |((site, what, at_home), delta): ((usize, What, bool), f64)| {
+    let part = |((site, what, at_home), delta): ((usize, PieceKind, bool), f64)| {
         let (kind, callee) = match what {
-            What::Own => (PartKind::Own, None),
-            What::Calls(callee) => (PartKind::Calls, Some(callee)),
-            What::New(callee) => (PartKind::New, Some(callee)),
-            What::Gone(callee) => (PartKind::Gone, Some(callee)),
+            PieceKind::Own => (PartKind::Own, None),
+            PieceKind::Calls(callee) => (PartKind::Calls, Some(callee)),
+            PieceKind::New(callee) => (PartKind::New, Some(callee)),
+            PieceKind::Gone(callee) => (PartKind::Gone, Some(callee)),
         };
         DifferencePart {
             kind,

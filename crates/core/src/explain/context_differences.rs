@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 /// The difference of one calling context.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Difference {
+pub struct ContextDifference {
     /// The name of the function.
     pub name: String,
     /// The index of the context of the caller, which precedes this one; absent for a root.
@@ -17,8 +17,8 @@ pub struct Difference {
 }
 
 /// The differences of all contexts of both trees, in one count. A context that only one tree has counts in full.
-pub fn differences(first: &Tree, second: &Tree, count: Count) -> Vec<Difference> {
-    let mut all: Vec<Difference> = Vec::new();
+pub fn differences(first: &Tree, second: &Tree, count: Count) -> Vec<ContextDifference> {
+    let mut all: Vec<ContextDifference> = Vec::new();
     let mut known: HashMap<(Option<usize>, &str, &str), usize> = HashMap::new();
     let mut own: Vec<f64> = Vec::new();
     for (tree, sign) in [(first, -1.0), (second, 1.0)] {
@@ -27,7 +27,7 @@ pub fn differences(first: &Tree, second: &Tree, count: Count) -> Vec<Difference>
             let function = &tree.functions[context.function];
             let parent = context.parent.map(|parent| place[parent]);
             let at = *known.entry((parent, &function.module, &function.name)).or_insert_with(|| {
-                all.push(Difference { name: function.name.clone(), parent, gross: 0.0, net: 0.0 });
+                all.push(ContextDifference { name: function.name.clone(), parent, gross: 0.0, net: 0.0 });
                 own.push(0.0);
                 all.len() - 1
             });

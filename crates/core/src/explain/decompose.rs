@@ -22,7 +22,7 @@ pub struct DifferencePiece {
     /// The key of the function in which the part appears.
     pub site: usize,
     /// The kind of the part.
-    pub what: What,
+    pub what: PieceKind,
     /// The size of the part; negative where the second tree costs less.
     pub delta: f64,
     /// The sum of the absolute sizes that the part has in each context.
@@ -33,7 +33,7 @@ pub struct DifferencePiece {
 
 /// The kind of a part of the difference, with the key of the called function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum What {
+pub enum PieceKind {
     /// The function's own code costs more or less per call.
     Own,
     /// The function calls this one more or less often per call of its own.
@@ -45,7 +45,7 @@ pub enum What {
 }
 
 /// What distinguishes a part: its owner, its site, its kind, and whether the owner's code is the same.
-type Id = (usize, usize, What, Option<bool>);
+type PieceId = (usize, usize, PieceKind, Option<bool>);
 
 /// Divides the difference of two merged trees into parts. `same` says whether the code of a key is the same in both
 /// trees; `None` where that is unknown.
@@ -56,8 +56,8 @@ pub fn decompose(
     same: &mut dyn FnMut(usize) -> Option<bool>,
 ) -> Vec<DifferencePiece> {
     // There may be millions of contexts, but far fewer functions.
-    let mut pieces: HashMap<Id, (f64, f64)> = HashMap::new();
-    let mut add = |site: usize, (owner, same_code): (usize, Option<bool>), what: What, delta: f64| {
+    let mut pieces: HashMap<PieceId, (f64, f64)> = HashMap::new();
+    let mut add = |site: usize, (owner, same_code): (usize, Option<bool>), what: PieceKind, delta: f64| {
         if delta != 0.0 {
             let (sum, gross) = pieces.entry((owner, site, what, same_code)).or_default();
             *sum += delta;
@@ -72,7 +72,7 @@ pub fn decompose(
         if at == 0 {
             let root = node.both().map(|(old, new)| (new.calls / old.calls, Path::default()));
             if let (Some((old, new)), Some((ratio, _))) = (node.both(), root) {
-                add(key, (key, Some(true)), What::Own, new.own - old.own * ratio);
+                add(key, (key, Some(true)), PieceKind::Own, new.own - old.own * ratio);
             }
             open.push(root);
             continue;
@@ -90,17 +90,17 @@ pub fn decompose(
         open.push(match node.sides {
             [Some(old), Some(new)] => {
                 let ratio = ratio(caller, of_caller, (&old, &new), count);
-                add(caller.key, of_call, What::Calls(key), old.inclusive * (ratio - of_caller));
+                add(caller.key, of_call, PieceKind::Calls(key), old.inclusive * (ratio - of_caller));
                 let path = above.below(key, &keys[key], same(key));
-                add(key, path.owner(key), What::Own, new.own - old.own * ratio);
+                add(key, path.owner(key), PieceKind::Own, new.own - old.own * ratio);
                 Some((ratio, path))
             }
             [None, Some(new)] => {
-                add(caller.key, of_call, What::New(key), new.inclusive);
+                add(caller.key, of_call, PieceKind::New(key), new.inclusive);
                 None
             }
             [Some(old), None] => {
-                add(caller.key, of_call, What::Gone(key), -old.inclusive * of_caller);
+                add(caller.key, of_call, PieceKind::Gone(key), -old.inclusive * of_caller);
                 None
             }
             [None, None] => None,

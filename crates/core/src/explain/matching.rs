@@ -120,10 +120,10 @@ impl Matched {
         }
         let taken: BTreeSet<usize> = sorting::set(paired.iter().flat_map(|(old, new)| [*old, *new]));
         let facts = [
-            Facts::of(first, &self.of_first, self.keys.len(), &old),
-            Facts::of(second, &self.of_second, self.keys.len(), &new),
+            KeyFacts::of(first, &self.of_first, self.keys.len(), &old),
+            KeyFacts::of(second, &self.of_second, self.keys.len(), &new),
         ];
-        let worth = |keys: Vec<usize>, facts: &Facts| {
+        let worth = |keys: Vec<usize>, facts: &KeyFacts| {
             let cost = |key: &usize| facts.own[*key];
             let mut keys: Vec<usize> =
                 keys.into_iter().filter(|key| !taken.contains(key) && cost(key) > 0.0).collect();
@@ -176,7 +176,7 @@ impl Matched {
 }
 
 /// What one tree says of its keys.
-struct Facts {
+struct KeyFacts {
     /// The own cost of each key.
     own: Vec<f64>,
     /// The calls of each key.
@@ -185,9 +185,9 @@ struct Facts {
     callers: HashMap<usize, BTreeSet<usize>>,
 }
 
-impl Facts {
-    fn of(tree: &Tree, key_of: &[usize], keys: usize, searched: &[usize]) -> Facts {
-        let mut facts = Facts { own: vec![0.0; keys], calls: vec![0.0; keys], callers: HashMap::new() };
+impl KeyFacts {
+    fn of(tree: &Tree, key_of: &[usize], keys: usize, searched: &[usize]) -> KeyFacts {
+        let mut facts = KeyFacts { own: vec![0.0; keys], calls: vec![0.0; keys], callers: HashMap::new() };
         facts.callers.extend(searched.iter().map(|key| (*key, BTreeSet::new())));
         let mut is_searched = vec![false; keys];
         searched.iter().for_each(|key| is_searched[*key] = true);

@@ -14,8 +14,8 @@ mod merged;
 mod names;
 mod noise;
 
-pub use by_function::{DifferencePart, Explanation, FunctionDifference, PartKind, Which, explain};
-pub use context_differences::{Difference, differences};
+pub use by_function::{ComparedProgram, DifferencePart, Explanation, FunctionDifference, PartKind, explain};
+pub use context_differences::{ContextDifference, differences};
 pub use matching::{Key, Matched};
 pub use names::{group, is_allocator, is_library, normal};
 pub use noise::settled;

@@ -13,13 +13,13 @@ pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explan
     let runs = pairs.len() as f64;
     let mean = |of: fn(&Explanation) -> f64| pairs.iter().map(of).sum::<f64>() / runs;
     let totals = (mean(|one| one.totals.0), mean(|one| one.totals.1));
-    type Id = (String, String);
-    let id = |row: &super::FunctionDifference| -> Id { (row.module.clone(), super::group(&row.name)) };
-    let mut deltas: HashMap<Id, Vec<f64>> = HashMap::new();
+    type PartId = (String, String);
+    let id = |row: &super::FunctionDifference| -> PartId { (row.module.clone(), super::group(&row.name)) };
+    let mut deltas: HashMap<PartId, Vec<f64>> = HashMap::new();
     for pair in &pairs {
         pair.rows.iter().for_each(|row| deltas.entry(id(row)).or_default().push(row.delta));
     }
-    let mut alone: HashMap<Id, f64> = HashMap::new();
+    let mut alone: HashMap<PartId, f64> = HashMap::new();
     for row in within.iter().flat_map(|one| &one.rows) {
         let most = alone.entry(id(row)).or_default();
         *most = most.max(row.delta.abs());
@@ -27,12 +27,12 @@ pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explan
     let delta = totals.1 - totals.0;
     let of_pairs = pairs.iter().map(|pair| (pair.delta() - delta).abs()).fold(0.0, f64::max);
     let whole = within.iter().map(|one| one.delta().abs()).fold(0.0, f64::max);
-    let mut rows: HashMap<Id, super::FunctionDifference> = HashMap::new();
+    let mut rows: HashMap<PartId, super::FunctionDifference> = HashMap::new();
     let count = pairs.first()?.count;
     for row in pairs.into_iter().flat_map(|pair| pair.rows) {
         rows.entry(id(&row)).or_insert(row);
     }
-    let settle = |(id, mut row): (Id, super::FunctionDifference)| {
+    let settle = |(id, mut row): (PartId, super::FunctionDifference)| {
         let seen = deltas.remove(&id).unwrap_or_default();
         row.delta = seen.iter().sum::<f64>() / runs;
         // A pair that lacks the row has a difference of zero.

@@ -22,8 +22,8 @@ use super::{Graph, History, Judgement, Point, Series};
 use crate::stats::quantile::{median, median_interval};
 use crate::stats::{Interval, false_discovery};
 use classify::SeriesVersions;
-use gather::{Artefacts, GatheredSeries};
-use noisy::Judged;
+use gather::{GatheredSeries, SameArtefacts};
+use noisy::JudgedSeries;
 use steps::{LEVEL, Steps};
 use version_groups::ArtefactGroups;
 
@@ -32,15 +32,16 @@ const ERROR: f64 = 0.05;
 
 /// Finds the changes of every metric of every subject.
 pub fn find_changes(history: &History) -> Judgement {
-    let (artefacts, graph) = (Artefacts::of(history), Graph::of(&history.versions));
+    let (artefacts, graph) = (SameArtefacts::of(history), Graph::of(&history.versions));
     let gathered = gather::gather(history, &artefacts);
     // Half the margin, within which a difference does not matter: what the code layout of a build may change.
     let least = (history.run.terms.margin / 2.0).max(0.0).ln_1p();
-    let found: Vec<Judged> = gathered.iter().map(|one| noisy::judged(&graph, one, ERROR, least)).collect();
-    let tests = found.iter().map(Judged::tests).sum();
+    let found: Vec<JudgedSeries> =
+        gathered.iter().map(|one| noisy::judged(&graph, one, ERROR, least)).collect();
+    let tests = found.iter().map(JudgedSeries::tests).sum();
     let stricter = false_discovery::bound(&probabilities(&found), tests, ERROR);
     // A series without a change at the laxer error has none at the stricter one.
-    let mut judged: Vec<Judged> = gathered
+    let mut judged: Vec<JudgedSeries> = gathered
         .iter()
         .zip(found)
         .map(|(one, judged)| match judged.is_settled(one) {
@@ -50,7 +51,7 @@ pub fn find_changes(history: &History) -> Judgement {
         .collect();
     adjust(&mut judged, tests);
     let range = SeriesVersions { history, graph: &graph, artefacts: &artefacts };
-    let whole = |(one, judged): (&GatheredSeries, &Judged)| series(&range, one, judged);
+    let whole = |(one, judged): (&GatheredSeries, &JudgedSeries)| series(&range, one, judged);
     let mut series: Vec<Series> = gathered.iter().zip(&judged).map(whole).collect();
     classify::sharpen(&mut series);
     on_nodes::settle(history, &mut series);
@@ -59,14 +60,14 @@ pub fn find_changes(history: &History) -> Judgement {
 }
 
 /// The p-values of all tests, in increasing order.
-fn probabilities(judged: &[Judged]) -> Vec<f64> {
-    let mut p: Vec<f64> = judged.iter().flat_map(Judged::probabilities).collect();
+fn probabilities(judged: &[JudgedSeries]) -> Vec<f64> {
+    let mut p: Vec<f64> = judged.iter().flat_map(JudgedSeries::probabilities).collect();
     p.sort_unstable_by(f64::total_cmp);
     p
 }
 
 /// Adjusts the p-values of changes for the number of tests.
-fn adjust(judged: &mut [Judged], tests: usize) {
+fn adjust(judged: &mut [JudgedSeries], tests: usize) {
     let p = probabilities(judged);
     let adjusted = false_discovery::adjusted(&p, tests);
     for cut in judged.iter_mut().filter(|one| one.noisy).flat_map(|one| &mut one.steps.cuts) {
@@ -75,7 +76,7 @@ fn adjust(judged: &mut [Judged], tests: usize) {
     }
 }
 
-fn series(range: &SeriesVersions<'_>, gathered: &GatheredSeries, judged: &Judged) -> Series {
+fn series(range: &SeriesVersions<'_>, gathered: &GatheredSeries, judged: &JudgedSeries) -> Series {
     let (steps, places) = (&judged.steps, &judged.places);
     let levels: Vec<f64> =
         steps.levels.iter().map(|level| if judged.logarithmic { level.0.exp() } else { level.0 }).collect();
@@ -102,7 +103,7 @@ fn series(range: &SeriesVersions<'_>, gathered: &GatheredSeries, judged: &Judged
 }
 
 /// The points of a series with the effects of their blocks removed.
-fn points(gathered: &GatheredSeries, judged: &Judged) -> Vec<Point> {
+fn points(gathered: &GatheredSeries, judged: &JudgedSeries) -> Vec<Point> {
     if !judged.logarithmic {
         return gathered.points.clone();
     }
@@ -142,7 +143,7 @@ fn borders(places: &ArtefactGroups, steps: &Steps) -> Vec<[usize; 2]> {
 
 /// The relative standard deviation of values within groups of versions that have the same artefacts and were each
 /// weighed; `None` where there are no such groups.
-fn same_binary_noise(points: &[Point], artefacts: &Artefacts) -> Option<f64> {
+fn same_binary_noise(points: &[Point], artefacts: &SameArtefacts) -> Option<f64> {
     let (mut squares, mut free) = (0.0, 0.0);
     let mut roots: Vec<usize> = points.iter().map(|point| artefacts.root(point.version)).collect();
     roots.sort_unstable();

@@ -49,7 +49,7 @@ fn level_of(key: &str, pairs: &[Pair<'_>], terms: &Terms) -> f64 {
 struct Row<'a> {
     key: &'a str,
     pair: &'a Pair<'a>,
-    compared: Compared<'a>,
+    compared: ComparedBy<'a>,
     margin: f64,
     lower: bool,
     /// The confidence level of the interval if this were the only row.
@@ -57,7 +57,7 @@ struct Row<'a> {
 }
 
 /// The method by which one metric of one pair is compared.
-enum Compared<'a> {
+enum ComparedBy<'a> {
     /// By counts or ranges; or not at all, with a reason.
     Counted(Evidence),
     /// By the figures of all requests together.
@@ -70,9 +70,9 @@ impl Row<'_> {
     /// The comparison at this confidence level.
     fn at(&self, level: f64) -> Comparison {
         let evidence = match &self.compared {
-            Compared::Counted(evidence) => evidence.clone(),
-            Compared::Pooled(figures) => figures.evidence(level),
-            Compared::Noisy(readings) => readings.evidence(level),
+            ComparedBy::Counted(evidence) => evidence.clone(),
+            ComparedBy::Pooled(figures) => figures.evidence(level),
+            ComparedBy::Noisy(readings) => readings.evidence(level),
         };
         Comparison::of(evidence, self.lower, self.margin)
     }
@@ -106,11 +106,11 @@ fn rows_of<'a>(key: &'a str, pairs: &'a [Pair<'a>], terms: &'a Terms, level: f64
     };
     let mut rows: Vec<Row<'_>> = pairs.iter().filter_map(row).collect();
     let is_twin = |row: &Row<'_>| row.pair.arm.role == Role::Twin;
-    let twin = rows.iter().find(|row| is_twin(row) && matches!(row.compared, Compared::Noisy(_)));
+    let twin = rows.iter().find(|row| is_twin(row) && matches!(row.compared, ComparedBy::Noisy(_)));
     let honest = verdict::honest_margin(terms.margin, twin.map(|twin| twin.at(level)).as_ref());
     // The twin itself is judged by the requested margin: a wider one would hide what it shows.
     for row in rows.iter_mut().filter(|row| honest > row.margin && !is_twin(row)) {
-        if let Compared::Noisy(readings) = &mut row.compared {
+        if let ComparedBy::Noisy(readings) = &mut row.compared {
             readings.resolution = readings.resolution.max(honest);
         }
     }
@@ -142,12 +142,12 @@ fn compared<'a>(
     (reference, arm): (&Sample, &Sample),
     terms: &Terms,
     level: f64,
-) -> Compared<'a> {
+) -> ComparedBy<'a> {
     // Requests of several nodes together do not show how far nodes differ.
     if !pair.nodes.are_several()
         && let Some(figures) = pooled::Figures::of(key, pair, terms.level)
     {
-        return Compared::Pooled(figures);
+        return ComparedBy::Pooled(figures);
     }
     let worst = reference.quality.max(arm.quality);
     let timed = matches!(arm.pass, Pass::Timing | Pass::Build);
@@ -157,16 +157,16 @@ fn compared<'a>(
         && worst == Quality::Exact
         && let Some(evidence) = Evidence::of_fact(&reference.readings, &arm.readings)
     {
-        return Compared::Counted(evidence);
+        return ComparedBy::Counted(evidence);
     }
     if (worst == Quality::Exact || !timed && !is_time)
         && let Some(evidence) =
             Evidence::of_counts(&reference.readings, &arm.readings, worst == Quality::Exact, floor)
     {
-        return Compared::Counted(evidence);
+        return ComparedBy::Counted(evidence);
     }
     if worst <= Quality::Near && !timed {
-        return Compared::Counted(Evidence::of_near_counts(&reference.readings, &arm.readings, floor));
+        return ComparedBy::Counted(Evidence::of_near_counts(&reference.readings, &arm.readings, floor));
     }
     let taken = |reference: &Sample, arm: &Sample| replicates_of(pair, reference, arm);
     let over_nodes = on_nodes::replicates(pair, (reference, arm), &taken);
@@ -174,7 +174,7 @@ fn compared<'a>(
     let (left, right, replicate) = match over_nodes.unwrap_or_else(|| Ok(taken(reference, arm))) {
         Ok(replicates) => replicates,
         Err(why) => {
-            return Compared::Counted(Evidence::undecided(why, &reference.readings, &arm.readings));
+            return ComparedBy::Counted(Evidence::undecided(why, &reference.readings, &arm.readings));
         }
     };
     let resolution = if floor > 0.0 { floor / median(&reference.readings) } else { 0.0 };
@@ -182,9 +182,9 @@ fn compared<'a>(
     match between_runs::reach(key, pair, level) {
         Ok(machine) => {
             let resolution = resolution.max(machine);
-            Compared::Noisy(Readings { reference: left, arm: right, paired, replicate, resolution })
+            ComparedBy::Noisy(Readings { reference: left, arm: right, paired, replicate, resolution })
         }
-        Err(why) => Compared::Counted(Evidence::undecided(why, &left, &right)),
+        Err(why) => ComparedBy::Counted(Evidence::undecided(why, &left, &right)),
     }
 }
 

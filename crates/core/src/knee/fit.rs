@@ -8,7 +8,7 @@
 //! Zeger 1986), and that of counts times their overdispersion. The result is where the line crosses the target; its
 //! interval follows from Fieller (1954).
 
-use super::{Count, LEVEL, Measurement, RateOutcome};
+use super::{LEVEL, LimitCount, Measurement, RateOutcome};
 use crate::stats::{Interval, normal};
 
 /// The distance from the estimate at which a rate has weight zero, as a difference of logarithms. The second value is
@@ -49,7 +49,7 @@ struct LogLine {
 pub(super) fn crossing(
     measurements: &[Measurement],
     limit: usize,
-    beyond: fn(&Count) -> f64,
+    beyond: fn(&LimitCount) -> f64,
     target: f64,
     guess: f64,
 ) -> Option<Crossing> {
@@ -88,7 +88,7 @@ fn within(
 fn stretches(
     measurements: &[Measurement],
     limit: usize,
-    beyond: fn(&Count) -> f64,
+    beyond: fn(&LimitCount) -> f64,
     centre: f64,
     reach: f64,
 ) -> Vec<MeasuredStretch> {

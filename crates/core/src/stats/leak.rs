@@ -46,12 +46,12 @@ pub enum Retained {
         interval: Interval,
     },
     /// The readings do not decide.
-    Unknown(Doubt),
+    Unknown(GrowthDoubt),
 }
 
 /// Why the readings do not decide.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Doubt {
+pub enum GrowthDoubt {
     /// There are too few sizes, or they are too close to each other.
     TooFewSizes,
     /// Growth up to this many bytes per unit of work would not be detected.
@@ -99,15 +99,15 @@ pub fn judge_growth(readings: &[(f64, f64)], smallest: f64) -> Retained {
     let mut sizes = Sizes::of(readings);
     let n = &sizes.at;
     if n.len() < LEAST_SIZES || n[n.len() - 1] < LEAST_RANGE * n[0] || n[0] <= 0.0 {
-        return Retained::Unknown(Doubt::TooFewSizes);
+        return Retained::Unknown(GrowthDoubt::TooFewSizes);
     }
     let grown = sizes.mean[n.len() - 1] - sizes.mean[0];
     let few = if sizes.repeats() { FEW_BYTES } else { FEW_UNSTEADY_BYTES };
     if grown >= few && sizes.drop_unseen() && sizes.at.len() < LEAST_SIZES {
         let power = Interval { low: POWERS.0, high: POWERS.1, level: SHOWN };
-        return Retained::Unknown(Doubt::Form { power });
+        return Retained::Unknown(GrowthDoubt::Form { power });
     }
-    let Some(slope) = sizes.slope(EXISTS) else { return Retained::Unknown(Doubt::TooFewSizes) };
+    let Some(slope) = sizes.slope(EXISTS) else { return Retained::Unknown(GrowthDoubt::TooFewSizes) };
     let shape = sizes.shape();
     let negligible = slope.high <= smallest / 10.0;
     let exists = grown >= few && !negligible && (slope.low > 0.0 || shape.explains);
@@ -125,8 +125,8 @@ pub fn judge_growth(readings: &[(f64, f64)], smallest: f64) -> Retained {
     let level = grown < few || (slope.low <= 0.0 && !shape.explains) || negligible;
     match level && slope.high <= smallest {
         true => Retained::Constant { interval: slope },
-        false if exists => Retained::Unknown(Doubt::Form { power }),
-        false => Retained::Unknown(Doubt::Noise { at_most: slope.high }),
+        false if exists => Retained::Unknown(GrowthDoubt::Form { power }),
+        false => Retained::Unknown(GrowthDoubt::Noise { at_most: slope.high }),
     }
 }
 
@@ -141,10 +141,10 @@ pub fn judge_bounded_growth(readings: &[(f64, f64)], at_most: &[(f64, f64)], sma
     let low = match &found {
         Retained::Slows { power } => power.low,
         Retained::Stops { .. } => POWERS.0,
-        Retained::Constant { .. } => return Retained::Unknown(Doubt::Noise { at_most: interval.high }),
+        Retained::Constant { .. } => return Retained::Unknown(GrowthDoubt::Noise { at_most: interval.high }),
         Retained::Grows { .. } | Retained::Unknown(_) => return found,
     };
-    Retained::Unknown(Doubt::Form { power: Interval { low, ..above } })
+    Retained::Unknown(GrowthDoubt::Form { power: Interval { low, ..above } })
 }
 
 /// Judges a verdict about the live heap of a language runtime together with readings of the bytes that malloc has not got
@@ -155,7 +155,7 @@ pub fn judge_outside_the_heap(heap: Retained, of_malloc: &[(f64, f64)], smallest
         (
             Retained::Constant { .. } | Retained::Slows { .. } | Retained::Stops { .. },
             Retained::Grows { per_unit, .. },
-        ) => Retained::Unknown(Doubt::OutsideTheHeap { per_unit }),
+        ) => Retained::Unknown(GrowthDoubt::OutsideTheHeap { per_unit }),
         (heap, _) => heap,
     }
 }

@@ -24,7 +24,7 @@ pub const PAIRS: usize = 8;
 
 /// The effect that several nodes show together.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Joined {
+pub struct JoinedEffect {
     /// The joint effect.
     pub effect: Effect,
     /// Whether `effect` is that on the class of machines; else it is that on these nodes only.
@@ -44,10 +44,10 @@ pub struct Joined {
 /// A joint effect over several nodes, with their names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OverNodes {
-    /// The names of the nodes, in the order of [`Joined::each`].
+    /// The names of the nodes, in the order of [`JoinedEffect::each`].
     pub names: Vec<String>,
     /// The joint effect of the nodes, or why it is not known.
-    pub joined: Result<Joined, Why>,
+    pub joined: Result<JoinedEffect, Why>,
 }
 
 /// The places of the nodes that count, by the number of their pairs: all, where they stand for their class; else those
@@ -61,7 +61,7 @@ pub(crate) fn counted(pairs: &[usize]) -> Vec<usize> {
 ///
 /// # Errors
 /// There is no pair, a ratio is not finite, or there are two or three nodes, each with fewer than [`PAIRS`] pairs.
-pub fn joined(nodes: &[Vec<f64>], level: f64) -> Result<Joined, Why> {
+pub fn joined(nodes: &[Vec<f64>], level: f64) -> Result<JoinedEffect, Why> {
     let nodes: Vec<&Vec<f64>> = nodes.iter().filter(|ratios| !ratios.is_empty()).collect();
     if nodes.iter().any(|ratios| ratios.iter().any(|ratio| !ratio.is_finite())) {
         return Err(Why::NotFinite);
@@ -92,7 +92,7 @@ pub fn joined(nodes: &[Vec<f64>], level: f64) -> Result<Joined, Why> {
     };
     let (spread, share) = heterogeneity(&nodes, &centres);
     let each = centres.iter().map(|centre| centre.exp()).collect();
-    Ok(Joined { effect, of_class: k >= CLASS, counted, each, spread, share })
+    Ok(JoinedEffect { effect, of_class: k >= CLASS, counted, each, spread, share })
 }
 
 /// The residuals of all pairs about the centre of their node. Each node has the same weight, however many pairs it has.

@@ -24,7 +24,7 @@ pub fn precise(half_width: f64, margin: f64) -> bool {
 
 /// A look: one moment at which a measurement may stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
+pub struct PlannedLook {
     /// The number of blocks after which the look takes place.
     pub blocks: usize,
     /// The level of the interval at this look. All looks together have the error rate of a single one at the requested
@@ -42,7 +42,7 @@ pub struct Look {
 /// let blocks: Vec<usize> = looks(10, 80, 0.95).iter().map(|look| look.blocks).collect();
 /// assert_eq!(blocks, [10, 20, 40, 80]);
 /// ```
-pub fn looks(first: usize, max: usize, level: f64) -> Vec<Look> {
+pub fn looks(first: usize, max: usize, level: f64) -> Vec<PlannedLook> {
     let mut blocks = Vec::new();
     let mut next = first.max(1);
     while next < max {
@@ -51,5 +51,5 @@ pub fn looks(first: usize, max: usize, level: f64) -> Vec<Look> {
     }
     blocks.push(max);
     let share = (1.0 - level) / blocks.len() as f64;
-    blocks.into_iter().map(|blocks| Look { blocks, level: 1.0 - share }).collect()
+    blocks.into_iter().map(|blocks| PlannedLook { blocks, level: 1.0 - share }).collect()
 }

@@ -5,7 +5,7 @@
 mod queue;
 
 use queue::SimulatedServer;
-use scruple_core::knee::{Count, Knee, KneeInterval, KneeSearch, Measurement, Next, RateOutcome, Slo};
+use scruple_core::knee::{Knee, KneeInterval, KneeSearch, LimitCount, Measurement, Next, RateOutcome, Slo};
 use scruple_core::stats::Pcg;
 
 fn search(server: &SimulatedServer, slo: &Slo, search: KneeSearch, seed: u64) -> (KneeInterval, usize) {
@@ -108,7 +108,7 @@ fn a_rate_that_only_delays_of_the_generator_make_bad_does_not_end_a_search() {
     let (found, _) = find(KneeSearch { steps: 40, ..KneeSearch::default() }, |rate| {
         let beyond = if rate > 200.0 { 12.5 } else { 0.0 };
         let outcome = if rate > 200.0 { RateOutcome::Bad } else { RateOutcome::Good };
-        let count = Count { requests: 250.0, beyond, least: 0.0 };
+        let count = LimitCount { requests: 250.0, beyond, least: 0.0 };
         Measurement { rate, outcome, kept_up: true, counts: vec![vec![count; 8]] }
     });
     assert!(!found.settled && found.low.is_some_and(|low| low <= 200.0) && found.high.is_none(), "{found:?}");
@@ -130,7 +130,7 @@ fn the_truths_of_the_other_tests_are_those_of_the_simulated_queues() {
 fn sharp(rate: f64, capacity: f64) -> Measurement {
     let kept_up = rate <= capacity;
     let outcome = if kept_up { RateOutcome::Good } else { RateOutcome::Bad };
-    Measurement { rate, outcome, kept_up, counts: vec![vec![Count::of(250.0, 0.0); 8]] }
+    Measurement { rate, outcome, kept_up, counts: vec![vec![LimitCount::of(250.0, 0.0); 8]] }
 }
 
 fn find(search: KneeSearch, mut server: impl FnMut(f64) -> Measurement) -> (KneeInterval, usize) {

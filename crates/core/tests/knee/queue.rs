@@ -1,6 +1,6 @@
 //! Queues that are simulated request by request.
 
-use scruple_core::knee::{Count, Measurement, RateFigures, Slo};
+use scruple_core::knee::{LimitCount, Measurement, RateFigures, Slo};
 use scruple_core::stats::Pcg;
 
 /// The parameters of a simulated server.
@@ -89,7 +89,7 @@ impl SimulatedServer {
                     let all = parts.iter().copied().flatten();
                     all.filter(|r| (r.time - without(r)) * 1e9 >= limit.below).count() as f64
                 };
-                Count {
+                LimitCount {
                     requests: parts.iter().map(|part| part.len()).sum::<usize>() as f64,
                     beyond: beyond(|_| 0.0),
                     least: beyond(|r| r.carried),

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use scruple_core::changepoint::{Series, SeriesOptions, StepSize, noisy};
+use scruple_core::changepoint::{FoundChanges, SeriesOptions, StepSize, noisy};
 use scruple_core::stats::rng::Pcg;
 
 use crate::noise::normal;
@@ -40,11 +40,11 @@ fn series(seed: u64, n: usize, slow: Slow, steps: &[(usize, f64)]) -> Vec<f64> {
     (0..n).map(&mut value).collect()
 }
 
-fn found(values: &[f64]) -> Series {
+fn found(values: &[f64]) -> FoundChanges {
     noisy(values, &SeriesOptions::default()).expect("values are finite")
 }
 
-fn places(found: &Series) -> Vec<usize> {
+fn places(found: &FoundChanges) -> Vec<usize> {
     found.changes.iter().map(|change| change.at).collect()
 }
 
@@ -137,7 +137,7 @@ fn values_below_zero_have_differences_for_steps() {
     let mut pcg = Pcg::new(81);
     let level = |i: usize| if (30..70).contains(&i) { 12.0 } else { 5.0 };
     let values: Vec<f64> = (0..100).map(|i| level(i) + normal(&mut pcg)).collect();
-    let moved = |factor: f64, by: f64| -> Series {
+    let moved = |factor: f64, by: f64| -> FoundChanges {
         found(&values.iter().map(|value| factor * value + by).collect::<Vec<f64>>())
     };
     for (factor, by) in [(1.0, -8.0), (1.0, -1000.0), (-1.0, 0.0), (7.0, -70.0)] {

@@ -1,7 +1,7 @@
 //! Change points in series whose changes are known by construction.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
-use scruple_core::changepoint::{Series, SeriesOptions, StepSize, exact, noisy};
+use scruple_core::changepoint::{FoundChanges, SeriesOptions, StepSize, exact, noisy};
 use scruple_core::stats::paired::Why;
 use scruple_core::stats::rng::Pcg;
 
@@ -85,7 +85,7 @@ struct Score {
 }
 
 impl Score {
-    fn add(&mut self, truth: &[usize], found: &Series, tolerance: usize) {
+    fn add(&mut self, truth: &[usize], found: &FoundChanges, tolerance: usize) {
         let mut open: Vec<usize> = truth.to_vec();
         for change in &found.changes {
             if let Some(i) = open.iter().position(|&t| change.at.abs_diff(t) <= tolerance) {
@@ -237,7 +237,7 @@ fn few_values_and_strong_drift_at_ten_times_the_size() {
     }
 }
 
-fn found(values: &[f64]) -> Series {
+fn found(values: &[f64]) -> FoundChanges {
     noisy(values, &SeriesOptions::default()).expect("values are positive")
 }
 
@@ -349,8 +349,9 @@ fn values_known_to_be_uncertain_are_believed_less() {
 fn the_unit_of_a_series_does_not_matter() {
     let values = steps(&[100.0, 120.0, 115.0]);
     let scaled: Vec<f64> = values.iter().map(|v| v * 1e6).collect();
-    let places =
-        |series: Series| series.changes.into_iter().map(|c| (c.at, c.first, c.last)).collect::<Vec<_>>();
+    let places = |series: FoundChanges| {
+        series.changes.into_iter().map(|c| (c.at, c.first, c.last)).collect::<Vec<_>>()
+    };
     assert_eq!(places(found(&values)), places(found(&scaled)));
 }
 

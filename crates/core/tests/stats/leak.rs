@@ -2,7 +2,7 @@
 
 use scruple_core::stats::Pcg;
 use scruple_core::stats::leak::{
-    Doubt, Retained, judge_bounded_growth, judge_growth, judge_outside_the_heap,
+    GrowthDoubt, Retained, judge_bounded_growth, judge_growth, judge_outside_the_heap,
 };
 
 const SIZES: [f64; 6] = [1000.0, 2000.0, 4000.0, 8000.0, 16_000.0, 32_000.0];
@@ -55,7 +55,9 @@ fn memory_that_native_code_keeps_contradicts_a_heap_that_does_not_grow() {
         judge_outside_the_heap(judge_growth(heap, ONE_BYTE), malloc, ONE_BYTE)
     };
     match judged(&steady, &native) {
-        Retained::Unknown(Doubt::OutsideTheHeap { per_unit }) => assert!((per_unit - 104.0).abs() < 0.1),
+        Retained::Unknown(GrowthDoubt::OutsideTheHeap { per_unit }) => {
+            assert!((per_unit - 104.0).abs() < 0.1)
+        }
         other => panic!("{other:?}"),
     }
     assert_eq!(word(&judged(&steady, &steady)), "constant");
@@ -93,16 +95,16 @@ fn bytes_per_unit_lie_in_their_interval() {
 #[test]
 fn too_few_sizes_are_said_to_be_too_few() {
     let three = [(1.0, 10.0), (2.0, 20.0), (8.0, 80.0)];
-    assert_eq!(judge_growth(&three, ONE_BYTE), Retained::Unknown(Doubt::TooFewSizes));
+    assert_eq!(judge_growth(&three, ONE_BYTE), Retained::Unknown(GrowthDoubt::TooFewSizes));
     let close = [(10.0, 10.0), (11.0, 20.0), (12.0, 80.0), (13.0, 90.0)];
-    assert_eq!(judge_growth(&close, ONE_BYTE), Retained::Unknown(Doubt::TooFewSizes));
+    assert_eq!(judge_growth(&close, ONE_BYTE), Retained::Unknown(GrowthDoubt::TooFewSizes));
 }
 
 #[test]
 fn readings_in_whole_regions_show_no_less_than_a_region() {
     let regions = |n: f64| ((4e6 + 3.0 * n) / 2_097_152.0).ceil() * 2_097_152.0;
     let found = exact(regions);
-    assert!(matches!(found, Retained::Unknown(Doubt::Noise { at_most }) if at_most > 3.0), "{found:?}");
+    assert!(matches!(found, Retained::Unknown(GrowthDoubt::Noise { at_most }) if at_most > 3.0), "{found:?}");
 }
 
 #[test]
@@ -115,7 +117,7 @@ fn a_root_of_which_the_beginning_was_not_seen_is_left_open() {
             .collect::<Vec<_>>(),
         ONE_BYTE,
     );
-    assert!(matches!(found, Retained::Unknown(Doubt::Form { .. })), "{found:?}");
+    assert!(matches!(found, Retained::Unknown(GrowthDoubt::Form { .. })), "{found:?}");
 }
 
 /// Growth that is observed up to 10 % too small, with noise of a collector of ±10 kB.

@@ -1,12 +1,12 @@
 //! Runs a case of a bench program under the call tree: one process executes a given number of iterations.
 
-use super::choose_tool::Counter;
+use super::choose_tool::ChosenTool;
 use super::profile::Profiles;
 use super::session::{CalltreeSession, CountDetail, Settings};
-use crate::bench::{BenchError, BenchProgram, Start};
+use crate::bench::{BenchError, BenchProgram, BenchStart};
 use crate::instructions::{END, launch, steady};
 use scruple_core::harmless_text::list_names;
-use scruple_core::protocol::{Batch, LoopKind, Reply, Request};
+use scruple_core::protocol::{Batch, BenchRequest, LoopKind, Reply};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 #[derive(Clone, Copy, Debug)]
 pub struct CountedCase<'a> {
     /// How to start the bench program.
-    pub start: &'a Start<'a>,
+    pub start: &'a BenchStart<'a>,
     /// The name of the case, which is its path.
     pub name: &'a str,
     /// The number of iterations of the case's body.
@@ -33,7 +33,7 @@ impl CountedCase<'_> {
     /// Fails if the program has no such case, does not answer or end properly, or cannot be counted.
     pub fn count(
         &self,
-        counter: &Counter,
+        counter: &ChosenTool,
         counts: CountDetail,
         folder: &Path,
         interrupted: &AtomicBool,
@@ -45,7 +45,7 @@ impl CountedCase<'_> {
         let session =
             CalltreeSession::start(counter, settings, folder).map_err(|error| lost(error.to_string()))?;
         session.decorate(&mut words);
-        let start = Start {
+        let start = BenchStart {
             path: &words.path,
             argv: &words.argv,
             env: &words.env,
@@ -54,11 +54,11 @@ impl CountedCase<'_> {
             ..self.start.clone()
         };
         let mut program = BenchProgram::start(&start)?;
-        program.ask(&Request::Hello, PATIENCE, interrupted)?;
+        program.ask(&BenchRequest::Hello, PATIENCE, interrupted)?;
         let id = self.id(&mut program, interrupted)?;
         let iterations = self.iterations;
         let batch = Batch { id, kind: LoopKind::Case, iterations, threads: 1 };
-        program.ask(&Request::Block(vec![batch]), PATIENCE, interrupted)?;
+        program.ask(&BenchRequest::Block(vec![batch]), PATIENCE, interrupted)?;
         match program.finish_within(END) {
             Some(status) if status.success() => {}
             _ => return Err(lost("the program failed while it was counted".to_owned())),
@@ -72,7 +72,7 @@ impl CountedCase<'_> {
 
     /// The id that the program assigns to the case.
     fn id(&self, program: &mut BenchProgram, interrupted: &AtomicBool) -> Result<u32, BenchError> {
-        let mut reply = program.ask(&Request::Cases, PATIENCE, interrupted)?;
+        let mut reply = program.ask(&BenchRequest::Cases, PATIENCE, interrupted)?;
         let mut found = None;
         let mut names = Vec::new();
         while let Reply::Case { case } = reply {

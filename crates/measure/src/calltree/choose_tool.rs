@@ -28,7 +28,7 @@ impl ValgrindTool {
 
 /// A tool that works on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counter {
+pub struct ChosenTool {
     pub(super) launcher: PathBuf,
     pub(super) library: Option<PathBuf>,
     /// The tool that is used.
@@ -39,23 +39,23 @@ pub struct Counter {
     pub refused: Vec<(ValgrindTool, Unavailable)>,
 }
 
-impl Counter {
+impl ChosenTool {
     /// The best tool that works here. The call tree is compiled for the installed Valgrind if necessary, and kept in
     /// `cache`.
     ///
     /// # Errors
     /// Fails with the reason if no tool works.
-    pub fn find(cache: &Path) -> Result<Counter, Unavailable> {
+    pub fn find(cache: &Path) -> Result<ChosenTool, Unavailable> {
         match Tool::prepare(cache) {
-            Ok(tool) => Ok(Counter::of(&tool)),
+            Ok(tool) => Ok(ChosenTool::of(&tool)),
             Err(Unavailable::NoValgrind) => Err(Unavailable::NoValgrind),
-            Err(why) => Counter::stock(&Valgrind::find()?, vec![(ValgrindTool::Calltree, why)]),
+            Err(why) => ChosenTool::stock(&Valgrind::find()?, vec![(ValgrindTool::Calltree, why)]),
         }
     }
 
     /// The counter that uses the call tree.
-    pub fn of(tool: &Tool) -> Counter {
-        Counter {
+    pub fn of(tool: &Tool) -> ChosenTool {
+        ChosenTool {
             launcher: tool.launcher.clone(),
             library: Some(tool.library.clone()),
             kind: ValgrindTool::Calltree,
@@ -65,16 +65,16 @@ impl Counter {
     }
 
     /// The next best tool for a program on which this one failed; `None` if there is none. `why` is what it said.
-    pub fn weaker(&self, why: &str) -> Option<Counter> {
+    pub fn weaker(&self, why: &str) -> Option<ChosenTool> {
         let refused = self.refused.iter().cloned().chain([(self.kind, Unavailable::Failed(why.to_owned()))]);
-        Counter::stock(&Valgrind::find().ok()?, refused.collect()).ok()
+        ChosenTool::stock(&Valgrind::find().ok()?, refused.collect()).ok()
     }
 
     /// A counter that uses a tool which came with Valgrind; `refused` says why better ones cannot be used.
     pub(super) fn stock(
         valgrind: &Valgrind,
         mut refused: Vec<(ValgrindTool, Unavailable)>,
-    ) -> Result<Counter, Unavailable> {
+    ) -> Result<ChosenTool, Unavailable> {
         let all = [(ValgrindTool::Callgrind, "callgrind"), (ValgrindTool::Cachegrind, "cachegrind")];
         for (kind, name) in all {
             if refused.iter().any(|(known, _)| *known == kind) {
@@ -82,7 +82,7 @@ impl Counter {
             }
             if valgrind.has_tool(name) {
                 let (launcher, version) = (valgrind.launcher.clone(), valgrind.version.clone());
-                return Ok(Counter { launcher, library: None, kind, version, refused });
+                return Ok(ChosenTool { launcher, library: None, kind, version, refused });
             }
             refused.push((kind, Unavailable::NoTool(name)));
         }

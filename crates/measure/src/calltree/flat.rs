@@ -2,7 +2,9 @@
 //! they have no calling contexts. Callgrind also records the calls between functions.
 
 use super::binary::Binaries;
-use super::profile::{Calls, Context, Function, HeapCounts, InstructionRun, Profile, RecursiveCalls};
+use super::profile::{
+    Calls, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction, RecursiveCalls,
+};
 use crate::load::cost::callgrind;
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +18,7 @@ pub(crate) fn of(counted: &callgrind::CallgrindProfile, text: &str) -> Profile {
     let words: Vec<String> = line("cmd:").unwrap_or_default().split_whitespace().map(str::to_owned).collect();
     let program = words.first().cloned().unwrap_or_default();
     let own_file = Path::new(&program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let root = Context { parent: None, function: None, calls: 1, own: 0, heap: HeapCounts::default() };
+    let root = ProfileContext { parent: None, function: None, calls: 1, own: 0, heap: HeapCounts::default() };
     let mut profile = Profile {
         process: line("pid:").and_then(|pid| pid.parse().ok()).unwrap_or_default(),
         words: words.clone(),
@@ -43,7 +45,7 @@ pub(crate) fn of(counted: &callgrind::CallgrindProfile, text: &str) -> Profile {
         let begin =
             |code: &callgrind::ExecutedCode| code.begin.or_else(|| Some(*code.counts.first_key_value()?.0));
         let offset = code.filter(is_one).and_then(begin);
-        profile.functions.push(Function {
+        profile.functions.push(ProfileFunction {
             name: is_named.then(|| function.name.clone()),
             object: Some(object.clone()),
             offset: offset.unwrap_or_default(),
@@ -61,7 +63,7 @@ pub(crate) fn of(counted: &callgrind::CallgrindProfile, text: &str) -> Profile {
                 });
             }
         }
-        profile.contexts.push(Context {
+        profile.contexts.push(ProfileContext {
             parent: Some(0),
             function: Some(place),
             calls: costs.calls.min(1),

@@ -9,8 +9,8 @@ mod names;
 mod procedures;
 mod source;
 
-use super::profile::{Context, Function, HeapCounts, InstructionRun, Profile, RecursiveCalls};
-use heap::{Location, Type};
+use super::profile::{HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction, RecursiveCalls};
+use heap::{TablePlace, Type};
 use procedures::Procedures;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -58,12 +58,12 @@ struct Haskell {
 impl Haskell {
     fn of(profile: &Profile, sources: &SourceText<'_>) -> Option<Haskell> {
         // The runtime as a library has no symbol for StgRun, which starts Haskell code.
-        let starts = |one: &Function| {
+        let starts = |one: &ProfileFunction| {
             one.name.as_deref().is_some_and(|name| name.starts_with("StgRun"))
                 || one.object.as_deref().is_some_and(|path| path.contains("/libHSrts"))
         };
         profile.functions.iter().find(|one| starts(one))?;
-        let is_named = |one: &Function| one.name.as_deref().is_some_and(names::is_haskell);
+        let is_named = |one: &ProfileFunction| one.name.as_deref().is_some_and(names::is_haskell);
         let mut objects: BTreeMap<&str, bool> = BTreeMap::new();
         for one in profile.functions.iter().filter(|one| is_named(one)) {
             let has_modules = one.name.as_deref().and_then(names::module).is_some();
@@ -71,7 +71,7 @@ impl Haskell {
         }
         // Most of the runtime is C, whose local functions have no symbols in a library.
         let all_haskell = |object: &str| objects.get(object) == Some(&true);
-        let is_haskell = |one: &Function| match &one.name {
+        let is_haskell = |one: &ProfileFunction| match &one.name {
             Some(_) => is_named(one),
             None => one.object.as_deref().is_some_and(all_haskell),
         };
@@ -98,15 +98,15 @@ impl Haskell {
         (inside && !procedures.is_stub(run.offset)).then_some((object, procedures))
     }
 
-    fn owns(&self, context: &Context) -> bool {
+    fn owns(&self, context: &ProfileContext) -> bool {
         context.function.is_some_and(|function| self.functions[function])
     }
 
     /// The type of closures whose info table is at a place in a file, or is named in it.
-    fn closure_type(&self, place: &Location, file: &Procedures) -> Option<Type> {
+    fn closure_type(&self, place: &TablePlace, file: &Procedures) -> Option<Type> {
         match place {
-            Location::Address(address) => heap::type_at(*address, file),
-            Location::Symbol(symbol) => {
+            TablePlace::Address(address) => heap::type_at(*address, file),
+            TablePlace::Symbol(symbol) => {
                 let known = |other: &Procedures| heap::type_at(other.address_of(symbol)?, other);
                 self.files.values().find_map(known).or_else(|| heap::type_of(symbol))
             }
@@ -118,7 +118,7 @@ impl Haskell {
 /// allocated by type; `None` if GHC compiled nothing in it, or if the counts by address exceed the counts by context.
 pub(super) fn by_procedure(profile: &Profile, sources: &SourceText<'_>) -> Option<(Profile, ClosureTypes)> {
     let haskell = Haskell::of(profile, sources)?;
-    let mut pieces = Pieces::default();
+    let mut pieces = CodePieces::default();
     let mut closures = ClosureTypes::new();
     for (at, run) in profile.runs.iter().enumerate() {
         let Some((object, procedures)) = haskell.file_of(run) else { continue };
@@ -153,7 +153,7 @@ fn piece(run: &InstructionRun, profile: &Profile, object: &str, procedures: &Pro
 }
 
 #[derive(Default)]
-struct Pieces {
+struct CodePieces {
     all: Vec<(CodePiece, PieceCounts)>,
     known: HashMap<CodePiece, usize>,
     begins: HashMap<(String, u64), usize>,
@@ -163,7 +163,7 @@ struct Pieces {
     of_runs: HashMap<usize, usize>,
 }
 
-impl Pieces {
+impl CodePieces {
     fn add(
         &mut self,
         number: usize,
@@ -227,12 +227,12 @@ impl Pieces {
 
 /// Builds the new profile. Contexts of other code keep their callers; functions that Haskell code calls become
 /// callees of [`ALL_PROCEDURES`].
-fn rebuilt(profile: &Profile, haskell: &Haskell, pieces: &Pieces, rest: u64) -> Profile {
+fn rebuilt(profile: &Profile, haskell: &Haskell, pieces: &CodePieces, rest: u64) -> Profile {
     // Where procedures jump to each other, callgrind takes jumps for calls.
     let mut new =
         Profile { contexts: Vec::new(), recursive: Vec::new(), calls: Vec::new(), ..profile.clone() };
     let function =
-        |name: Option<String>, object: Option<String>, offset: u64| Function { name, object, offset };
+        |name: Option<String>, object: Option<String>, offset: u64| ProfileFunction { name, object, offset };
     new.functions.push(function(Some(ALL_PROCEDURES.to_owned()), None, 0));
     let all_procedures = Some(new.functions.len() - 1);
     // The context of `ALL_PROCEDURES` follows the root, whose index is 0.
@@ -246,11 +246,17 @@ fn rebuilt(profile: &Profile, haskell: &Haskell, pieces: &Pieces, rest: u64) -> 
             continue;
         }
         place.push(new.contexts.len());
-        new.contexts.push(Context { parent, ..context.clone() });
+        new.contexts.push(ProfileContext { parent, ..context.clone() });
         if parent.is_none() {
             // How often the runtime starts Haskell code says nothing about the procedures.
             let (parent, function) = (Some(0), all_procedures);
-            new.contexts.push(Context { parent, function, calls: 1, own: rest, ..Context::default() });
+            new.contexts.push(ProfileContext {
+                parent,
+                function,
+                calls: 1,
+                own: rest,
+                ..ProfileContext::default()
+            });
         }
     }
     for calls in &profile.recursive {
@@ -280,7 +286,7 @@ fn rebuilt(profile: &Profile, haskell: &Haskell, pieces: &Pieces, rest: u64) -> 
                 let bytes = u64::try_from(counted.bytes).unwrap_or(0);
                 let heap = HeapCounts { allocations: counted.closures, bytes, frees: 0 };
                 let own = counted.instructions;
-                new.contexts.push(Context { parent: Some(parent), function, calls, own, heap });
+                new.contexts.push(ProfileContext { parent: Some(parent), function, calls, own, heap });
                 new.contexts.len() - 1
             });
         }

@@ -1,6 +1,6 @@
 //! An instrument that records the call tree of each launch.
 
-use super::choose_tool::Counter;
+use super::choose_tool::ChosenTool;
 use super::error::CalltreeError;
 use super::profile::Profiles;
 use super::session::{CalltreeSession, CountDetail, Settings};
@@ -17,7 +17,7 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// Records the call tree of each launch. Sources of variation, such as random addresses, are removed.
 pub struct Trees {
-    counter: Counter,
+    counter: ChosenTool,
     folder: PathBuf,
     counts: CountDetail,
     first_began: SystemTime,
@@ -29,7 +29,7 @@ pub struct Trees {
 impl Trees {
     /// Uses this counter. Profiles are in `folder` while a program runs. The first run is taken to begin now: files that
     /// change from now on until a launch are what earlier runs left.
-    pub fn new(counter: &Counter, folder: &Path) -> Trees {
+    pub fn new(counter: &ChosenTool, folder: &Path) -> Trees {
         let folder = folder.to_owned();
         Trees {
             counter: counter.clone(),
@@ -48,12 +48,12 @@ impl Trees {
     }
 
     /// The tool that counts.
-    pub fn counter(&self) -> &Counter {
+    pub fn counter(&self) -> &ChosenTool {
         &self.counter
     }
 
     /// Uses another counter from the next launch on.
-    pub fn count_by(&mut self, counter: &Counter) {
+    pub fn count_by(&mut self, counter: &ChosenTool) {
         self.counter = counter.clone();
     }
 

@@ -1,7 +1,7 @@
 //! Live blocks of a process by calling context, as the tool counts them, and the allocation sites that they give.
 
 use super::merged_profiles::Side;
-use super::profile::{Context, End, Function, Profile, Profiles};
+use super::profile::{End, Profile, ProfileContext, ProfileFunction, Profiles};
 use super::symbols::{Symbols, demangle};
 use crate::heap_sites::{
     CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteCounting, SiteFrame, SiteIndex,
@@ -50,7 +50,7 @@ impl Side {
     /// another launch of the same program in which live blocks were counted. Contexts that this launch did not have are
     /// added.
     pub fn add_live(&mut self, profiles: &Profiles) {
-        let functions: HashMap<Function, usize> =
+        let functions: HashMap<ProfileFunction, usize> =
             self.functions.iter().cloned().enumerate().map(|(at, function)| (function, at)).collect();
         let child =
             |(at, context): (usize, &explain::Context)| Some(((context.parent?, context.function), at));
@@ -99,14 +99,20 @@ impl Side {
 
 /// Finds the contexts of a side by the functions on their paths.
 struct Below {
-    functions: HashMap<Function, usize>,
+    functions: HashMap<ProfileFunction, usize>,
     children: HashMap<(usize, usize), usize>,
 }
 
 impl Below {
     /// The context of a function that is called in the context `parent`; of a function that is on its path already, the
     /// context there, as the tool counts recursion. `None` is an interruption by a signal.
-    fn find(&mut self, side: &mut Side, process: usize, parent: usize, function: Option<&Function>) -> usize {
+    fn find(
+        &mut self,
+        side: &mut Side,
+        process: usize,
+        parent: usize,
+        function: Option<&ProfileFunction>,
+    ) -> usize {
         let function = match function {
             None => side.signal(),
             Some(function) => match self.functions.get(function) {
@@ -272,7 +278,7 @@ impl<'a> SiteBuilder<'a> {
     }
 
     /// The frame of a context's function, of which no line is known.
-    fn function(&mut self, context: &Context) -> SiteFrame {
+    fn function(&mut self, context: &ProfileContext) -> SiteFrame {
         let Some(function) = context.function.map(|function| &self.profile.functions[function]) else {
             return SiteFrame { name: "(signal)".to_owned(), ..SiteFrame::default() };
         };

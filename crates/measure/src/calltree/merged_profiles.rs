@@ -2,7 +2,7 @@
 
 use super::haskell::{self, ClosureTypes, SourceText};
 use super::machine_code::MachineCode;
-use super::profile::{Calls, Function, HeapCounts, Profile, Profiles};
+use super::profile::{Calls, HeapCounts, Profile, ProfileFunction, Profiles};
 use super::stripped::{self, NamesByAddress};
 use super::symbols::demangle;
 use scruple_core::explain::{self, OwnCost, PROGRAM, Tree, is_library, normal};
@@ -19,7 +19,7 @@ pub struct Side {
     /// The contexts of all processes, below a root without a function.
     pub tree: Tree,
     /// The tree's functions as the profiles name them, in the order of the tree.
-    pub functions: Vec<Function>,
+    pub functions: Vec<ProfileFunction>,
     /// For each function, the executed instructions: the length by the distance from the function's start, in bytes.
     pub executed: Vec<BTreeMap<u64, u8>>,
     /// How often each instruction was executed, by file and address in the file.
@@ -51,7 +51,7 @@ impl Side {
     /// Like [`Side::of`], but `sources` supplies the sources that name Haskell functions.
     pub fn with_sources(profiles: &Profiles, sources: &SourceText<'_>) -> Side {
         let mut side = Side::default();
-        let root = side.add_function(Function::default(), explain::Function::default());
+        let root = side.add_function(ProfileFunction::default(), explain::Function::default());
         side.tree.contexts.push(explain::Context { function: root, calls: 1, ..Default::default() });
         let mut known = FunctionIndices::new();
         let program = profiles.processes.first().and_then(own_file).map(str::to_owned);
@@ -134,7 +134,7 @@ impl Side {
 
     /// Adds a function: `function` as the profile has it, `named` with names that other versions share. Returns its
     /// index.
-    pub fn add_function(&mut self, function: Function, named: explain::Function) -> usize {
+    pub fn add_function(&mut self, function: ProfileFunction, named: explain::Function) -> usize {
         self.functions.push(function);
         self.tree.functions.push(named);
         self.executed.push(BTreeMap::new());
@@ -239,7 +239,7 @@ impl Side {
     }
 
     /// Names a function of which nothing was executed in this launch like the others of its file.
-    pub(super) fn named_like(&self, function: &Function) -> explain::Function {
+    pub(super) fn named_like(&self, function: &ProfileFunction) -> explain::Function {
         let of_file = self.functions.iter().position(|known| known.object == function.object);
         named(function, of_file.is_some_and(|at| self.tree.functions[at].module == PROGRAM))
     }
@@ -249,7 +249,7 @@ impl Side {
     fn special(&mut self, named: explain::Function) -> usize {
         match self.tree.functions.iter().position(|known| *known == named) {
             Some(known) => known,
-            None => self.add_function(Function::default(), named),
+            None => self.add_function(ProfileFunction::default(), named),
         }
     }
 }
@@ -262,7 +262,7 @@ fn base(path: &str) -> &str {
 fn own_file(profile: &Profile) -> Option<&str> {
     let is_loader = |object: &str| base(object).starts_with("ld-") || base(object).starts_with("ld64");
     let starts = ["_start", "_rt0_amd64_linux", "_rt0_arm64_linux"];
-    let begins = |function: &&Function| {
+    let begins = |function: &&ProfileFunction| {
         let named = function.name.as_deref().is_some_and(|name| starts.contains(&name));
         named && function.object.as_deref().is_some_and(|object| !is_loader(object))
     };
@@ -287,7 +287,7 @@ const GO_THREADS: [&str; 3] = ["_rt0_amd64_linux", "_rt0_arm64_linux", "runtime.
 const THREADS_OF_GO: &str = "(threads of Go)";
 
 /// The function with names that other versions share.
-fn named(function: &Function, is_own: bool) -> explain::Function {
+fn named(function: &ProfileFunction, is_own: bool) -> explain::Function {
     if function.name.as_deref().is_some_and(|name| is_own && GO_THREADS.contains(&name)) {
         let name = THREADS_OF_GO.to_owned();
         return explain::Function { shown: name.clone(), name, ..explain::Function::default() };
@@ -321,16 +321,16 @@ pub fn without_version(file: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calltree::profile::Context;
+    use crate::calltree::profile::ProfileContext;
 
-    fn function(name: &str) -> Function {
-        Function { name: Some(name.to_owned()), object: Some("/app".to_owned()), offset: 0x1000 }
+    fn function(name: &str) -> ProfileFunction {
+        ProfileFunction { name: Some(name.to_owned()), object: Some("/app".to_owned()), offset: 0x1000 }
     }
 
     #[test]
     fn more_threads_of_go_are_not_more_calls() {
         let functions = vec![function("_rt0_amd64_linux"), function("runtime.clone.abi0")];
-        let context = |parent, function, calls| Context {
+        let context = |parent, function, calls| ProfileContext {
             parent,
             function,
             calls,
@@ -350,7 +350,7 @@ mod tests {
     fn it_does_not_matter_which_thread_of_go_runs_a_function() {
         let on_thread = |start: &str| {
             let functions = vec![function("_rt0_amd64_linux"), function(start), function("main.main")];
-            let context = |parent, function, own| Context {
+            let context = |parent, function, own| ProfileContext {
                 parent,
                 function,
                 calls: 1,

@@ -1,7 +1,7 @@
 //! Instructions, calls and allocations by calling context, counted exactly by a Valgrind tool of our own.
 //!
 //! The tool is `instruments/calltree` in the project's tree: a separate program in C under Valgrind's licence, whose
-//! sources are embedded and compiled on first use ([`Tool::prepare`]). Where that is not possible, [`Counter`] falls
+//! sources are embedded and compiled on first use ([`Tool::prepare`]). Where that is not possible, [`ChosenTool`] falls
 //! back to callgrind and then to cachegrind, and says why.
 
 mod binary;
@@ -28,7 +28,7 @@ mod symbols;
 
 pub use binary::{Binaries, ExecutedInstruction};
 pub use cases::CountedCase;
-pub use choose_tool::{Counter, ValgrindTool};
+pub use choose_tool::{ChosenTool, ValgrindTool};
 pub(crate) use debug_file::DwarfReader;
 pub use error::{CalltreeError, Unavailable};
 #[cfg(test)]
@@ -42,8 +42,8 @@ pub use live::LiveBlocks;
 pub use machine_code::MachineCode;
 pub use merged_profiles::{Side, without_version};
 pub use profile::{
-    Calls, Context, End, Function, FunctionTotals, HeapCounts, InstructionRun, Profile, Profiles,
-    RecursiveCalls,
+    Calls, End, FunctionTotals, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction,
+    Profiles, RecursiveCalls,
 };
 pub use script::{Language, ScriptCounts, ScriptSession};
 pub use session::{CalltreeSession, CountDetail, LaunchCounts, Settings};

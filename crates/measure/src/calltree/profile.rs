@@ -39,13 +39,13 @@ pub struct Profile {
     /// The number of all instructions.
     pub total: u64,
     /// The context tree: parents before children, the root first. It is empty if only the total was counted.
-    pub contexts: Vec<Context>,
+    pub contexts: Vec<ProfileContext>,
     /// Calls to a function that is already on the path; they return to its context.
     pub recursive: Vec<RecursiveCalls>,
     /// Calls between functions, if a tool counted that has no calling contexts.
     pub calls: Vec<Calls>,
     /// Functions; contexts and runs refer to them by index.
-    pub functions: Vec<Function>,
+    pub functions: Vec<ProfileFunction>,
     /// Instruction counts by address.
     pub runs: Vec<InstructionRun>,
     /// Whether only the total was counted.
@@ -73,7 +73,7 @@ pub enum End {
 
 /// A function in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Function {
+pub struct ProfileFunction {
     /// The symbol; `None` if no symbol covers the code.
     pub name: Option<String>,
     /// The path of the file; `None` for code that the program generated.
@@ -85,7 +85,7 @@ pub struct Function {
 
 /// A calling context: a function with the path of calls that led to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Context {
+pub struct ProfileContext {
     /// The index of the caller's context; `None` for the root.
     pub parent: Option<usize>,
     /// The index of the function; `None` for the root and for interruptions by signals.
@@ -216,8 +216,8 @@ impl Profile {
     }
 
     /// The counts of each function, summed over its contexts.
-    pub fn functions(&self) -> HashMap<&Function, FunctionTotals> {
-        let mut totals: HashMap<&Function, FunctionTotals> = HashMap::new();
+    pub fn functions(&self) -> HashMap<&ProfileFunction, FunctionTotals> {
+        let mut totals: HashMap<&ProfileFunction, FunctionTotals> = HashMap::new();
         let inclusive = self.inclusive();
         for (context, inclusive) in self.contexts.iter().zip(inclusive) {
             let Some(function) = context.function else { continue };
@@ -238,7 +238,7 @@ impl Profile {
 
     /// The functions on the path from the root to a context, outermost first; `None` stands for an interruption by a
     /// signal.
-    pub fn path(&self, context: usize) -> Vec<Option<&Function>> {
+    pub fn path(&self, context: usize) -> Vec<Option<&ProfileFunction>> {
         let mut path = Vec::new();
         let mut at = Some(context);
         while let Some(index) = at {

@@ -4,7 +4,9 @@ mod live;
 
 use super::error::CalltreeError;
 use super::live::LiveBlocks;
-use super::profile::{Context, End, Function, HeapCounts, InstructionRun, Profile, Profiles, RecursiveCalls};
+use super::profile::{
+    End, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction, Profiles, RecursiveCalls,
+};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -176,7 +178,7 @@ impl ProfileParser {
 
     fn function(&mut self, mut words: Words) -> Result<(), String> {
         let (id, object, offset) = (words.number()?, words.number()?, words.address()?);
-        let function = Function { object: self.object(object)?, offset, name: some(words.text()) };
+        let function = ProfileFunction { object: self.object(object)?, offset, name: some(words.text()) };
         self.functions.insert(id, self.profile.functions.len());
         self.profile.functions.push(function);
         Ok(())
@@ -197,7 +199,7 @@ impl ProfileParser {
             id => Some(ProfileParser::known(&self.functions, id, "function")?),
         };
         self.contexts.insert(id, self.profile.contexts.len());
-        self.profile.contexts.push(Context { parent, function, calls: 0, own, heap });
+        self.profile.contexts.push(ProfileContext { parent, function, calls: 0, own, heap });
         Ok(())
     }
 

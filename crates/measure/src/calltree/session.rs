@@ -1,6 +1,6 @@
 //! One launch under Valgrind: its command line, its environment, and its counts.
 
-use super::choose_tool::{Counter, ValgrindTool};
+use super::choose_tool::{ChosenTool, ValgrindTool};
 use super::error::CalltreeError;
 use super::flat;
 use super::go_names;
@@ -45,7 +45,7 @@ pub enum CountDetail {
 /// A launch that is counted. Dropping the session removes its files.
 #[derive(Debug)]
 pub struct CalltreeSession {
-    counter: Counter,
+    counter: ChosenTool,
     settings: Settings,
     folder: PathBuf,
 }
@@ -69,7 +69,7 @@ impl CalltreeSession {
     /// # Errors
     /// Fails if that folder cannot be made.
     pub fn start(
-        counter: &Counter,
+        counter: &ChosenTool,
         settings: Settings,
         below: &Path,
     ) -> Result<CalltreeSession, CalltreeError> {

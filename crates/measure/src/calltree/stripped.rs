@@ -124,7 +124,7 @@ pub(super) fn label_of_second(begin: u64, path: &str) -> String {
 
 fn named(shapes: &[Vec<StrippedFunction>; 2], paths: [&String; 2]) -> [HashMap<u64, String>; 2] {
     let [first, second] = shapes;
-    let pairs = Pairs::of(first, second);
+    let pairs = FunctionPairs::of(first, second);
     let mut names = [HashMap::new(), HashMap::new()];
     for (one, other) in first.iter().zip(&pairs.of_first) {
         let other = other.map(|other| &second[other]);
@@ -143,18 +143,18 @@ fn named(shapes: &[Vec<StrippedFunction>; 2], paths: [&String; 2]) -> [HashMap<u
 }
 
 /// Which function of one file is which of the other.
-struct Pairs<'a> {
+struct FunctionPairs<'a> {
     first: &'a [StrippedFunction],
     second: &'a [StrippedFunction],
     of_first: Vec<Option<usize>>,
     of_second: Vec<Option<usize>>,
 }
 
-impl<'a> Pairs<'a> {
+impl<'a> FunctionPairs<'a> {
     /// Both lists are in the order of addresses.
-    fn of(first: &'a [StrippedFunction], second: &'a [StrippedFunction]) -> Pairs<'a> {
+    fn of(first: &'a [StrippedFunction], second: &'a [StrippedFunction]) -> FunctionPairs<'a> {
         let (of_first, of_second) = (vec![None; first.len()], vec![None; second.len()]);
-        let mut pairs = Pairs { first, second, of_first, of_second };
+        let mut pairs = FunctionPairs { first, second, of_first, of_second };
         pairs.by(|shape| shape.name.as_deref());
         pairs.by(|shape| Some(shape.code.as_slice()).filter(|code| code.len() >= SHORT));
         loop {
@@ -358,7 +358,7 @@ mod tests {
     fn equal_code_is_found_wherever_it_is() {
         let first = [shape(0x10, &numbers(0, 9), &[]), shape(0x20, &numbers(50, 9), &[])];
         let second = [shape(0x11, &numbers(50, 9), &[]), shape(0x33, &numbers(0, 9), &[])];
-        assert_eq!(Pairs::of(&first, &second).of_first, [Some(1), Some(0)]);
+        assert_eq!(FunctionPairs::of(&first, &second).of_first, [Some(1), Some(0)]);
     }
 
     #[test]
@@ -366,7 +366,7 @@ mod tests {
         let callers = |one: u64, other: u64| shape(0x10, &numbers(0, 9), &[(3, one), (5, other)]);
         let first = [callers(0x20, 0x30), shape(0x20, &[1, 2], &[]), shape(0x30, &[1, 2], &[])];
         let second = [callers(0x40, 0x20), shape(0x20, &[7], &[]), shape(0x40, &[1, 2], &[])];
-        assert_eq!(Pairs::of(&first, &second).of_first, [Some(0), Some(2), Some(1)]);
+        assert_eq!(FunctionPairs::of(&first, &second).of_first, [Some(0), Some(2), Some(1)]);
     }
 
     #[test]
@@ -383,7 +383,7 @@ mod tests {
             last.clone(),
         ];
         let second = [start, caller(&[5, 6, 7, 8], 0x20), shape(0x20, &numbers(20, 18), &[]), last];
-        assert_eq!(Pairs::of(&first, &second).of_first, [Some(0), Some(1), None, Some(2), Some(3)]);
+        assert_eq!(FunctionPairs::of(&first, &second).of_first, [Some(0), Some(1), None, Some(2), Some(3)]);
     }
 
     #[test]
@@ -401,7 +401,7 @@ mod tests {
             shape(6, &changed(20), &[]),
             shape(7, &numbers(40, 9), &[]),
         ];
-        let pairs = Pairs::of(&first, &second);
+        let pairs = FunctionPairs::of(&first, &second);
         assert_eq!(pairs.of_first, [Some(0), Some(2), Some(3)]);
         assert_eq!(pairs.of_second[1], None);
     }
@@ -410,7 +410,7 @@ mod tests {
     fn a_function_in_the_place_of_another_is_not_taken_for_it() {
         let first = [shape(1, &numbers(0, 9), &[]), shape(2, &numbers(20, 9), &[])];
         let second = [shape(1, &numbers(0, 9), &[]), shape(2, &numbers(80, 9), &[])];
-        assert_eq!(Pairs::of(&first, &second).of_first, [Some(0), None]);
+        assert_eq!(FunctionPairs::of(&first, &second).of_first, [Some(0), None]);
     }
 
     #[test]

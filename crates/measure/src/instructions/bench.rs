@@ -1,7 +1,7 @@
 //! Counts the instructions of a bench program from its start to its end.
 
-use super::{Instructions, KEY, Running};
-use crate::bench::{BenchError, BenchProgram, Start};
+use super::{Instructions, KEY, RunningCounter};
+use crate::bench::{BenchError, BenchProgram, BenchStart};
 use crate::instrument::Instrument;
 use crate::launch::{Launch, LaunchOptions};
 use crate::own_environment::inherited;
@@ -18,7 +18,7 @@ pub(crate) const END: Duration = Duration::from_secs(60);
 pub struct CountedBench {
     /// The program.
     pub program: BenchProgram,
-    counting: Running,
+    counting: RunningCounter,
 }
 
 impl Instructions {
@@ -26,12 +26,12 @@ impl Instructions {
     ///
     /// # Errors
     /// Fails if the program cannot be started, or no means can count it.
-    pub fn start_bench(&mut self, start: &Start<'_>) -> Result<CountedBench, BenchError> {
+    pub fn start_bench(&mut self, start: &BenchStart<'_>) -> Result<CountedBench, BenchError> {
         self.available(&Program { path: start.path.to_owned() }).map_err(BenchError::NotCounted)?;
         let mut launch = launch(start)?;
         self.decorate(&mut launch).map_err(BenchError::NotCounted)?;
-        let counting = std::mem::replace(&mut self.running, Running::Nothing);
-        let start = Start {
+        let counting = std::mem::replace(&mut self.running, RunningCounter::Nothing);
+        let start = BenchStart {
             path: &launch.path,
             argv: &launch.argv,
             env: &launch.env,
@@ -64,7 +64,7 @@ impl Instructions {
 }
 
 /// Converts the start of a bench program to a launch, with the whole environment.
-pub(crate) fn launch(start: &Start<'_>) -> Result<Launch, BenchError> {
+pub(crate) fn launch(start: &BenchStart<'_>) -> Result<Launch, BenchError> {
     let nowhere = || File::options().read(true).write(true).open("/dev/null").map(Into::into);
     let mut env: Vec<(OsString, OsString)> = if start.whole_env { Vec::new() } else { inherited().collect() };
     for (name, value) in start.env {

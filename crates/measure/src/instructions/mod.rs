@@ -10,7 +10,7 @@ pub(crate) use bench::{END, launch};
 pub use hardware::{Hardware, HardwareEvent};
 pub use steady::steady;
 
-use crate::calltree::{self, CalltreeSession, CountDetail, Counter, LaunchCounts, Settings, ValgrindTool};
+use crate::calltree::{self, CalltreeSession, ChosenTool, CountDetail, LaunchCounts, Settings, ValgrindTool};
 use crate::command::{Commands, Job};
 use crate::instrument::Instrument;
 use crate::launch::{Ending, Launch, LaunchResult};
@@ -38,18 +38,18 @@ pub struct Instructions {
     launcher: i32,
     folder: PathBuf,
     cache: PathBuf,
-    means: Option<Means>,
-    running: Running,
+    means: Option<CountingMeans>,
+    running: RunningCounter,
 }
 
 /// The means of counting on this machine.
 #[derive(Clone)]
-enum Means {
+enum CountingMeans {
     Hardware,
-    Tool { counter: Counter, no_hardware: String },
+    Tool { counter: ChosenTool, no_hardware: String },
 }
 
-enum Running {
+enum RunningCounter {
     Nothing,
     Hardware(Vec<(Hardware, &'static str)>),
     /// A tool of Valgrind, and the command that it counts.
@@ -60,7 +60,7 @@ impl Instructions {
     /// An instrument that keeps profiles in `folder` while a program runs, and the compiled tool in `cache`.
     pub fn new(launcher: i32, folder: &Path, cache: &Path) -> Instructions {
         let (folder, cache) = (folder.to_owned(), cache.to_owned());
-        Instructions { launcher, folder, cache, means: None, running: Running::Nothing }
+        Instructions { launcher, folder, cache, means: None, running: RunningCounter::Nothing }
     }
 
     /// The means of counting on this machine, in one phrase.
@@ -69,21 +69,21 @@ impl Instructions {
     /// Says why there is none.
     pub fn describe(&mut self) -> Result<String, String> {
         Ok(match self.means()? {
-            Means::Hardware => "the processor’s counter, in user space".to_owned(),
-            Means::Tool { counter, no_hardware } => {
+            CountingMeans::Hardware => "the processor’s counter, in user space".to_owned(),
+            CountingMeans::Tool { counter, no_hardware } => {
                 format!("{}; the processor’s counter cannot be used: {no_hardware}", counter.describe())
             }
         })
     }
 
-    fn means(&mut self) -> Result<Means, String> {
+    fn means(&mut self) -> Result<CountingMeans, String> {
         if let Some(means) = &self.means {
             return Ok(means.clone());
         }
         let means = match Hardware::available() {
-            Ok(()) => Means::Hardware,
-            Err(no_hardware) => match Counter::find(&self.cache) {
-                Ok(counter) => Means::Tool { counter, no_hardware },
+            Ok(()) => CountingMeans::Hardware,
+            Err(no_hardware) => match ChosenTool::find(&self.cache) {
+                Ok(counter) => CountingMeans::Tool { counter, no_hardware },
                 Err(why) => {
                     return Err(format!("the processor’s counter cannot be used ({no_hardware}), and {why}"));
                 }
@@ -95,9 +95,9 @@ impl Instructions {
 
     /// The readings of the program that has just ended.
     fn readings(&mut self) -> Vec<Reading> {
-        match std::mem::replace(&mut self.running, Running::Nothing) {
-            Running::Nothing => Vec::new(),
-            Running::Hardware(counters) => counters
+        match std::mem::replace(&mut self.running, RunningCounter::Nothing) {
+            RunningCounter::Nothing => Vec::new(),
+            RunningCounter::Hardware(counters) => counters
                 .into_iter()
                 .filter_map(|(counter, key)| {
                     let metric = metric(key)?;
@@ -109,7 +109,7 @@ impl Instructions {
                     })
                 })
                 .collect(),
-            Running::Tool(session, command) => {
+            RunningCounter::Tool(session, command) => {
                 let counted = session.read().map_err(|error| error.to_string());
                 let mut readings =
                     match (counted.and_then(|counted| require_complete(counted, &command)), metric(KEY)) {
@@ -120,7 +120,7 @@ impl Instructions {
                         (Err(why), _) => self.absent(&[KEY], &why),
                     };
                 let why = match &self.means {
-                    Some(Means::Tool { no_hardware, .. }) => no_hardware.clone(),
+                    Some(CountingMeans::Tool { no_hardware, .. }) => no_hardware.clone(),
                     _ => String::new(),
                 };
                 readings.extend(self.absent(&KEYS[1..], &why));
@@ -178,14 +178,14 @@ fn is_replaced(counted: &LaunchCounts, command: &str) -> bool {
 impl Instrument for Instructions {
     fn name(&self) -> &'static str {
         match self.means {
-            Some(Means::Hardware) => "perf_event_open",
+            Some(CountingMeans::Hardware) => "perf_event_open",
             _ => "valgrind",
         }
     }
 
     fn available(&self, program: &Program) -> Result<(), String> {
         match self.means {
-            Some(Means::Tool { .. }) => program.can_run_under_valgrind(),
+            Some(CountingMeans::Tool { .. }) => program.can_run_under_valgrind(),
             _ => program.can_be_counted(),
         }
     }
@@ -198,7 +198,7 @@ impl Instrument for Instructions {
         let means = self.means()?;
         steady(launch);
         self.running = match means {
-            Means::Hardware => Running::Hardware(
+            CountingMeans::Hardware => RunningCounter::Hardware(
                 EVENTS
                     .iter()
                     .map(|(event, key)| {
@@ -206,14 +206,14 @@ impl Instrument for Instructions {
                     })
                     .collect::<Result<_, String>>()?,
             ),
-            Means::Tool { counter, .. } => {
+            CountingMeans::Tool { counter, .. } => {
                 let settings =
                     Settings { counts: CountDetail::Total, fixed_random: true, ..Settings::default() };
                 let session = CalltreeSession::start(&counter, settings, &self.folder);
                 let session = session.map_err(|error| error.to_string())?;
                 let command = command_of(launch);
                 session.decorate(launch);
-                Running::Tool(session, command)
+                RunningCounter::Tool(session, command)
             }
         };
         Ok(())
@@ -260,8 +260,8 @@ pub fn measure(
 ) -> Result<Measured, String> {
     let by = instrument.describe()?;
     let definition = match instrument.means()? {
-        Means::Hardware => "instructions that the processor completed in user space",
-        Means::Tool { .. } => calltree::DEFINITION,
+        CountingMeans::Hardware => "instructions that the processor completed in user space",
+        CountingMeans::Tool { .. } => calltree::DEFINITION,
     };
     let mut counts = Vec::new();
     for _ in 0..launches.max(2) {
@@ -300,9 +300,9 @@ mod tests {
     /// What the instrument says of a command line if callgrind has to count it; `None` without Valgrind.
     fn counted(words: &[&str]) -> Option<Result<f64, String>> {
         let folder = tempfile::tempdir().expect("a folder");
-        let counter = Counter::find(folder.path()).ok()?.weaker("it is not wanted")?;
+        let counter = ChosenTool::find(folder.path()).ok()?.weaker("it is not wanted")?;
         let mut instrument = Instructions::new(0, folder.path(), folder.path());
-        instrument.means = Some(Means::Tool { counter, no_hardware: "it is not wanted".to_owned() });
+        instrument.means = Some(CountingMeans::Tool { counter, no_hardware: "it is not wanted".to_owned() });
         let nowhere = || File::options().read(true).write(true).open("/dev/null").expect("it opens").into();
         let mut launch = Launch {
             path: words[0].into(),

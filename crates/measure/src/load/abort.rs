@@ -1,11 +1,11 @@
 //! Aborts a load when its limits are exceeded for some time.
 
 use super::scenario::Abort;
-use super::shared::Progress;
+use super::shared::LoadProgress;
 use scruple_core::unit::{Unit, quantity, share};
 
 /// The limits of a load, and since when each of them has been exceeded.
-pub(crate) struct Watched {
+pub(crate) struct WatchedLimits {
     limits: Abort,
     /// Since when the error share and the 99th percentile have been exceeded, in seconds from the start; `None` if
     /// the limit is kept.
@@ -14,14 +14,14 @@ pub(crate) struct Watched {
     pub(crate) why: Option<String>,
 }
 
-impl Watched {
-    pub(crate) fn of(limits: Abort) -> Watched {
-        Watched { limits, since: [None; 2], why: None }
+impl WatchedLimits {
+    pub(crate) fn of(limits: Abort) -> WatchedLimits {
+        WatchedLimits { limits, since: [None; 2], why: None }
     }
 
     /// Whether to abort the load. `before` is the progress at the previous call. An interval without answers and
     /// failures changes nothing.
-    pub(crate) fn exceeded(&mut self, seen: &Progress, before: &Progress) -> bool {
+    pub(crate) fn exceeded(&mut self, seen: &LoadProgress, before: &LoadProgress) -> bool {
         let failed = seen.failed.saturating_sub(before.failed);
         let all = failed + seen.answered.saturating_sub(before.answered);
         if all == 0 || self.why.is_some() {
@@ -57,10 +57,10 @@ mod tests {
     #[test]
     fn only_what_lasts_ends_a_load() {
         let limits = Abort { errors: Some(0.1), p99: Some(1_000), over: Duration::from_secs(2) };
-        let mut watched = Watched::of(limits);
-        let mut before = Progress::default();
+        let mut watched = WatchedLimits::of(limits);
+        let mut before = LoadProgress::default();
         let mut at = |elapsed: f64, answered: u64, failed: u64, p99: u64| {
-            let seen = Progress { elapsed, answered, failed, p99, ..Progress::default() };
+            let seen = LoadProgress { elapsed, answered, failed, p99, ..LoadProgress::default() };
             let exceeded = watched.exceeded(&seen, &before);
             before = seen;
             exceeded

@@ -1,12 +1,12 @@
 //! Finds the highest rate at which a server keeps its limits, with the search of `scruple_core::knee`.
 
 use super::{
-    Arrivals, LATE, Latencies, LoadError, LoadResult, Moment, Pace, Plan, Progress, RunPart, Session, Target,
-    WarmUp,
+    Arrivals, LATE, Latencies, LoadError, LoadProgress, LoadResult, Pace, Plan, RunPart, Session, Target,
+    TurnEvent, WarmUp,
 };
 use scruple_core::knee::{
-    Count, Knee, KneeInterval, KneeSearch, Measure, Measurement, Next, RateFigures, RateLimit, RateOutcome,
-    Slo, Tally,
+    Knee, KneeInterval, KneeSearch, LimitCount, Measure, Measurement, Next, RateFigures, RateLimit,
+    RateOutcome, Slo, Tally,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -66,7 +66,7 @@ pub fn capacity(
     slo: &Slo,
     search: KneeSearch,
     interrupted: &AtomicBool,
-    progress: &mut dyn FnMut(f64, &Progress),
+    progress: &mut dyn FnMut(f64, &LoadProgress),
 ) -> Result<Capacity, LoadError> {
     let arrivals = match plan.pace {
         Pace::Open { arrivals, .. } => arrivals,
@@ -97,8 +97,8 @@ pub fn capacity(
             lateness,
             ..plan.clone()
         };
-        let mut tell = |moment: Moment<'_>| {
-            if let Moment::Progress(seen) = moment {
+        let mut tell = |moment: TurnEvent<'_>| {
+            if let TurnEvent::Progress(seen) = moment {
                 progress(rate, seen);
             }
         };
@@ -144,27 +144,27 @@ fn judge(slo: &Slo, rate: f64, lateness: Duration, load: &LoadResult) -> (Measur
     (measurement, broken)
 }
 
-fn count(limit: &RateLimit, parts: &[&RunPart]) -> Count {
+fn count(limit: &RateLimit, parts: &[&RunPart]) -> LimitCount {
     let of = |part: &RunPart| match limit.of {
         Measure::Errors => {
             let failed = part.counts.failures.total();
-            Count::of((part.counts.answered + failed) as f64, failed as f64)
+            LimitCount::of((part.counts.answered + failed) as f64, failed as f64)
         }
         Measure::Mean => of_responses(part, &|responses| responses.sum() / limit.below),
         Measure::Quantile(_) | Measure::Max => {
             of_responses(part, &|responses| responses.from(limit.below as u64) as f64)
         }
     };
-    parts.iter().map(|part| of(part)).fold(Count::default(), |sum, count| Count {
+    parts.iter().map(|part| of(part)).fold(LimitCount::default(), |sum, count| LimitCount {
         requests: sum.requests + count.requests,
         beyond: sum.beyond + count.beyond,
         least: sum.least + count.least,
     })
 }
 
-fn of_responses(part: &RunPart, beyond: &dyn Fn(&Latencies) -> f64) -> Count {
+fn of_responses(part: &RunPart, beyond: &dyn Fn(&Latencies) -> f64) -> LimitCount {
     let requests = part.times.response.count() as f64;
-    Count {
+    LimitCount {
         requests,
         beyond: beyond(&part.times.response),
         least: beyond(&part.carried.least_of(&part.times.response)),

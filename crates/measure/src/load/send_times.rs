@@ -6,7 +6,7 @@ use scruple_core::stats::rng::Pcg;
 
 /// The times of one thread. A rate is divided among threads so that their times together are evenly spaced; with
 /// Poisson arrivals, so that the threads' streams add up to one with the whole rate.
-pub(crate) struct Schedule {
+pub(crate) struct SendSchedule {
     start: u64,
     end: u64,
     left: u64,
@@ -41,15 +41,15 @@ pub(crate) struct Share {
     pub(crate) shape: RateCourse,
 }
 
-impl Schedule {
-    pub(crate) fn new(share: Share) -> Schedule {
+impl SendSchedule {
+    pub(crate) fn new(share: Share) -> SendSchedule {
         let (thread, threads) = (f64::from(share.thread), f64::from(share.threads));
         let random = match share.arrivals {
             Arrivals::Constant => None,
             Arrivals::Poisson => Some(Pcg::with_stream(share.seed, u64::from(share.thread))),
         };
         let gap = threads * 1e9 / share.rate;
-        let mut schedule = Schedule {
+        let mut schedule = SendSchedule {
             start: share.start,
             end: share.end,
             left: share.limit,
@@ -120,7 +120,7 @@ mod tests {
     fn times(arrivals: Arrivals, threads: u32, limit: u64) -> Vec<u64> {
         let mut all = Vec::new();
         for thread in 0..threads {
-            let mut schedule = Schedule::new(Share {
+            let mut schedule = SendSchedule::new(Share {
                 rate: 2000.0,
                 arrivals,
                 thread,

@@ -115,7 +115,7 @@ pub(crate) struct LiveFigures {
     pub(crate) backlog: AtomicU64,
     pub(crate) p50: AtomicU64,
     pub(crate) p99: AtomicU64,
-    /// The fields of [`Progress`] with the same names; they are only written if the plan requests it.
+    /// The fields of [`LoadProgress`] with the same names; they are only written if the plan requests it.
     pub(crate) response: [AtomicU64; LIVE_BOUNDS.len() + 1],
     pub(crate) sum: AtomicU64,
     pub(crate) failures: [AtomicU64; Failure::ALL.len()],
@@ -161,7 +161,7 @@ impl LiveFigures {
 
 /// The progress of a load, for a line on the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Progress {
+pub struct LoadProgress {
     /// The time since the start of the turn, in seconds.
     pub elapsed: f64,
     /// The number of good answers.
@@ -187,8 +187,8 @@ pub struct Progress {
     pub failures: Failures,
 }
 
-impl Progress {
-    pub(crate) fn of(live: &[LiveFigures], elapsed: f64, before: &Progress) -> Progress {
+impl LoadProgress {
+    pub(crate) fn of(live: &[LiveFigures], elapsed: f64, before: &LoadProgress) -> LoadProgress {
         let sum =
             |pick: fn(&LiveFigures) -> &AtomicU64| live.iter().map(|l| pick(l).load(Ordering::Relaxed)).sum();
         let most = |pick: fn(&LiveFigures) -> &AtomicU64| {
@@ -196,7 +196,7 @@ impl Progress {
         };
         let answered: u64 = sum(|l| &l.answered);
         let gap = elapsed - before.elapsed;
-        Progress {
+        LoadProgress {
             elapsed,
             answered,
             failed: sum(|l| &l.failed),

@@ -70,7 +70,7 @@ pub fn watch_process(pid: i32, extent: Extent, interval: Duration, stop: &Atomic
 
 /// Reads the memory of a process once.
 pub fn read_once(pid: i32, extent: Extent) -> MemoryCourse {
-    let mut follower = Follower::new(Rarely::ForAnybodysProcess);
+    let mut follower = MemoryWatcher::new(Rarely::ForAnybodysProcess);
     follower.record_current(&extent.of(pid));
     follower.course
 }
@@ -81,7 +81,7 @@ fn follow(
     rarely: Rarely,
     stop: &AtomicBool,
 ) -> MemoryCourse {
-    let mut follower = Follower::new(rarely);
+    let mut follower = MemoryWatcher::new(rarely);
     let mut interval = interval;
     let mut begun = false;
     while !stop.load(Ordering::Relaxed) {
@@ -99,17 +99,17 @@ fn follow(
     follower.course
 }
 
-struct Follower {
+struct MemoryWatcher {
     rarely: Rarely,
     began: Instant,
     next_look: Instant,
     course: MemoryCourse,
 }
 
-impl Follower {
-    fn new(rarely: Rarely) -> Follower {
+impl MemoryWatcher {
+    fn new(rarely: Rarely) -> MemoryWatcher {
         let now = Instant::now();
-        Follower { rarely, began: now, next_look: now, course: MemoryCourse::default() }
+        MemoryWatcher { rarely, began: now, next_look: now, course: MemoryCourse::default() }
     }
 
     /// Records the current memory of these processes; false if none of them exists.
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_long_course_keeps_its_peaks() {
-        let mut follower = Follower::new(Rarely::ForALaunch);
+        let mut follower = MemoryWatcher::new(Rarely::ForALaunch);
         let at = |resident: u64| Moment {
             resident,
             divided: Some(Divided { proportional: resident, unique: 1 }),

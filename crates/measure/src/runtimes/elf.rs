@@ -72,16 +72,16 @@ const TEXTS: [&str; 7] = [
 
 /// What distinguishes the content of a file from that of all others, as long as the file system keeps times.
 #[derive(PartialEq, Eq, Hash)]
-struct Identity {
+struct FileIdentity {
     device: u64,
     inode: u64,
     size: u64,
     changed: (i64, i64),
 }
 
-impl Identity {
-    fn of(data: &Metadata) -> Identity {
-        Identity {
+impl FileIdentity {
+    fn of(data: &Metadata) -> FileIdentity {
+        FileIdentity {
             device: data.dev(),
             inode: data.ino(),
             size: data.size(),
@@ -91,12 +91,12 @@ impl Identity {
 }
 
 /// The files that were read. Every launch asks about its program, and some programs have a hundred megabytes.
-static KNOWN: LazyLock<Mutex<HashMap<Identity, Option<Arc<Elf>>>>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<HashMap<FileIdentity, Option<Arc<Elf>>>>> = LazyLock::new(Mutex::default);
 
 impl Elf {
     /// Reads the file, unless it was read before; `None` if it is not a 64-bit ELF file.
     pub(super) fn read(path: &Path) -> Option<Arc<Elf>> {
-        let identity = Identity::of(&fs::metadata(path).ok()?);
+        let identity = FileIdentity::of(&fs::metadata(path).ok()?);
         if let Some(known) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&identity) {
             return known.clone();
         }

@@ -6,7 +6,7 @@ use super::agent_records::{self, AgentRecord, HookFile, Left};
 use super::elf::Elf;
 use super::figures::{self, COMMON, RuntimeReport};
 use super::go::EmptyProgram;
-use super::stderr_report::Cut;
+use super::stderr_report::StderrPipe;
 use super::{ghc, go, jvm, ocaml, recognise, sbcl};
 use crate::instrument::Instrument;
 use crate::launch::{Launch, LaunchResult};
@@ -18,7 +18,7 @@ use std::ffi::OsString;
 #[derive(Debug, Default)]
 pub struct Runtimes {
     place: Option<AgentFolder>,
-    cut: Option<Cut>,
+    cut: Option<StderrPipe>,
     nothing: String,
     expects_exit: bool,
     /// Why the counters of a stripped Go program cannot be read.
@@ -162,16 +162,16 @@ impl Instrument for Runtimes {
                 && unknown
                 && append(&mut launch.env, "GODEBUG", ",", "gctrace=1", |words| words.contains("gctrace"))
             {
-                self.cut = Cut::into_stderr(Runtime::Go, &mut launch.stdio[2]).ok();
+                self.cut = StderrPipe::into_stderr(Runtime::Go, &mut launch.stdio[2]).ok();
             }
             self.stripped = empty.and_then(Result::err);
         } else if !elf.dynamic && is(Runtime::Ghc) && ghc::grants_reports(&elf) {
             if append(&mut launch.env, "GHCRTS", " ", "-t", ghc::asks_for_reports) {
-                self.cut = Cut::into_stderr(Runtime::Ghc, &mut launch.stdio[2]).ok();
+                self.cut = StderrPipe::into_stderr(Runtime::Ghc, &mut launch.stdio[2]).ok();
             }
         } else if !elf.dynamic && is(Runtime::Ocaml) {
             if append(&mut launch.env, "OCAMLRUNPARAM", ",", "v=0x400", |words| words.contains("v=")) {
-                self.cut = Cut::into_stderr(Runtime::Ocaml, &mut launch.stdio[2]).ok();
+                self.cut = StderrPipe::into_stderr(Runtime::Ocaml, &mut launch.stdio[2]).ok();
             }
         } else if launch.path == program.path
             && let Some(at) =
@@ -277,7 +277,7 @@ fn of_forks(left: &Left) -> Vec<RuntimeReport> {
     told
 }
 
-fn of_cut(cut: Cut) -> RuntimeReport {
+fn of_cut(cut: StderrPipe) -> RuntimeReport {
     let (runtime, text) = cut.finish();
     let reports = match runtime {
         Runtime::Ghc => text.matches(ghc::report::BEGIN).count(),

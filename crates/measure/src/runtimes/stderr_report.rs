@@ -9,19 +9,19 @@ use std::thread::JoinHandle;
 
 /// A pipe that replaces a program's standard error. A thread reads it and passes on everything but the report.
 #[derive(Debug)]
-pub(super) struct Cut {
+pub(super) struct StderrPipe {
     runtime: Runtime,
     thread: JoinHandle<Vec<u8>>,
 }
 
-impl Cut {
+impl StderrPipe {
     /// Replaces `stderr` with the pipe.
-    pub(super) fn into_stderr(runtime: Runtime, stderr: &mut OwnedFd) -> io::Result<Cut> {
+    pub(super) fn into_stderr(runtime: Runtime, stderr: &mut OwnedFd) -> io::Result<StderrPipe> {
         let (reader, writer) = io::pipe()?;
         let original = std::mem::replace(stderr, writer.into());
         let thread =
             std::thread::spawn(move || pass(BufReader::new(reader), runtime, std::fs::File::from(original)));
-        Ok(Cut { runtime, thread })
+        Ok(StderrPipe { runtime, thread })
     }
 
     /// The extracted report, once all writers have closed the pipe.

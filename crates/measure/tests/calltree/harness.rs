@@ -1,7 +1,7 @@
 //! Compiles test programs and runs them under the call tree and under valgrind's own tools.
 
 use scruple_measure::calltree::{
-    CalltreeSession, Counter, FunctionTotals, Profile, Profiles, Settings, Tool,
+    CalltreeSession, ChosenTool, FunctionTotals, Profile, Profiles, Settings, Tool,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl Workshop {
     }
 
     pub fn session(&self, settings: Settings) -> CalltreeSession {
-        CalltreeSession::start(&Counter::of(&self.tool), settings, self.path()).unwrap()
+        CalltreeSession::start(&ChosenTool::of(&self.tool), settings, self.path()).unwrap()
     }
 
     /// Runs a command in a session.

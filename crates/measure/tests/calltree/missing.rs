@@ -1,7 +1,7 @@
 //! Tests the messages for missing programs and files.
 
 use crate::harness::Workshop;
-use scruple_measure::calltree::{Counter, Tool, Unavailable, ValgrindTool};
+use scruple_measure::calltree::{ChosenTool, Tool, Unavailable, ValgrindTool};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
@@ -22,7 +22,7 @@ fn in_environment(case: &str, variables: &[(&str, &str)]) -> String {
 fn says_what_it_finds() {
     let cache = std::env::var("CASE").unwrap();
     let tool = Tool::prepare(Path::new(&cache)).map(|_| ()).map_err(|why: Unavailable| why.to_string());
-    let counter = Counter::find(Path::new(&cache));
+    let counter = ChosenTool::find(Path::new(&cache));
     let counter = counter.map(|counter| (counter.kind, counter.describe()));
     println!("SAID {tool:?} {counter:?}");
 }
@@ -86,5 +86,5 @@ fn what_was_compiled_is_kept() {
     let cache = crate::harness::cache();
     let said = in_environment(cache.to_str().unwrap(), &[("CC", "/bin/false")]);
     assert!(said.contains("Ok(())") && said.contains("Ok((Calltree, "), "{said} {:?}", workshop.tool);
-    assert_eq!(Counter::of(&workshop.tool).kind, ValgrindTool::Calltree);
+    assert_eq!(ChosenTool::of(&workshop.tool).kind, ValgrindTool::Calltree);
 }

@@ -2,7 +2,7 @@
 //! instructions.
 
 use crate::harness::{Workshop, of, skip};
-use scruple_measure::calltree::{Function, InstructionRun, Profile};
+use scruple_measure::calltree::{InstructionRun, Profile, ProfileFunction};
 use scruple_measure::load::cost::callgrind;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -100,7 +100,7 @@ fn functions_of_a_stripped_program_have_the_counts_of_the_unstripped_one() {
         assert!(Command::new("strip").arg(&program).status().unwrap().success());
         let stripped = workshop.tree(&program, &[]);
         let path = program.display().to_string();
-        let own = |function: &&Function| function.object.as_deref() == Some(&path);
+        let own = |function: &&ProfileFunction| function.object.as_deref() == Some(&path);
         let names =
             ["main", "caller", "forward", "target", "down", "even", "odd", "attempt", "deep", "after"];
         let ours = by_address(&stripped, &program);

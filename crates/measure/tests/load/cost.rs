@@ -2,7 +2,9 @@
 
 use super::servers::{self, Loop, Stall};
 use super::{load, small};
-use scruple_measure::load::cost::{instructions, sampled, sheet, start::ServerCommand, syscalls, tree::Tree};
+use scruple_measure::load::cost::{
+    instructions, sampled, sheet, start::ServerCommand, syscalls, tree::ProcessTree,
+};
 use scruple_measure::load::{Arrivals, Pace, Plan, Target, run_watched};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -58,7 +60,7 @@ fn weigh(leak: usize, work: usize, plan: &Plan, lengths: &[u64]) -> sheet::Sheet
     let (command, target) = server(leak, work);
     let running =
         command.start(&target, Duration::from_secs(30), &AtomicBool::new(false)).expect("it starts");
-    let tree = Tree::of(running.pid()).expect("it lives");
+    let tree = ProcessTree::of(running.pid()).expect("it lives");
     let go = AtomicBool::new(false);
     let mut drive =
         |plan: &Plan, at_end: &(dyn Fn() + Sync)| run_watched(&target, plan, &go, &mut |_| {}, at_end);
@@ -185,7 +187,7 @@ fn samples_and_system_calls_are_divided_by_requests() {
     let (command, target) = server(0, 100_000);
     let running =
         command.start(&target, Duration::from_secs(30), &AtomicBool::new(false)).expect("it starts");
-    let tree = Tree::of(running.pid()).expect("it lives");
+    let tree = ProcessTree::of(running.pid()).expect("it lives");
     let mut drive = || {
         let plan = Plan { max_requests: Some(1000), duration: Duration::from_secs(30), ..small() };
         load(&target, &plan).map(|result| result.generator.requests).map_err(|error| error.to_string())

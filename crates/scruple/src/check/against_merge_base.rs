@@ -27,7 +27,7 @@ use crate::versions::requested_subjects::{RequestedSubjects, put_here};
 use crate::versions::two_revisions::{self, Revisions};
 use crate::versions::{Starter, SubjectTemplate};
 use scruple_core::budget::Budget;
-use scruple_core::gate::Rules;
+use scruple_core::gate::GateRules;
 use scruple_core::metric::Metric;
 use scruple_core::run::Terms;
 use std::path::Path;
@@ -60,7 +60,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
     let clean = recipe.clean;
     let built = two_revisions::build(&place, &revisions, recipe.clone(), &subjects, Some(limit), starter)?;
-    let rules = Rules { metrics: args.gate.gate.clone(), accepted: built.accepted.clone() };
+    let rules = GateRules { metrics: args.gate.gate.clone(), accepted: built.accepted.clone() };
     let mut context = SummaryContext {
         labels: Some(built.labels.clone()),
         name: args.store.label.clone(),
@@ -112,7 +112,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     // The lock on the builds is released, because an explanation builds again or uses the kept builds.
     drop(built.hold);
     let second = (built.labels[1] != two_revisions::WORKING_TREE).then_some(commits[1].as_str());
-    let at = explained::At {
+    let at = explained::WeighedSubjects {
         place: &place,
         first: &commits[0],
         second,
@@ -142,10 +142,10 @@ fn base(args: &RevisionArgs, place: &str) -> Result<String, Fault> {
     })
 }
 
-type Pairs = Vec<[Prepared; 2]>;
+type PreparedPairs = Vec<[Prepared; 2]>;
 
 /// Separates the arms of bench programs, in pairs, from those of commands.
-fn separate_benches(subjects: &[SubjectTemplate], prepared: Vec<Prepared>) -> (Pairs, Vec<Prepared>) {
+fn separate_benches(subjects: &[SubjectTemplate], prepared: Vec<Prepared>) -> (PreparedPairs, Vec<Prepared>) {
     let (mut benches, mut commands) = (Vec::new(), Vec::new());
     let mut rest = prepared.into_iter();
     for subject in subjects {

@@ -8,7 +8,7 @@ use crate::explain::verb::{self, at_revisions};
 use crate::inspect::calls;
 use crate::versions::{Recipe, SubjectTemplate};
 use scruple_core::explain::{Count, Explanation, FunctionDifference};
-use scruple_core::gate::{self, GateOutcome, Rules};
+use scruple_core::gate::{self, GateOutcome, GateRules};
 use scruple_core::judge;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub struct RegressionOrigin {
 }
 
 /// What is needed to build and run the measured subjects again.
-pub struct At<'a> {
+pub struct WeighedSubjects<'a> {
     /// The path or URL of the repository.
     pub place: &'a str,
     /// The reference commit.
@@ -50,7 +50,7 @@ const SUBJECTS: usize = 3;
 
 /// Returns the functions that cause deciding regressions of commands. The list is empty if they cannot be determined;
 /// the gate does not depend on it.
-pub fn origins(weighed: &[WeighedRun], rules: &Rules, at: &At<'_>) -> Vec<RegressionOrigin> {
+pub fn origins(weighed: &[WeighedRun], rules: &GateRules, at: &WeighedSubjects<'_>) -> Vec<RegressionOrigin> {
     let mut wanted: Vec<(&SubjectTemplate, Vec<String>)> = Vec::new();
     for one in weighed.iter().filter(|one| one.fault.is_none()) {
         let judged = judge::compare_pairs(&judge::pairs(&one.run), &one.run.terms);
@@ -69,7 +69,7 @@ pub fn origins(weighed: &[WeighedRun], rules: &Rules, at: &At<'_>) -> Vec<Regres
     let Ok(counter) = calls::any_counter("say where regressions come from") else { return Vec::new() };
     let mut origins = Vec::new();
     for (template, metrics) in wanted.into_iter().take(SUBJECTS) {
-        let revisions = verb::At {
+        let revisions = verb::AtRevisions {
             place: at.place,
             first: at.first,
             second: at.second,
@@ -91,7 +91,7 @@ pub fn origins(weighed: &[WeighedRun], rules: &Rules, at: &At<'_>) -> Vec<Regres
             let Some(explanation) = found.explanations.iter().find(|one| explains(one, &metric)) else {
                 continue;
             };
-            let worse = found.telling(explanation).filter(|row| row.delta > 0.0).take(NAMED);
+            let worse = found.shown_rows(explanation).filter(|row| row.delta > 0.0).take(NAMED);
             origins.extend(worse.map(|row| RegressionOrigin {
                 subject: template.name.clone(),
                 metric: metric.clone(),

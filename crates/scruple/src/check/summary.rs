@@ -5,7 +5,7 @@ use super::verb::SummaryContext;
 use crate::fault::Fault;
 use crate::render::{Report, effect_text, limit_applies, title, verdict_words};
 use scruple_core::budget::{Budget, Kept};
-use scruple_core::gate::{self, Finding, GateOutcome, Rules};
+use scruple_core::gate::{self, Finding, GateOutcome, GateRules};
 use scruple_core::judge::Estimate;
 use scruple_core::metric::Quality;
 use scruple_core::run::{Run, Warning};
@@ -58,7 +58,7 @@ pub struct CheckedLimit {
 }
 
 /// The result of a gate.
-pub struct Summary {
+pub struct GateSummary {
     /// The overall outcome.
     pub kept: Kept,
     /// The names of the versions, the reference first.
@@ -88,9 +88,13 @@ pub struct Summary {
 /// The code of a remark that is left out, because the headline already says it.
 const SAME_BUILD: &str = "same-build";
 
-impl Summary {
+impl GateSummary {
     /// Judges the runs and writes the texts.
-    pub fn of(weighed: &[WeighedRun], rules: &Rules, context: SummaryContext) -> Result<Summary, Fault> {
+    pub fn of(
+        weighed: &[WeighedRun],
+        rules: &GateRules,
+        context: SummaryContext,
+    ) -> Result<GateSummary, Fault> {
         let (mut rows, mut limits) = (Vec::new(), Vec::new());
         let mut remarks: Vec<Warning> = Vec::new();
         let mut facts = Vec::new();
@@ -128,7 +132,7 @@ impl Summary {
         // The path of the program is replaced, to keep local paths private.
         let repeat = words.iter().skip(1).map(String::as_str);
         let repeat: Vec<&str> = words.first().map(|_| "scruple").into_iter().chain(repeat).collect();
-        Ok(Summary {
+        Ok(GateSummary {
             kept,
             labels: context.labels,
             varying: varying(&rows),

@@ -4,7 +4,7 @@ use super::against_merge_base;
 use super::args::{CheckArgs, CheckVerb, OfCommands, OfServers, OfSuites};
 use super::explained::RegressionOrigin;
 use super::report;
-use super::summary::{Summary, WeighedRun};
+use super::summary::{GateSummary, WeighedRun};
 use crate::bench;
 use crate::cli::{ResultArgs, StoreArgs};
 use crate::command;
@@ -13,7 +13,7 @@ use crate::fault::{Code, Fault};
 use crate::load;
 use crate::render::export::{names, writer};
 use crate::render::{declared, output};
-use scruple_core::gate::Rules;
+use scruple_core::gate::GateRules;
 use scruple_core::metric::{METRICS, Pass};
 use std::path::Path;
 
@@ -78,8 +78,8 @@ pub fn before(results: &ResultArgs, gate: &[String]) -> Result<(), Fault> {
     results.export.checked(&names(&report::FORMATS)).map(|_| ())
 }
 
-fn rules(gate: Vec<String>) -> Rules {
-    Rules { metrics: gate, accepted: Vec::new() }
+fn rules(gate: Vec<String>) -> GateRules {
+    GateRules { metrics: gate, accepted: Vec::new() }
 }
 
 /// Returns why a measurement of commands ended early, if it did.
@@ -116,11 +116,11 @@ impl SummaryContext {
 /// Writes the summary, and returns the exit code of the gate. Failures of runs are reported after the summary.
 pub fn conclude(
     weighed: &[WeighedRun],
-    rules: &Rules,
+    rules: &GateRules,
     context: SummaryContext,
     results: &ResultArgs,
 ) -> Result<Code, Fault> {
-    let summary = Summary::of(weighed, rules, context)?;
+    let summary = GateSummary::of(weighed, rules, context)?;
     let files = results.export.checked(&names(&report::FORMATS))?;
     let aside = files.iter().any(|file| file.path == Path::new("-"));
     let texts = files.iter().filter_map(|file| {

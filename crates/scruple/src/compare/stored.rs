@@ -9,7 +9,7 @@ use scruple_core::run::{Run, Terms};
 use scruple_core::subject::{Arm, Role};
 
 /// Two runs, and the arms that they have in common.
-pub struct Both<'a> {
+pub struct RunPair<'a> {
     left: &'a Run,
     right: &'a Run,
     matched: Vec<(&'a Arm, &'a Arm)>,
@@ -18,12 +18,12 @@ pub struct Both<'a> {
     pub run: Run,
 }
 
-impl<'a> Both<'a> {
+impl<'a> RunPair<'a> {
     /// Combines a reference and another run. `names` are those that the user used for them.
     ///
     /// # Errors
     /// The runs are the same, or have no arm in common.
-    pub fn of(names: (&str, &str), left: &'a Run, right: &'a Run) -> Result<Both<'a>, Fault> {
+    pub fn of(names: (&str, &str), left: &'a Run, right: &'a Run) -> Result<RunPair<'a>, Fault> {
         if left.id == right.id {
             return Err(Fault::usage(format!(
                 "‘{}’ and ‘{}’ are the same run, {}: `scruple store list` shows which there are",
@@ -33,7 +33,7 @@ impl<'a> Both<'a> {
         let matched = matched_arms(left, right)?;
         let mut run = merged(left, right, &matched);
         run.terms.margin = left.terms.margin.max(right.terms.margin);
-        Ok(Both { left, right, matched, run })
+        Ok(RunPair { left, right, matched, run })
     }
 
     /// Compares the runs, taking the differences between their environments into account.

@@ -2,7 +2,7 @@
 
 use super::args::CompareArgs;
 use super::revisions;
-use super::stored::Both;
+use super::stored::RunPair;
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::paths;
@@ -34,7 +34,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let budgets = output::budgets(&args.limit, &[])?;
     let store = paths::existing_store(args.store.store.as_deref())?;
     let (left, right) = (store.find(reference)?, store.find(run)?);
-    let mut both = Both::of((reference, run), &left, &right)?;
+    let mut both = RunPair::of((reference, run), &left, &right)?;
     output::check_limits(&budgets, both.run.arms.iter())?;
     if let Some(text) = &args.margin {
         both.run.terms.margin = values::margin(text)?;

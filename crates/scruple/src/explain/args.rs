@@ -60,7 +60,7 @@ pub struct ExplainArgs {
     pub store: Option<PathBuf>,
     /// The count to explain. The counts of memory in use, at the peak or at the end, take one more run of each command.
     #[arg(long, value_name = "METRIC", default_value = "instructions")]
-    pub metric: Explained,
+    pub metric: ExplainedMetric,
     /// The number of runs of each side if counts do not repeat.
     #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=50))]
     pub runs: u32,
@@ -86,7 +86,7 @@ pub struct ExplainArgs {
 
 /// A metric whose difference can be explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Explained {
+pub enum ExplainedMetric {
     /// Executed instructions; allocations and requested bytes follow where they differ.
     #[value(name = "instructions")]
     Instructions,
@@ -107,16 +107,16 @@ pub enum Explained {
     AtEnd,
 }
 
-impl Explained {
+impl ExplainedMetric {
     /// The count that the call tree has of the metric.
     pub fn count(self) -> Count {
         match self {
-            Explained::Instructions => Count::Instructions,
-            Explained::Allocations => Count::Allocations,
-            Explained::Bytes => Count::Bytes,
-            Explained::Frees => Count::Frees,
-            Explained::AtPeak => Count::AtPeak,
-            Explained::AtEnd => Count::AtEnd,
+            ExplainedMetric::Instructions => Count::Instructions,
+            ExplainedMetric::Allocations => Count::Allocations,
+            ExplainedMetric::Bytes => Count::Bytes,
+            ExplainedMetric::Frees => Count::Frees,
+            ExplainedMetric::AtPeak => Count::AtPeak,
+            ExplainedMetric::AtEnd => Count::AtEnd,
         }
     }
 }

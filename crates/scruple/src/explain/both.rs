@@ -7,14 +7,14 @@ use crate::inspect::launch::{ended, failure};
 use scruple_core::explain::Count;
 use scruple_core::harmless_text::plain;
 use scruple_core::metric::Pass;
-use scruple_measure::calltree::{CountDetail, Counter, Profiles, Side, SourceText, Trees, ValgrindTool};
+use scruple_measure::calltree::{ChosenTool, CountDetail, Profiles, Side, SourceText, Trees, ValgrindTool};
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::streams::Captured;
 use std::path::Path;
 use std::time::Duration;
 
 /// Both programs, and what runs them.
-pub struct Both<'a> {
+pub struct BothPrograms<'a> {
     /// The programs.
     pub jobs: [&'a Job; 2],
     /// Whether each runs alone. Otherwise both run at the same time.
@@ -27,7 +27,7 @@ pub struct Both<'a> {
 }
 
 /// A run of one program under the call tree.
-pub struct Run {
+pub struct CalltreeRun {
     /// All instructions.
     pub total: u64,
     /// The number of its processes that outlived it.
@@ -47,25 +47,26 @@ pub struct TotalRun {
     pub leftover: Option<String>,
 }
 
-impl<'a> Both<'a> {
-    /// Runs these programs, each alone until `apart` is unset. `strict` tells that an exit code other than 0 is an error.
+impl<'a> BothPrograms<'a> {
+    /// Runs these programs, each alone until `apart` is unset. `strict` says whether an exit code other than 0 is an
+    /// error.
     pub fn new(
         jobs: [&'a Job; 2],
         commands: [Commands; 2],
-        counter: &Counter,
+        counter: &ChosenTool,
         work: &Path,
         strict: bool,
-    ) -> Both<'a> {
+    ) -> BothPrograms<'a> {
         let trees = [Trees::new(counter, work), Trees::new(counter, work)];
-        Both { jobs, apart: true, effect: None, commands, trees, strict }
+        BothPrograms { jobs, apart: true, effect: None, commands, trees, strict }
     }
 
     /// The tool that counts.
-    pub fn counter(&self) -> &Counter {
+    pub fn counter(&self) -> &ChosenTool {
         self.trees[0].counter()
     }
 
-    /// Does the same with both programs. If each runs alone, `swapped` tells that the second program runs first.
+    /// Does the same with both programs. If each runs alone, `swapped` says whether the second program runs first.
     pub fn run<T: Send>(
         &mut self,
         swapped: bool,
@@ -88,19 +89,20 @@ impl<'a> Both<'a> {
         })
     }
 
-    /// Runs both under the call tree, after so many runs of this kind, and tells whether they ran side by side. From then on
-    /// each runs alone if it may disturb the other, or if nobody sees whether it does. If the tool fails on the first run, the
-    /// next best one counts; if a program fails beside the other one, both run again alone. The program that runs first is
-    /// another one each time, so that what one finds of the other's work varies and is not taken for its own cost.
+    /// Runs both under the call tree, after `earlier` runs of this kind, and returns whether they ran at the same time.
+    /// From then on each runs alone if it may disturb the other, or if the tool cannot see whether it does. If the tool
+    /// fails on the first run, the next best one counts; if a program fails while the other one runs, both run again
+    /// alone. The two programs take turns at running first, so that the effect of files that one finds from the other
+    /// varies, and is not taken for the program's own cost.
     pub fn count_trees(
         &mut self,
         effort: &Effort,
         earlier: usize,
         sources: [&SourceText<'_>; 2],
-    ) -> Result<([Run; 2], bool), Fault> {
+    ) -> Result<([CalltreeRun; 2], bool), Fault> {
         loop {
             let beside = !self.apart;
-            let runs = self.count(CountDetail::Tree, earlier % 2 == 1, |which, counts| Run {
+            let runs = self.count(CountDetail::Tree, earlier % 2 == 1, |which, counts| CalltreeRun {
                 total: counts.total(),
                 left_behind: counts.left_behind,
                 effect: counts.effect().map(plain),

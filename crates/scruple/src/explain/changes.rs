@@ -4,7 +4,7 @@ use super::counted_runs;
 use super::counted_runs::GatheredRuns;
 use super::findings::Findings;
 use super::report::{terminal, words};
-use super::verb::{At, at_revisions};
+use super::verb::{AtRevisions, at_revisions};
 use crate::fault::Fault;
 use crate::history::report::{ExplainedChange, ExplainedRow};
 use crate::inspect::calls;
@@ -92,7 +92,7 @@ fn rows(found: &Findings) -> Vec<ExplainedRow> {
             hunk: touching.map(|(_, hunk)| hunk.place()),
         }
     };
-    found.telling(explanation).take(ROWS).map(row).collect()
+    found.shown_rows(explanation).take(ROWS).map(row).collect()
 }
 
 /// A change between two versions: their indices, its size as the logarithm of the ratio, and the metrics that changed.
@@ -127,7 +127,7 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
             out.push_str("Cases of bench programs are not explained: `scruple explain` takes commands.\n");
             continue;
         }
-        let at = At {
+        let at = AtRevisions {
             place: of.place,
             first: &before.commit,
             second: Some(&after.commit),

@@ -1,6 +1,6 @@
 //! Runs both sides under the call tree, and a few times without it.
 
-use super::both::{Both, TotalRun, profiles, trial_run};
+use super::both::{BothPrograms, TotalRun, profiles, trial_run};
 use super::interpreters;
 use super::script;
 use super::variation::{self, repeats};
@@ -12,7 +12,7 @@ use crate::profile::read::Kind;
 use crate::progress::Progress;
 use scruple_core::explain::Count;
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::calltree::{Counter, Side, SourceText, Trees, name_stripped};
+use scruple_measure::calltree::{ChosenTool, Side, SourceText, Trees, name_stripped};
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::launcher::Launcher;
 use std::path::Path;
@@ -61,10 +61,10 @@ const BLOCKS: u32 = 8;
 const FEW: u32 = 1;
 /// The time from which a launch is long.
 const LONG: Duration = Duration::from_millis(500);
-/// The longest time without a word when more runs are needed than were foretold.
+/// The time from which further runs are announced if more are needed than were announced before.
 const SILENT: Duration = Duration::from_secs(5);
-/// How many times as long as alone programs take until they are counted: loops over data the least, programs that call
-/// functions all the time the most (`bench/explain/run.py`).
+/// How many times longer a program takes while it is counted: the least for loops over data, the most for programs that
+/// call functions all the time (`bench/explain/run.py`).
 const COSTS: (f64, f64) = (7.0, 30.0);
 
 /// The relative difference of two totals of one program up to which the other program is not suspected.
@@ -77,7 +77,7 @@ const NEGLIGIBLE: f64 = 1e-5;
 pub fn gather(
     jobs: [&Job; 2],
     launchers: [Launcher; 2],
-    counter: &Counter,
+    counter: &ChosenTool,
     work: &Path,
     effort: &Effort,
     sources: [&SourceText<'_>; 2],
@@ -85,7 +85,7 @@ pub fn gather(
     let interrupted = new_run::interruption_flag()?;
     let mut remarks = Vec::new();
     let commands = launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
-    let mut both = Both::new(jobs, commands, counter, work, effort.strict);
+    let mut both = BothPrograms::new(jobs, commands, counter, work, effort.strict);
     let looks = both.run(false, |_, commands, job, _| trial_run(commands, job, effort.strict))?;
     if let (Some(first), Some(second)) = (&looks[0].0, &looks[1].0)
         && first != second
@@ -95,7 +95,7 @@ pub fn gather(
     let longest = looks[0].1.max(looks[1].1);
     if longest > LONG {
         let twice = |really: bool| 1 + u32::from(really);
-        foretell(longest, twice(effort.count.is_live()) * twice(effort.apart));
+        announce(longest, twice(effort.count.is_live()) * twice(effort.apart));
     }
     let times = match effort.time {
         true => both.times(if longest > LONG { FEW } else { BLOCKS })?,
@@ -149,8 +149,8 @@ pub fn gather(
             break;
         }
         match runs {
-            1 if effort.once => foretell_more(1, most - 1, began.elapsed()),
-            2 => foretell_more(most - 2, most - 2, began.elapsed()),
+            1 if effort.once => announce_more_runs(1, most - 1, began.elapsed()),
+            2 => announce_more_runs(most - 2, most - 2, began.elapsed()),
             _ => {}
         }
     }
@@ -214,7 +214,7 @@ fn remarks_of_memory(jobs: [&Job; 2], count: Count) -> Option<String> {
 }
 
 /// Says how long it will take to count, if that is long: so many times as long as counting the longer program once.
-fn foretell(longest: Duration, times: u32) {
+fn announce(longest: Duration, times: u32) {
     let seconds = |factor: f64| quantity(longest.as_secs_f64() * factor * 1e9, &Unit::Nanoseconds);
     let times = f64::from(times);
     let (least, most) = (COSTS.0 * times, COSTS.1 * times);
@@ -228,7 +228,7 @@ fn foretell(longest: Duration, times: u32) {
 }
 
 /// Says how many more runs are needed because counts vary, if they take long. `each` is the time of the run before.
-fn foretell_more(least: usize, most: usize, each: Duration) {
+fn announce_more_runs(least: usize, most: usize, each: Duration) {
     if each * most as u32 <= SILENT {
         return;
     }
@@ -245,7 +245,7 @@ fn foretell_more(least: usize, most: usize, each: Duration) {
 pub fn count(
     job: &Job,
     launcher: Launcher,
-    counter: &Counter,
+    counter: &ChosenTool,
     work: &Path,
     effort: &Effort,
 ) -> Result<Vec<Side>, Fault> {

@@ -121,7 +121,7 @@ impl Findings {
             counted_by: gathered.counted_by.clone(),
             script: script.map(|script| Box::new(Findings::of(names, script, sources))),
         };
-        let row = found.telling(found.main()).next();
+        let row = found.shown_rows(found.main()).next();
         let same = row.and_then(|row| same_source::remark(row, [&first[0], &second[0]], sources));
         found.remarks.extend(same);
         found
@@ -130,15 +130,15 @@ impl Findings {
     /// Adds the detailed view of the first row.
     pub fn look_closer(&mut self, gathered: &GatheredRuns, sources: &Sources<'_>) {
         let [first, second] = &gathered.sides;
-        let row = self.telling(self.main()).next();
+        let row = self.shown_rows(self.main()).next();
         self.code = row.map(|row| CodeView::of(row, [&first[0], &second[0]], sources));
     }
 
     /// Returns the conclusions that say where the difference originates: those about the functions of the script,
     /// unless these do not differ, or code of the interpreter or its libraries changed.
     pub fn origin(&self) -> &Findings {
-        let differs = |found: &Findings| found.telling(found.main()).next().is_some();
-        let changed = self.telling(self.main()).next().is_some_and(|row| row.same_code == Some(false));
+        let differs = |found: &Findings| found.shown_rows(found.main()).next().is_some();
+        let changed = self.shown_rows(self.main()).next().is_some_and(|row| row.same_code == Some(false));
         self.script.as_deref().filter(|script| differs(script) && !changed).unwrap_or(self)
     }
 
@@ -162,7 +162,10 @@ impl Findings {
 
     /// Returns the rows that are shown: those above the variation between runs and above a thousandth of all
     /// differences. There are none if most of the executed code has no name, because any row would be a guess.
-    pub fn telling<'a>(&self, explanation: &'a Explanation) -> impl Iterator<Item = &'a FunctionDifference> {
+    pub fn shown_rows<'a>(
+        &self,
+        explanation: &'a Explanation,
+    ) -> impl Iterator<Item = &'a FunctionDifference> {
         let least = (explanation.gross() / 1000.0).max(0.5);
         let of_names = explanation.totals.0.max(explanation.totals.1) * OF_NAMES;
         let guesses = self.is_nameless();
@@ -179,7 +182,7 @@ impl Findings {
     }
 }
 
-/// The counts that are explained beside one.
+/// The counts that are explained in addition to this one.
 fn other_counts(count: Count) -> &'static [Count] {
     use Count::{Allocations, AtEnd, AtPeak, Bytes, Frees};
     match count {

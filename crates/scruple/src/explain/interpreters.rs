@@ -82,14 +82,14 @@ fn is_of(file: &str, word: &str) -> bool {
 mod tests {
     use super::{is_of, of};
     use scruple_core::explain::{self, Context, OwnCost};
-    use scruple_measure::calltree::{Function, Side};
+    use scruple_measure::calltree::{ProfileFunction, Side};
 
     #[test]
     fn generated_code_counts_for_the_interpreter_that_generated_it() {
         let side = |files: [(Option<&str>, u64); 2]| {
             let mut side = Side::default();
             for (file, instructions) in files {
-                let own = Function { object: file.map(str::to_owned), ..Function::default() };
+                let own = ProfileFunction { object: file.map(str::to_owned), ..ProfileFunction::default() };
                 let function = side.add_function(own, explain::Function::default());
                 let cost = OwnCost { instructions, ..OwnCost::default() };
                 side.tree.contexts.push(Context { function, cost, ..Context::default() });

@@ -21,7 +21,6 @@ pub struct Pairings<'a> {
 
 /// The share of all instructions from which the code of a function matters. It excludes the code that compilers add at
 /// the start of a program, which is always the same.
-/// same.
 const COSTS: f64 = 1e-4;
 
 impl<'a> Pairing<'a> {

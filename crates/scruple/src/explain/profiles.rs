@@ -3,7 +3,7 @@
 use super::counted_runs::GatheredRuns;
 use super::findings::Findings;
 use crate::fault::Fault;
-use crate::profile::read::{self, Imported, Kind};
+use crate::profile::read::{self, ImportedProfile, Kind};
 use scruple_core::explain::Count;
 use scruple_measure::calltree::{as_built, name_stripped};
 use std::path::Path;
@@ -52,7 +52,7 @@ pub fn explained(paths: [&str; 2], count: Count) -> Result<(Findings, GatheredRu
 }
 
 /// Returns the properties that both profiles have in common, or an error if they count different things.
-pub fn common(names: [&str; 2], first: &Imported, second: &Imported) -> Result<Kind, Fault> {
+pub fn common(names: [&str; 2], first: &ImportedProfile, second: &ImportedProfile) -> Result<Kind, Fault> {
     let (one, other) = (&first.kind, &second.kind);
     let word = |kind: &Kind| kind.word.clone().unwrap_or_else(|| "allocations".to_owned());
     if one.word != other.word || one.is_sampled != other.is_sampled {

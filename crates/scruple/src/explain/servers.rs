@@ -22,14 +22,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SERVED: usize = 3;
 
 /// A server's URL, and how it is loaded: by one connection.
-struct Loader {
+struct SingleConnection {
     target: Target,
     plan: Plan,
     interrupted: Arc<AtomicBool>,
 }
 
-impl Loader {
-    fn of(url: &str) -> Result<Loader, Fault> {
+impl SingleConnection {
+    fn of(url: &str) -> Result<SingleConnection, Fault> {
         let (target, path) = Target::parse(url).map_err(Fault::usage)?;
         let plan = Plan {
             pace: Pace::Closed,
@@ -41,7 +41,7 @@ impl Loader {
             warm_up: WarmUp::Off,
             ..Plan::of(Request::get(&path))
         };
-        Ok(Loader { target, plan, interrupted: new_run::interruption_flag()? })
+        Ok(SingleConnection { target, plan, interrupted: new_run::interruption_flag()? })
     }
 
     /// Sends requests, and fails unless all are answered.
@@ -58,7 +58,7 @@ impl Loader {
 
 /// Counts a server over equal batches of requests on one connection.
 pub fn trees(command: &ServerCommand, url: &str, means: &Means<'_>) -> Result<Vec<Side>, Fault> {
-    let loader = Loader::of(url)?;
+    let loader = SingleConnection::of(url)?;
     let counter = means.counter.ok_or_else(|| Fault::internal("nothing counts"))?;
     let amount = (means.requests, SERVED);
     let mut load = |count: u64| loader.load(count);
@@ -102,7 +102,7 @@ fn counted(
     url: &str,
     means: &Means<'_>,
 ) -> Result<Result<ScriptCounts, String>, Fault> {
-    let loader = Loader::of(url)?;
+    let loader = SingleConnection::of(url)?;
     let session = ScriptSession::start(language, means.work)
         .map_err(|error| Fault::internal(format!("cannot write to ‘{}’: {error}", means.work.display())))?;
     let set =

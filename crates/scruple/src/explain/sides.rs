@@ -11,9 +11,9 @@ use crate::inspect::sites::remark_of_runtime;
 use crate::new_run;
 use crate::profile::read::{Kind, OWN};
 use scruple_core::explain::Count;
-use scruple_measure::bench::{BenchError, Start};
+use scruple_measure::bench::{BenchError, BenchStart};
 use scruple_measure::calltree::{
-    CountDetail, CountedCase, Counter, Side, SourceText, as_built, name_stripped,
+    ChosenTool, CountDetail, CountedCase, Side, SourceText, as_built, name_stripped,
 };
 use scruple_measure::command::Job;
 use scruple_measure::launcher::Launcher;
@@ -50,7 +50,7 @@ pub enum SideSource {
 /// What is needed to count the sides.
 pub struct Means<'a> {
     /// The counter of call trees; `None` if nothing has to be counted.
-    pub counter: Option<&'a Counter>,
+    pub counter: Option<&'a ChosenTool>,
     /// The folder for temporary files.
     pub work: &'a Path,
     /// How much to run.
@@ -133,7 +133,7 @@ pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Finding
         totals_repeat: false,
         times: [Vec::new(), Vec::new()],
         remarks,
-        counted_by: means.counter.map(Counter::describe),
+        counted_by: means.counter.map(ChosenTool::describe),
         kind: means.counter.map_or_else(|| Kind::counted(OWN), kind_of),
         count,
         script,
@@ -141,7 +141,7 @@ pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Finding
     Ok((Findings::of(names, &gathered, [&as_built, &as_built]), gathered))
 }
 
-fn needed(counter: Option<&Counter>) -> Result<&Counter, Fault> {
+fn needed(counter: Option<&ChosenTool>) -> Result<&ChosenTool, Fault> {
     counter.ok_or_else(|| Fault::internal("nothing counts"))
 }
 
@@ -166,7 +166,7 @@ pub fn runs_of(
 fn of_case(job: &Job, name: &str, means: &Means<'_>, known: &mut Option<u64>) -> Result<Vec<Side>, Fault> {
     let counter = needed(means.counter)?;
     let interrupted = new_run::interruption_flag()?;
-    let start = Start {
+    let start = BenchStart {
         path: &job.program.path,
         argv: &job.argv,
         padding: 0,

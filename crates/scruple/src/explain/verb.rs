@@ -24,7 +24,7 @@ use crate::versions::args::recipe;
 use crate::versions::two_revisions::{self, Revisions};
 use crate::versions::{self, Recipe, Starter, SubjectTemplate};
 use scruple_core::explain::Count;
-use scruple_measure::calltree::{Counter, Symbols};
+use scruple_measure::calltree::{ChosenTool, Symbols};
 use std::path::Path;
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ fn closer(args: &ExplainArgs, found: &mut Findings, gathered: &GatheredRuns) {
     }
 }
 
-fn means<'a>(args: &ExplainArgs, counter: Option<&'a Counter>, work: &'a WorkFolder) -> Means<'a> {
+fn means<'a>(args: &ExplainArgs, counter: Option<&'a ChosenTool>, work: &'a WorkFolder) -> Means<'a> {
     Means { counter, work: work.path(), effort: effort(args), requests: args.requests }
 }
 
@@ -121,7 +121,7 @@ fn revisions(args: &ExplainArgs, first: &str) -> Result<Code, Fault> {
     let counter = if is_of_instructions(args) { calls::any_counter(AIM)? } else { calls::counter(AIM)? };
     let config = Config::find()?;
     let place = versions::place_of(args.build.repo.as_deref())?;
-    let at = At {
+    let at = AtRevisions {
         place: &place,
         first,
         second: args.second.as_deref(),
@@ -134,7 +134,7 @@ fn revisions(args: &ExplainArgs, first: &str) -> Result<Code, Fault> {
 }
 
 /// A command at two revisions.
-pub struct At<'a> {
+pub struct AtRevisions<'a> {
     /// The path or URL of the repository.
     pub place: &'a str,
     /// The first revision.
@@ -151,8 +151,8 @@ pub struct At<'a> {
 
 /// Builds both revisions, and explains how the command differs between them.
 pub fn at_revisions(
-    at: &At<'_>,
-    counter: &Counter,
+    at: &AtRevisions<'_>,
+    counter: &ChosenTool,
     effort: &Effort,
 ) -> Result<(Findings, GatheredRuns), Fault> {
     let launchers = [launch::launcher()?, launch::launcher()?];

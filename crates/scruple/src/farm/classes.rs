@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use std::path::PathBuf;
 
 /// The machine that did a unit.
-pub struct OfNode {
+pub struct UnitMachine {
     /// The name of the node.
     pub node: String,
     /// The machine class of the node.
@@ -16,12 +16,12 @@ pub struct OfNode {
 /// Returns an error if a unit ran on a machine of another class than earlier readings; `before` is that class, with one
 /// of its nodes. Without earlier readings, the class of most units is the right one. The results of the others are
 /// removed, so that the same command has these units done again.
-pub fn check_classes(units: &[OfNode], before: Option<(&str, &str)>) -> Result<(), Fault> {
+pub fn check_classes(units: &[UnitMachine], before: Option<(&str, &str)>) -> Result<(), Fault> {
     let alike = |class: &str| units.iter().filter(|unit| unit.class == class).count();
     // Of classes with equally many units, the class of the first unit is the right one.
     let most = units.iter().rev().max_by_key(|unit| alike(&unit.class));
     let Some((first, class)) = before.or(most.map(|unit| (&*unit.node, &*unit.class))) else { return Ok(()) };
-    let odd: Vec<&OfNode> = units.iter().filter(|unit| unit.class != class).collect();
+    let odd: Vec<&UnitMachine> = units.iter().filter(|unit| unit.class != class).collect();
     let Some(one) = odd.first() else { return Ok(()) };
     let mut results = Vec::new();
     for unit in &odd {
@@ -45,11 +45,11 @@ mod tests {
     #[test]
     fn the_class_of_most_units_or_of_earlier_readings_decides_and_results_of_others_are_removed_by_name() {
         let folder = tempfile::tempdir().expect("a folder");
-        let units = || -> Vec<OfNode> {
+        let units = || -> Vec<UnitMachine> {
             let of = |(index, class): (usize, &&str)| {
                 let result = folder.path().join(index.to_string());
                 std::fs::write(&result, "{}").expect("a file");
-                OfNode { node: format!("n{index}"), class: (*class).to_owned(), result }
+                UnitMachine { node: format!("n{index}"), class: (*class).to_owned(), result }
             };
             ["old", "new", "new"].iter().enumerate().map(of).collect()
         };

@@ -3,7 +3,8 @@
 use super::args::UnitArgs;
 use super::folder::{UnitFolder, appears};
 use super::unit_data::{
-    Measure, UnitFailure, UnitFile, UnitOutcome, UnitResult, UnitWork, Versions, WorkUnit, parse, text,
+    UnitFailure, UnitFile, UnitOutcome, UnitResult, UnitWork, Versions, VersionsToWeigh, WorkUnit, parse,
+    text,
 };
 use crate::command::verb::{ReadingSource, RequestedInstruments};
 use crate::digest::digest;
@@ -188,12 +189,12 @@ fn measure(
     builder: VersionBuilder,
     source: ReadingSource,
     unit: &WorkUnit,
-    measure: &Measure,
+    measure: &VersionsToWeigh,
     folder: &UnitFolder,
     flag: &Arc<AtomicBool>,
 ) -> Result<UnitOutcome, Fault> {
     let work = WorkFolder::make()?;
-    let store = Store::open(&crate::address::Address::File(work.path().join("unit.db")))?;
+    let store = Store::open(&crate::address::StoreAddress::File(work.path().join("unit.db")))?;
     let mut run: Run = new_run::empty_run(Some(measure.seed), None, measure.terms.clone(), &[]);
     run.id.clone_from(&measure.run);
     run.provenance.environment.clone_from(&measure.environment);

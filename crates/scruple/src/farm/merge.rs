@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// unit start at another multiple of the number of blocks of a process.
 pub fn merged(head: Run, told: impl Iterator<Item = (String, Provenance, Run)>) -> Run {
     let mut whole = Run { state: RunState::Complete, ..head };
-    let mut loads = Loads::default();
+    let mut loads = UnitLoads::default();
     let mut first: u32 = 0;
     for (node, machine, run) in told {
         use_provenance_of_node(&mut whole.provenance, &machine);
@@ -41,13 +41,13 @@ pub fn merged(head: Run, told: impl Iterator<Item = (String, Provenance, Run)>) 
 
 /// The results of the loads of several units for each arm, other than their windows.
 #[derive(Default)]
-struct Loads {
+struct UnitLoads {
     courses: BTreeMap<String, Vec<LoadCourse>>,
     /// The pooled figures, by the arm and the key.
     pooled: BTreeMap<(String, String), Vec<Sample>>,
 }
 
-impl Loads {
+impl UnitLoads {
     /// Takes the course and the pooled figures out of an arm.
     fn take(&mut self, mut arm: Arm) -> Arm {
         if let Some(course) = arm.course.take() {

@@ -1,7 +1,7 @@
 //! Runs command lines of `scruple run`, `bench`, `load` and `compare` on a farm. Each node runs the whole line, so that both sides
 //! of every comparison are on one node, and the readings of the nodes are merged into one run.
 
-use super::classes::{OfNode, check_classes};
+use super::classes::{UnitMachine, check_classes};
 use super::dispatch::{Farm, WorkOrder};
 use super::folder::UnitFolder;
 use super::merge::merged;
@@ -183,12 +183,12 @@ pub fn hand_out(
         told.push((node, machine, *run, path));
     }
     if !farm.entry.mixed {
-        let of = |(node, machine, _, path): &(String, Provenance, Run, PathBuf)| OfNode {
+        let of = |(node, machine, _, path): &(String, Provenance, Run, PathBuf)| UnitMachine {
             node: node.clone(),
             class: machine.machine_class.clone(),
             result: path.clone(),
         };
-        check_classes(&told.iter().map(of).collect::<Vec<OfNode>>(), None)?;
+        check_classes(&told.iter().map(of).collect::<Vec<UnitMachine>>(), None)?;
     }
     // The blocks of one node are consecutive, whichever units it did.
     sorting::by(&mut told, |left, right| left.0.cmp(&right.0));

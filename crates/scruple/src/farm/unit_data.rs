@@ -126,13 +126,13 @@ pub enum UnitWork {
         tree: String,
     },
     /// The unit weighs versions side by side.
-    Measure(Box<Measure>),
+    Measure(Box<VersionsToWeigh>),
 }
 
 /// The task of weighing versions, all on one machine.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Measure {
+pub struct VersionsToWeigh {
     /// The id of the run that the readings belong to.
     pub run: String,
     /// The seed of the run.

@@ -3,7 +3,7 @@
 use crate::render::nodes::differ;
 use scruple_core::history::{ByNodes, History, Series, find_changes};
 use scruple_core::metric::metric;
-use scruple_core::stats::nodes::{CLASS, Joined, PAIRS};
+use scruple_core::stats::nodes::{CLASS, JoinedEffect, PAIRS};
 use scruple_core::unit::change_between;
 
 /// The largest number of changes for which a sentence is written.
@@ -43,7 +43,7 @@ fn sentence(history: &History, series: &Series, one: &ByNodes) -> String {
     }
 }
 
-fn text(joined: &Joined, names: &[String], class: &str) -> String {
+fn text(joined: &JoinedEffect, names: &[String], class: &str) -> String {
     let interval = joined.effect.interval;
     let effect = change_between(joined.effect.ratio, interval.low, interval.high);
     let apart = format!("nodes differ {}", differ(joined, names));

@@ -171,7 +171,7 @@ impl Campaign {
                 result = self.journal.begin();
             }
             let places = farm.as_mut().map(|farm| farm.places()).transpose();
-            result = result.and_then(|()| self.foretell(&seen, places?));
+            result = result.and_then(|()| self.announce(&seen, places?));
             if result.is_ok()
                 && let Some(farm) = &mut farm
                 && !matches!(step, Step::Rebuild(_))
@@ -241,12 +241,12 @@ impl Campaign {
         Visits { journal, builds, instruments, scope, interrupted }
     }
 
-    fn foretell(&mut self, seen: &[VersionProgress], places: Option<usize>) -> Result<(), Fault> {
+    fn announce(&mut self, seen: &[VersionProgress], places: Option<usize>) -> Result<(), Fault> {
         let instruments = self.instruments.weigher.counting_launches();
         let Campaign { journal, builds, scope, questions, forecast, progress, .. } = self;
         let graph = &questions.graph;
         let basis = Basis { journal, builds, scope, graph, instruments, seen, places };
-        forecast.foretell(&basis, progress)
+        forecast.announce(&basis, progress)
     }
 
     fn known(&self) -> CampaignView<'_> {

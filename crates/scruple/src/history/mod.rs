@@ -228,7 +228,7 @@ fn extended(range: &str, more: &str) -> String {
 }
 
 /// Selects one of the stored histories of a repository.
-pub enum Which<'a> {
+pub enum HistoryChoice<'a> {
     /// The history whose run has this id, label or prefix of an id.
     Named(&'a str),
     /// The newest history.
@@ -238,30 +238,34 @@ pub enum Which<'a> {
 }
 
 /// Returns a stored history in the form that reports use.
-pub fn stored(place: &str, which: &Which<'_>, store: &Store) -> Result<History, Fault> {
+pub fn stored(place: &str, which: &HistoryChoice<'_>, store: &Store) -> Result<History, Fault> {
     found(place, which, store).map(view)
 }
 
 /// Returns the definition of a stored history, or `None` if Scruple did not measure it.
-pub fn definition(place: &str, which: &Which<'_>, store: &Store) -> Result<Option<Definition>, Fault> {
+pub fn definition(
+    place: &str,
+    which: &HistoryChoice<'_>,
+    store: &Store,
+) -> Result<Option<Definition>, Fault> {
     let request = found(place, which, store)?.request;
     Ok(request.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
-fn found(place: &str, which: &Which<'_>, store: &Store) -> Result<StoredHistory, Fault> {
+fn found(place: &str, which: &HistoryChoice<'_>, store: &Store) -> Result<StoredHistory, Fault> {
     let listed = || store.histories_of(place);
     let id = match which {
-        Which::Named(name) => Some(store.find_id(name)?),
-        Which::Newest => {
+        HistoryChoice::Named(name) => Some(store.find_id(name)?),
+        HistoryChoice::Newest => {
             listed()?.into_iter().max_by_key(|one| (one.started, one.id.clone())).map(|one| one.id)
         }
-        Which::Weighed => listed()?.into_iter().next().map(|listed| listed.id),
+        HistoryChoice::Weighed => listed()?.into_iter().next().map(|listed| listed.id),
     };
     let found = id.map_or(Ok(None), |id| store.history_of_run(&id))?;
     found.ok_or_else(|| {
         let path = store.address();
         match which {
-            Which::Named(name) => Fault::usage(format!("the run ‘{name}’ in ‘{path}’ is not a history: `scruple store list` shows all runs")),
+            HistoryChoice::Named(name) => Fault::usage(format!("the run ‘{name}’ in ‘{path}’ is not a history: `scruple store list` shows all runs")),
             _ => Fault::usage(format!(
                 "the store ‘{path}’ has no history of ‘{place}’: `scruple history` makes one, or name another repository with --repo"
             )),

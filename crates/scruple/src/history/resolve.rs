@@ -2,7 +2,7 @@
 
 use super::args::{SelectArgs, TakeArgs};
 use super::verb::page;
-use super::{Aim, Definition, HistoryEffort, HistoryRequest, Which};
+use super::{Aim, Definition, HistoryChoice, HistoryEffort, HistoryRequest};
 use crate::cli::values;
 use crate::config::Config;
 use crate::fault::Fault;
@@ -112,7 +112,7 @@ fn overridden(
 /// whatever is missing is reported where it is needed.
 fn past(place: &str, args: &TakeArgs) -> Option<Definition> {
     let store = paths::existing_store(args.store.store.as_deref()).ok()?;
-    history::definition(place, &Which::Weighed, &store).ok()?
+    history::definition(place, &HistoryChoice::Weighed, &store).ok()?
 }
 
 /// Whether the command line names or selects any commits.

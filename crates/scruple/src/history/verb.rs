@@ -6,7 +6,7 @@ pub mod page;
 use super::args::{
     AcceptArgs, HistoryArgs, HistoryVerb, PageArgs, StatusArgs, StoredArgs, TakeArgs, WhichArgs,
 };
-use super::{Aim, WeighingTools, Which, resolve};
+use super::{Aim, HistoryChoice, WeighingTools, resolve};
 use crate::command::verb::{ReadingSource, RequestedInstruments};
 use crate::config::Config;
 use crate::explain::changes;
@@ -121,7 +121,7 @@ pub fn start_launcher() -> Result<Launcher, Fault> {
 }
 
 fn status(args: &StatusArgs) -> Result<Code, Fault> {
-    let history = stored(&args.which, Which::Newest)?;
+    let history = stored(&args.which, HistoryChoice::Newest)?;
     match args.json {
         true => {
             page::show_stored(&history, Vec::new(), &PageArgs { json: true, ..PageArgs::default() }, None)?
@@ -133,16 +133,16 @@ fn status(args: &StatusArgs) -> Result<Code, Fault> {
 
 fn report(args: &StoredArgs) -> Result<Code, Fault> {
     page::check(&args.page)?;
-    let history = stored(&args.which, Which::Weighed)?;
+    let history = stored(&args.which, HistoryChoice::Weighed)?;
     let known = changes::known(&paths::existing_store(args.which.store.as_deref())?, &history.run.id)?;
     page::show_stored(&history, known, &args.page, args.pair.as_deref())?;
     Ok(Code::Fine)
 }
 
-fn stored(args: &WhichArgs, unnamed: Which<'_>) -> Result<History, Fault> {
+fn stored(args: &WhichArgs, unnamed: HistoryChoice<'_>) -> Result<History, Fault> {
     let store = paths::existing_store(args.store.as_deref())?;
     match &args.history {
-        Some(name) => history::stored("", &Which::Named(name), &store),
+        Some(name) => history::stored("", &HistoryChoice::Named(name), &store),
         None => history::stored(&versions::place_of(args.repo.as_deref())?, &unnamed, &store),
     }
 }

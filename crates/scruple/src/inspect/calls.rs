@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::render::export::{self, Export};
 use crate::render::output;
 use scruple_measure::calltree::{
-    Counter, DEFINITION, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool,
+    ChosenTool, DEFINITION, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool,
 };
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::instrument::Instrument;
@@ -23,7 +23,7 @@ pub const CALLS: &str = "calls";
 
 /// Returns the counter that records the call tree, or an error that says why it is not available. `aim` says what needs
 /// it.
-pub fn counter(aim: &str) -> Result<Counter, Fault> {
+pub fn counter(aim: &str) -> Result<ChosenTool, Fault> {
     let counter = any_counter(aim)?;
     match counter.kind {
         ValgrindTool::Calltree => Ok(counter),
@@ -32,7 +32,7 @@ pub fn counter(aim: &str) -> Result<Counter, Fault> {
 }
 
 /// Says why a counter is not the call tree.
-fn refused(aim: &str, counter: &Counter) -> Fault {
+fn refused(aim: &str, counter: &ChosenTool) -> Fault {
     lacking(aim, counter.refused.first().map_or(String::new(), |(_, why)| why.to_string()))
 }
 
@@ -45,13 +45,13 @@ fn lacking(aim: &str, why: String) -> Fault {
 
 /// Returns the call tree, or what counts where that cannot be taken: callgrind (functions, and the calls between them)
 /// or cachegrind (functions).
-pub fn any_counter(aim: &str) -> Result<Counter, Fault> {
-    let counter = Counter::find(&paths::calltree_folder());
+pub fn any_counter(aim: &str) -> Result<ChosenTool, Fault> {
+    let counter = ChosenTool::find(&paths::calltree_folder());
     counter.map_err(|why| lacking(aim, why.to_string()))
 }
 
 /// Returns the meaning of what a tool counts.
-pub fn kind_of(counter: &Counter) -> Kind {
+pub fn kind_of(counter: &ChosenTool) -> Kind {
     match counter.kind {
         ValgrindTool::Calltree => Kind::counted(read::OWN),
         tool => {
@@ -72,11 +72,11 @@ pub fn remark_of_orphans(left_behind: u32) -> Option<String> {
 }
 
 /// Says which tool counts in place of the call tree, and what it does not count.
-pub fn remark_of(counter: &Counter) -> Option<String> {
+pub fn remark_of(counter: &ChosenTool) -> Option<String> {
     in_place_of_call_tree(counter).map(|lacks| format!("the call tree was not used; {lacks}"))
 }
 
-fn in_place_of_call_tree(counter: &Counter) -> Option<String> {
+fn in_place_of_call_tree(counter: &ChosenTool) -> Option<String> {
     let lacks = match counter.kind {
         ValgrindTool::Calltree => return None,
         ValgrindTool::Callgrind => {

@@ -3,7 +3,7 @@
 use super::args::{CostCentreCost, GhcArgs, GhcPart, HeapArgs, PausesArgs, ProfileArgs};
 use super::launch;
 use super::report::pauses;
-use super::report::pauses::Pauses;
+use super::report::pauses::ProgramPauses;
 use super::report::profile;
 use super::report::profile::CostCentreOrder;
 use crate::fault::{Code, Fault};
@@ -33,7 +33,7 @@ fn pauses(args: &PausesArgs) -> Result<Code, Fault> {
                     path.display()
                 ))
             })?;
-            (Pauses::of(&path.display().to_string(), &[&log]), None)
+            (ProgramPauses::of(&path.display().to_string(), &[&log]), None)
         }
         None => logged(args)?,
     };
@@ -47,7 +47,7 @@ fn pauses(args: &PausesArgs) -> Result<Code, Fault> {
 
 /// Runs the program while its runtime logs every collection. A program that fails has a log of the time before its
 /// failure.
-fn logged(args: &PausesArgs) -> Result<(Pauses, Option<Fault>), Fault> {
+fn logged(args: &PausesArgs) -> Result<(ProgramPauses, Option<Fault>), Fault> {
     let launcher = launch::launcher()?;
     let job = launch::job(&args.command, args.time_limit.as_deref())?;
     let mut asked = Runtimes::new().logging_collections();
@@ -62,7 +62,7 @@ fn logged(args: &PausesArgs) -> Result<(Pauses, Option<Fault>), Fault> {
             job.name,
             why_not(&job, asked.reports())
         ))),
-        (false, fault) => Ok((Pauses::of(&job.name, &logs), fault)),
+        (false, fault) => Ok((ProgramPauses::of(&job.name, &logs), fault)),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::args::LeakArgs;
 use super::launch;
-use super::leak_schedule::Schedule;
+use super::leak_schedule::LeakSchedule;
 use super::leak_sites::{self, Sites, Sized};
 use super::report;
 use super::report::leak;
-use super::report::leak::{Beside, Leak, LeakPoint, LeftOut, PassedOver};
+use super::report::leak::{Leak, LeakPoint, LeftOut, MallocAtEnd, PassedOver};
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
@@ -21,7 +21,8 @@ use scruple_core::run::{RunState, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;
 use scruple_core::stats::leak::{
-    Doubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_growth, judge_outside_the_heap,
+    GrowthDoubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_growth,
+    judge_outside_the_heap,
 };
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
@@ -57,7 +58,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
         .map_err(|why| Fault::usage(format!("‘--smallest {}’ is not understood: {why}", args.smallest)))?;
     let budget = values::duration(&args.budget)?;
     let mut taking = Taking::open(args)?;
-    let mut schedule = Schedule::new(&sizes, args.runs, budget);
+    let mut schedule = LeakSchedule::new(&sizes, args.runs, budget);
     let mut passed_over = Vec::new();
     let mut taken = None;
     for (key, pass, instrument) in candidates {
@@ -93,14 +94,14 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     let verdict = match (readings(|point| Some(point.bytes)), readings(|point| point.at_most)) {
         (Some(bytes), Some(at_most)) => judge_bounded_growth(&bytes, &at_most, smallest),
         (Some(bytes), None) => judge_growth(&bytes, smallest),
-        (None, _) => Retained::Unknown(Doubt::TooFewSizes),
+        (None, _) => Retained::Unknown(GrowthDoubt::TooFewSizes),
     };
     let malloc = match heap_does_not_grow(key, &verdict) {
         true => taking.malloc_beside(&sizes, &points, schedule.left())?,
-        false => Beside::NotWanted,
+        false => MallocAtEnd::NotWanted,
     };
     let verdict = match &malloc {
-        Beside::Read(points) => judge_outside_the_heap(verdict, points, smallest),
+        MallocAtEnd::Read(points) => judge_outside_the_heap(verdict, points, smallest),
         _ => verdict,
     };
     let peaks = readings(|point| point.peak).filter(|_| key == "malloc.live");
@@ -274,7 +275,7 @@ impl Taking<'_> {
     /// Reads a metric in the runs that the schedule makes, or says why it is not available.
     fn all(
         &mut self,
-        schedule: &mut Schedule,
+        schedule: &mut LeakSchedule,
         key: &str,
         pass: Pass,
         instrument: u32,
@@ -331,18 +332,20 @@ impl Taking<'_> {
         sizes: &[(f64, String)],
         of_heap: &[LeakPoint],
         left: Duration,
-    ) -> Result<Beside, Fault> {
+    ) -> Result<MallocAtEnd, Fault> {
         if of_heap.iter().any(|point| point.source.contains(Runtime::Jvm.word())) {
             let why = "a Java virtual machine takes more and more from malloc for its compiler while it runs";
-            return Ok(Beside::Unknown(why.to_owned()));
+            return Ok(MallocAtEnd::Unknown(why.to_owned()));
         }
-        let mut schedule = Schedule::new(sizes, 1, left);
+        let mut schedule = LeakSchedule::new(sizes, 1, left);
         let points = self.all(&mut schedule, "malloc.live", Pass::Counting, 1)?;
         Ok(match points {
-            Err(_) if self.args.scripted.is_some() => Beside::NotWanted,
-            Err(why) => Beside::Unknown(why),
-            Ok(points) if points.len() < sizes.len() => Beside::Unknown("the budget was spent".to_owned()),
-            Ok(points) => Beside::Read(points.iter().map(|point| (point.size, point.bytes)).collect()),
+            Err(_) if self.args.scripted.is_some() => MallocAtEnd::NotWanted,
+            Err(why) => MallocAtEnd::Unknown(why),
+            Ok(points) if points.len() < sizes.len() => {
+                MallocAtEnd::Unknown("the budget was spent".to_owned())
+            }
+            Ok(points) => MallocAtEnd::Read(points.iter().map(|point| (point.size, point.bytes)).collect()),
         })
     }
 

@@ -11,7 +11,7 @@ const SHORT: Duration = Duration::from_secs(15);
 
 /// The runs of all sizes, in rounds: every size once, then every size again. What is known grows evenly, so that the
 /// search can end at any moment.
-pub struct Schedule {
+pub struct LeakSchedule {
     /// The sizes, smallest first, each with its text.
     sizes: Vec<(f64, String)>,
     rounds: u32,
@@ -25,17 +25,17 @@ pub struct Schedule {
 }
 
 /// A run that is to be made.
-pub struct Turn {
+pub struct ScheduledRun {
     /// The index of its size.
     pub size: usize,
     /// The time that is left for it.
     pub left: Duration,
 }
 
-impl Schedule {
+impl LeakSchedule {
     /// Plans to run each size so many times within this budget, which begins now.
-    pub fn new(sizes: &[(f64, String)], rounds: u32, budget: Duration) -> Schedule {
-        Schedule {
+    pub fn new(sizes: &[(f64, String)], rounds: u32, budget: Duration) -> LeakSchedule {
+        LeakSchedule {
             sizes: sizes.to_vec(),
             rounds,
             started: Instant::now(),
@@ -64,7 +64,7 @@ impl Schedule {
     }
 
     /// The next run after so many; `None` if all were made, or the budget does not suffice for it.
-    pub fn next(&mut self, made: usize, name: &str) -> Option<Turn> {
+    pub fn next(&mut self, made: usize, name: &str) -> Option<ScheduledRun> {
         let all = self.count();
         if made >= all || self.cut {
             self.progress.clear();
@@ -82,7 +82,7 @@ impl Schedule {
             _ => format!("about {} left · ", in_words(self.rest(made))),
         };
         self.progress.tell(&format!("{rest}size {}", self.sizes[size].1), made, all, name);
-        Some(Turn { size, left })
+        Some(ScheduledRun { size, left })
     }
 
     /// Notes how long a run of a size took.
@@ -166,9 +166,12 @@ pub fn in_words(time: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn schedule(budget: u64) -> Schedule {
+    fn schedule(budget: u64) -> LeakSchedule {
         let sizes = [1.0, 2.0, 4.0, 8.0].map(|size: f64| (size, size.to_string()));
-        Schedule { progress: Progress::hidden(), ..Schedule::new(&sizes, 2, Duration::from_secs(budget)) }
+        LeakSchedule {
+            progress: Progress::hidden(),
+            ..LeakSchedule::new(&sizes, 2, Duration::from_secs(budget))
+        }
     }
 
     #[test]

@@ -6,8 +6,8 @@ use super::site_rows::{self, SiteRow};
 use super::sites::{Found, counter, exact, sampled};
 use crate::fault::{Code, Fault};
 use crate::progress::Progress;
-use scruple_core::stats::leak::{Doubt, Retained};
-use scruple_measure::calltree::Counter;
+use scruple_core::stats::leak::{GrowthDoubt, Retained};
+use scruple_measure::calltree::ChosenTool;
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::heap::SiteSampling;
 use scruple_measure::heap_sites::{MemoryBlocks, SiteFrame};
@@ -28,7 +28,7 @@ const LEAST_RANGE: f64 = 2.0;
 #[derive(Clone, Debug)]
 pub enum BlockCounter {
     /// Scruple's call tree, under valgrind.
-    Tree(Counter),
+    Tree(ChosenTool),
     /// The counter that is loaded into the program, which records every allocation.
     Recorder,
 }
@@ -97,7 +97,7 @@ pub fn find(
     when: LeakSitesWhen,
     left: Duration,
 ) -> Result<Sites, Fault> {
-    let grows = matches!(verdict, Retained::Grows { .. } | Retained::Unknown(Doubt::Form { .. }));
+    let grows = matches!(verdict, Retained::Grows { .. } | Retained::Unknown(GrowthDoubt::Form { .. }));
     if when == LeakSitesWhen::Never || (when == LeakSitesWhen::Auto && !grows) {
         return Ok(Sites::NotWanted);
     }

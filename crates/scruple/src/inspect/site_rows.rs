@@ -27,7 +27,7 @@ pub type SiteFigure = fn(&HeapAmounts) -> u64;
 /// Returns the rows, those with the largest figures first.
 pub fn rows(sites: &HeapSites, by: SiteFigure) -> Vec<SiteRow> {
     let own: Vec<bool> = sites.frames.iter().map(is_own).collect();
-    let mut rows = Level::default();
+    let mut rows = RowsByFrame::default();
     for (at, context) in sites.contexts.iter().enumerate() {
         if context.own == HeapAmounts::default() {
             continue;
@@ -62,7 +62,7 @@ pub fn rows(sites: &HeapSites, by: SiteFigure) -> Vec<SiteRow> {
 
 /// Rows that are being made, by the frame.
 #[derive(Default)]
-struct Level {
+struct RowsByFrame {
     rows: HashMap<usize, Unordered>,
 }
 
@@ -73,10 +73,10 @@ struct Unordered {
     contexts: Vec<usize>,
     /// The library functions that are called, with the bytes allocated through each.
     ways: HashMap<Option<String>, u64>,
-    callers: Level,
+    callers: RowsByFrame,
 }
 
-impl Level {
+impl RowsByFrame {
     fn add(&mut self, path: &[usize], through: Option<String>, amounts: HeapAmounts, context: usize) {
         let mut level = self;
         let mut through = Some(through);

@@ -10,7 +10,7 @@ use crate::profile;
 use crate::progress::Progress;
 use crate::render::export::{self, Export};
 use crate::render::{output, page};
-use scruple_measure::calltree::{CountDetail, Counter, Symbols, Trees};
+use scruple_measure::calltree::{ChosenTool, CountDetail, Symbols, Trees};
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::heap::{SiteRecorder, SiteSampling, Unmeasurable, measurable};
 use scruple_measure::heap_sites::{HeapAmounts, HeapSites};
@@ -53,8 +53,8 @@ pub fn sites(args: &MemoryArgs) -> Result<Code, Fault> {
 }
 
 /// Returns the call tree, which alone counts sites exactly.
-pub fn counter() -> Result<Counter, Fault> {
-    let found = Counter::find(&paths::calltree_folder()).map_err(|why| why.to_string());
+pub fn counter() -> Result<ChosenTool, Fault> {
+    let found = ChosenTool::find(&paths::calltree_folder()).map_err(|why| why.to_string());
     let found = found.and_then(|counter| match counter.refused.first() {
         Some((_, why)) => Err(why.to_string()),
         None => Ok(counter),
@@ -71,7 +71,7 @@ pub fn counter() -> Result<Counter, Fault> {
 pub fn exact(
     commands: &mut Commands,
     job: &Job,
-    counter: &Counter,
+    counter: &ChosenTool,
     ignore_failure: bool,
 ) -> Result<Found, Fault> {
     let work = WorkFolder::make()?;

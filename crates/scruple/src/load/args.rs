@@ -182,7 +182,7 @@ pub struct ConnectionArgs {
 
 /// An instrument that is attached in a pass of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instrument {
+pub enum LoadInstrument {
     /// Instructions and calls by function, for so many requests.
     Instructions(u64),
     /// Where the time goes, kernel included.
@@ -193,23 +193,23 @@ pub enum Instrument {
     MemoryMap,
 }
 
-impl FromStr for Instrument {
+impl FromStr for LoadInstrument {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Instrument, String> {
+    fn from_str(text: &str) -> Result<LoadInstrument, String> {
         let (name, count) = match text.split_once('=') {
             Some((name, count)) => (name, Some(count)),
             None => (text, None),
         };
         match (name, count) {
-            ("instructions", None) => Ok(Instrument::Instructions(600)),
+            ("instructions", None) => Ok(LoadInstrument::Instructions(600)),
             ("instructions", Some(count)) => match count.parse() {
                 Ok(0) | Err(_) => Err(format!("‘{count}’ is not a number of requests")),
-                Ok(count) => Ok(Instrument::Instructions(count)),
+                Ok(count) => Ok(LoadInstrument::Instructions(count)),
             },
-            ("samples", None) => Ok(Instrument::Samples),
-            ("syscalls", None) => Ok(Instrument::SystemCalls),
-            ("memory-map", None) => Ok(Instrument::MemoryMap),
+            ("samples", None) => Ok(LoadInstrument::Samples),
+            ("syscalls", None) => Ok(LoadInstrument::SystemCalls),
+            ("memory-map", None) => Ok(LoadInstrument::MemoryMap),
             _ => Err("known are instructions, instructions=N, samples, syscalls and memory-map".to_owned()),
         }
     }
@@ -232,7 +232,7 @@ pub struct CostArgs {
     /// program). ‘syscalls’ counts system calls (the strace program). ‘memory-map’ shows the memory map before the load
     /// and after; pages and JSON always have it.
     #[arg(long = "with", value_name = "INSTRUMENTS", value_delimiter = ',')]
-    pub instruments: Vec<Instrument>,
+    pub instruments: Vec<LoadInstrument>,
     /// How long a server that Scruple starts may take until it accepts connections.
     #[arg(long, value_name = "TIME", default_value = "20s", hide_short_help = true)]
     pub patience: String,
@@ -242,13 +242,13 @@ impl CostArgs {
     /// Returns the number of requests for which instructions are counted, if they are.
     pub fn instructions(&self) -> Option<u64> {
         self.instruments.iter().find_map(|instrument| match instrument {
-            Instrument::Instructions(requests) => Some(*requests),
+            LoadInstrument::Instructions(requests) => Some(*requests),
             _ => None,
         })
     }
 
     /// Whether an instrument is requested.
-    pub fn has(&self, instrument: Instrument) -> bool {
+    pub fn has(&self, instrument: LoadInstrument) -> bool {
         self.instruments.contains(&instrument)
     }
 }
@@ -315,6 +315,6 @@ impl LoadArgs {
 
     /// Whether the terminal shows the memory map.
     pub fn shows_the_map(&self) -> bool {
-        self.amount.profile == LoadProfile::Soak || self.cost.has(Instrument::MemoryMap)
+        self.amount.profile == LoadProfile::Soak || self.cost.has(LoadInstrument::MemoryMap)
     }
 }

@@ -95,7 +95,7 @@ fn by(args: &LoadArgs, sides: &[LoadedServer]) -> NodeChoice {
 }
 
 /// What a node has loaded.
-pub struct OfNode {
+pub struct NodeLoad {
     /// The run with its readings.
     pub run: Run,
     /// The server that failed, if one did, and the reason.
@@ -107,7 +107,7 @@ pub struct OfNode {
 }
 
 /// Loads the servers from this node. They are on the node that `beside` reaches, or else on this one.
-pub fn done_on_a_node(args: &LoadArgs, beside: Option<&RemoteHelper>) -> Result<OfNode, Fault> {
+pub fn done_on_a_node(args: &LoadArgs, beside: Option<&RemoteHelper>) -> Result<NodeLoad, Fault> {
     let link = beside.map(RemoteServer::start).transpose()?;
     let server = link.as_ref().map(|link| (link.node.clone(), link.machine.clone()));
     let verb::FinishedLoad { mut loading, loads, stop, budgets } = verb::take(args, link)?;
@@ -126,5 +126,5 @@ pub fn done_on_a_node(args: &LoadArgs, beside: Option<&RemoteHelper>) -> Result<
         Err(fault) => Some(fault.message),
     };
     let failures = failed.into_iter().map(|why| ("load".to_owned(), why)).collect();
-    Ok(OfNode { run: loading.run, failures, sections: page::sections(&loads), server })
+    Ok(NodeLoad { run: loading.run, failures, sections: page::sections(&loads), server })
 }

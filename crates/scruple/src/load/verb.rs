@@ -1,6 +1,6 @@
 //! `scruple load`: loads servers, and weighs the cost of their requests.
 
-use super::args::{Instrument, LoadArgs};
+use super::args::{LoadArgs, LoadInstrument};
 use super::limits::with_limits_of;
 use super::on_farm;
 use super::remarks::{note, remark};
@@ -329,11 +329,11 @@ impl LoadSetup<'_> {
                 });
                 server.instructions = Some(found);
             }
-            if cost.has(Instrument::Samples) {
+            if cost.has(LoadInstrument::Samples) {
                 progress.pass(&side.name, "sampling");
                 server.sampled = Some(pass.sampled());
             }
-            if cost.has(Instrument::SystemCalls) {
+            if cost.has(LoadInstrument::SystemCalls) {
                 progress.pass(&side.name, "counting system calls");
                 let found = repeated(times, |block| {
                     let found = pass.syscalls();
@@ -363,7 +363,7 @@ impl LoadSetup<'_> {
         let plan = Plan { pace: Pace::Open { rate: search.from, arrivals }, duration, ..self.plan.clone() };
         let server = super::windows::started(side, self.looking.patience, &self.interrupted)?;
         let progress = self.progress();
-        let mut tell = |rate: f64, seen: &scruple_measure::load::Progress| {
+        let mut tell = |rate: f64, seen: &scruple_measure::load::LoadProgress| {
             progress.pass(
                 &side.name,
                 &format!("{}/s · {} answered", grouped(rate), grouped(seen.answered as f64)),

@@ -6,7 +6,7 @@ use super::report::export::requests::{FORMATS, RequestFormat, RequestWriter, Row
 use super::windows::LoadedServer;
 use crate::fault::Fault;
 use crate::render::export::{Export, writer};
-use scruple_measure::load::{Plan, Progress};
+use scruple_measure::load::{LoadProgress, Plan};
 
 /// The observers of a load.
 #[derive(Default)]
@@ -56,7 +56,7 @@ impl Watchers {
     }
 
     /// Reports the progress of a turn to other programs.
-    pub fn tell(&self, server: &str, seen: &Progress) {
+    pub fn tell(&self, server: &str, seen: &LoadProgress) {
         if let Some(live) = &self.live {
             live.tell(server, seen);
         }

@@ -22,10 +22,10 @@ pub use heap::{FORMATS as HEAP, bytes as heap_bytes};
 
 /// Writes the call trees of one program, or of two to compare. The count is what a format shows first or, if it can
 /// hold only one, what it holds.
-pub type Writer = fn(&[CallProfile], Count) -> Vec<u8>;
+pub type TreeWriter = fn(&[CallProfile], Count) -> Vec<u8>;
 
 /// The formats of call trees.
-pub const FORMATS: Formats<Writer, 5> = [
+pub const FORMATS: Formats<TreeWriter, 5> = [
     ("collapsed", |sides, count| collapsed::text(&of_calls(sides, count)).into_bytes()),
     ("callgrind", |sides, _| callgrind::text(sides).into_bytes()),
     ("pprof", |sides, count| pprof::bytes(&of_calls(sides, count))),

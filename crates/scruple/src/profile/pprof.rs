@@ -17,13 +17,13 @@ pub(super) fn bytes(sides: &[Stacks<'_>]) -> Vec<u8> {
 
 fn message(sides: &[Stacks<'_>]) -> Vec<u8> {
     let mut texts = Texts::default();
-    let mut out = Message::default();
+    let mut out = MessageWriter::default();
     for column in sides.first().map_or(&[][..], |side| &side.columns) {
-        let mut value = Message::default();
+        let mut value = MessageWriter::default();
         value.number(1, texts.place(&column.word)).number(2, texts.place(column.unit));
         out.message(1, &value);
     }
-    let mut base = Message::default();
+    let mut base = MessageWriter::default();
     base.number(1, texts.place("pprof::base")).number(2, texts.place("true"));
     let mut before = 0;
     for (which, profile) in sides.iter().enumerate() {
@@ -36,7 +36,7 @@ fn message(sides: &[Stacks<'_>]) -> Vec<u8> {
             // What the base has is negative, in two's complement.
             let values: Vec<u64> =
                 values.into_iter().map(|value| if is_base { value.wrapping_neg() } else { value }).collect();
-            let mut sample = Message::default();
+            let mut sample = MessageWriter::default();
             // The innermost function is first. Ids start at 1.
             let stack: Vec<u64> =
                 profile.path(place).iter().rev().map(|frame| before + *frame as u64 + 1).collect();
@@ -55,7 +55,7 @@ fn message(sides: &[Stacks<'_>]) -> Vec<u8> {
         let next = mappings.len() as u64 + 1;
         if !frame.object.is_empty() && !mappings.contains_key(frame.object.as_str()) {
             mappings.insert(&frame.object, next);
-            let mut mapping = Message::default();
+            let mut mapping = MessageWriter::default();
             // The flag says that functions have names, so that no reader looks for the file.
             mapping.number(1, next).number(5, texts.place(&frame.object)).number(7, 1);
             out.message(3, &mapping);
@@ -63,7 +63,7 @@ fn message(sides: &[Stacks<'_>]) -> Vec<u8> {
     }
     for (identity, ProfileFrame { name, object, line: place, .. }) in (1..).zip(frames()) {
         let (mut line, mut location, mut function) =
-            (Message::default(), Message::default(), Message::default());
+            (MessageWriter::default(), MessageWriter::default(), MessageWriter::default());
         line.number(1, identity);
         if let Some((_, number)) = place {
             line.number(2, u64::from(*number));
@@ -121,11 +121,11 @@ impl Texts {
 
 /// A message that is being written in the wire format of protocol buffers.
 #[derive(Default)]
-struct Message {
+struct MessageWriter {
     bytes: Vec<u8>,
 }
 
-impl Message {
+impl MessageWriter {
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.bytes.push(value as u8 | 0x80);
@@ -134,29 +134,29 @@ impl Message {
         self.bytes.push(value as u8);
     }
 
-    fn number(&mut self, field: u64, value: u64) -> &mut Message {
+    fn number(&mut self, field: u64, value: u64) -> &mut MessageWriter {
         self.varint(field << 3);
         self.varint(value);
         self
     }
 
-    fn delimited(&mut self, field: u64, bytes: &[u8]) -> &mut Message {
+    fn delimited(&mut self, field: u64, bytes: &[u8]) -> &mut MessageWriter {
         self.varint(field << 3 | 2);
         self.varint(bytes.len() as u64);
         self.bytes.extend_from_slice(bytes);
         self
     }
 
-    fn text(&mut self, field: u64, text: &str) -> &mut Message {
+    fn text(&mut self, field: u64, text: &str) -> &mut MessageWriter {
         self.delimited(field, text.as_bytes())
     }
 
-    fn message(&mut self, field: u64, message: &Message) -> &mut Message {
+    fn message(&mut self, field: u64, message: &MessageWriter) -> &mut MessageWriter {
         self.delimited(field, &message.bytes)
     }
 
-    fn packed(&mut self, field: u64, values: &[u64]) -> &mut Message {
-        let mut inner = Message::default();
+    fn packed(&mut self, field: u64, values: &[u64]) -> &mut MessageWriter {
+        let mut inner = MessageWriter::default();
         values.iter().for_each(|value| inner.varint(*value));
         self.delimited(field, &inner.bytes)
     }

@@ -26,9 +26,9 @@ const TOP: f64 = 34.0;
 const LEAST: f64 = 0.3;
 
 /// Where the boxes of a graph are.
-pub struct Layout {
+pub struct FlameLayout {
     /// The boxes that are wide enough to be drawn, callers before what they call.
-    pub boxes: Vec<Placed>,
+    pub boxes: Vec<PlacedBox>,
     /// The total cost of each frame, including everything on top of it.
     pub whole: Vec<f64>,
     /// The cost of all frames together.
@@ -36,7 +36,7 @@ pub struct Layout {
 }
 
 /// The place of a box.
-pub struct Placed {
+pub struct PlacedBox {
     /// The index of the frame.
     pub frame: usize,
     /// The left end, as a share of the width of the graph.
@@ -48,7 +48,7 @@ pub struct Placed {
 }
 
 /// Places the boxes whose share of the whole cost is at least `least`.
-pub fn layout(frames: &[FlameBox], least: f64) -> Layout {
+pub fn layout(frames: &[FlameBox], least: f64) -> FlameLayout {
     let whole = totals(frames);
     let mut level = vec![0_usize; frames.len()];
     for (index, frame) in frames.iter().enumerate() {
@@ -70,21 +70,21 @@ pub fn layout(frames: &[FlameBox], least: f64) -> Layout {
         *cursor += wide;
         next[index] = from;
         if wide >= least {
-            boxes.push(Placed { frame: index, from, wide, level: level[index] });
+            boxes.push(PlacedBox { frame: index, from, wide, level: level[index] });
         }
     }
-    Layout { boxes, whole, all }
+    FlameLayout { boxes, whole, all }
 }
 
 /// Draws the graph; `written` formats a cost. Callees are above their callers, so that the program itself is at the
 /// bottom.
 pub fn svg(title: &str, frames: &[FlameBox], written: impl Fn(f64) -> String) -> String {
     const ROOM: f64 = WIDTH - 2.0 * MARGIN;
-    let Layout { boxes, whole, all } = layout(frames, LEAST / ROOM);
+    let FlameLayout { boxes, whole, all } = layout(frames, LEAST / ROOM);
     let deepest = boxes.iter().map(|placed| placed.level).max().unwrap_or(0);
     let height = TOP + ROW * (deepest + 1) as f64 + MARGIN;
     let body = html! {
-        @for Placed { frame: index, from, wide, level } in boxes {
+        @for PlacedBox { frame: index, from, wide, level } in boxes {
             @let (x, width) = (MARGIN + from * ROOM, wide * ROOM);
             @let y = height - MARGIN - ROW * (level + 1) as f64;
             @let frame = &frames[index];

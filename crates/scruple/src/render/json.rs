@@ -24,7 +24,7 @@ pub(crate) const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct RunJson<'a> {
-    scruple: Version,
+    scruple: SchemaFields,
     run: RunHead<'a>,
     provenance: &'a Provenance,
     arms: Vec<ArmResult<'a>>,
@@ -41,7 +41,7 @@ struct RunJson<'a> {
 }
 
 #[derive(Serialize)]
-struct Version {
+struct SchemaFields {
     version: &'static str,
     schema: u32,
 }
@@ -175,7 +175,7 @@ pub fn text(report: &Report<'_>) -> String {
     let run = report.run;
     let quoted = headlines(&report.judged, &report.shown);
     let document = RunJson {
-        scruple: Version { version: env!("CARGO_PKG_VERSION"), schema: SCHEMA },
+        scruple: SchemaFields { version: env!("CARGO_PKG_VERSION"), schema: SCHEMA },
         run: run_head(run),
         provenance: &run.provenance,
         arms: run.arms.iter().map(|arm| arm_result(report, arm)).collect(),
@@ -214,14 +214,14 @@ pub(crate) fn run_head(run: &Run) -> RunHead<'_> {
 
 #[derive(Serialize)]
 struct Other<'a, T: Serialize> {
-    scruple: Version,
+    scruple: SchemaFields,
     #[serde(flatten)]
     rest: &'a T,
 }
 
 /// Writes a document that is not a run, with the same head.
 pub fn document(rest: &impl Serialize) -> String {
-    let scruple = Version { version: env!("CARGO_PKG_VERSION"), schema: SCHEMA };
+    let scruple = SchemaFields { version: env!("CARGO_PKG_VERSION"), schema: SCHEMA };
     written(&Other { scruple, rest })
 }
 

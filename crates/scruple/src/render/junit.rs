@@ -6,26 +6,55 @@ use scruple_core::budget::{Checked, Kept};
 use scruple_core::harmless_text::plain_lines;
 use scruple_core::subject::{Arm, Role};
 
-/// The outcome of a test.
-enum TestOutcome {
+/// The outcome of a test. Those that are not passed have a message.
+pub enum TestOutcome {
+    /// The test passed.
     Passed,
+    /// The test failed.
     Failed(String),
+    /// Nothing is decided, which is an error because the test did not pass.
     Unknown(String),
+}
+
+impl TestOutcome {
+    /// Returns the element in the test case. `types` are the types of a failure and of an error.
+    pub fn element(&self, types: Option<[&str; 2]>) -> Markup {
+        let [of_failure, of_error] = types.map_or([None, None], |types| types.map(Some));
+        html! {
+            @match self {
+                TestOutcome::Passed => {},
+                TestOutcome::Failed(why) => { failure message=(plain_lines(why)) type=[of_failure] {} },
+                TestOutcome::Unknown(why) => { error message=(plain_lines(why)) type=[of_error] {} },
+            }
+        }
+    }
+}
+
+/// Returns the numbers of failed tests and of tests without a decision.
+pub fn failures_and_errors<'a>(outcomes: impl Iterator<Item = &'a TestOutcome>) -> (usize, usize) {
+    outcomes.fold((0, 0), |(failures, errors), outcome| match outcome {
+        TestOutcome::Passed => (failures, errors),
+        TestOutcome::Failed(_) => (failures + 1, errors),
+        TestOutcome::Unknown(_) => (failures, errors + 1),
+    })
+}
+
+/// Returns the file with this suite of tests.
+pub fn document(suite: Markup) -> String {
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", suite.into_string())
 }
 
 /// Writes one test for each limit of an arm, and one for each arm without limits. An undecided limit is an error.
 pub fn text(report: &Report<'_>) -> String {
     let tests: Vec<(Markup, TestOutcome)> =
         report.run.arms_of(Role::Subject).flat_map(|arm| tests(report, arm)).collect();
-    let failures = tests.iter().filter(|(_, ending)| matches!(ending, TestOutcome::Failed(_))).count();
-    let errors = tests.iter().filter(|(_, ending)| matches!(ending, TestOutcome::Unknown(_))).count();
-    let suite = html! {
+    let (failures, errors) = failures_and_errors(tests.iter().map(|(_, outcome)| outcome));
+    document(html! {
         testsuite name="scruple" tests=(tests.len()) failures=(failures) errors=(errors) {
             "\n"
             @for (test, _) in &tests { "  " (test) "\n" }
         }
-    };
-    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", suite.into_string())
+    })
 }
 
 /// Returns the tests of one arm.
@@ -54,11 +83,7 @@ fn test(name: &str, seconds: Option<f64>, ending: TestOutcome) -> (Markup, TestO
     let seconds = seconds.map(|seconds| format!("{seconds:.6}"));
     let markup = html! {
         testcase classname="scruple" name=(plain_lines(name)) time=[seconds] {
-            @match &ending {
-                TestOutcome::Passed => {},
-                TestOutcome::Failed(why) => { failure message=(plain_lines(why)) {} },
-                TestOutcome::Unknown(why) => { error message=(plain_lines(why)) {} },
-            }
+            (ending.element(None))
         }
     };
     (markup, ending)

@@ -1,11 +1,11 @@
 //! Describes how far the nodes of a farm agree.
 
-use scruple_core::stats::nodes::Joined;
+use scruple_core::stats::nodes::JoinedEffect;
 use scruple_core::unit::change;
 
 /// Describes how much the nodes differ, between which extremes, and how much of that is not noise. The text continues
 /// ‘nodes differ’.
-pub fn differ(joined: &Joined, names: &[String]) -> String {
+pub fn differ(joined: &JoinedEffect, names: &[String]) -> String {
     let extreme = |sign: f64| {
         let by = |place: &usize| sign * joined.each[*place];
         let place = (0..names.len()).max_by(|a, b| by(a).total_cmp(&by(b))).unwrap_or(0);

@@ -6,7 +6,7 @@ use super::{
     Report, block_characters, effect_text, few_readings, is_of_requests, ranking, sentence, title,
     verdict_words,
 };
-use crate::address::Address;
+use crate::address::StoreAddress;
 use crate::bench::report::table;
 use crate::fault::Fault;
 use crate::inspect::report::memory;
@@ -131,10 +131,12 @@ pub(crate) fn remarks(report: &Report<'_>, width: usize, out: &mut String) {
 }
 
 /// Writes the line that says where a run is stored.
-pub fn stored(id: &str, place: &Address) -> String {
+pub fn stored(id: &str, place: &StoreAddress) -> String {
     let here = std::env::current_dir().ok();
     let place = match (place, &here) {
-        (Address::File(path), Some(here)) => path.strip_prefix(here).unwrap_or(path).display().to_string(),
+        (StoreAddress::File(path), Some(here)) => {
+            path.strip_prefix(here).unwrap_or(path).display().to_string()
+        }
         _ => place.to_string(),
     };
     format!("{DIM}Stored as {id} in {place}; `scruple show {id}` shows it again.{DIM:#}")

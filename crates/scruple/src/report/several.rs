@@ -1,7 +1,7 @@
 //! The page of several stored runs. Each is compared with the first.
 
 use super::page;
-use crate::compare::stored::Both;
+use crate::compare::stored::RunPair;
 use crate::fault::Fault;
 use crate::render::page::chart::slug;
 use crate::render::page::{Fold, Page, Section, SectionPart, Span, name};
@@ -15,7 +15,7 @@ pub fn of(runs: &[(&str, Run)], metrics: &[String]) -> Result<Page, Fault> {
     };
     let mut pages = Vec::new();
     for (other, run) in others {
-        let both = Both::of((first, other), reference, run)?;
+        let both = RunPair::of((first, other), reference, run)?;
         pages.push((tag(run), page(&both.report(metrics, &[]))));
     }
     match pages.len() {

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 pub enum StoreVerb {
     List(ListArgs),
     Import(ImportArgs),
-    Export(ExportArgs),
+    Export(StoreExportArgs),
     Rm(RmArgs),
     Gc(GcArgs),
     Copy(CopyArgs),
-    Check(CheckArgs),
+    Check(StoreCheckArgs),
 }
 
 /// List the stored runs.
@@ -34,7 +34,7 @@ pub struct ListArgs {
 ///
 /// A figure that could not be read has a row as well, with the reason instead of a value.
 #[derive(Args, Debug)]
-pub struct ExportArgs {
+pub struct StoreExportArgs {
     /// The runs: ids, beginnings of ids, or labels (default: all runs, the oldest first).
     #[arg(value_name = "RUN")]
     pub runs: Vec<String>,
@@ -108,7 +108,7 @@ pub struct CopyArgs {
 
 /// Read everything in the store, and report what is damaged.
 #[derive(Args, Debug)]
-pub struct CheckArgs {
+pub struct StoreCheckArgs {
     /// The store.
     #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,

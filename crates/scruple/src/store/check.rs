@@ -1,7 +1,7 @@
 //! `scruple store check`: reads everything in the store, and reports damage.
 
-use super::args::CheckArgs;
-use super::database::Failure;
+use super::args::StoreCheckArgs;
+use super::database::DatabaseFailure;
 use super::{Store, StoreError};
 use crate::fault::{Code, Fault};
 use crate::paths;
@@ -10,7 +10,7 @@ use crate::render::output;
 impl Store {
     /// Reads all runs. Returns their number, and a description of each damage.
     fn examine(&self) -> Result<(usize, Vec<String>), StoreError> {
-        let work = || -> Result<(usize, Vec<String>), Failure> {
+        let work = || -> Result<(usize, Vec<String>), DatabaseFailure> {
             let mut wrong = self.database.damage()?;
             let ids = self.database.query("SELECT id FROM run ORDER BY started, id", &[])?;
             for row in &ids {
@@ -28,7 +28,7 @@ impl Store {
 }
 
 /// Reads everything in the store, and reports damage.
-pub fn check(args: &CheckArgs) -> Result<Code, Fault> {
+pub fn check(args: &StoreCheckArgs) -> Result<Code, Fault> {
     let store = paths::existing_store(args.store.as_deref())?;
     let (count, wrong) = store.examine()?;
     let path = store.address();

@@ -1,7 +1,7 @@
 //! `scruple store copy`: copies runs of one store into another. Doing it twice changes nothing.
 
 use super::args::CopyArgs;
-use super::database::Failure;
+use super::database::DatabaseFailure;
 use super::{Store, StoreError, StoredHistory};
 use crate::fault::{Code, Fault};
 use crate::paths;
@@ -25,7 +25,7 @@ pub enum Copied {
 }
 
 /// A run with its history, if it is a history.
-struct Whole {
+struct WholeRun {
     run: Run,
     history: Option<StoredHistory>,
 }
@@ -44,12 +44,12 @@ impl Store {
         self.copy_profiles(to, id).map(|()| copied)
     }
 
-    fn whole(&self, id: &str) -> Result<Whole, Failure> {
-        Ok(Whole { run: self.load(id)?, history: self.load_history("h.run_id = $1", id)? })
+    fn whole(&self, id: &str) -> Result<WholeRun, DatabaseFailure> {
+        Ok(WholeRun { run: self.load(id)?, history: self.load_history("h.run_id = $1", id)? })
     }
 
     /// Adds a run to this store. Returns `None` if the store has the run with other readings.
-    fn take_in(&self, ours: &Whole) -> Result<Option<Copied>, Failure> {
+    fn take_in(&self, ours: &WholeRun) -> Result<Option<Copied>, DatabaseFailure> {
         let id = &ours.run.id;
         let known = self.database.query("SELECT id FROM run WHERE id = $1", &[id.clone().into()])?;
         if known.is_empty() {
@@ -66,7 +66,7 @@ impl Store {
         self.insert_whole(ours).map(|()| Some(Copied::Longer))
     }
 
-    fn insert_whole(&self, whole: &Whole) -> Result<(), Failure> {
+    fn insert_whole(&self, whole: &WholeRun) -> Result<(), DatabaseFailure> {
         match &whole.history {
             Some(history) => {
                 self.insert_history(history)?;
@@ -79,7 +79,7 @@ impl Store {
     }
 }
 
-impl Whole {
+impl WholeRun {
     /// Returns the number of steps that leave no readings: versions with a known state, and the end of the run.
     fn settled(&self) -> usize {
         let versions =
@@ -90,7 +90,7 @@ impl Whole {
     }
 
     /// Whether this run contains everything of the other one, in the same order.
-    fn continues(&self, other: &Whole) -> bool {
+    fn continues(&self, other: &WholeRun) -> bool {
         let versions = match (&self.history, &other.history) {
             (None, None) => true,
             (Some(ours), Some(theirs)) => {

@@ -1,7 +1,7 @@
 //! Tests that rows whose texts another program changed cause an error or other figures, but never a panic.
 
 use super::{MIGRATIONS, Store};
-use crate::address::Address;
+use crate::address::StoreAddress;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, RunState, Terms, Warning};
@@ -52,7 +52,7 @@ fn damaged_rows_are_survived() {
     assert!(!MIGRATIONS.is_empty());
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
-    let store = Store::open(&Address::File(path.clone())).expect("a store");
+    let store = Store::open(&StoreAddress::File(path.clone())).expect("a store");
     let time = metric("time.wall").expect("declared");
     for id in ["whole", "cut-short"] {
         let mut run = run(id);

@@ -1,7 +1,7 @@
 //! Errors of the store.
 
-use super::database::{Failure, Refusal};
-use crate::address::Address;
+use super::database::{DatabaseFailure, Refusal};
+use crate::address::StoreAddress;
 
 /// Why the store could not be used. Each message says what is kept and what the user can do.
 #[derive(Debug, thiserror::Error)]
@@ -125,11 +125,11 @@ pub enum StoreError {
     },
 }
 
-impl Failure {
+impl DatabaseFailure {
     /// Converts the failure into the error of the store at this address.
-    pub(super) fn at(self, address: &Address) -> StoreError {
+    pub(super) fn at(self, address: &StoreAddress) -> StoreError {
         let (path, message) = (address.to_string(), self.message);
-        let file = matches!(address, Address::File(_));
+        let file = matches!(address, StoreAddress::File(_));
         match self.refusal {
             Refusal::Foreign => StoreError::NotAStore { path, message },
             Refusal::Corrupt => StoreError::Corrupt { path, message },

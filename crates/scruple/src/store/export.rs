@@ -1,7 +1,7 @@
 //! `scruple store export`: writes every reading of stored runs, one in each row.
 
 use super::Store;
-use super::args::{ExportArgs, RowFormat};
+use super::args::{RowFormat, StoreExportArgs};
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::render::csv::quoted;
@@ -39,7 +39,7 @@ const HEAD: &str =
     "run,label,started,arm,role,version,params,metric,unit,pass,quality,source,block,value,absent";
 
 /// Writes the rows of the requested runs.
-pub fn export(args: &ExportArgs) -> Result<Code, Fault> {
+pub fn export(args: &StoreExportArgs) -> Result<Code, Fault> {
     let store = paths::existing_store(args.store.as_deref())?;
     let ids: Vec<String> = match args.runs.is_empty() {
         true => store.list(usize::MAX)?.into_iter().rev().map(|run| run.id).collect(),

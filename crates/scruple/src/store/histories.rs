@@ -3,7 +3,7 @@
 //! A history is never finally complete. A longer range adds versions and arms, and the journal continues after the
 //! samples that exist.
 
-use super::database::{Failure, StoredRow, Value};
+use super::database::{DatabaseFailure, SqlValue, StoredRow};
 use super::{Store, StoreError, damaged, json, owner, parse};
 use scruple_core::history::{Acceptance, Version, VersionState};
 use scruple_core::run::{self, Run};
@@ -26,7 +26,7 @@ pub struct StoredVersion {
 
 /// The properties of a version that do not depend on its state.
 #[derive(Serialize, Deserialize)]
-struct Facts {
+struct VersionFacts {
     parents: Vec<String>,
     /// The listed versions that this one follows; `None` in stores that an earlier Scruple wrote.
     #[serde(default)]
@@ -130,7 +130,11 @@ impl Store {
         self.load_history(which, value).map_err(|failure| self.error(failure))
     }
 
-    pub(super) fn load_history(&self, which: &str, value: &str) -> Result<Option<StoredHistory>, Failure> {
+    pub(super) fn load_history(
+        &self,
+        which: &str,
+        value: &str,
+    ) -> Result<Option<StoredHistory>, DatabaseFailure> {
         let request = if self.version()? < REQUESTS { "NULL" } else { "h.request" };
         let sql = format!(
             "SELECT h.run_id, h.identity, h.source, h.repository, h.remote, h.commits, {request} FROM history h \
@@ -188,7 +192,7 @@ impl Store {
         self.database.transaction(work).map_err(|failure| self.error(failure))
     }
 
-    pub(super) fn insert_history(&self, history: &StoredHistory) -> Result<(), Failure> {
+    pub(super) fn insert_history(&self, history: &StoredHistory) -> Result<(), DatabaseFailure> {
         self.insert_run(&history.run)?;
         self.database.execute(
             "INSERT INTO history (run_id, identity, source, repository, remote, commits, request) \
@@ -208,7 +212,7 @@ impl Store {
 
     /// Resumes a history: makes this process its owner, and sets its range and versions.
     pub fn resume_history(&self, history: &StoredHistory) -> Result<(), StoreError> {
-        let id = || Value::from(history.run.id.clone());
+        let id = || SqlValue::from(history.run.id.clone());
         let work = || {
             if self.database.query("SELECT id FROM run WHERE id = $1", &[id()])?.is_empty() {
                 // The history was read from the server's store, and this store does not have it yet.
@@ -234,7 +238,7 @@ impl Store {
         self.database.transaction(work).map_err(|failure| self.error(failure))
     }
 
-    fn list_versions(&self, history: &StoredHistory) -> Result<(), Failure> {
+    fn list_versions(&self, history: &StoredHistory) -> Result<(), DatabaseFailure> {
         let mut entries = history.entries.iter().enumerate();
         entries.try_for_each(|(position, entry)| self.upsert(&history.run.id, Some(position), entry))
     }
@@ -259,9 +263,9 @@ impl Store {
         run: &str,
         position: Option<usize>,
         entry: &StoredVersion,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), DatabaseFailure> {
         let version = &entry.version;
-        let facts = Facts {
+        let facts = VersionFacts {
             parents: version.parents.clone(),
             follows: Some(version.follows.clone()),
             title: version.title.clone(),
@@ -280,7 +284,7 @@ impl Store {
             &[
                 run.into(),
                 version.commit.clone().into(),
-                position.map_or(Value::Null, |position| (position as i64).into()),
+                position.map_or(SqlValue::Null, |position| (position as i64).into()),
                 version.state.word().into(),
                 version.why.clone().into(),
                 version.log.clone().into(),
@@ -332,8 +336,8 @@ fn link(entries: &mut [StoredVersion]) {
     }
 }
 
-fn entry(row: &StoredRow) -> Result<StoredVersion, Failure> {
-    let facts: Facts = parse(row.text(9)?, "a version")?;
+fn entry(row: &StoredRow) -> Result<StoredVersion, DatabaseFailure> {
+    let facts: VersionFacts = parse(row.text(9)?, "a version")?;
     let version = Version {
         commit: row.text(0)?.to_owned(),
         parents: facts.parents,

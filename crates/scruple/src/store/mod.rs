@@ -31,8 +31,8 @@ pub use histories::{StoredHistory, StoredVersion};
 pub use points::StoredPoint;
 pub use run_writer::RunWriter;
 
-use crate::address::{Address, ServerUrl};
-use database::{Database, Failure, Refusal, Value};
+use crate::address::{ServerUrl, StoreAddress};
+use database::{Database, DatabaseFailure, Refusal, SqlValue};
 use journal_entry::JournalEntry;
 use scruple_core::metric::Pass;
 use scruple_core::run::{Run, RunState};
@@ -57,7 +57,7 @@ const MIGRATIONS: &[&str] = &[
 /// An open store.
 pub struct Store {
     database: Database,
-    address: Address,
+    address: StoreAddress,
     /// The server that receives ended runs, if this is the local file in which they wait for it.
     server: Option<ServerUrl>,
 }
@@ -83,8 +83,8 @@ pub struct ListedRun {
 
 impl Store {
     /// Opens a store for writing. Creates or migrates it if necessary.
-    pub fn open(address: &Address) -> Result<Store, StoreError> {
-        if let Address::File(path) = address
+    pub fn open(address: &StoreAddress) -> Result<Store, StoreError> {
+        if let StoreAddress::File(path) = address
             && let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty())
         {
             make_folder(folder).map_err(|error| StoreError::ReadOnly {
@@ -99,15 +99,15 @@ impl Store {
     }
 
     /// Opens an existing store for reading.
-    pub fn open_existing(address: &Address) -> Result<Store, StoreError> {
+    pub fn open_existing(address: &StoreAddress) -> Result<Store, StoreError> {
         let missing = || StoreError::Missing(address.to_string());
-        if let Address::File(path) = address
+        if let StoreAddress::File(path) = address
             && (path.metadata().is_ok_and(|data| data.len() == 0) || !path.exists())
         {
             return Err(missing());
         }
         let store = Store::connect(address, false)?;
-        if matches!(address, Address::Server(_))
+        if matches!(address, StoreAddress::Server(_))
             && store.database.is_empty().map_err(|failure| store.error(failure))?
         {
             return Err(missing());
@@ -116,17 +116,17 @@ impl Store {
         Ok(store)
     }
 
-    fn connect(address: &Address, writable: bool) -> Result<Store, StoreError> {
+    fn connect(address: &StoreAddress, writable: bool) -> Result<Store, StoreError> {
         let database = Database::open(address, writable).map_err(|failure| failure.at(address))?;
         Ok(Store { database, address: address.clone(), server: None })
     }
 
     /// Returns the address of the store.
-    pub fn address(&self) -> &Address {
+    pub fn address(&self) -> &StoreAddress {
         &self.address
     }
 
-    fn migrate(&self) -> Result<(), Failure> {
+    fn migrate(&self) -> Result<(), DatabaseFailure> {
         let newest = MIGRATIONS.len() as i64;
         // A user who may write rows but not create tables can use a store that is up to date.
         if !self.database.is_empty()? && self.version()? >= newest {
@@ -146,7 +146,7 @@ impl Store {
         })
     }
 
-    fn version(&self) -> Result<i64, Failure> {
+    fn version(&self) -> Result<i64, DatabaseFailure> {
         let rows = self.database.query("SELECT version FROM schema_version", &[])?;
         rows.first().map_or(Ok(0), |row| row.integer(0))
     }
@@ -184,7 +184,7 @@ impl Store {
         self.database.execute(sql, &values).map(|_| ()).map_err(|failure| self.error(failure))
     }
 
-    fn error(&self, failure: Failure) -> StoreError {
+    fn error(&self, failure: DatabaseFailure) -> StoreError {
         failure.at(&self.address)
     }
 
@@ -193,7 +193,7 @@ impl Store {
         self.database.transaction(|| self.insert_run(run)).map_err(|failure| self.error(failure))
     }
 
-    fn insert_run(&self, run: &Run) -> Result<(), Failure> {
+    fn insert_run(&self, run: &Run) -> Result<(), DatabaseFailure> {
         self.database.execute(
                     "INSERT INTO run (id, label, started, state, owner, seed, machine_class, argv, terms, provenance, \
                      warnings, host) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
@@ -216,7 +216,7 @@ impl Store {
         arms.try_for_each(|(position, arm)| self.insert_arm(&run.id, position, arm))
     }
 
-    fn insert_arm(&self, run: &str, position: usize, arm: &Arm) -> Result<(), Failure> {
+    fn insert_arm(&self, run: &str, position: usize, arm: &Arm) -> Result<(), DatabaseFailure> {
         self.database.execute(
             "INSERT INTO arm (run_id, position, name, role, version, subject, params, course, memory) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -228,8 +228,8 @@ impl Store {
                 arm.version.clone().into(),
                 json(&arm.subject),
                 json(&arm.params),
-                arm.course.as_ref().map_or(Value::Null, json),
-                arm.memory.as_ref().map_or(Value::Null, json),
+                arm.course.as_ref().map_or(SqlValue::Null, json),
+                arm.memory.as_ref().map_or(SqlValue::Null, json),
             ],
         )?;
         Ok(())
@@ -271,7 +271,7 @@ impl Store {
         Ok(())
     }
 
-    fn write_end(&self, run: &Run) -> Result<(), Failure> {
+    fn write_end(&self, run: &Run) -> Result<(), DatabaseFailure> {
         self.database.execute(
             "UPDATE run SET state = $1, terms = $2, warnings = $3 WHERE id = $4",
             &[run.state.word().into(), json(&run.terms), json(&run.warnings), run.id.clone().into()],
@@ -284,8 +284,8 @@ impl Store {
             self.database.execute(
                 "UPDATE arm SET course = $1, memory = $2 WHERE run_id = $3 AND position = $4",
                 &[
-                    arm.course.as_ref().map_or(Value::Null, json),
-                    arm.memory.as_ref().map_or(Value::Null, json),
+                    arm.course.as_ref().map_or(SqlValue::Null, json),
+                    arm.memory.as_ref().map_or(SqlValue::Null, json),
                     run.id.clone().into(),
                     (position as i64).into(),
                 ],
@@ -295,7 +295,7 @@ impl Store {
         Ok(())
     }
 
-    fn insert_figures(&self, run: &Run) -> Result<(), Failure> {
+    fn insert_figures(&self, run: &Run) -> Result<(), DatabaseFailure> {
         for (position, arm) in run.arms.iter().enumerate() {
             for (metric, figure) in &arm.figures {
                 self.insert_figure(&run.id, position as i64, metric, figure)?;
@@ -304,7 +304,13 @@ impl Store {
         Ok(())
     }
 
-    fn insert_figure(&self, run: &str, position: i64, metric: &str, figure: &Figure) -> Result<(), Failure> {
+    fn insert_figure(
+        &self,
+        run: &str,
+        position: i64,
+        metric: &str,
+        figure: &Figure,
+    ) -> Result<(), DatabaseFailure> {
         let rest = match figure {
             Figure::Sample(sample) => [
                 sample.pass.word().into(),
@@ -313,15 +319,15 @@ impl Store {
                 sample.source.clone().into(),
                 json(&sample.readings),
                 json(&sample.blocks),
-                Value::Null,
+                SqlValue::Null,
             ],
             Figure::Absent { absent } => [
-                Value::Null,
-                Value::Null,
-                Value::Null,
-                Value::Null,
-                Value::Null,
-                Value::Null,
+                SqlValue::Null,
+                SqlValue::Null,
+                SqlValue::Null,
+                SqlValue::Null,
+                SqlValue::Null,
+                SqlValue::Null,
                 absent.clone().into(),
             ],
         };
@@ -348,17 +354,17 @@ pub fn add_readings(arm: &mut Arm, readings: impl IntoIterator<Item = Reading>, 
     }
 }
 
-fn json(value: &impl Serialize) -> Value {
+fn json(value: &impl Serialize) -> SqlValue {
     // Serialization cannot fail, because these types have text keys and no failing serializers.
-    Value::Text(serde_json::to_string(value).unwrap_or_default())
+    SqlValue::Text(serde_json::to_string(value).unwrap_or_default())
 }
 
-fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, Failure> {
+fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, DatabaseFailure> {
     serde_json::from_str(text).map_err(|error| damaged(&format!("{what}: {error}")))
 }
 
-fn damaged(message: &str) -> Failure {
-    Failure { refusal: Refusal::Corrupt, message: message.to_owned() }
+fn damaged(message: &str) -> DatabaseFailure {
+    DatabaseFailure { refusal: Refusal::Corrupt, message: message.to_owned() }
 }
 
 /// Creates the store's folder. A folder named `.scruple` contains a `.gitignore` for itself, so that measurements are

@@ -1,6 +1,6 @@
 //! Returns the newest runs, or the readings of one metric in these.
 
-use super::database::Failure;
+use super::database::DatabaseFailure;
 use super::{Store, StoreError, parse};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, RunState};
@@ -14,7 +14,7 @@ impl Store {
         machine_class: &str,
         most: usize,
     ) -> Result<Vec<Vec<f64>>, StoreError> {
-        let work = || -> Result<Vec<Vec<f64>>, Failure> {
+        let work = || -> Result<Vec<Vec<f64>>, DatabaseFailure> {
             let runs = self.database.query(
                 "SELECT id FROM run WHERE machine_class = $1 ORDER BY started DESC, id DESC LIMIT 100",
                 &[machine_class.into()],
@@ -46,7 +46,7 @@ impl Store {
         wanted: impl Fn(&Provenance) -> bool,
         most: usize,
     ) -> Result<Vec<Run>, StoreError> {
-        let work = || -> Result<Vec<Run>, Failure> {
+        let work = || -> Result<Vec<Run>, DatabaseFailure> {
             let rows = self.database.query(
                 "SELECT id, provenance FROM run WHERE machine_class = $1 AND state = $2 \
                  ORDER BY started DESC, id DESC LIMIT 100",

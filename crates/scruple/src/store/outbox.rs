@@ -4,7 +4,7 @@
 
 use super::copy::Copied;
 use super::{Store, StoreError};
-use crate::address::{Address, ServerUrl};
+use crate::address::{ServerUrl, StoreAddress};
 use crate::digest::digest;
 use crate::paths;
 use crate::render::output;
@@ -16,8 +16,8 @@ impl Store {
     ///
     /// # Errors
     /// The file cannot be written, or the server answers and refuses.
-    pub fn open_for_runs(address: &Address) -> Result<Store, StoreError> {
-        let Address::Server(url) = address else { return Store::open(address) };
+    pub fn open_for_runs(address: &StoreAddress) -> Result<Store, StoreError> {
+        let StoreAddress::Server(url) = address else { return Store::open(address) };
         let writable = |server: Store| server.check_rights().map(|()| server);
         let server = match Store::open(address).and_then(writable) {
             Ok(server) => Some(server),
@@ -46,7 +46,7 @@ impl Store {
     /// Copies a run that has ended to the server, if there is one.
     pub(super) fn hand_over(&self, id: &str) {
         let Some(url) = &self.server else { return };
-        match Store::open(&Address::Server(url.clone())) {
+        match Store::open(&StoreAddress::Server(url.clone())) {
             Ok(server) => self.hand_over_to(&server, id),
             Err(error) => self.keep(id, &error),
         }
@@ -77,9 +77,9 @@ impl Store {
     }
 
     /// Returns where a run of this store is now, or `None` if it waits for the server, which was reported at that time.
-    pub(super) fn home_of(&self, id: &str) -> Option<Address> {
+    pub(super) fn home_of(&self, id: &str) -> Option<StoreAddress> {
         match &self.server {
-            Some(url) => self.has(id).is_ok_and(|here| !here).then(|| Address::Server(url.clone())),
+            Some(url) => self.has(id).is_ok_and(|here| !here).then(|| StoreAddress::Server(url.clone())),
             None => Some(self.address.clone()),
         }
     }
@@ -99,22 +99,22 @@ impl Store {
     /// Returns the store on the server, if this is a file of waiting runs and the server answers.
     pub(super) fn beyond(&self) -> Option<Store> {
         let url = self.server.as_ref()?;
-        Store::open_existing(&Address::Server(url.clone())).ok()
+        Store::open_existing(&StoreAddress::Server(url.clone())).ok()
     }
 }
 
 /// Returns the address of the file in which runs wait for this server.
-fn waiting_for(url: &ServerUrl) -> Result<Address, StoreError> {
+fn waiting_for(url: &ServerUrl) -> Result<StoreAddress, StoreError> {
     let name = digest(&url.to_string());
     match paths::data_file(&format!("waiting-{}.db", &name[..12])) {
-        Ok(path) => Ok(Address::File(path)),
+        Ok(path) => Ok(StoreAddress::File(path)),
         Err(fault) => Err(StoreError::Other { path: url.to_string(), message: fault.message }),
     }
 }
 
 /// Returns the file of runs that wait for this store, and their number, or `None` if none wait.
-pub fn waiting(address: &Address) -> Option<(Address, usize)> {
-    let Address::Server(url) = address else { return None };
+pub fn waiting(address: &StoreAddress) -> Option<(StoreAddress, usize)> {
+    let StoreAddress::Server(url) = address else { return None };
     let file = waiting_for(url).ok()?;
     let runs = Store::open_existing(&file).ok()?.list(usize::MAX).ok()?;
     (!runs.is_empty()).then_some((file, runs.len()))

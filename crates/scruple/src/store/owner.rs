@@ -2,7 +2,7 @@
 //! machines.
 
 use super::Store;
-use super::database::{Failure, StoredRow};
+use super::database::{DatabaseFailure, StoredRow};
 use super::read_runs::damaged_state;
 use jiff::Timestamp;
 use scruple_core::run::RunState;
@@ -41,7 +41,7 @@ pub(super) fn now() -> i64 {
 impl Store {
     /// Returns the columns of a run that [`state`] reads: its state and start, its process and host, and the time when
     /// it last wrote.
-    pub(super) fn owner_columns(&self) -> Result<&'static str, Failure> {
+    pub(super) fn owner_columns(&self) -> Result<&'static str, DatabaseFailure> {
         Ok(match self.version()? < SINCE {
             // A store of an earlier Scruple is read without migration.
             true => "state, started, owner, NULL, NULL",
@@ -55,7 +55,7 @@ impl Store {
 
 /// Returns the state of a run from a row whose columns from `first` on are those of [`Store::owner_columns`]. A run
 /// that is marked as running counts as interrupted if its process is gone.
-pub(super) fn state(row: &StoredRow, first: usize) -> Result<RunState, Failure> {
+pub(super) fn state(row: &StoredRow, first: usize) -> Result<RunState, DatabaseFailure> {
     let state = RunState::from_word(row.text(first)?).ok_or_else(damaged_state)?;
     if state != RunState::Running {
         return Ok(state);

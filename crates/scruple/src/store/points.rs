@@ -1,6 +1,6 @@
 //! Returns the readings of one subject in every run.
 
-use super::database::{Failure, StoredRow};
+use super::database::{DatabaseFailure, StoredRow};
 use super::read_runs::sample_of;
 use super::{Store, StoreError, parse};
 use scruple_core::provenance::Provenance;
@@ -32,7 +32,7 @@ const SAMPLE: &str = "sample.position, metric, pass, unit, quality, source, read
 struct Samples(HashMap<(String, i64), BTreeMap<String, Sample>>);
 
 impl Samples {
-    fn add(&mut self, rows: &[StoredRow]) -> Result<(), Failure> {
+    fn add(&mut self, rows: &[StoredRow]) -> Result<(), DatabaseFailure> {
         for row in rows {
             let of_arm = self.0.entry((row.text(8)?.to_owned(), row.integer(0)?)).or_default();
             of_arm.insert(row.text(1)?.to_owned(), sample_of(row)?);
@@ -45,7 +45,7 @@ impl Store {
     /// Returns the runs that have a subject with this name, oldest first. If a run has several versions of the subject,
     /// the last one is used.
     pub fn points(&self, subject: &str) -> Result<Vec<StoredPoint>, StoreError> {
-        let work = || -> Result<Vec<StoredPoint>, Failure> {
+        let work = || -> Result<Vec<StoredPoint>, DatabaseFailure> {
             let versioned = format!("{subject} @");
             // The two databases differ in the case sensitivity of this comparison, so names are compared again below.
             let pattern: String = versioned
@@ -109,7 +109,7 @@ impl Store {
 
     /// Returns the names of all subjects, without their versions.
     pub fn subjects(&self) -> Result<Vec<String>, StoreError> {
-        let work = || -> Result<Vec<String>, Failure> {
+        let work = || -> Result<Vec<String>, DatabaseFailure> {
             let rows = self.database.query(
                 "SELECT name, version FROM arm WHERE role = 'subject' GROUP BY name, version ORDER BY name",
                 &[],

@@ -1,6 +1,6 @@
 //! Stores the data of a run other than its readings: call trees, explanations, sections of pages.
 
-use super::database::{Failure, StoredRow, Value};
+use super::database::{DatabaseFailure, SqlValue, StoredRow};
 use super::{Store, StoreError, damaged, parse};
 use crate::render::page::Section;
 use base64::Engine;
@@ -30,7 +30,7 @@ impl Store {
 
     /// Returns the stored call trees, one for each run of the program.
     pub fn calls(&self, run: &str, name: &str) -> Result<Vec<Vec<u8>>, StoreError> {
-        let work = || -> Result<Vec<Vec<u8>>, Failure> {
+        let work = || -> Result<Vec<Vec<u8>>, DatabaseFailure> {
             let rows =
                 self.rows_where("kind = $2 AND name = $3", &[run.into(), CALLS.into(), name.into()])?;
             rows.into_iter()
@@ -42,7 +42,7 @@ impl Store {
 
     /// Returns the names under which call trees are stored with a run.
     pub fn names_of_calls(&self, run: &str) -> Result<Vec<String>, StoreError> {
-        let work = || -> Result<Vec<String>, Failure> {
+        let work = || -> Result<Vec<String>, DatabaseFailure> {
             if !self.has_profiles()? {
                 return Ok(Vec::new());
             }
@@ -74,7 +74,7 @@ impl Store {
 
     /// Returns the stored sections. The list is empty if none are stored.
     pub fn sections(&self, run: &str) -> Result<Vec<Section>, StoreError> {
-        let work = || -> Result<Vec<Section>, Failure> {
+        let work = || -> Result<Vec<Section>, DatabaseFailure> {
             let found = self.rows_where("kind = $2", &[run.into(), SECTIONS.into()])?.into_iter().next();
             found.map_or(Ok(Vec::new()), |(_, _, _, text)| parse(&text, "sections of a page"))
         };
@@ -94,26 +94,30 @@ impl Store {
         self.database.transaction(work).map_err(|failure| self.error(failure))
     }
 
-    fn insert_profile(&self, run: &str, (name, kind, part, text): &ProfileRow) -> Result<(), Failure> {
-        let values: [Value; 5] =
+    fn insert_profile(
+        &self,
+        run: &str,
+        (name, kind, part, text): &ProfileRow,
+    ) -> Result<(), DatabaseFailure> {
+        let values: [SqlValue; 5] =
             [run.into(), name.clone().into(), kind.clone().into(), (*part).into(), text.clone().into()];
         let sql = "INSERT INTO profile (run_id, name, kind, part, content) VALUES ($1, $2, $3, $4, $5)";
         self.database.execute(sql, &values).map(|_| ())
     }
 
     /// Whether the store has the table of profiles. A store of an earlier Scruple that is only read lacks it.
-    fn has_profiles(&self) -> Result<bool, Failure> {
+    fn has_profiles(&self) -> Result<bool, DatabaseFailure> {
         Ok(self.version()? >= SINCE)
     }
 
     /// Returns all rows of a run.
-    fn rows(&self, run: &str) -> Result<Vec<ProfileRow>, Failure> {
+    fn rows(&self, run: &str) -> Result<Vec<ProfileRow>, DatabaseFailure> {
         self.rows_where("TRUE", &[run.into()])
     }
 
     /// Returns the rows of the run that the first value names, if they fulfil the condition. The condition avoids
     /// reading call trees, which are large, if they are not needed.
-    fn rows_where(&self, condition: &str, values: &[Value]) -> Result<Vec<ProfileRow>, Failure> {
+    fn rows_where(&self, condition: &str, values: &[SqlValue]) -> Result<Vec<ProfileRow>, DatabaseFailure> {
         if !self.has_profiles()? {
             return Ok(Vec::new());
         }

@@ -1,6 +1,6 @@
 //! Reads runs from the store: finds them by name, lists them, and loads their samples or their journal.
 
-use super::database::{Failure, StoredRow, Value};
+use super::database::{DatabaseFailure, SqlValue, StoredRow};
 use super::journal_entry::JournalEntry;
 use super::owner::state;
 use super::{ListedRun, Store, StoreError, add_readings, damaged, parse};
@@ -22,7 +22,7 @@ impl Store {
     /// Returns the runs, newest first.
     pub fn list(&self, most: usize) -> Result<Vec<ListedRun>, StoreError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let work = || -> Result<Vec<ListedRun>, Failure> {
+        let work = || -> Result<Vec<ListedRun>, DatabaseFailure> {
             let owner = self.owner_columns()?;
             let rows = self.database.query(
                 &format!(
@@ -76,7 +76,7 @@ impl Store {
     }
 
     fn own_id(&self, name: &str) -> Result<String, StoreError> {
-        let ids = |sql: &str, value: Value| -> Result<Vec<String>, StoreError> {
+        let ids = |sql: &str, value: SqlValue| -> Result<Vec<String>, StoreError> {
             let rows = self.database.query(sql, &[value]);
             rows.and_then(|rows| texts(&rows)).map_err(|failure| self.error(failure))
         };
@@ -126,7 +126,7 @@ impl Store {
         rows.map(|rows| !rows.is_empty()).map_err(|failure| self.error(failure))
     }
 
-    pub(super) fn load(&self, id: &str) -> Result<Run, Failure> {
+    pub(super) fn load(&self, id: &str) -> Result<Run, DatabaseFailure> {
         let owner = self.owner_columns()?;
         let rows = self.database.query(
             &format!("SELECT label, seed, argv, terms, provenance, warnings, {owner} FROM run WHERE id = $1"),
@@ -150,7 +150,7 @@ impl Store {
         })
     }
 
-    fn load_arms(&self, id: &str) -> Result<Vec<Arm>, Failure> {
+    fn load_arms(&self, id: &str) -> Result<Vec<Arm>, DatabaseFailure> {
         // A store of an earlier Scruple is read without migration.
         let version = self.version()?;
         let since = |first: i64, column: &'static str| if version < first { "NULL" } else { column };
@@ -174,7 +174,7 @@ impl Store {
             .collect()
     }
 
-    fn load_samples(&self, id: &str, arms: &mut [Arm]) -> Result<(), Failure> {
+    fn load_samples(&self, id: &str, arms: &mut [Arm]) -> Result<(), DatabaseFailure> {
         let rows = self.database.query(
             "SELECT position, metric, pass, unit, quality, source, readings, blocks, absent FROM sample \
              WHERE run_id = $1",
@@ -191,7 +191,7 @@ impl Store {
         Ok(())
     }
 
-    fn load_journal(&self, id: &str, arms: &mut [Arm]) -> Result<(), Failure> {
+    fn load_journal(&self, id: &str, arms: &mut [Arm]) -> Result<(), DatabaseFailure> {
         let rows = self.database.query(
             "SELECT position, pass, block, readings FROM journal WHERE run_id = $1 ORDER BY sequence",
             &[id.into()],
@@ -207,12 +207,12 @@ impl Store {
     }
 }
 
-pub(super) fn damaged_state() -> Failure {
+pub(super) fn damaged_state() -> DatabaseFailure {
     damaged("a run has an unknown state")
 }
 
 /// Converts a row into a sample. Its columns are position, metric, pass, unit, quality, source, readings, blocks.
-pub(super) fn sample_of(row: &StoredRow) -> Result<Sample, Failure> {
+pub(super) fn sample_of(row: &StoredRow) -> Result<Sample, DatabaseFailure> {
     let sample = Sample {
         pass: Pass::from_word(row.text(2)?).ok_or_else(|| damaged("a sample has an unknown pass"))?,
         unit: Unit::from(row.text(3)?.to_owned()),
@@ -229,11 +229,11 @@ pub(super) fn sample_of(row: &StoredRow) -> Result<Sample, Failure> {
 }
 
 /// Returns the first column of these rows.
-fn texts(rows: &[StoredRow]) -> Result<Vec<String>, Failure> {
+fn texts(rows: &[StoredRow]) -> Result<Vec<String>, DatabaseFailure> {
     rows.iter().map(|row| row.text(0).map(str::to_owned)).collect()
 }
 
-fn arm_at<'a>(arms: &'a mut [Arm], row: &StoredRow) -> Result<&'a mut Arm, Failure> {
+fn arm_at<'a>(arms: &'a mut [Arm], row: &StoredRow) -> Result<&'a mut Arm, DatabaseFailure> {
     let position: usize = row.count(0)?;
     arms.get_mut(position).ok_or_else(|| damaged("readings belong to an arm that is not there"))
 }

@@ -2,7 +2,7 @@
 
 use super::args::{GcArgs, RmArgs};
 use super::{ListedRun, Store, StoreError};
-use crate::address::Address;
+use crate::address::StoreAddress;
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::paths;
@@ -19,7 +19,7 @@ const SHORTEST_ID: usize = 6;
 
 impl Store {
     /// Opens an existing store for writing.
-    fn open_for_change(address: &Address) -> Result<Store, StoreError> {
+    fn open_for_change(address: &StoreAddress) -> Result<Store, StoreError> {
         Store::open_existing(address)?;
         Store::open(address)
     }

@@ -1,7 +1,7 @@
 //! The writer of a run: writes the run to the store while the run is under way.
 
 use super::{Store, StoreError, add_readings};
-use crate::address::Address;
+use crate::address::StoreAddress;
 use crate::render::page::Section;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
@@ -78,7 +78,7 @@ impl RunWriter {
     }
 
     /// Returns the address of the stored run, if it is stored.
-    pub fn address(&self, run: &Run) -> Option<Address> {
+    pub fn address(&self, run: &Run) -> Option<StoreAddress> {
         self.store.as_ref().and_then(|store| store.home_of(&run.id))
     }
 }

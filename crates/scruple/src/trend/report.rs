@@ -2,7 +2,7 @@
 
 use super::series::{SeriesChanges, Trend, is_worse};
 use super::verb::ChosenRuns;
-use crate::history::report::sparkline::{self, Cell};
+use crate::history::report::sparkline::{self, VersionCell};
 use crate::render::align::wrap;
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::json::{document, timestamp};
@@ -58,8 +58,8 @@ fn one(points: &[StoredPoint], trend: &Trend, width: usize, out: &mut String) {
     let whole =
         if first > 0.0 && first != last { format!("  ({})", change(last / first)) } else { String::new() };
     let _ = writeln!(out, "\n{BOLD}{title}{BOLD:#}  {} → {}{whole}", text(first), text(last));
-    let mut cells = vec![Cell::Nothing; points.len()];
-    trend.values.iter().for_each(|(place, value)| cells[*place] = Cell::Value(*value));
+    let mut cells = vec![VersionCell::Nothing; points.len()];
+    trend.values.iter().for_each(|(place, value)| cells[*place] = VersionCell::Value(*value));
     let columns = COLUMNS.min(width.saturating_sub(2));
     let _ = writeln!(out, "  {}", sparkline::line(&cells, columns));
     match &trend.found {
@@ -176,7 +176,7 @@ fn day(point: &StoredPoint) -> String {
 }
 
 #[derive(Serialize)]
-struct View<'a> {
+struct SubjectTrend<'a> {
     trend: TrendView<'a>,
 }
 
@@ -248,7 +248,7 @@ pub fn json(chosen: &ChosenRuns, trends: &[Trend]) -> String {
             why: trend.found.as_ref().err().map(ToString::to_string),
         }
     });
-    document(&View {
+    document(&SubjectTrend {
         trend: TrendView {
             subject: &chosen.subject,
             machine_class: chosen.machine.as_deref(),

@@ -1,7 +1,7 @@
 //! The series of a subject, with one point for each run.
 
 use crate::store::StoredPoint;
-use scruple_core::changepoint::{self, ChangePoint, Series, SeriesOptions, StepSize};
+use scruple_core::changepoint::{self, ChangePoint, FoundChanges, SeriesOptions, StepSize};
 use scruple_core::metric::{DEFAULT_METRICS, Metric, Quality};
 use scruple_core::sample::Sample;
 use scruple_core::sorting;
@@ -26,7 +26,7 @@ pub struct SeriesChanges {
     /// The change points. Their positions are indices of `values`.
     pub changes: Vec<ChangePoint>,
     /// The series with its noise, if the metric is noisy.
-    pub noisy: Option<Series>,
+    pub noisy: Option<FoundChanges>,
 }
 
 /// The accepted probability of reporting a change in a series without any.

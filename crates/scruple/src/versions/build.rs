@@ -1,7 +1,7 @@
 //! Builds one version: checks out its tree, applies overlays, runs steps and the check, and keeps the artefacts.
 
 use super::artefacts::Artefacts;
-use super::build_process::{Child, Hands, Ran, note};
+use super::build_process::{BuildProgram, Hands, Ran, note};
 use super::cache::Cache;
 use super::recipe::{Effective, Resolved};
 use crate::fault::Fault;
@@ -102,7 +102,8 @@ impl VersionBuilder {
             (first.display().to_string(), tree.display().to_string(), self.cache.log("tree"));
         let words = ["cp", "-a", "--reflink=auto", &from, &to];
         let folder = self.cache.folder().to_owned();
-        let child = Child { words: &words, folder: &folder, env: &[], log: &log, limit: Some(GIT_LIMIT) };
+        let child =
+            BuildProgram { words: &words, folder: &folder, env: &[], log: &log, limit: Some(GIT_LIMIT) };
         if !self.hands.run(&child)?.well() {
             // The copy only saves time: an empty tree works as well.
             note(&log, "the tree could not be copied, and begins empty\n")?;
@@ -230,7 +231,8 @@ impl VersionBuilder {
             }
             let format = if commit.len() > 40 { "--object-format=sha256" } else { "--object-format=sha1" };
             let words = ["git", "init", "--quiet", format, "--initial-branch=none", "."];
-            let child = Child { words: &words, folder: &tree, env: &[], log: &log, limit: Some(GIT_LIMIT) };
+            let child =
+                BuildProgram { words: &words, folder: &tree, env: &[], log: &log, limit: Some(GIT_LIMIT) };
             let ran = self.hands.run(&child)?;
             if !ran.well() {
                 self.cache.check_space()?;
@@ -309,7 +311,8 @@ impl VersionBuilder {
             .collect();
         // If a build has removed the repository of the tree, git must not use the repository of a parent folder.
         let ceiling = ("GIT_CEILING_DIRECTORIES".to_owned(), self.cache.folder().display().to_string());
-        let child = Child { words: &words, folder: &tree, env: &[ceiling], log, limit: Some(GIT_LIMIT) };
+        let child =
+            BuildProgram { words: &words, folder: &tree, env: &[ceiling], log, limit: Some(GIT_LIMIT) };
         let ran = self.hands.run(&child)?;
         match ran.well() {
             true => Ok(()),
@@ -350,7 +353,8 @@ impl VersionBuilder {
     ) -> Result<Duration, Early> {
         note(log, &format!("+ {command}\n"))?;
         let (tree, limit) = (self.cache.tree(), self.recipe.recipe().limit);
-        let child = Child { words: &["sh", "-c", command], folder: &tree, env: &effective.env, log, limit };
+        let child =
+            BuildProgram { words: &["sh", "-c", command], folder: &tree, env: &effective.env, log, limit };
         let ran: Ran = self.hands.run(&child)?;
         let how = ran.how();
         match ran.ending {

@@ -22,7 +22,7 @@ pub struct Hands {
 }
 
 /// The description of a program to run.
-pub struct Child<'a> {
+pub struct BuildProgram<'a> {
     /// The name of the program and its arguments.
     pub words: &'a [&'a str],
     /// The working folder of the program.
@@ -82,7 +82,7 @@ impl Hands {
     }
 
     /// Runs a program and waits until it ends.
-    pub fn run(&mut self, child: &Child<'_>) -> Result<Ran, Fault> {
+    pub fn run(&mut self, child: &BuildProgram<'_>) -> Result<Ran, Fault> {
         self.check()?;
         let path = match Program::find(child.words[0].as_ref(), child.folder) {
             Ok(program) => program.path,

@@ -1,7 +1,7 @@
 //! The repository whose versions are weighed: a local folder, or a mirror of a remote one.
 
 use super::build::ObjectSource;
-use super::build_process::{Child, Hands};
+use super::build_process::{BuildProgram, Hands};
 use crate::digest::digest;
 use crate::fault::Fault;
 use crate::git::{Refused, Repository};
@@ -251,7 +251,7 @@ fn mirror(
     };
     let words: Vec<&str> = git.iter().chain(doing).copied().collect();
     let within = if known { there.as_path() } else { folder };
-    let ran = hands.run(&Child { words: &words, folder: within, env: &[], log: &log, limit })?;
+    let ran = hands.run(&BuildProgram { words: &words, folder: within, env: &[], log: &log, limit })?;
     if ran.well() {
         if !known {
             std::fs::rename(&partial, &there).map_err(|error| Fault::unwritable(&there, error))?;

@@ -34,7 +34,7 @@ pub struct Revisions {
 }
 
 /// Two versions that were built. No other process builds in their folder while this value exists.
-pub struct Pair {
+pub struct BuiltPair {
     /// The lock of the folder of builds, and the identity of the builds in it.
     pub hold: VersionBuilder,
     /// The ids of the commits, the reference first.
@@ -74,7 +74,7 @@ pub fn build(
     subjects: &[SubjectTemplate],
     time_limit: Option<Duration>,
     starter: Starter,
-) -> Result<Pair, Fault> {
+) -> Result<BuiltPair, Fault> {
     choose(place, revisions, recipe, starter)?.build(subjects, time_limit)
 }
 
@@ -141,7 +141,11 @@ impl ChosenVersions {
     }
 
     /// Builds both versions, one after the other.
-    fn build(mut self, subjects: &[SubjectTemplate], time_limit: Option<Duration>) -> Result<Pair, Fault> {
+    fn build(
+        mut self,
+        subjects: &[SubjectTemplate],
+        time_limit: Option<Duration>,
+    ) -> Result<BuiltPair, Fault> {
         let [reference, other] = self.versions;
         let builder = &mut self.builder;
         let (old, new) = (ready(builder, reference, false)?, ready(builder, other, true)?);
@@ -150,7 +154,7 @@ impl ChosenVersions {
         let pair = [&old, &new];
         let (prepared, same_build) =
             prepare(builder, subjects, pair, &changed, time_limit, &mut self.remarks)?;
-        Ok(Pair {
+        Ok(BuiltPair {
             hold: self.builder,
             commits: [old.commit, new.commit],
             objects,

@@ -1,6 +1,6 @@
 //! Classifies cuts between levels as steps, spikes and reverts, and finds the versions that may have caused them.
 
-use super::gather::{Artefacts, GatheredSeries};
+use super::gather::{GatheredSeries, SameArtefacts};
 use super::steps::{Cut, Steps};
 use super::version_groups::{ArtefactGroup, ArtefactGroups};
 use crate::history::{Change, ChangeForm, Graph, History};
@@ -17,7 +17,7 @@ const ALIKE: f64 = 2.5;
 pub(super) struct SeriesVersions<'a> {
     pub history: &'a History,
     pub graph: &'a Graph,
-    pub artefacts: &'a Artefacts,
+    pub artefacts: &'a SameArtefacts,
 }
 
 /// The cuts and levels of an exact series, in the unit of the metric. There is a cut before every place whose value

@@ -1,9 +1,9 @@
 //! The effect between the first and the last weighed version, and whether a costlier build pays off.
 
 use super::gather::GatheredSeries;
-use super::noisy::Judged;
+use super::noisy::JudgedSeries;
 use super::steps::LEVEL;
-use crate::history::{BreakEven, Effect, Graph, History, Series, VersionCosts};
+use crate::history::{BreakEven, Graph, History, Series, VersionCosts, VersionEffect};
 use crate::sample::Sample;
 use crate::stats::Interval;
 use crate::stats::{normal, paired};
@@ -21,7 +21,11 @@ const FEW: f64 = 5.0;
 
 /// The effect between the first and the last weighed version along the line of first parents: from readings taken side
 /// by side or, where there are too few, from the levels of both.
-pub(super) fn overall_effect(graph: &Graph, gathered: &GatheredSeries, judged: &Judged) -> Option<Effect> {
+pub(super) fn overall_effect(
+    graph: &Graph,
+    gathered: &GatheredSeries,
+    judged: &JudgedSeries,
+) -> Option<VersionEffect> {
     let last = gathered.points.last()?;
     let line = graph.line_to(last.version);
     let place = gathered.points.iter().position(|point| line.contains(&point.version))?;
@@ -31,7 +35,7 @@ pub(super) fn overall_effect(graph: &Graph, gathered: &GatheredSeries, judged: &
     }
     let (from, to) = (first.version, last.version);
     let ratio = if first.value == last.value { 1.0 } else { last.value / first.value };
-    let told = |surely: bool| Effect { from, to, ratio, interval: None, surely };
+    let told = |surely: bool| VersionEffect { from, to, ratio, interval: None, surely };
     if gathered.exact {
         return Some(told(first.value != last.value));
     }
@@ -61,10 +65,16 @@ pub(super) fn overall_effect(graph: &Graph, gathered: &GatheredSeries, judged: &
         .collect();
     if let Ok(effect) = paired::effect_of_log_ratios(&ratios, LEVEL) {
         let surely = beyond(effect.interval, gathered, first.value);
-        return Some(Effect { from, to, ratio: effect.ratio, interval: Some(effect.interval), surely });
+        return Some(VersionEffect {
+            from,
+            to,
+            ratio: effect.ratio,
+            interval: Some(effect.interval),
+            surely,
+        });
     }
     let of_levels = of_levels(judged, from, to);
-    let known = |effect: Effect| Effect {
+    let known = |effect: VersionEffect| VersionEffect {
         surely: effect.interval.is_some_and(|interval| beyond(interval, gathered, first.value)),
         ..effect
     };
@@ -78,7 +88,7 @@ fn beyond(interval: Interval, gathered: &GatheredSeries, from: f64) -> bool {
 }
 
 /// The effect between the levels of two versions; `None` where they have the same level. The caller sets `surely`.
-fn of_levels(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
+fn of_levels(judged: &JudgedSeries, from: usize, to: usize) -> Option<VersionEffect> {
     let part = |version: usize| {
         let place = judged.places.of.get(&version)?;
         judged.steps.parts.get(*place).copied()
@@ -87,12 +97,18 @@ fn of_levels(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
     let (old, new) = (judged.steps.levels.get(old)?, judged.steps.levels.get(new)?);
     let (step, error) = (new.0 - old.0, normal::student(LEVEL, FEW) * new.1.hypot(old.1));
     let interval = Interval { low: (step - error).exp(), high: (step + error).exp(), level: LEVEL };
-    (step != 0.0).then_some(Effect { from, to, ratio: step.exp(), interval: Some(interval), surely: false })
+    (step != 0.0).then_some(VersionEffect {
+        from,
+        to,
+        ratio: step.exp(),
+        interval: Some(interval),
+        surely: false,
+    })
 }
 
 /// The effect between the levels of two versions whose levels are not logarithms; `None` where they have the same
 /// level. The ratio is infinite and gives only the direction; the interval is that of the difference.
-fn of_differences(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
+fn of_differences(judged: &JudgedSeries, from: usize, to: usize) -> Option<VersionEffect> {
     let level = |version: usize| {
         let place = judged.places.of.get(&version)?;
         judged.steps.levels.get(*judged.steps.parts.get(*place)?)
@@ -102,7 +118,7 @@ fn of_differences(judged: &Judged, from: usize, to: usize) -> Option<Effect> {
     let ratio = if step > 0.0 { f64::INFINITY } else { f64::NEG_INFINITY };
     let interval = Interval { low: step - error, high: step + error, level: LEVEL };
     let surely = !interval.contains(0.0);
-    (step != 0.0).then_some(Effect { from, to, ratio, interval: Some(interval), surely })
+    (step != 0.0).then_some(VersionEffect { from, to, ratio, interval: Some(interval), surely })
 }
 
 /// For each subject, how much more its last version costs to build and to run than its first.

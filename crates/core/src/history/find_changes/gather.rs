@@ -38,10 +38,10 @@ pub(super) struct GatheredSeries {
 
 /// The artefacts of each version: the index of the version that was built first with the same artefacts; `None` where
 /// they are not known.
-pub(super) struct Artefacts(Vec<Option<usize>>);
+pub(super) struct SameArtefacts(Vec<Option<usize>>);
 
-impl Artefacts {
-    pub fn of(history: &History) -> Artefacts {
+impl SameArtefacts {
+    pub fn of(history: &History) -> SameArtefacts {
         let index: BTreeMap<&str, usize> = sorting::map(
             history.versions.iter().enumerate().map(|(i, version)| (version.commit.as_str(), i)),
         );
@@ -50,7 +50,7 @@ impl Artefacts {
             VersionState::Built => Some(i),
             _ => None,
         };
-        Artefacts(history.versions.iter().enumerate().map(of).collect())
+        SameArtefacts(history.versions.iter().enumerate().map(of).collect())
     }
 
     /// The version that was built first with the same artefacts; the version itself where nothing else is known.
@@ -67,7 +67,7 @@ impl Artefacts {
 }
 
 /// Gathers every series that has a reading: subject by subject in the order of arms, metrics in the order of the table.
-pub(super) fn gather(history: &History, artefacts: &Artefacts) -> Vec<GatheredSeries> {
+pub(super) fn gather(history: &History, artefacts: &SameArtefacts) -> Vec<GatheredSeries> {
     let mut subjects: Vec<&str> = Vec::new();
     let compared = comparable(&history.run);
     let arms: Vec<&Arm> = compared.iter().map(AsRef::as_ref).collect();
@@ -113,7 +113,7 @@ fn series(
     subject: &str,
     key: &str,
     samples: &[Option<&Sample>],
-    artefacts: &Artefacts,
+    artefacts: &SameArtefacts,
     own_series: bool,
 ) -> Option<GatheredSeries> {
     let own: Vec<&Sample> = samples.iter().flatten().copied().collect();

@@ -21,7 +21,7 @@ const SHRINK: f64 = 10.0;
 pub(super) type Cells = BTreeMap<u32, f64>;
 
 /// The fitted cost of each version, with the effects of blocks removed.
-pub(super) struct Turns {
+pub(super) struct InterleavedFit {
     /// The centre of each version, as a logarithm.
     pub centres: Vec<f64>,
     /// The variance of each centre.
@@ -36,7 +36,7 @@ pub(super) struct Turns {
 ///
 /// `None` where the versions were not weighed in turns: fewer than four in five have two readings in blocks that also
 /// hold another version, or the blocks do not connect all versions.
-pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
+pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<InterleavedFit> {
     let sizes = sizes(versions);
     let shared = |cells: &Cells| cells.keys().filter(|block| sizes[block] > 1).count();
     let well = versions.iter().filter(|cells| shared(cells) >= 2).count();
@@ -66,7 +66,7 @@ pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<Turns> {
     table.refit_blocks(&centres, scale, &mut effects);
     let blocks: BTreeMap<u32, f64> = sorting::map(sizes.keys().copied().zip(effects));
     let (variances, freedom) = variances(versions, &centres, &blocks, &sizes, scale, floor);
-    Some(Turns { centres, variances, blocks, freedom })
+    Some(InterleavedFit { centres, variances, blocks, freedom })
 }
 
 /// The cells of all versions with blocks numbered consecutively, for speed, since the fit visits them many times.

@@ -19,7 +19,7 @@ use crate::stats::quantile::median;
 const LAYOUT: f64 = 0.002;
 
 /// A series with its cuts.
-pub(super) struct Judged {
+pub(super) struct JudgedSeries {
     /// Whether the series was judged as a noisy one, whose cuts have probabilities.
     pub noisy: bool,
     /// Whether the levels are logarithms.
@@ -32,9 +32,9 @@ pub(super) struct Judged {
     pub cannot: Option<String>,
 }
 
-impl Judged {
-    fn without_changes(places: ArtefactGroups, cannot: Option<String>) -> Judged {
-        Judged {
+impl JudgedSeries {
+    fn without_changes(places: ArtefactGroups, cannot: Option<String>) -> JudgedSeries {
+        JudgedSeries {
             noisy: false,
             logarithmic: false,
             places,
@@ -51,7 +51,7 @@ impl Judged {
     }
 
     /// Adapts a settled judgement to a stricter error, which changes only the detectable step.
-    pub fn at(mut self, error: f64) -> Judged {
+    pub fn at(mut self, error: f64) -> JudgedSeries {
         if let Some(power) = self.steps.power {
             self.steps.detectable = power.detectable(error);
         }
@@ -69,34 +69,34 @@ impl Judged {
     }
 }
 
-pub(super) fn judged(graph: &Graph, gathered: &GatheredSeries, error: f64, least: f64) -> Judged {
+pub(super) fn judged(graph: &Graph, gathered: &GatheredSeries, error: f64, least: f64) -> JudgedSeries {
     let all = ArtefactGroups::of(graph, gathered.reads.iter());
     if gathered.exact || gathered.shifting {
         let steps = classify::exact(&all);
-        return Judged { steps, ..Judged::without_changes(all, None) };
+        return JudgedSeries { steps, ..JudgedSeries::without_changes(all, None) };
     }
     if gathered.cannot.is_some() {
-        return Judged::without_changes(all, gathered.cannot.clone());
+        return JudgedSeries::without_changes(all, gathered.cannot.clone());
     }
     if all.all.len() < 2 {
         // Versions with the same artefacts cannot differ, which is a result.
         let cannot = (gathered.points.len() < 2).then(|| "only one version was weighed".to_owned());
-        return Judged::without_changes(all, cannot);
+        return JudgedSeries::without_changes(all, cannot);
     }
     let typical = median(&gathered.points.iter().map(|point| point.value).collect::<Vec<f64>>());
     let tick = gathered.resolution / typical;
     let least =
         if gathered.counted { 0.0 } else { least }.max(tick / 2.0).max((gathered.floor / typical).ln_1p());
-    let beside = Beside::of(&all);
+    let beside = SharedReadings::of(&all);
     // Where versions were built once, all builds have the same block, although they were built one after another.
     let built_apart = gathered.metric.pass == Pass::Build && beside.most() < READINGS;
     if beside.none() || built_apart {
         return match gathered.own_series {
             false if beside.most() > 1 => {
-                Judged::without_changes(all, Some(too_few(beside.most(), gathered)))
+                JudgedSeries::without_changes(all, Some(too_few(beside.most(), gathered)))
             }
             true => judge_given_values(graph, gathered, all, error, least),
-            false => Judged::without_changes(all, Some(one_after_another(gathered))),
+            false => JudgedSeries::without_changes(all, Some(one_after_another(gathered))),
         };
     }
     // A version with too few readings beside others counts as not weighed.
@@ -104,12 +104,12 @@ pub(super) fn judged(graph: &Graph, gathered: &GatheredSeries, error: f64, least
     let places = ArtefactGroups::of(graph, gathered.reads.iter().filter(enough));
     if places.all.len() < 2 {
         let most = gathered.reads.iter().map(|read| beside.readings(&all, read.version)).max().unwrap_or(0);
-        return Judged::without_changes(all, Some(too_few(most, gathered)));
+        return JudgedSeries::without_changes(all, Some(too_few(most, gathered)));
     }
     let cells: Vec<Cells> = places.all.iter().map(|place| place.seen.cells.clone()).collect();
     let Some(fit) = interleaved::fit(&cells, tick.max(1e-9) / 12_f64.sqrt()) else {
         let why = "the versions were not weighed in the same rounds often enough to be compared";
-        return Judged::without_changes(all, Some(why.to_owned()));
+        return JudgedSeries::without_changes(all, Some(why.to_owned()));
     };
     let confirm = |one: &[usize], other: &[usize]| confirmed(&cells, one, other);
     let layout = if gathered.counted { 0.0 } else { LAYOUT * LAYOUT };
@@ -125,7 +125,7 @@ pub(super) fn judged(graph: &Graph, gathered: &GatheredSeries, error: f64, least
         confirm: &confirm,
     };
     let steps = steps(&known, places.forest());
-    Judged { noisy: true, logarithmic: true, steps, places, blocks: fit.blocks, cannot: None }
+    JudgedSeries { noisy: true, logarithmic: true, steps, places, blocks: fit.blocks, cannot: None }
 }
 
 /// The reason why versions weighed one after another are not judged: a change of the machine between two versions would
@@ -149,16 +149,16 @@ fn too_few(most: usize, gathered: &GatheredSeries) -> String {
 }
 
 /// For each place, the number of readings that were taken beside those of another place.
-struct Beside(Vec<usize>);
+struct SharedReadings(Vec<usize>);
 
-impl Beside {
-    fn of(places: &ArtefactGroups) -> Beside {
+impl SharedReadings {
+    fn of(places: &ArtefactGroups) -> SharedReadings {
         let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
         for block in places.all.iter().flat_map(|place| place.seen.cells.keys()) {
             *sizes.entry(*block).or_insert(0) += 1;
         }
         let shared = |cells: &Cells| cells.keys().filter(|block| sizes[block] > 1).count();
-        Beside(places.all.iter().map(|place| shared(&place.seen.cells)).collect())
+        SharedReadings(places.all.iter().map(|place| shared(&place.seen.cells)).collect())
     }
 
     fn none(&self) -> bool {
@@ -176,7 +176,7 @@ impl Beside {
 }
 
 /// The variance between visits of the same artefacts beyond what their readings explain.
-fn same_binary_variance(gathered: &GatheredSeries, fit: &interleaved::Turns) -> f64 {
+fn same_binary_variance(gathered: &GatheredSeries, fit: &interleaved::InterleavedFit) -> f64 {
     let centre = |cells: &Cells| {
         let values: Vec<f64> = cells.iter().map(|(block, value)| value - fit.blocks[block]).collect();
         median(&values)
@@ -222,7 +222,7 @@ fn judge_given_values(
     all: ArtefactGroups,
     error: f64,
     least: f64,
-) -> Judged {
+) -> JudgedSeries {
     let line = all.forest().line_to(all.newest);
     let on_line =
         |read: &&VersionReadings| all.of.get(&read.version).is_some_and(|place| line.contains(place));
@@ -242,7 +242,7 @@ fn judge_given_values(
                 true => of(&series, values.len(), least),
                 false => of_differences(&series, values.len()),
             };
-            Judged { noisy: true, logarithmic, steps, places, blocks: BTreeMap::new(), cannot: None }
+            JudgedSeries { noisy: true, logarithmic, steps, places, blocks: BTreeMap::new(), cannot: None }
         }
         Err(why) => {
             let why = match why {
@@ -251,7 +251,7 @@ fn judge_given_values(
                 }
                 why => why.to_string(),
             };
-            Judged::without_changes(all, Some(why))
+            JudgedSeries::without_changes(all, Some(why))
         }
     }
 }
@@ -270,7 +270,7 @@ fn errors(logs: &[Vec<f64>], centres: &[f64]) -> Vec<f64> {
 }
 
 /// The cuts of a series in which steps are differences. Each ratio is infinite and gives only the direction.
-fn of_differences(series: &changepoint::Series, n: usize) -> Steps {
+fn of_differences(series: &changepoint::FoundChanges, n: usize) -> Steps {
     let forest = Forest::line(n);
     let starts: Vec<usize> = series.changes.iter().map(|change| change.at).collect();
     let (parts, count) = forest.parts(&starts);
@@ -289,7 +289,7 @@ fn of_differences(series: &changepoint::Series, n: usize) -> Steps {
     Steps { cuts, parts, levels, forest, noise: series.noise, modes: series.modes, ..Steps::default() }
 }
 
-fn of(series: &changepoint::Series, n: usize, least: f64) -> Steps {
+fn of(series: &changepoint::FoundChanges, n: usize, least: f64) -> Steps {
     // The values are exponentials of logarithms here, so every step has a ratio.
     let ratio = |change: &changepoint::ChangePoint| change.step.ratio().filter(|r| r.ln().abs() >= least);
     let kept: Vec<(&changepoint::ChangePoint, f64)> =

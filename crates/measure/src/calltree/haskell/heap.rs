@@ -40,12 +40,12 @@ pub(super) struct Allocated {
     /// Bytes; less than 0 where the run gives some back.
     pub bytes: i64,
     /// Where the info tables are whose closures it allocates.
-    pub tables: Vec<Location>,
+    pub tables: Vec<TablePlace>,
 }
 
 /// Where something is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Location {
+pub(super) enum TablePlace {
     /// At an address of the same file.
     Address(u64),
     /// At a symbol, which may be of another file.
@@ -62,7 +62,7 @@ pub(super) struct Type {
 
 /// Decodes a run of a file.
 pub(super) fn allocated(run: &InstructionRun, procedures: &Procedures) -> Allocated {
-    let mut known: HashMap<u32, Location> = HashMap::new();
+    let mut known: HashMap<u32, TablePlace> = HashMap::new();
     let mut all = Allocated::default();
     let length = run.lengths.iter().map(|length| usize::from(*length)).sum();
     let Some(bytes) = procedures.code(run.offset, length) else { return all };
@@ -79,7 +79,7 @@ pub(super) fn allocated(run: &InstructionRun, procedures: &Procedures) -> Alloca
             }
             (Mnemonic::Mov, _) if is_at(&one, HP) => {
                 let written = match immediate {
-                    Some(value) => Some(Location::Address(value)),
+                    Some(value) => Some(TablePlace::Address(value)),
                     None => number(one.op1_register()).and_then(|number| known.get(&number)).cloned(),
                 };
                 all.tables.extend(written);
@@ -88,12 +88,12 @@ pub(super) fn allocated(run: &InstructionRun, procedures: &Procedures) -> Alloca
                 let Some(number) = number(to) else { continue };
                 known.remove(&number);
                 let place = match (one.mnemonic(), immediate) {
-                    (Mnemonic::Mov, Some(value)) => Some(Location::Address(value)),
+                    (Mnemonic::Mov, Some(value)) => Some(TablePlace::Address(value)),
                     (Mnemonic::Lea, _) if one.is_ip_rel_memory_operand() => {
-                        Some(Location::Address(one.ip_rel_memory_address()))
+                        Some(TablePlace::Address(one.ip_rel_memory_address()))
                     }
                     (Mnemonic::Mov, _) if one.is_ip_rel_memory_operand() => {
-                        procedures.slot(one.ip_rel_memory_address()).map(Location::Symbol)
+                        procedures.slot(one.ip_rel_memory_address()).map(TablePlace::Symbol)
                     }
                     _ => None,
                 };

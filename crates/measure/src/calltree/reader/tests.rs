@@ -35,7 +35,7 @@ fn a_profile_is_read_as_it_was_written() {
     assert_eq!(profile.heap(), HeapCounts { allocations: 2, bytes: 30, frees: 1 });
     assert_eq!((profile.contexts[1].calls, profile.contexts[2].calls), (1, 5));
     assert_eq!(profile.recursive, [RecursiveCalls { from: 2, to: 1, calls: 9 }]);
-    let main = Function { name: Some("main".into()), object: Some("/bin/x".into()), offset: 0x1000 };
+    let main = ProfileFunction { name: Some("main".into()), object: Some("/bin/x".into()), offset: 0x1000 };
     let functions = profile.functions();
     assert_eq!((functions[&main].own, functions[&main].inclusive, functions[&main].calls), (6, 10, 10));
     assert_eq!(profile.path(2), [Some(&main), Some(&profile.functions[1])]);

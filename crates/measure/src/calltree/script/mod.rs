@@ -9,7 +9,7 @@ mod ruby;
 mod tokens;
 
 use super::merged_profiles::Side;
-use super::profile::Function;
+use super::profile::ProfileFunction;
 use scruple_core::explain;
 use std::ffi::OsString;
 use std::fs;
@@ -139,7 +139,7 @@ impl ScriptSession {
 fn empty_side(language: Language) -> Side {
     let mut side = Side { digests: Some(vec![0]), ..Side::default() };
     let named = explain::Function { trampoline: !language.has_all_callers(), ..explain::Function::default() };
-    let root = side.add_function(Function::default(), named);
+    let root = side.add_function(ProfileFunction::default(), named);
     side.tree.contexts.push(explain::Context { function: root, calls: 1, ..explain::Context::default() });
     side
 }
@@ -153,7 +153,7 @@ fn add_function(side: &mut Side, module: String, name: &str, digest: u64) -> usi
         library: false,
         trampoline: false,
     };
-    let own = Function { name: Some(name.to_owned()), object: None, offset: 0 };
+    let own = ProfileFunction { name: Some(name.to_owned()), object: None, offset: 0 };
     let place = side.add_function(own, named);
     side.digests.get_or_insert_default().push(digest);
     place

@@ -43,13 +43,13 @@ pub(super) struct MappedFile {
     pub(super) path: String,
     /// Whether it is the library that records, whose frames are not shown.
     pub(super) is_library: bool,
-    content: Option<Result<Content, &'static str>>,
+    content: Option<Result<FileContent, &'static str>>,
     /// The time of the map in which it was found, in nanoseconds since 1970.
     seen: u64,
 }
 
 /// What is needed of a file.
-pub(super) struct Content {
+pub(super) struct FileContent {
     /// Loadable segments: offset in the file, size, address.
     segments: Vec<(u64, u64, u64)>,
     /// Where the kernel starts the file.
@@ -93,12 +93,12 @@ impl Files {
         &mut self,
         map: &CodeMap,
         address: u64,
-    ) -> Result<(FileAddress, &mut Content), &'static str> {
+    ) -> Result<(FileAddress, &mut FileContent), &'static str> {
         let region = map.region(address).ok_or("code of no file")?;
         let offset = address - region.begin + region.offset;
         let (library, file) = (self.library, &mut self.files[region.file]);
         let content = file.content.get_or_insert_with(|| match (file.is_library, file.path.is_empty()) {
-            (true, _) => Content::of(library),
+            (true, _) => FileContent::of(library),
             (_, true) => Err("code of no file"),
             _ => read(&file.path, file.seen),
         });
@@ -120,7 +120,7 @@ impl CodeMap {
     }
 }
 
-fn read(path: &str, seen: u64) -> Result<Content, &'static str> {
+fn read(path: &str, seen: u64) -> Result<FileContent, &'static str> {
     const GONE: &str = "a file that is no longer there";
     if !path.starts_with('/') || path.ends_with(" (deleted)") {
         return Err(if path.starts_with('/') { GONE } else { "code of no file" });
@@ -130,17 +130,17 @@ fn read(path: &str, seen: u64) -> Result<Content, &'static str> {
     if u64::try_from(changed).unwrap_or(0) > seen {
         return Err("a file that was changed since");
     }
-    Content::of(&std::fs::read(path).map_err(|_| GONE)?)
+    FileContent::of(&std::fs::read(path).map_err(|_| GONE)?)
 }
 
-impl Content {
-    fn of(data: &[u8]) -> Result<Content, &'static str> {
+impl FileContent {
+    fn of(data: &[u8]) -> Result<FileContent, &'static str> {
         let file = object::File::parse(data).map_err(|_| "a file that is not an ELF file")?;
         let segments = file
             .segments()
             .map(|segment| (segment.file_range().0, segment.file_range().1, segment.address()))
             .collect();
-        Ok(Content { segments, entry: file.entry(), rules: FrameRules::of(&file) })
+        Ok(FileContent { segments, entry: file.entry(), rules: FrameRules::of(&file) })
     }
 
     /// Whether the address is in the first instructions of the file, which have no caller. Those of glibc's loader have
@@ -163,9 +163,9 @@ mod tests {
 
     #[test]
     fn damaged_unwinding_entries_are_survived() {
-        assert!(Content::of(include_bytes!("../../../../fuzz/corpus/elf/small")).is_ok());
+        assert!(FileContent::of(include_bytes!("../../../../fuzz/corpus/elf/small")).is_ok());
         Corpus::named("elf").is_survived_by(|data| {
-            let Ok(mut content) = Content::of(data) else { return };
+            let Ok(mut content) = FileContent::of(data) else { return };
             for offset in (0..data.len() as u64).step_by(64) {
                 let Some(address) = content.address(offset) else { continue };
                 let mut words = [4096; RECORDED];

@@ -23,7 +23,7 @@ pub(super) struct FrameRules {
     /// The entries of functions, sorted.
     entries: Vec<UnwindEntry>,
     context: UnwindContext<usize>,
-    known: HashMap<u64, Option<Rules>>,
+    known: HashMap<u64, Option<RegisterRules>>,
 }
 
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ struct UnwindEntry {
 
 /// How the registers of the caller are found.
 #[derive(Clone)]
-struct Rules {
+struct RegisterRules {
     frame: Cfa,
     /// Rules that do not leave a register as it is.
     registers: Vec<(u16, Rule)>,
@@ -114,7 +114,7 @@ impl FrameRules {
         rules.apply(registers, innermost, memory)
     }
 
-    fn find(&mut self, address: u64) -> Option<Rules> {
+    fn find(&mut self, address: u64) -> Option<RegisterRules> {
         let after = self.entries.partition_point(|entry| entry.begin <= address);
         // A later entry may lie within an earlier one, but not many do.
         let within = |entry: &&UnwindEntry| address < entry.end;
@@ -152,7 +152,7 @@ fn rules<S: UnwindSection<DwarfReader>>(
     context: &mut UnwindContext<usize>,
     entry: UnwindEntry,
     address: u64,
-) -> Option<Rules>
+) -> Option<RegisterRules>
 where
     S::Offset: From<usize>,
 {
@@ -180,10 +180,10 @@ where
         let number = if *register == column { RETURN_ADDRESS } else { register.0 };
         registers.push((number, rule));
     }
-    Some(Rules { frame, registers, signal })
+    Some(RegisterRules { frame, registers, signal })
 }
 
-impl Rules {
+impl RegisterRules {
     fn apply(&self, before: &Registers, innermost: bool, memory: &dyn Fn(u64) -> Option<u64>) -> CallerStep {
         let frame = match &self.frame {
             Cfa::Register(number, offset) => {

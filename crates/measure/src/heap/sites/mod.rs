@@ -14,10 +14,10 @@ use crate::heap_sites::{HeapAmounts, HeapSites, MemoryBlocks, SiteCounting, Site
 use code_map::{CodeMap, FileAddress, Files};
 use records::{AllocationSample, SiteRecord, ThreadRecords};
 use registers::Registers;
-use replay::{HeapEvent, What};
+use replay::{HeapChange, HeapEvent};
 use scruple_core::explain::is_allocator;
 use scruple_core::stats::sampled_bytes;
-use stack::{ActiveFunctions, Stack};
+use stack::{ActiveFunctions, RecordedStack};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -170,7 +170,7 @@ impl SitesReader {
             match record {
                 Ok(SiteRecord::Sample(sample)) => self.add(&mut process, &sample, mean),
                 Ok(SiteRecord::Free { time, block, live }) => {
-                    process.events.push(HeapEvent { time, live, block, what: What::Freed });
+                    process.events.push(HeapEvent { time, live, block, what: HeapChange::Freed });
                 }
                 Ok(SiteRecord::Map { .. }) => {}
                 Err(records::Damaged) => self.damaged += 1,
@@ -180,7 +180,7 @@ impl SitesReader {
     }
 
     fn add(&mut self, process: &mut InProcess, sample: &AllocationSample, mean: u64) {
-        let stack = Stack { begin: sample.registers[1], bytes: sample.stack, cut: sample.cut };
+        let stack = RecordedStack { begin: sample.registers[1], bytes: sample.stack, cut: sample.cut };
         let registers = Registers::recorded(sample.registers);
         // Another thread may have been about to write the next map.
         let next = process.maps.get(&(sample.map + 1));
@@ -200,7 +200,7 @@ impl SitesReader {
             None => self.context(process, callers),
         };
         let portion = sampled_bytes::probability(sample.bytes, mean);
-        let what = What::Allocated { context, bytes: sample.bytes, probability: portion };
+        let what = HeapChange::Allocated { context, bytes: sample.bytes, probability: portion };
         process.events.push(HeapEvent { time: sample.time, live: sample.live, block: sample.block, what });
     }
 
@@ -247,7 +247,7 @@ impl SitesReader {
 
 impl InProcess {
     fn finish(mut self, process: &Process, mean: u64) -> HeapSites {
-        self.events.sort_by_key(|event| (event.time, matches!(event.what, What::Freed)));
+        self.events.sort_by_key(|event| (event.time, matches!(event.what, HeapChange::Freed)));
         let mut sites = self.sites;
         sites.process = process.pid;
         sites.words = vec![process.exe.clone()];

@@ -14,10 +14,10 @@ pub(super) struct HeapEvent {
     pub(super) live: i64,
     /// The block's name.
     pub(super) block: u64,
-    pub(super) what: What,
+    pub(super) what: HeapChange,
 }
 
-pub(super) enum What {
+pub(super) enum HeapChange {
     /// A block of `bytes` bytes was allocated in a context, and recorded with this probability.
     Allocated {
         context: usize,
@@ -41,14 +41,14 @@ pub(super) fn fill(sites: &mut HeapSites, events: &[HeapEvent], began: u64) -> u
     let peak = events.iter().position(|event| event.live == highest).unwrap_or(0);
     let mut freed: HashMap<u64, usize> = HashMap::new();
     for (at, event) in events.iter().enumerate() {
-        if matches!(event.what, What::Freed) {
+        if matches!(event.what, HeapChange::Freed) {
             freed.entry(event.block).or_insert(at);
         }
     }
     let mut sums = vec![[Sum::default(); 3]; sites.contexts.len()];
     let mut samples = 0;
     for (at, event) in events.iter().enumerate() {
-        let What::Allocated { context, bytes, probability } = event.what else { continue };
+        let HeapChange::Allocated { context, bytes, probability } = event.what else { continue };
         samples += 1;
         let gone = freed.get(&event.block);
         let at_peak = at <= peak && gone.is_none_or(|gone| *gone > peak);

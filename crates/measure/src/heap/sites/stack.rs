@@ -8,7 +8,7 @@ use super::registers::{ADDRESS, Registers};
 const MOST: usize = 20_000;
 
 /// The recorded part of a thread's stack.
-pub(super) struct Stack<'a> {
+pub(super) struct RecordedStack<'a> {
     /// The address of the first byte.
     pub(super) begin: u64,
     pub(super) bytes: &'a [u8],
@@ -24,7 +24,7 @@ pub(super) struct ActiveFunctions {
     pub(super) missing: Option<&'static str>,
 }
 
-impl Stack<'_> {
+impl RecordedStack<'_> {
     fn word(&self, address: u64) -> Option<u64> {
         let offset = usize::try_from(address.checked_sub(self.begin)?).ok()?;
         let bytes = self.bytes.get(offset..offset.checked_add(8)?)?;

@@ -98,11 +98,11 @@ impl ContextFunctions {
 #[derive(Default)]
 pub struct FunctionNames {
     symbols: Symbols,
-    known: HashMap<calltree::Function, ObjectFunction>,
+    known: HashMap<calltree::ProfileFunction, ObjectFunction>,
 }
 
 impl FunctionNames {
-    fn of(&mut self, function: &calltree::Function) -> ObjectFunction {
+    fn of(&mut self, function: &calltree::ProfileFunction) -> ObjectFunction {
         if let Some(known) = self.known.get(function) {
             return known.clone();
         }
@@ -119,17 +119,18 @@ impl FunctionNames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calltree::{Context, Profile, RecursiveCalls};
+    use crate::calltree::{Profile, ProfileContext, RecursiveCalls};
 
     #[test]
     fn callees_of_a_recursive_function_count_once_and_own_costs_add_up() {
-        let function = |name: &str| calltree::Function { name: Some(name.into()), object: None, offset: 0 };
-        let context = |parent: Option<usize>, function: Option<usize>, own: u64| Context {
+        let function =
+            |name: &str| calltree::ProfileFunction { name: Some(name.into()), object: None, offset: 0 };
+        let context = |parent: Option<usize>, function: Option<usize>, own: u64| ProfileContext {
             parent,
             function,
             calls: 1,
             own,
-            ..Context::default()
+            ..ProfileContext::default()
         };
         // main calls walk, which calls leaf, which calls walk again; and leaf calls itself.
         let profile = Profile {

@@ -4,7 +4,7 @@
 //! costs cancel. Pauses are those of the second run, and are compared with that run's requests.
 
 use super::start::ServerCommand;
-use super::tree::{Tree, cpu_clock};
+use super::tree::{ProcessTree, cpu_clock};
 use crate::instrument::Instrument;
 use crate::launch::{Ending, Launch, LaunchOptions, LaunchResult};
 use crate::load::{LoadResult, Target};
@@ -165,7 +165,7 @@ fn why(readings: &[Reading]) -> String {
 }
 
 /// One run of the server.
-struct Life {
+struct ServerRun {
     load: LoadResult,
     /// All readings of the runtime.
     readings: Vec<Reading>,
@@ -180,7 +180,7 @@ fn count_over(
     patience: Duration,
     interrupted: &AtomicBool,
     load: &mut dyn FnMut(u64) -> Result<LoadResult, String>,
-) -> Result<Life, Untold> {
+) -> Result<ServerRun, Untold> {
     let folder = match &server.folder {
         Some(folder) => folder.clone(),
         None => std::env::current_dir().map_err(|error| error.to_string())?,
@@ -234,7 +234,7 @@ fn count_over(
         return Err(Untold::NoRuntime("no process with a language runtime ran under load".to_owned()));
     }
     match readings.iter().any(|reading| reading.value.is_ok()) {
-        true => Ok(Life { load, readings, pauses }),
+        true => Ok(ServerRun { load, readings, pauses }),
         false if runtimes.reports().is_empty() => Err(Untold::NoRuntime(why(&readings))),
         false => Err(why(&readings).into()),
     }
@@ -242,7 +242,7 @@ fn count_over(
 
 /// Waits until the processes below `root` are idle. One that waits for a core is not: it may still be starting.
 fn settle(root: i32) {
-    let Ok(tree) = Tree::of(root) else { return };
+    let Ok(tree) = ProcessTree::of(root) else { return };
     let (began, waited) = (Instant::now(), tree.waited());
     let mut before = processor_times(&tree.processes());
     loop {

@@ -9,9 +9,9 @@ use super::by_function::{FunctionNames, StretchCounts};
 use super::callgrind::ObjectFunction;
 use super::sheet::{self, LEVEL};
 use super::start::ServerCommand;
-use super::tree::Tree;
+use super::tree::ProcessTree;
 use crate::calltree::{
-    CalltreeSession, Counter, End, LaunchCounts, Profile, Profiles, Settings, ValgrindTool,
+    CalltreeSession, ChosenTool, End, LaunchCounts, Profile, Profiles, Settings, ValgrindTool,
 };
 use crate::load::{LoadResult, Target};
 use scruple_core::per_request::{self, Bounds};
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 /// Instructions per request in user space.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Instructions {
+pub struct RequestInstructions {
     /// Instructions of all functions.
     pub total: Bounds,
     /// Instructions by function, the one with most own instructions first.
@@ -81,9 +81,9 @@ pub fn weigh(
     cache: &Path,
     interrupted: &AtomicBool,
     load: &mut Load<'_>,
-) -> Result<Instructions, String> {
-    let counter = Counter::find(cache).map_err(|why| why.to_string())?;
-    let life = Life { server, target, interrupted, counter: &counter };
+) -> Result<RequestInstructions, String> {
+    let counter = ChosenTool::find(cache).map_err(|why| why.to_string())?;
+    let life = CountedServer { server, target, interrupted, counter: &counter };
     let few = (requests / 6).max(1);
     let lives = [few, requests.max(few + 1)];
     if counter.kind == ValgrindTool::Calltree {
@@ -101,7 +101,7 @@ pub fn weigh(
 
 /// Passes on a positive cost. A cost of 0 or less is an error: batches differed too much, as when one had a
 /// collection.
-fn positive(found: Instructions) -> Result<Instructions, String> {
+fn positive(found: RequestInstructions) -> Result<RequestInstructions, String> {
     match found.total.value > 0.0 {
         true => Ok(found),
         false => Err(format!(
@@ -120,11 +120,11 @@ pub fn trees(
     server: &ServerCommand,
     target: &Target,
     (requests, runs): (u64, usize),
-    counter: &Counter,
+    counter: &ChosenTool,
     interrupted: &AtomicBool,
     load: &mut Load<'_>,
 ) -> Result<Vec<Profiles>, String> {
-    let life = Life { server, target, interrupted, counter };
+    let life = CountedServer { server, target, interrupted, counter };
     let batches = vec![requests; runs];
     let counted = life.phases(&batches, load)?;
     let counted = counted.ok_or(
@@ -143,7 +143,7 @@ pub fn trees(
 /// The cost per request, from the counts and numbers of requests of several stretches. The cost of a function is at
 /// least 0: if a collection fell into a small batch, the slope for the collector is negative, which means that its
 /// cost does not depend on the requests.
-pub fn of(stretches: &[StretchCounts], requests: &[u64], by: String) -> Instructions {
+pub fn of(stretches: &[StretchCounts], requests: &[u64], by: String) -> RequestInstructions {
     let counts: Vec<f64> = requests.iter().map(|count| *count as f64).collect();
     let each = |values: &dyn Fn(&StretchCounts) -> u64| {
         let values: Vec<f64> = stretches.iter().map(|stretch| values(stretch) as f64).collect();
@@ -169,21 +169,21 @@ pub fn of(stretches: &[StretchCounts], requests: &[u64], by: String) -> Instruct
         })
         .collect();
     sorting::by(&mut functions, |left, right| right.own.value.total_cmp(&left.own.value));
-    Instructions { total: each(&|stretch| stretch.total), functions, batches: requests.to_vec(), by }
+    RequestInstructions { total: each(&|stretch| stretch.total), functions, batches: requests.to_vec(), by }
 }
 
 /// The parameters with which a server is run under a counter.
-struct Life<'a> {
+struct CountedServer<'a> {
     server: &'a ServerCommand,
     target: &'a Target,
     interrupted: &'a AtomicBool,
-    counter: &'a Counter,
+    counter: &'a ChosenTool,
 }
 
 /// The counts of batches, by the number in their label.
 type Labelled = BTreeMap<usize, StretchCounts>;
 
-impl Life<'_> {
+impl CountedServer<'_> {
     /// One run with several batches; `None` if processes do not accept commands, or started or ended between batches.
     fn batches(&self, batches: &[u64], load: &mut Load<'_>) -> Result<Option<Vec<StretchCounts>>, String> {
         let Some(profiles) = self.phases(batches, load)? else { return Ok(None) };
@@ -191,7 +191,7 @@ impl Life<'_> {
         Ok((0..batches.len()).map(|number| labelled.remove(&number)).collect())
     }
 
-    /// Like [`Life::batches`], but returns the profiles that processes wrote between batches.
+    /// Like [`CountedServer::batches`], but returns the profiles that processes wrote between batches.
     fn phases(&self, batches: &[u64], load: &mut Load<'_>) -> Result<Option<Profiles>, String> {
         let (folder, session) = self.session(true)?;
         let first = batches.iter().copied().min().unwrap_or(1);
@@ -246,7 +246,7 @@ impl Life<'_> {
     fn serve<T>(
         &self,
         session: &CalltreeSession,
-        using: &mut dyn FnMut(&Tree) -> Result<T, String>,
+        using: &mut dyn FnMut(&ProcessTree) -> Result<T, String>,
     ) -> Result<T, String> {
         let mut wrapped = self.server.clone();
         wrapped.argv = session.words();
@@ -257,7 +257,7 @@ impl Life<'_> {
         let served =
             wrapped.start(self.target, PATIENCE, self.interrupted).map_err(|error| error.to_string());
         let served = served.and_then(|mut running| {
-            let used = Tree::of(running.pid()).and_then(|tree| using(&tree));
+            let used = ProcessTree::of(running.pid()).and_then(|tree| using(&tree));
             running.stop(libc::SIGTERM);
             used
         });

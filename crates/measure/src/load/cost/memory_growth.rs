@@ -6,7 +6,7 @@ use scruple_core::per_request::{self, Bounds};
 
 /// The growth of one measure of memory.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Growth {
+pub struct GrowthPerRequest {
     /// The measure: `resident`, `proportional` or `private dirty`.
     pub of: &'static str,
     /// Growth in bytes per 1000 requests. If its interval excludes 0 and the growth does not stop, it is a leak.
@@ -17,7 +17,7 @@ pub struct Growth {
     pub requests: u64,
 }
 
-impl Growth {
+impl GrowthPerRequest {
     /// Whether the growth is a leak. It must be certain; it must exceed that of an allocator that is settling (a page
     /// per 1000 requests, and in all twice what an allocator takes from the kernel at a time); and in the later half
     /// it must possibly be at least half as fast as overall: an allocator takes memory in large steps, so that a
@@ -36,7 +36,7 @@ impl Growth {
 const ARENA: f64 = 132.0 * 1024.0;
 
 /// The growth of each measure of memory over these windows.
-pub(super) fn growth(windows: &[Window]) -> Vec<Growth> {
+pub(super) fn growth(windows: &[Window]) -> Vec<GrowthPerRequest> {
     // A window that is continued has served requests that are counted only with the next one, so its memory matches
     // no count.
     let windows: Vec<&Window> = windows.iter().filter(|window| window.requests > 0).collect();
@@ -53,7 +53,12 @@ pub(super) fn growth(windows: &[Window]) -> Vec<Growth> {
         let half = totals.len() / 2;
         let fit = per_request::fit(&totals, &sizes, LEVEL)?.each;
         let lately = per_request::fit(&totals[half..], &sizes[half..], LEVEL).map_or(fit, |late| late.each);
-        Some(Growth { of, per_thousand: fit.times(1000.0), lately: lately.times(1000.0), requests: served })
+        Some(GrowthPerRequest {
+            of,
+            per_thousand: fit.times(1000.0),
+            lately: lately.times(1000.0),
+            requests: served,
+        })
     };
     [
         of("resident", |memory| memory.resident),

@@ -4,7 +4,7 @@
 //! On loopback the kernel does part of the client's receiving within the server's sends, and charges it to the
 //! server.
 
-use super::tree::Tree;
+use super::tree::ProcessTree;
 use scruple_core::sorting;
 use scruple_core::stats::Interval;
 use serde::{Serialize, Serializer};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Sampled processor time per request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Sampled {
+pub struct SampledTime {
     /// The number of samples.
     pub samples: u64,
     /// Processor time in nanoseconds per request.
@@ -69,7 +69,10 @@ pub fn available() -> Result<(), String> {
 ///
 /// # Errors
 /// Says why they cannot be sampled, as a clause.
-pub fn weigh(tree: &Tree, load: &mut dyn FnMut() -> Result<u64, String>) -> Result<Sampled, String> {
+pub fn weigh(
+    tree: &ProcessTree,
+    load: &mut dyn FnMut() -> Result<u64, String>,
+) -> Result<SampledTime, String> {
     let file = TemporaryFile(std::env::temp_dir().join(format!(
         "scruple-perf-{}-{}",
         std::process::id(),
@@ -133,11 +136,11 @@ impl Drop for TemporaryFile {
 type StackFrame = (String, String);
 
 /// A sample: the period in nanoseconds, and the stack from the innermost function outwards.
-type Stack = (u64, Vec<StackFrame>);
+type StackSample = (u64, Vec<StackFrame>);
 
 /// Parses the output of `perf script -F comm,tid,period,ip,sym,dso`.
-fn parse(text: &str) -> Vec<Stack> {
-    let mut stacks: Vec<Stack> = Vec::new();
+fn parse(text: &str) -> Vec<StackSample> {
+    let mut stacks: Vec<StackSample> = Vec::new();
     for line in text.lines() {
         let indented = line.starts_with([' ', '\t']) && !line.trim_end().ends_with(':');
         if let (true, Some(frame), Some((_, stack))) = (indented, frame(line.trim()), stacks.last_mut()) {
@@ -169,15 +172,15 @@ fn frame(line: &str) -> Option<StackFrame> {
     ))
 }
 
-fn divide(stacks: &[Stack], requests: u64) -> Sampled {
+fn divide(stacks: &[StackSample], requests: u64) -> SampledTime {
     #[derive(Default)]
-    struct Sum {
+    struct TimeSums {
         own: f64,
         inclusive: f64,
         samples: u64,
     }
     let requests = requests.max(1) as f64;
-    let mut sums: BTreeMap<&StackFrame, Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<&StackFrame, TimeSums> = BTreeMap::new();
     let (mut total, mut kernel) = (0.0, 0.0);
     for (period, stack) in stacks {
         let period = *period as f64;
@@ -208,7 +211,12 @@ fn divide(stacks: &[Stack], requests: u64) -> Sampled {
     sorting::by(&mut functions, |left, right| {
         right.own.total_cmp(&left.own).then(right.inclusive.total_cmp(&left.inclusive))
     });
-    Sampled { samples: stacks.len() as u64, total: total / requests, kernel: kernel / requests, functions }
+    SampledTime {
+        samples: stacks.len() as u64,
+        total: total / requests,
+        kernel: kernel / requests,
+        functions,
+    }
 }
 
 fn is_kernel(object: &str) -> bool {

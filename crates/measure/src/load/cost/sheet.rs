@@ -1,10 +1,10 @@
 //! The cost sheet: the growth of counters around windows of load, per request.
 
 use super::account::Account;
-use super::memory_growth::{Growth, growth};
+use super::memory_growth::{GrowthPerRequest, growth};
 use super::rare_events;
 use super::threads::LivingThreads;
-use super::tree::{Accounts, Tree, TreeMemory};
+use super::tree::{Accounts, ProcessTree, TreeMemory};
 use super::unseen_threads::UnseenThreads;
 use super::user_and_system_time;
 use crate::load::{LoadError, LoadResult, Plan};
@@ -25,7 +25,7 @@ pub struct Sheet {
     /// One row for each counter, in the order in which the first window read them.
     pub rows: Vec<CostRow>,
     /// The growth of the server's memory.
-    pub growth: Vec<Growth>,
+    pub growth: Vec<GrowthPerRequest>,
     /// The memory map before the first window and after the last.
     pub maps: (MemoryMap, MemoryMap),
 }
@@ -63,7 +63,7 @@ pub struct CostRow {
 
 /// A source of counters. Each may count from a start of its own, but must only grow. A counter that cannot be read is
 /// a reading with the reason.
-pub type Counters<'a> = dyn FnMut() -> Vec<Reading> + 'a;
+pub type ReadCounters<'a> = dyn FnMut() -> Vec<Reading> + 'a;
 
 /// Runs one window of load, and calls the second argument before the connections are closed, as
 /// [`crate::load::run_watched`] does.
@@ -96,11 +96,11 @@ pub fn windows(requests: u64, rounds: u32) -> Vec<u64> {
 /// # Errors
 /// Fails if the server cannot be loaded, or has ended.
 pub fn weigh(
-    tree: &Tree,
+    tree: &ProcessTree,
     plan: &Plan,
     lengths: &[u64],
     drive: &mut Drive<'_>,
-    more: &mut Counters<'_>,
+    more: &mut ReadCounters<'_>,
 ) -> Result<Sheet, LoadError> {
     let mut watch = ServerWindows::of(tree, more)?;
     let first = lengths.iter().copied().min().unwrap_or(1);
@@ -131,7 +131,7 @@ const BLUR: f64 = 0.05;
 /// The windows of one server. Windows of other servers may lie between them.
 #[derive(Clone, Debug)]
 pub struct ServerWindows {
-    tree: Tree,
+    tree: ProcessTree,
     idle: Vec<(String, f64)>,
     map_before: Option<MemoryMap>,
     windows: Vec<Window>,
@@ -145,7 +145,7 @@ impl ServerWindows {
     ///
     /// # Errors
     /// Fails if the server has ended.
-    pub fn of(tree: &Tree, more: &mut Counters<'_>) -> Result<ServerWindows, LoadError> {
+    pub fn of(tree: &ProcessTree, more: &mut ReadCounters<'_>) -> Result<ServerWindows, LoadError> {
         let idle = idle(tree, more).map_err(LoadError::Plan)?;
         Ok(ServerWindows {
             tree: tree.clone(),
@@ -166,7 +166,7 @@ impl ServerWindows {
         &mut self,
         plan: &Plan,
         drive: &mut Drive<'_>,
-        more: &mut Counters<'_>,
+        more: &mut ReadCounters<'_>,
     ) -> Result<LoadResult, LoadError> {
         // What threads of earlier connections do while they end is not a cost of this window.
         self.tree.wait_for_rest(REST);
@@ -187,7 +187,7 @@ impl ServerWindows {
     ///
     /// # Errors
     /// Fails if the server has ended.
-    pub fn begin(&mut self, handled: &dyn Fn() -> u64, more: &mut Counters<'_>) -> Result<(), LoadError> {
+    pub fn begin(&mut self, handled: &dyn Fn() -> u64, more: &mut ReadCounters<'_>) -> Result<(), LoadError> {
         if self.map_before.is_none() {
             self.map_before = Some(self.tree.memory_map());
         }
@@ -195,7 +195,7 @@ impl ServerWindows {
         Ok(())
     }
 
-    fn look(&self, handled: &dyn Fn() -> u64, more: &mut Counters<'_>) -> Result<Before, String> {
+    fn look(&self, handled: &dyn Fn() -> u64, more: &mut ReadCounters<'_>) -> Result<Before, String> {
         let before = handled();
         let mut accounts = self.tree.read()?;
         let handled = (before, handled());
@@ -210,7 +210,7 @@ impl ServerWindows {
         &mut self,
         handled: &dyn Fn() -> u64,
         at_end: Option<&LivingThreads>,
-        more: &mut Counters<'_>,
+        more: &mut ReadCounters<'_>,
     ) {
         let Ok(after) = self.look(handled, more) else { return };
         self.close(after, at_end);
@@ -246,7 +246,7 @@ impl ServerWindows {
     ///
     /// # Errors
     /// Fails if the server has ended.
-    pub fn mark(&mut self, handled: &dyn Fn() -> u64, more: &mut Counters<'_>) -> Result<(), LoadError> {
+    pub fn mark(&mut self, handled: &dyn Fn() -> u64, more: &mut ReadCounters<'_>) -> Result<(), LoadError> {
         let now = self.look(handled, more).map_err(LoadError::Plan)?;
         if self.close(now.clone(), None) {
             self.before = Some(now);
@@ -309,7 +309,7 @@ impl Sheet {
     }
 }
 
-fn all(accounts: &Accounts, more: &mut Counters<'_>) -> Vec<Reading> {
+fn all(accounts: &Accounts, more: &mut ReadCounters<'_>) -> Vec<Reading> {
     let mut readings = accounts.readings();
     readings.extend(more());
     readings
@@ -317,7 +317,7 @@ fn all(accounts: &Accounts, more: &mut Counters<'_>) -> Vec<Reading> {
 
 /// The growth per second of each counter without load: the least of three short observations, since one-time events
 /// such as a page fault or a timer are not a steady background.
-fn idle(tree: &Tree, more: &mut Counters<'_>) -> Result<Vec<(String, f64)>, String> {
+fn idle(tree: &ProcessTree, more: &mut ReadCounters<'_>) -> Result<Vec<(String, f64)>, String> {
     let mut least: Vec<(String, f64)> = Vec::new();
     for _ in 0..3 {
         let accounts_before = tree.read()?;
@@ -404,7 +404,7 @@ mod tests {
     /// accounts.
     #[test]
     fn a_window_in_which_fewer_were_handled_than_nobody_knows_where_goes_on() {
-        let tree = Tree::of(std::process::id() as i32).expect("we are here");
+        let tree = ProcessTree::of(std::process::id() as i32).expect("we are here");
         let mut watch = ServerWindows::of(&tree, &mut Vec::new).expect("accounts");
         let counts = std::cell::RefCell::new(vec![2000, 2000, 600, 600, 600, 590].into_iter());
         let handled = || counts.borrow_mut().next_back().unwrap_or_default();

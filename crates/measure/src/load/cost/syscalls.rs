@@ -1,7 +1,7 @@
 //! System calls per request, counted by `strace` in a separate window. It slows the server down many times, so
 //! nothing else may be measured in that window.
 
-use super::tree::Tree;
+use super::tree::ProcessTree;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub fn available() -> Result<(), String> {
 /// # Errors
 /// Says why they cannot be counted, as a clause.
 pub fn count(
-    tree: &Tree,
+    tree: &ProcessTree,
     load: &mut dyn FnMut() -> Result<u64, String>,
 ) -> Result<BTreeMap<String, f64>, String> {
     let folder = std::env::temp_dir().join(format!("scruple-strace-{}-{}", std::process::id(), tree.root()));

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// A process and all its descendants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tree {
+pub struct ProcessTree {
     root: i32,
 }
 
@@ -52,14 +52,14 @@ pub struct TreeMemory {
     pub private_dirty: u64,
 }
 
-impl Tree {
+impl ProcessTree {
     /// Creates the tree below a process.
     ///
     /// # Errors
     /// Fails if there is no such process.
-    pub fn of(root: i32) -> Result<Tree, String> {
+    pub fn of(root: i32) -> Result<ProcessTree, String> {
         if Path::new(&format!("/proc/{root}/stat")).exists() {
-            Ok(Tree { root })
+            Ok(ProcessTree { root })
         } else {
             Err(format!("there is no process {root}"))
         }
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn our_own_accounts_grow_as_we_work() {
-        let tree = Tree::of(std::process::id() as i32).expect("we are here");
+        let tree = ProcessTree::of(std::process::id() as i32).expect("we are here");
         let before = tree.read().expect("accounts");
         let mut sum = 0_u64;
         let began = std::time::Instant::now();
@@ -270,13 +270,13 @@ mod tests {
         assert!(after.cpu > before.cpu && memory.resident > 0 && memory.proportional > 0);
         assert!(memory.private_dirty <= memory.resident);
         assert!(after.readings().iter().any(|reading| reading.key == "time.cpu"));
-        assert!(Tree::of(i32::MAX).is_err());
+        assert!(ProcessTree::of(i32::MAX).is_err());
     }
 
     #[test]
     fn children_belong_to_the_tree() {
         let mut child = Command::new("sh").args(["-c", "sleep 5 & wait"]).spawn().expect("a shell");
-        let tree = Tree::of(child.id() as i32).expect("it lives");
+        let tree = ProcessTree::of(child.id() as i32).expect("it lives");
         let began = std::time::Instant::now();
         while tree.processes().len() < 2 && began.elapsed().as_secs() < 10 {
             std::thread::sleep(std::time::Duration::from_millis(5));

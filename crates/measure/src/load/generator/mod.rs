@@ -21,7 +21,7 @@ use super::plan::{POLLED, Pace, Plan};
 use super::receive_times::ArrivalClock;
 use super::record::{Exchange, NOBODY, Recorder};
 use super::request_sink::RequestSink;
-use super::send_times::{RateCourse, Schedule, Share};
+use super::send_times::{RateCourse, SendSchedule, Share};
 use super::shared::{Ended, LiveFigures, LoadShared};
 use super::stalls::Arrival;
 use choice::Choice;
@@ -69,7 +69,7 @@ pub(crate) struct Generator {
     pub(crate) thread: u32,
     connections: Connections,
     queue: Queue,
-    schedule: Option<Schedule>,
+    schedule: Option<SendSchedule>,
     users: Option<Users>,
     choice: Choice,
     pub(crate) recorder: Recorder,
@@ -310,7 +310,7 @@ impl Generator {
             let before = self.plan.warm_up_before();
             let begin = start.saturating_sub(before);
             let warm = (before as f64 * rate / 1e9 / f64::from(self.plan.threads)).ceil() as u64;
-            self.schedule = Some(Schedule::new(Share {
+            self.schedule = Some(SendSchedule::new(Share {
                 rate,
                 arrivals,
                 thread: self.thread,
@@ -328,7 +328,7 @@ impl Generator {
 
     /// The time at which the next request is due, by the schedule or a user.
     fn next_due(&self) -> Option<u64> {
-        let scheduled = self.schedule.as_ref().and_then(Schedule::next);
+        let scheduled = self.schedule.as_ref().and_then(SendSchedule::next);
         match &self.users {
             None => scheduled,
             Some(users) => scheduled.into_iter().chain(users.next()).min(),

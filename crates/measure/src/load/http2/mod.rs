@@ -14,7 +14,7 @@ use super::record::Exchange;
 use super::request::{Failed, Request};
 use super::target::Target;
 use frame::Frame;
-use hpack::{Decoder, Encoder, Prepared};
+use hpack::{Decoder, Encoder, PreparedField};
 use std::sync::Arc;
 use stream::{Stream, Upload};
 
@@ -23,7 +23,7 @@ pub(crate) type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// A request that is prepared for any connection.
 pub(crate) struct Encoded {
-    fields: Vec<Prepared>,
+    fields: Vec<PreparedField>,
     body: Arc<[u8]>,
     keep: bool,
     /// Whether the answer has no content, whatever length it states: the request was HEAD.
@@ -86,10 +86,10 @@ pub(crate) fn encode(request: &Request, target: &Target) -> Result<Encoded, Stri
     let given = |name: &str| request.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
     let host = given("host").map_or(target.host.as_str(), |(_, value)| value);
     let mut fields = vec![
-        Prepared::new(":method", &request.method),
-        Prepared::new(":scheme", if target.tls.is_some() { "https" } else { "http" }),
-        Prepared::new(":path", &request.path),
-        Prepared::new(":authority", host),
+        PreparedField::new(":method", &request.method),
+        PreparedField::new(":scheme", if target.tls.is_some() { "https" } else { "http" }),
+        PreparedField::new(":path", &request.path),
+        PreparedField::new(":authority", host),
     ];
     for (name, value) in &request.headers {
         let name = name.to_ascii_lowercase();
@@ -103,10 +103,10 @@ pub(crate) fn encode(request: &Request, target: &Target) -> Result<Encoded, Stri
         if !name.bytes().all(letter) || value.contains(['\r', '\n', '\0']) {
             return Err(format!("the header ‘{name}’ of request ‘{}’ does not suit HTTP/2", request.name));
         }
-        fields.push(Prepared::new(&name, value.trim()));
+        fields.push(PreparedField::new(&name, value.trim()));
     }
     if !request.body.is_empty() {
-        fields.push(Prepared::new("content-length", &request.body.len().to_string()));
+        fields.push(PreparedField::new("content-length", &request.body.len().to_string()));
     }
     let body = Arc::from(request.body.as_slice());
     Ok(Encoded { fields, body, keep: request.keeps(), bodiless: request.method == "HEAD" })

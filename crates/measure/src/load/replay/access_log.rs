@@ -10,7 +10,7 @@ use scruple_core::sorting;
 const SECOND: i64 = 1_000_000_000;
 
 /// A line of a log: `host ident user [time] "METHOD path HTTP/1.1" status bytes`, with possible additions.
-struct Line<'a> {
+struct AccessLogLine<'a> {
     /// The time in seconds since 1970.
     second: i64,
     method: &'a str,
@@ -93,7 +93,7 @@ fn bracketed(line: &str) -> Option<(i64, &str)> {
     Some((second, rest))
 }
 
-fn parsed(line: &str) -> Option<Line<'_>> {
+fn parsed(line: &str) -> Option<AccessLogLine<'_>> {
     let (second, rest) = bracketed(line)?;
     let (request, rest) = rest.trim_start().strip_prefix('"')?.split_once('"')?;
     let mut words = request.split(' ');
@@ -104,7 +104,7 @@ fn parsed(line: &str) -> Option<Line<'_>> {
         Some((_, url)) => url.find('/').map_or("/", |at| &url[at..]),
         None => path,
     };
-    Some(Line { second, method, path, status, rest })
+    Some(AccessLogLine { second, method, path, status, rest })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::generator::Generator;
 use super::plan::Plan;
 use super::result::LoadResult;
-use super::shared::{LoadShared, Progress};
+use super::shared::{LoadProgress, LoadShared};
 use super::socket;
 use super::target::{Address, Target};
 use super::tls::TlsSetup;
@@ -75,9 +75,9 @@ pub enum LoadError {
 
 /// An event that is reported while a turn runs.
 #[derive(Clone, Copy)]
-pub enum Moment<'a> {
+pub enum TurnEvent<'a> {
     /// The progress, about four times a second.
-    Progress(&'a Progress),
+    Progress(&'a LoadProgress),
     /// A mark of the plan has been reached. Mark 0 is before the first request, and the mark after the plan's last
     /// one is after the last answer.
     Mark(usize, Handled<'a>),
@@ -140,7 +140,7 @@ impl Session {
         &mut self,
         plan: &Plan,
         interrupted: &AtomicBool,
-        tell: &mut dyn FnMut(Moment<'_>),
+        tell: &mut dyn FnMut(TurnEvent<'_>),
     ) -> Result<LoadResult, LoadError> {
         plan.validate().map_err(LoadError::Plan)?;
         let plan = Arc::new(plan.clone());
@@ -161,7 +161,7 @@ pub fn run(
     target: &Target,
     plan: &Plan,
     interrupted: &AtomicBool,
-    progress: &mut dyn FnMut(&Progress),
+    progress: &mut dyn FnMut(&LoadProgress),
 ) -> Result<LoadResult, LoadError> {
     run_watched(target, plan, interrupted, progress, &|| {})
 }
@@ -175,12 +175,12 @@ pub fn run_watched(
     target: &Target,
     plan: &Plan,
     interrupted: &AtomicBool,
-    progress: &mut dyn FnMut(&Progress),
+    progress: &mut dyn FnMut(&LoadProgress),
     at_end: &(dyn Fn() + Sync),
 ) -> Result<LoadResult, LoadError> {
     let mut session = Session::new(target, plan)?;
-    let mut tell = |moment: Moment<'_>| {
-        if let Moment::Progress(seen) = moment {
+    let mut tell = |moment: TurnEvent<'_>| {
+        if let TurnEvent::Progress(seen) = moment {
             progress(seen);
         }
     };

@@ -8,8 +8,8 @@ use super::super::plan::Plan;
 use super::super::result::{GeneratorCost, LoadResult};
 use super::super::shared::LoadShared;
 use super::super::thread_account::{consumed, settle_thread};
-use super::watch::{Start, WatchState};
-use super::{LoadError, Moment};
+use super::watch::{TurnStart, WatchState};
+use super::{LoadError, TurnEvent};
 use scruple_core::unit::{Unit, quantity};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
@@ -24,7 +24,7 @@ enum ThreadMessage {
 
 /// The points at which the threads wait for each other.
 struct Gate {
-    start: Start,
+    start: TurnStart,
     /// The barrier that the waiting thread opens when all threads are ready.
     open: Barrier,
     end: Barrier,
@@ -36,10 +36,11 @@ pub(super) fn run_threads(
     plan: &Plan,
     generators: &mut [Generator],
     interrupted: &AtomicBool,
-    tell: &mut dyn FnMut(Moment<'_>),
+    tell: &mut dyn FnMut(TurnEvent<'_>),
 ) -> Result<LoadResult, LoadError> {
     let mut waiting = generators.len();
-    let gate = Gate { start: Start::default(), open: Barrier::new(waiting + 1), end: Barrier::new(waiting) };
+    let gate =
+        Gate { start: TurnStart::default(), open: Barrier::new(waiting + 1), end: Barrier::new(waiting) };
     let start = &gate.start;
     let (sender, reports) = mpsc::channel();
     thread::scope(|scope| {

@@ -1,16 +1,16 @@
 //! What the thread that waits for the others watches: marks, progress, and limits that abort the load.
 
-use super::super::abort::Watched;
+use super::super::abort::WatchedLimits;
 use super::super::clock;
 use super::super::plan::Plan;
-use super::super::shared::{LoadShared, Progress};
-use super::{Handled, Moment};
+use super::super::shared::{LoadProgress, LoadShared};
+use super::{Handled, TurnEvent};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The time at which the threads start, in nanoseconds on both clocks; 0 until it is determined.
 #[derive(Default)]
-pub(super) struct Start {
+pub(super) struct TurnStart {
     pub(super) monotonic: AtomicU64,
     pub(super) since_1970: AtomicU64,
 }
@@ -21,8 +21,8 @@ pub(super) struct WatchState {
     marks: Vec<u64>,
     by_count: bool,
     reached: usize,
-    pub(super) abort: Option<Watched>,
-    last: Progress,
+    pub(super) abort: Option<WatchedLimits>,
+    last: LoadProgress,
     told_at: u64,
 }
 
@@ -39,12 +39,12 @@ impl WatchState {
         let inner = plan.marks.iter().map(|share| (share * whole) as u64);
         let marks = std::iter::once(0).chain(inner).collect();
         let abort = plan.scenario.as_ref().and_then(|scenario| scenario.abort.clone());
-        let abort = abort.map(Watched::of);
-        WatchState { marks, by_count, reached: 0, abort, last: Progress::default(), told_at: 0 }
+        let abort = abort.map(WatchedLimits::of);
+        WatchState { marks, by_count, reached: 0, abort, last: LoadProgress::default(), told_at: 0 }
     }
 
     /// How long the watching thread may sleep.
-    pub(super) fn pause(&self, start: &Start) -> Duration {
+    pub(super) fn pause(&self, start: &TurnStart) -> Duration {
         let (now, start) = (clock::now(), start.monotonic.load(Ordering::Relaxed));
         let waiting = self.marks.len() > 1;
         let pause = match self.marks.get(self.reached).filter(|_| waiting) {
@@ -63,14 +63,14 @@ impl WatchState {
         &mut self,
         shared: &LoadShared,
         plan: &Plan,
-        start: &Start,
-        tell: &mut dyn FnMut(Moment<'_>),
+        start: &TurnStart,
+        tell: &mut dyn FnMut(TurnEvent<'_>),
     ) {
         if shared.stopped() {
             return;
         }
         if self.marks.len() > 1 && plan.warm_up_before() == 0 {
-            tell(Moment::Mark(0, Handled { shared, whole: None }));
+            tell(TurnEvent::Mark(0, Handled { shared, whole: None }));
             self.reached = 1;
         }
         let ahead = 2_000_000 + plan.warm_up_before();
@@ -82,8 +82,8 @@ impl WatchState {
     pub(super) fn check_progress(
         &mut self,
         shared: &LoadShared,
-        start: &Start,
-        tell: &mut dyn FnMut(Moment<'_>),
+        start: &TurnStart,
+        tell: &mut dyn FnMut(TurnEvent<'_>),
     ) {
         let (now, start) = (clock::now(), start.monotonic.load(Ordering::Relaxed));
         if start == 0 || now < start {
@@ -91,17 +91,17 @@ impl WatchState {
         }
         let at = if self.by_count { shared.handled() } else { now - start };
         if self.marks.len() > 1 && self.marks.get(self.reached).is_some_and(|mark| *mark <= at) {
-            tell(Moment::Mark(self.reached, Handled { shared, whole: None }));
+            tell(TurnEvent::Mark(self.reached, Handled { shared, whole: None }));
             self.reached += 1;
         }
         if now - self.told_at >= TOLD {
             self.told_at = now;
-            let seen = Progress::of(&shared.live, (now - start) as f64 / 1e9, &self.last);
+            let seen = LoadProgress::of(&shared.live, (now - start) as f64 / 1e9, &self.last);
             if self.abort.as_mut().is_some_and(|abort| abort.exceeded(&seen, &self.last)) {
                 shared.stop();
             }
             self.last = seen;
-            tell(Moment::Progress(&self.last));
+            tell(TurnEvent::Progress(&self.last));
         }
     }
 
@@ -110,14 +110,14 @@ impl WatchState {
     pub(super) fn finish(
         &self,
         shared: &LoadShared,
-        start: &Start,
+        start: &TurnStart,
         handled: u64,
-        tell: &mut dyn FnMut(Moment<'_>),
+        tell: &mut dyn FnMut(TurnEvent<'_>),
     ) {
         let elapsed = clock::now().saturating_sub(start.monotonic.load(Ordering::Relaxed));
-        tell(Moment::Progress(&Progress::of(&shared.live, elapsed as f64 / 1e9, &self.last)));
+        tell(TurnEvent::Progress(&LoadProgress::of(&shared.live, elapsed as f64 / 1e9, &self.last)));
         if self.marks.len() > 1 {
-            tell(Moment::Mark(self.marks.len(), Handled { shared, whole: Some(handled) }));
+            tell(TurnEvent::Mark(self.marks.len(), Handled { shared, whole: Some(handled) }));
         }
     }
 }

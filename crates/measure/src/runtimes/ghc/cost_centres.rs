@@ -71,11 +71,11 @@ pub fn read(text: &str) -> Result<CostCentreProfile, String> {
 struct ProfileHeader {
     total_ticks: u64,
     total_alloc: u64,
-    cost_centres: Vec<Centre>,
+    cost_centres: Vec<CentreEntry>,
 }
 
 #[derive(Deserialize)]
-struct Centre {
+struct CentreEntry {
     id: u64,
     label: String,
     module: String,
@@ -91,7 +91,8 @@ fn json(text: &str) -> Result<CostCentreProfile, String> {
     let head = format!("{}}}", head.trim_end().trim_end_matches(','));
     let head: ProfileHeader =
         serde_json::from_str(&head).map_err(|error| not_understood(error.to_string()))?;
-    let centres: HashMap<u64, &Centre> = head.cost_centres.iter().map(|centre| (centre.id, centre)).collect();
+    let centres: HashMap<u64, &CentreEntry> =
+        head.cost_centres.iter().map(|centre| (centre.id, centre)).collect();
     let mut profile =
         CostCentreProfile { ticks: head.total_ticks, bytes: head.total_alloc, nodes: Vec::new() };
     let mut open: Vec<usize> = Vec::new();
@@ -111,7 +112,7 @@ fn json(text: &str) -> Result<CostCentreProfile, String> {
             after[..after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len())].parse::<u64>().ok()
         };
         let id = value("id").ok_or_else(|| not_understood("a node without an ‘id’".to_owned()))?;
-        let word = |pick: fn(&Centre) -> &String| {
+        let word = |pick: fn(&CentreEntry) -> &String| {
             centres.get(&id).map_or_else(|| "?".to_owned(), |c| pick(c).clone())
         };
         profile.nodes.push(CostCentreNode {

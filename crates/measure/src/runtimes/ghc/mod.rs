@@ -207,7 +207,7 @@ fn collections(record: &AgentRecord) -> [RuntimeFigure; 2] {
 
 /// The profiles that a program can produce, as its file shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Profiles {
+pub struct ProfileKinds {
     /// Whether the program can write a heap profile by closure type (`-hT`), which requires linking with `-rtsopts`.
     pub heap_by_type: bool,
     /// Whether the program can write profiles by cost centre (`-p`, `-hc`), which requires a build with `-prof`.
@@ -215,14 +215,14 @@ pub struct Profiles {
 }
 
 /// Determines the profiles that a program can produce. A stripped program does not show its options, so it has none.
-pub fn profiles(program: &crate::program::Program) -> Profiles {
-    let Some(elf) = Elf::read(&program.resolved().path) else { return Profiles::default() };
+pub fn profiles(program: &crate::program::Program) -> ProfileKinds {
+    let Some(elf) = Elf::read(&program.resolved().path) else { return ProfileKinds::default() };
     let note = elf.link_note().unwrap_or("");
     let all = note.contains("RtsOptsAll");
     let profiled = ["rts_p", "rts_thr_p", "HSrts_p", "HSrts_thr_p"].iter().any(|way| note.contains(way))
         || elf.has("CCS_MAIN");
     // The sampling interval and the output file are set by options that only `-rtsopts` permits.
-    Profiles { heap_by_type: all, by_cost_centre: all && profiled }
+    ProfileKinds { heap_by_type: all, by_cost_centre: all && profiled }
 }
 
 /// Whether the program reports if `GHCRTS` requests it. The link note of an unstripped program shows a prohibition.

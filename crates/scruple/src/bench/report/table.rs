@@ -179,15 +179,15 @@ const LEAST_IMPORTANT: [&str; 14] = [
     "instructions",
 ];
 
-type Columns = Vec<(String, Vec<String>)>;
+type TableColumns = Vec<(String, Vec<String>)>;
 
 /// Returns the width of the columns, including the space before each.
-fn room(columns: &Columns) -> usize {
+fn room(columns: &TableColumns) -> usize {
     columns.iter().map(|(_, cells)| cells[0].width() + 2).sum()
 }
 
 /// Removes columns until the others fit, and returns the names of the removed ones.
-fn leave_out(columns: &mut Columns, width: usize) -> Vec<String> {
+fn leave_out(columns: &mut TableColumns, width: usize) -> Vec<String> {
     let mut left_out = Vec::new();
     for key in LEAST_IMPORTANT {
         if room(columns) <= width {
@@ -204,7 +204,7 @@ fn leave_out(columns: &mut Columns, width: usize) -> Vec<String> {
 
 /// Returns the columns. Each consists of a heading, the widest cell (which determines the width), and a cell for each
 /// row.
-fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> Columns {
+fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> TableColumns {
     let time = |value: f64| quantity(value, &Unit::Nanoseconds);
     let mut columns = vec![
         ("net".to_owned(), rows.iter().map(|row| net_text(row)).collect::<Vec<_>>()),

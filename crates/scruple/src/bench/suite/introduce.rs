@@ -3,7 +3,7 @@
 use super::cases::full_name;
 use super::programs::FIRST_WORDS;
 use super::{BenchSide, answers};
-use scruple_core::protocol::{Case, Hello, Reply, Request};
+use scruple_core::protocol::{BenchRequest, Case, Hello, Reply};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
@@ -49,20 +49,20 @@ pub(super) fn introduce(
 ) -> Result<Introduction, BenchError> {
     let began = Instant::now();
     let mut program = BenchProgram::start(&side.start(padding, None, false))?;
-    let hello = match program.ask(&Request::Hello, FIRST_WORDS, interrupted)? {
+    let hello = match program.ask(&BenchRequest::Hello, FIRST_WORDS, interrupted)? {
         Reply::Hello(hello) if hello.scruple == scruple_core::protocol::VERSION => hello,
         Reply::Hello(hello) => {
             let version = hello.scruple;
             let why =
                 format!("it speaks only version {version} of the protocol, which is newer than this Scruple");
-            return Err(answers::wrong(&Request::Hello.line(), why));
+            return Err(answers::wrong(&BenchRequest::Hello.line(), why));
         }
-        other => return Err(answers::unexpected(&Request::Hello.line(), &other)),
+        other => return Err(answers::unexpected(&BenchRequest::Hello.line(), &other)),
     };
     let starting = began.elapsed();
     let (mut names, mut listed, mut duplicate) = (HashSet::new(), 0, None);
     let mut complete = true;
-    let mut reply = program.ask(&Request::Cases, FIRST_WORDS, interrupted)?;
+    let mut reply = program.ask(&BenchRequest::Cases, FIRST_WORDS, interrupted)?;
     loop {
         match reply {
             Reply::Case { case } if case.id as usize == listed => {

@@ -27,7 +27,7 @@ pub use same_iterations::Alike;
 
 pub use crate::command::session::Stop;
 
-use crate::address::Address;
+use crate::address::StoreAddress;
 use crate::farm::send_command_line::MeasuredByNodes;
 use crate::fault::{Code, Fault};
 use crate::new_run::Passes;
@@ -336,7 +336,7 @@ impl Suite {
     }
 
     /// Returns the address of the stored run, if it is stored.
-    pub fn stored_at(&self) -> Option<Address> {
+    pub fn stored_at(&self) -> Option<StoreAddress> {
         self.record.writer.address(&self.record.run)
     }
 

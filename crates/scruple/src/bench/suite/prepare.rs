@@ -6,7 +6,7 @@ use super::programs::Programs;
 use super::warm_up::CaseWarmUp;
 use super::{Stop, SuiteRecord, Weighed, readings};
 use scruple_core::metric::Pass;
-use scruple_core::protocol::{Complaint, Reply, Request};
+use scruple_core::protocol::{BenchRequest, Complaint, Reply};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ impl<'a> Preparation<'a> {
         if !case.checked && case.concurrency.is_none() && case.readings.is_empty() {
             return Ok(());
         }
-        match self.programs.ask(weighed, program, &Request::Once(case.id))? {
+        match self.programs.ask(weighed, program, &BenchRequest::Once(case.id))? {
             Reply::Once(once) if once.ok => {
                 let readings = readings::of_once(case, &once);
                 self.record.keep(weighed.arm, Pass::Counting, 0, readings);

@@ -3,8 +3,8 @@
 use super::answers::{fault_in, unexpected, wrong};
 use super::{Stop, SuiteRecord, Weighed};
 use crate::fault::Fault;
-use scruple_core::protocol::{Batch, BatchReply, Hello, LoopKind, Reply, Request};
-use scruple_measure::bench::{BenchError, BenchProgram, Start};
+use scruple_core::protocol::{Batch, BatchReply, BenchRequest, Hello, LoopKind, Reply};
+use scruple_measure::bench::{BenchError, BenchProgram, BenchStart};
 use scruple_measure::program::Program;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -45,9 +45,9 @@ impl BenchSide {
         padding: usize,
         count_in: Option<&'a Path>,
         counting: bool,
-    ) -> Start<'a> {
+    ) -> BenchStart<'a> {
         let pinned = self.counted_env.as_ref().filter(|_| counting);
-        Start {
+        BenchStart {
             path: &self.program.path,
             argv: &self.argv,
             padding,
@@ -88,9 +88,9 @@ impl Programs {
 
     /// Asks a process that was just started for its description.
     pub(super) fn hello(&self, program: &mut BenchProgram) -> Result<Hello, BenchError> {
-        match program.ask(&Request::Hello, FIRST_WORDS, &self.interrupted)? {
+        match program.ask(&BenchRequest::Hello, FIRST_WORDS, &self.interrupted)? {
             Reply::Hello(hello) => Ok(hello),
-            other => Err(unexpected(&Request::Hello.line(), &other)),
+            other => Err(unexpected(&BenchRequest::Hello.line(), &other)),
         }
     }
 
@@ -99,7 +99,7 @@ impl Programs {
         &self,
         weighed: &Weighed,
         program: &mut BenchProgram,
-        request: &Request,
+        request: &BenchRequest,
     ) -> Result<Reply, BenchError> {
         let limit = weighed.case.time_limit.map_or(self.case_limit, Duration::from_nanos);
         program.ask(request, limit, &self.interrupted)
@@ -124,7 +124,7 @@ impl Programs {
         program: &mut BenchProgram,
         batches: Vec<Batch>,
     ) -> Result<Vec<BatchReply>, BenchError> {
-        let request = Request::Block(batches.clone());
+        let request = BenchRequest::Block(batches.clone());
         let asked = Instant::now();
         match self.ask(weighed, program, &request)? {
             Reply::Block { block, .. } => {

@@ -1,6 +1,6 @@
 //! Writes the gate as a badge: a small picture whose text does not depend on colours.
 
-use crate::check::summary::Summary;
+use crate::check::summary::GateSummary;
 use maud::html;
 use scruple_core::budget::Kept;
 use scruple_core::gate::GateOutcome;
@@ -10,7 +10,7 @@ const LETTER: f64 = 6.6;
 const ROOM: f64 = 12.0;
 
 /// Writes the badge as SVG.
-pub fn text(summary: &Summary) -> String {
+pub fn text(summary: &GateSummary) -> String {
     let worse = summary.rows_of(GateOutcome::Regression, true).count()
         + summary.limits.iter().filter(|limit| limit.kept == Kept::No).count();
     let (word, colour) = match summary.kept {

@@ -1,6 +1,6 @@
 //! Writes the gate as JSON.
 
-use crate::check::summary::Summary;
+use crate::check::summary::GateSummary;
 use crate::render::json::document;
 use scruple_core::budget::Kept;
 use scruple_core::gate::GateOutcome;
@@ -9,7 +9,7 @@ use scruple_core::verdict::Verdict;
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct View<'a> {
+struct CheckFields<'a> {
     check: CheckDocument<'a>,
 }
 
@@ -68,7 +68,7 @@ struct OriginView<'a> {
 }
 
 /// Writes the summary as JSON.
-pub fn text(summary: &Summary) -> String {
+pub fn text(summary: &GateSummary) -> String {
     let findings = summary.rows.iter().map(|row| {
         let finding = &row.finding;
         let evidence = finding.comparison.as_ref().map(|comparison| &comparison.evidence);
@@ -106,7 +106,7 @@ pub fn text(summary: &Summary) -> String {
         file: origin.hunk.as_ref().map(|hunk| hunk.file.as_str()),
         lines: origin.hunk.as_ref().map(|hunk| hunk.lines),
     });
-    document(&View {
+    document(&CheckFields {
         check: CheckDocument {
             gate: summary.kept.word(),
             summary: summary.headline(),

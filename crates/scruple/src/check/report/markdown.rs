@@ -2,7 +2,7 @@
 
 use super::origin_words;
 use super::terminal::words;
-use crate::check::summary::{FoundRow, Summary};
+use crate::check::summary::{FoundRow, GateSummary};
 use crate::render::document_table::{Markup, code, escaped};
 use scruple_core::budget::Kept;
 use scruple_core::gate::GateOutcome;
@@ -17,7 +17,7 @@ const FOLDED: usize = 60;
 const CELL: usize = 80;
 
 /// Writes the comment. Its first line is hidden, and identifies the comment.
-pub fn text(summary: &Summary) -> String {
+pub fn text(summary: &GateSummary) -> String {
     let mut out = format!("<!-- scruple:check:{} -->\n", name(&summary.name));
     let mark = match summary.kept {
         Kept::Yes => "✓",

@@ -9,12 +9,12 @@ pub mod sarif;
 pub mod terminal;
 
 use super::explained::RegressionOrigin;
-use super::summary::{Summary, WeighedRun};
+use super::summary::{GateSummary, WeighedRun};
 use crate::render::export::Formats;
 use scruple_core::unit::grouped;
 
 /// The formats of a gate, by the endings of their file names.
-pub const FORMATS: Formats<fn(&Summary, &[WeighedRun]) -> String, 6> = [
+pub const FORMATS: Formats<fn(&GateSummary, &[WeighedRun]) -> String, 6> = [
     ("html", page::text),
     ("md", |summary, _| markdown::text(summary)),
     ("json", |summary, _| json::text(summary)),

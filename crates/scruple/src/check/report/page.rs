@@ -2,7 +2,7 @@
 
 use super::origin_words;
 use super::terminal::words;
-use crate::check::summary::{FoundRow, Summary, WeighedRun};
+use crate::check::summary::{FoundRow, GateSummary, WeighedRun};
 use crate::render::Report;
 use crate::render::page::{
     Cell, ColumnHeading, Page, Section, SectionPart, Span, Table, Tone, html, name, sentence,
@@ -13,11 +13,11 @@ use scruple_core::budget::Kept;
 use scruple_core::gate::GateOutcome;
 
 /// Writes the page as HTML.
-pub fn text(summary: &Summary, weighed: &[WeighedRun]) -> String {
+pub fn text(summary: &GateSummary, weighed: &[WeighedRun]) -> String {
     html::text(&of(summary, weighed))
 }
 
-fn of(summary: &Summary, weighed: &[WeighedRun]) -> Page {
+fn of(summary: &GateSummary, weighed: &[WeighedRun]) -> Page {
     let between = summary.labels.as_ref().map(|[base, head]| format!("{} → {}", name(base), name(head)));
     let mut kind = vec!["Gate".to_owned()];
     kind.extend(between.clone());
@@ -56,12 +56,12 @@ fn tone(kept: Kept) -> Tone {
     }
 }
 
-fn decided(summary: &Summary) -> Section {
+fn decided(summary: &GateSummary) -> Section {
     let rows = summary.rows.iter().filter(|row| row.finding.gates);
     Section { title: "What decides".to_owned(), folded: None, parts: table("Metrics that decide", rows) }
 }
 
-fn informs(summary: &Summary) -> Option<Section> {
+fn informs(summary: &GateSummary) -> Option<Section> {
     let rows = summary.rows.iter().filter(|row| !row.finding.gates);
     let parts = table("Metrics that inform", rows);
     let title = "What only informs".to_owned();
@@ -96,7 +96,7 @@ fn cells(row: &FoundRow) -> Vec<Cell> {
     ]
 }
 
-fn limits(summary: &Summary) -> Option<Section> {
+fn limits(summary: &GateSummary) -> Option<Section> {
     let rows = summary.limits.iter().map(|limit| {
         let accepted = limit.accepted.as_ref().map(|why| format!("; accepted: {why}")).unwrap_or_default();
         vec![
@@ -113,7 +113,7 @@ fn limits(summary: &Summary) -> Option<Section> {
     (!summary.limits.is_empty()).then(|| Section { title: "Limits".to_owned(), folded: None, parts })
 }
 
-fn origins(summary: &Summary) -> Option<Section> {
+fn origins(summary: &GateSummary) -> Option<Section> {
     let line = |origin| {
         let (function, more) = origin_words(origin);
         sentence(&format!("{} of {}: {function} ({more})", origin.metric, origin.subject))

@@ -3,7 +3,7 @@
 
 use super::origin_words;
 use crate::check::explained::RegressionOrigin;
-use crate::check::summary::Summary;
+use crate::check::summary::GateSummary;
 use crate::render::json::inert;
 use crate::render::title;
 use scruple_core::harmless_text::plain;
@@ -16,7 +16,7 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 const RULE: (&str, &str) = ("scruple/regression", "A metric that decides became worse");
 
 /// Writes the results as a SARIF document.
-pub fn text(summary: &Summary) -> String {
+pub fn text(summary: &GateSummary) -> String {
     let results: Vec<Value> = summary.origins.iter().filter_map(|origin| result(summary, origin)).collect();
     let document = json!({
         "$schema": SCHEMA,
@@ -45,7 +45,7 @@ fn pretty(document: &impl Serialize) -> String {
     serde_json::to_string_pretty(document).unwrap_or_default() + "\n"
 }
 
-fn result(summary: &Summary, origin: &RegressionOrigin) -> Option<Value> {
+fn result(summary: &GateSummary, origin: &RegressionOrigin) -> Option<Value> {
     let hunk = origin.hunk.as_ref()?;
     let row = summary
         .rows

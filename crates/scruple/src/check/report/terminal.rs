@@ -1,7 +1,7 @@
 //! Writes the gate for a terminal.
 
 use super::origin_words;
-use crate::check::summary::{FoundRow, Summary};
+use crate::check::summary::{FoundRow, GateSummary};
 use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use anstyle::Style;
@@ -21,7 +21,7 @@ fn is_listed(row: &&FoundRow) -> bool {
 }
 
 /// Writes the summary for a terminal with this many columns.
-pub fn text(summary: &Summary, width: usize) -> String {
+pub fn text(summary: &GateSummary, width: usize) -> String {
     let style = style(summary.kept);
     let mut out = String::new();
     if let Some([base, head]) = &summary.labels {
@@ -63,7 +63,7 @@ pub fn text(summary: &Summary, width: usize) -> String {
     out
 }
 
-fn table(summary: &Summary, width: usize, out: &mut String) {
+fn table(summary: &GateSummary, width: usize, out: &mut String) {
     let rows: Vec<&FoundRow> = summary.rows.iter().filter(is_listed).collect();
     if rows.is_empty() {
         return;

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 struct ExplanationJson<'a> {
-    explain: Explained<'a>,
+    explain: ExplanationFields<'a>,
 }
 
 #[derive(Serialize)]
-struct Explained<'a> {
+struct ExplanationFields<'a> {
     a: &'a str,
     b: &'a str,
     sentences: Vec<String>,
@@ -82,7 +82,7 @@ struct TimedDifference {
 
 /// Writes the whole explanation, including all rows of every count.
 pub fn text(found: &Findings) -> String {
-    let explain = Explained {
+    let explain = ExplanationFields {
         a: &found.names[0],
         b: &found.names[1],
         sentences: words::answer(found),
@@ -117,7 +117,8 @@ fn count<'a>(found: &'a Findings, explanation: &'a Explanation) -> CountedDiffer
     let hunk = |index: usize| found.hunks.iter().find(|(row, _)| *row == index).map(|(_, hunk)| hunk.place());
     let is_main = std::ptr::eq(explanation, found.main());
     let rows = explanation.rows.iter().enumerate();
-    let told: Vec<*const FunctionDifference> = found.telling(explanation).map(std::ptr::from_ref).collect();
+    let told: Vec<*const FunctionDifference> =
+        found.shown_rows(explanation).map(std::ptr::from_ref).collect();
     CountedDifference {
         count: explanation.count,
         a: explanation.totals.0,

@@ -42,10 +42,10 @@ fn write_lines(lines: &[String], out: &mut String) {
 /// Writes the rows of the first count.
 fn table(found: &Findings, rows: usize, out: &mut String) {
     let explanation = found.main();
-    if found.telling(explanation).next().is_some() {
+    if found.shown_rows(explanation).next().is_some() {
         out.push_str("| difference | share | code | function | what |\n|---:|---:|---|---|---|\n");
     }
-    for row in found.telling(explanation).take(rows) {
+    for row in found.shown_rows(explanation).take(rows) {
         let part = explanation.share_of(row).map_or(String::new(), share);
         let what = words::first(row).unwrap_or_default();
         let cells = [words::signed(row.delta), part, words::code(row).to_owned(), words::function(row), what];

@@ -8,7 +8,7 @@ pub mod words;
 
 use super::counted_runs::GatheredRuns;
 use super::findings::Findings;
-use crate::profile::{CallProfile, Writer};
+use crate::profile::{CallProfile, TreeWriter};
 use crate::render::export::Formats;
 
 /// The number of functions that are listed. JSON contains all of them.
@@ -24,7 +24,7 @@ pub const FORMATS: Formats<fn(&Findings, &GatheredRuns) -> String, 4> = [
 
 /// Writes the call trees of both sides: those of the script, if there is one. If there were several runs, these are the
 /// first ones.
-pub fn trees(found: &Findings, gathered: &GatheredRuns, write: Writer) -> Vec<u8> {
+pub fn trees(found: &Findings, gathered: &GatheredRuns, write: TreeWriter) -> Vec<u8> {
     let gathered = gathered.script.as_deref().unwrap_or(gathered);
     let side = |(place, letter): (usize, &str)| {
         let title = format!("{letter}: {}", found.names[place]);

@@ -13,7 +13,7 @@ use crate::render::page::{
     html, name, sentence,
 };
 use crate::report::{self, capital};
-use scruple_core::explain::{Difference, Explanation, FunctionDifference, differences};
+use scruple_core::explain::{ContextDifference, Explanation, FunctionDifference, differences};
 use scruple_core::unit::share;
 
 /// The number of columns of preformatted text.
@@ -41,12 +41,17 @@ fn in_script<'a>(
     found.script.as_deref().zip(gathered.script.as_deref())
 }
 
-fn contexts(found: &Findings, gathered: &GatheredRuns) -> Vec<Difference> {
+fn contexts(found: &Findings, gathered: &GatheredRuns) -> Vec<ContextDifference> {
     let [first, second] = gathered.sides.each_ref().map(|runs| &runs[0].tree);
     differences(first, second, found.main().count)
 }
 
-fn of(found: &Findings, rows: usize, contexts: &[Difference], contexts_of_script: &[Difference]) -> Page {
+fn of(
+    found: &Findings,
+    rows: usize,
+    contexts: &[ContextDifference],
+    contexts_of_script: &[ContextDifference],
+) -> Page {
     let names = found.names.each_ref().map(|one| name(one));
     let mut told = words::answer(found).into_iter();
     let script_first = found.originates_in_script();
@@ -107,9 +112,9 @@ fn functions(
     most: usize,
     mut parts: Vec<SectionPart>,
 ) -> Section {
-    let telling: Vec<&FunctionDifference> = found.telling(explanation).take(most).collect();
+    let shown: Vec<&FunctionDifference> = found.shown_rows(explanation).take(most).collect();
     let delta = explanation.delta();
-    let mut rows: Vec<Vec<Cell>> = telling
+    let mut rows: Vec<Vec<Cell>> = shown
         .iter()
         .map(|row| {
             let part = if delta.round() == 0.0 { String::new() } else { share(row.delta / delta) };
@@ -122,7 +127,7 @@ fn functions(
             ]
         })
         .collect();
-    let rest = delta.round() - telling.iter().map(|row| row.delta.round()).sum::<f64>();
+    let rest = delta.round() - shown.iter().map(|row| row.delta.round()).sum::<f64>();
     if !rows.is_empty() {
         let sum = |called: &str, value: f64| {
             let mut cells = vec![Cell::text(called), Cell::text(words::signed(value))];
@@ -166,9 +171,9 @@ fn closures(found: &Findings, most: usize) -> Option<Section> {
 fn causes(found: &Findings, explanation: &Explanation, row: &FunctionDifference) -> String {
     let least = row.delta.abs() / 20.0;
     let told = row.reported();
-    let telling = told.iter().filter(|part| part.delta.abs() >= least).take(3);
+    let shown = told.iter().filter(|part| part.delta.abs() >= least).take(3);
     let mut told: Vec<String> =
-        telling.map(|part| format!("{}: {}", words::signed(part.delta), words::tell(row, part))).collect();
+        shown.map(|part| format!("{}: {}", words::signed(part.delta), words::tell(row, part))).collect();
     let hunk = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
     told.extend(hunk.map(|(_, hunk)| format!("changed at {} {}", hunk.place(), hunk.context)));
     sentence(told.join("; ").trim())
@@ -196,8 +201,8 @@ fn again() -> Option<Section> {
     })
 }
 
-fn flame(found: &Findings, contexts: &[Difference]) -> Option<Chart> {
-    let called = |one: &Difference| match one.name.as_str() {
+fn flame(found: &Findings, contexts: &[ContextDifference]) -> Option<Chart> {
+    let called = |one: &ContextDifference| match one.name.as_str() {
         "" if one.parent.is_none() => words::ALL_PROCESSES.to_owned(),
         "" => "code without a name".to_owned(),
         called => name(called),

@@ -150,10 +150,10 @@ fn more(all: usize, shown: usize, what: &str, out: &mut String) {
 }
 
 fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize, out: &mut String) {
-    let telling: Vec<&FunctionDifference> = found.telling(explanation).take(rows).collect();
+    let shown: Vec<&FunctionDifference> = found.shown_rows(explanation).take(rows).collect();
     let grey: Vec<&FunctionDifference> =
         explanation.rows.iter().filter(|row| row.is_within_spread()).take(GREY).collect();
-    if telling.is_empty() && grey.is_empty() {
+    if shown.is_empty() && grey.is_empty() {
         return;
     }
     let delta = explanation.delta();
@@ -168,7 +168,7 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
             words::function(row)
         )
     };
-    for row in &telling {
+    for row in &shown {
         let _ = writeln!(out, "{}", fit(&line(row), width).trim_end());
         let least = row.delta.abs() / 20.0;
         for part in row.reported().iter().filter(|part| part.delta.abs() >= least).take(3) {
@@ -186,14 +186,14 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
     for row in &grey {
         let _ = writeln!(out, "{DIM}{} (varies by up to {}){DIM:#}", line(row), words::count(row.spread));
     }
-    let shown: f64 = telling.iter().chain(&grey).map(|row| row.delta.round()).sum();
+    let sum: f64 = shown.iter().chain(&grey).map(|row| row.delta.round()).sum();
     let others = explanation
         .rows
         .iter()
         .filter(|row| row.delta.abs() >= 0.5)
         .count()
-        .saturating_sub(telling.len() + grey.len());
-    let rest = delta.round() - shown;
+        .saturating_sub(shown.len() + grey.len());
+    let rest = delta.round() - sum;
     if others > 0 || rest != 0.0 {
         let name = format!("{others} other function{}", if others == 1 { "" } else { "s" });
         let _ = writeln!(out, "{DIM}{:>15}  {:>7}  {:<7}  {name}{DIM:#}", words::signed(rest), "", "");

@@ -4,7 +4,9 @@ use crate::explain::causes::OtherCauses;
 use crate::explain::closures::ClosureDifference;
 use crate::explain::findings::Findings;
 use crate::profile::read::KnownCallers;
-use scruple_core::explain::{Count, DifferencePart, Explanation, FunctionDifference, PartKind, Which};
+use scruple_core::explain::{
+    ComparedProgram, Count, DifferencePart, Explanation, FunctionDifference, PartKind,
+};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
 use scruple_measure::calltree::DEFINITION;
@@ -63,8 +65,8 @@ pub fn function(row: &FunctionDifference) -> String {
 /// Writes the state of a function's code, as one word.
 pub fn code(row: &FunctionDifference) -> &'static str {
     match (row.only_in, row.same_code) {
-        (Some(Which::First), _) => "gone",
-        (Some(Which::Second), _) => "new",
+        (Some(ComparedProgram::First), _) => "gone",
+        (Some(ComparedProgram::Second), _) => "new",
         (None, Some(true)) => "same",
         (None, Some(false)) => "changed",
         (None, None) => "?",
@@ -129,7 +131,7 @@ fn executes(found: &Findings, explanation: &Explanation) -> bool {
 /// Writes the origin of a difference in one sentence. Returns `None` if there is nothing to explain.
 pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
     let delta = explanation.delta();
-    let Some(row) = found.telling(explanation).next() else {
+    let Some(row) = found.shown_rows(explanation).next() else {
         let differs = explanation.rows.iter().any(|row| row.delta.abs() >= 0.5);
         return differs.then(|| nothing(found));
     };
@@ -178,8 +180,8 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
 /// Writes whether the code of a row changed.
 fn about_code(row: &FunctionDifference) -> &'static str {
     match (row.only_in, row.same_code) {
-        (Some(Which::First), _) => "B no longer calls it",
-        (Some(Which::Second), _) => "A does not call it",
+        (Some(ComparedProgram::First), _) => "B no longer calls it",
+        (Some(ComparedProgram::Second), _) => "A does not call it",
         (None, Some(false)) => "its code changed",
         (None, Some(true)) => "its code is the same",
         (None, None) => "can’t tell whether its code changed",
@@ -196,7 +198,7 @@ fn frees_less(found: &Findings, explanation: &Explanation) -> Option<String> {
     }
     let requested = of(Count::Bytes).map_or(0.0, Explanation::delta);
     let frees = of(Count::Frees).filter(|frees| frees.delta() < 0.0 && requested < CAUSE * delta)?;
-    let place = found.telling(frees).find(|row| row.delta < 0.0);
+    let place = found.shown_rows(frees).find(|row| row.delta < 0.0);
     let place = place.map_or(String::new(), |row| {
         let (less, name) = (signed(row.delta), function(row));
         format!(" ({less} in {name}; {})", about_code(row))
@@ -207,7 +209,7 @@ fn frees_less(found: &Findings, explanation: &Explanation) -> Option<String> {
 /// Begins the sentence about a difference that no single function explains: over how many functions it is spread.
 fn spread_over(found: &Findings, explanation: &Explanation) -> String {
     let delta = explanation.delta();
-    let mut parts: Vec<f64> = found.telling(explanation).map(|row| row.delta / delta).collect();
+    let mut parts: Vec<f64> = found.shown_rows(explanation).map(|row| row.delta / delta).collect();
     parts.retain(|part| *part > 0.0);
     sorting::by(&mut parts, |a, b| b.total_cmp(a));
     let mut sum = 0.0;

@@ -2,7 +2,7 @@
 
 use super::Campaign;
 use crate::farm::folder::appears;
-use crate::farm::unit_data::{Measure, UnitOutcome};
+use crate::farm::unit_data::{UnitOutcome, VersionsToWeigh};
 use crate::fault::Fault;
 use crate::store::StoredVersion;
 use scruple_core::history::VersionState;
@@ -37,7 +37,7 @@ impl Campaign {
     }
 
     /// Runs the counting pass of some versions and rounds of others, as the unit says. All builds are finished by now.
-    pub fn perform(&mut self, work: &Measure) -> Result<(), Fault> {
+    pub fn perform(&mut self, work: &VersionsToWeigh) -> Result<(), Fault> {
         self.scope.part = Some(work.part.clone());
         let places = |this: &Campaign, commits: &[String]| -> Vec<usize> {
             let entries = this.journal.history.entries.iter().enumerate();

@@ -71,9 +71,8 @@ pub(super) struct Basis<'a> {
 }
 
 impl Forecast {
-    /// Says what the whole history is expected to cost, as soon as that is known, and before that how much there is to
-    /// do.
-    pub(super) fn foretell(&mut self, basis: &Basis<'_>, progress: &Progress) -> Result<(), Fault> {
+    /// Announces the expected cost of the whole history as soon as it is known, and until then how much there is to do.
+    pub(super) fn announce(&mut self, basis: &Basis<'_>, progress: &Progress) -> Result<(), Fault> {
         if self.time_told {
             return Ok(());
         }

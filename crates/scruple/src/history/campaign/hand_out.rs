@@ -6,7 +6,7 @@ use super::building::Building;
 use super::split_into_units::{UnitPlan, environment_as_text};
 use crate::digest::digest;
 use crate::farm::batch::{Planned, UnitBatch};
-use crate::farm::classes::{OfNode, check_classes};
+use crate::farm::classes::{UnitMachine, check_classes};
 use crate::farm::dispatch::{Farm, WorkOrder};
 use crate::farm::folder::UnitFolder;
 use crate::farm::unit_data::{UnitResult, parse};
@@ -133,14 +133,14 @@ impl Campaign {
 
     /// Returns an error if nodes are of different machine classes. The class of the earlier readings is the right one.
     fn check_classes(&self, folder: &UnitFolder, measures: &[(&Planned, UnitResult)]) -> Result<(), Fault> {
-        let of = |(planned, told): &(&Planned, UnitResult)| OfNode {
+        let of = |(planned, told): &(&Planned, UnitResult)| UnitMachine {
             node: told.node.clone(),
             class: told.machine.machine_class.clone(),
             result: folder.path().join("results").join(&planned.unit),
         };
         let provenance = &self.journal.history.run.provenance;
         let before = provenance.nodes.first().map(|node| (&*node.name, &*provenance.machine_class));
-        check_classes(&measures.iter().map(of).collect::<Vec<OfNode>>(), before)
+        check_classes(&measures.iter().map(of).collect::<Vec<UnitMachine>>(), before)
     }
 
     fn unit_plan(&self) -> UnitPlan<'_> {

@@ -6,7 +6,7 @@ use super::{Instruments, Scope};
 use crate::farm::batch::{Planned, UnitBatch};
 use crate::farm::dispatch::Farm;
 use crate::farm::folder::UnitFolder;
-use crate::farm::unit_data::{Measure, UnitFile, UnitWork, WorkUnit, text};
+use crate::farm::unit_data::{UnitFile, UnitWork, VersionsToWeigh, WorkUnit, text};
 use crate::fault::Fault;
 use crate::history::schedule::Ahead;
 use crate::store::StoredVersion;
@@ -100,7 +100,7 @@ impl UnitPlan<'_> {
         }
         let builds: BTreeMap<String, String> = sorting::map(batch.builds.iter().cloned());
         for (part, count, beside, first, rounds) in chunks {
-            let measure = Measure { part, ..self.measure(count, beside, first, rounds, &builds) };
+            let measure = VersionsToWeigh { part, ..self.measure(count, beside, first, rounds, &builds) };
             let commits: Vec<String> =
                 measure.entries.iter().map(|entry| entry.version.commit.clone()).collect();
             for digest in measure.entries.iter().filter_map(|entry| entry.artefacts.as_ref()) {
@@ -143,7 +143,7 @@ impl UnitPlan<'_> {
         first: u32,
         rounds: u32,
         builds: &BTreeMap<String, String>,
-    ) -> Measure {
+    ) -> VersionsToWeigh {
         let wanted: HashSet<&String> = count.iter().chain(&beside).chain(builds.keys()).collect();
         let same_binary = |entry: &StoredVersion| {
             entry.version.state == VersionState::SameBinary
@@ -161,7 +161,7 @@ impl UnitPlan<'_> {
         for entry in entries.iter_mut().filter(|entry| builds.contains_key(&entry.version.commit)) {
             (entry.version.state, entry.artefacts) = (VersionState::Queued, None);
         }
-        Measure {
+        VersionsToWeigh {
             run: self.journal.history.run.id.clone(),
             seed: self.journal.history.run.seed,
             terms: self.journal.history.run.terms.clone(),

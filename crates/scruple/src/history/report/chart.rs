@@ -2,7 +2,7 @@
 //! weighed.
 
 use super::event::{EventDirection, HistoryEvent};
-use super::{Page, csv, words};
+use super::{HistoryReport, csv, words};
 use crate::history::args::ChartForm;
 use crate::render::page::chart::slug;
 use crate::render::page::{
@@ -54,7 +54,7 @@ const STATES: [(&[VersionState], usize, &str); 4] = [
 ];
 
 /// Returns all charts, to be drawn in a separate picture.
-pub(crate) fn all(page: &Page<'_>, options: ChartOptions) -> Vec<Chart> {
+pub(crate) fn all(page: &HistoryReport<'_>, options: ChartOptions) -> Vec<Chart> {
     if options.combined {
         return page.subjects().iter().filter_map(|subject| combined_chart(page, subject)).collect();
     }
@@ -79,7 +79,7 @@ pub(crate) fn tone(event: &HistoryEvent<'_>) -> Tone {
 }
 
 /// Returns the axis of the versions, with the events of the given kind.
-fn versions(page: &Page<'_>, of: impl Fn(&HistoryEvent<'_>) -> bool) -> Axis {
+fn versions(page: &HistoryReport<'_>, of: impl Fn(&HistoryEvent<'_>) -> bool) -> Axis {
     let mut axis = Axis::new("version", scruple_core::unit::Unit::Count, AxisScale::Linear);
     axis.places = (0..page.history.versions.len())
         .map(|index| AxisLabel {
@@ -99,13 +99,13 @@ fn versions(page: &Page<'_>, of: impl Fn(&HistoryEvent<'_>) -> bool) -> Axis {
 }
 
 /// Returns the first tag of a version, or else its short id.
-fn named(page: &Page<'_>, index: usize) -> String {
+fn named(page: &HistoryReport<'_>, index: usize) -> String {
     let version = page.version(index);
     page::name(version.tags.first().map_or(version.short(), String::as_str))
 }
 
 /// Returns the range of versions that may have caused an event, if there are several.
-fn within(page: &Page<'_>, event: &HistoryEvent<'_>) -> Option<(f64, f64)> {
+fn within(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Option<(f64, f64)> {
     let first = event.set.first().copied().unwrap_or(event.at);
     let several = event.set.len() + words::left_out(page, event) > 1;
     several.then(|| (first as f64 - 0.5, event.last() as f64 + 0.5))
@@ -113,7 +113,7 @@ fn within(page: &Page<'_>, event: &HistoryEvent<'_>) -> Option<(f64, f64)> {
 
 /// Draws one series: its levels, intervals, medians and readings.
 pub(crate) fn of_series(
-    page: &Page<'_>,
+    page: &HistoryReport<'_>,
     series: &Series,
     options: ChartOptions,
     readings: bool,
@@ -192,7 +192,7 @@ fn whole_change(series: &Series) -> String {
 }
 
 /// Describes the changes of a series.
-fn changes(page: &Page<'_>, series: &Series) -> String {
+fn changes(page: &HistoryReport<'_>, series: &Series) -> String {
     let told: Vec<String> = series
         .changes
         .iter()
@@ -222,7 +222,7 @@ fn levels(series: &Series) -> Vec<Vec<ChartPoint>> {
 }
 
 /// Returns the marks below the chart, one for each version that was not weighed itself.
-fn below<'p>(page: &'p Page<'_>) -> impl Iterator<Item = Layer> + 'p {
+fn below<'p>(page: &'p HistoryReport<'_>) -> impl Iterator<Item = Layer> + 'p {
     STATES.iter().map(move |(states, arm, word)| {
         let of =
             page.history.versions.iter().enumerate().filter(|(_, version)| states.contains(&version.state));
@@ -237,7 +237,7 @@ fn below<'p>(page: &'p Page<'_>) -> impl Iterator<Item = Layer> + 'p {
 
 /// Draws allocations, memory and time of a subject in one chart. Each is relative to its first value, since the three
 /// have no unit in common.
-fn combined_chart(page: &Page<'_>, subject: &str) -> Option<Chart> {
+fn combined_chart(page: &HistoryReport<'_>, subject: &str) -> Option<Chart> {
     // The contents of this chart do not depend on the metrics that tables show.
     let fits = |one: &&Series, key: &str| {
         one.subject == subject
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn the_chart_marks_failures_and_numbers_changes() {
         let made = rich();
-        let page = Page::of(&made.history, &made.judgement);
+        let page = HistoryReport::of(&made.history, &made.judgement);
         let svg = page.svg(ChartOptions::default());
         let charts = all(&page, ChartOptions::default());
         assert_eq!(charts.len(), 6);

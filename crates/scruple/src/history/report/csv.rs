@@ -1,6 +1,6 @@
 //! CSV in two forms: one line for each version, for plots; one line for each figure, for programs.
 
-use super::Page;
+use super::HistoryReport;
 use super::words::plain;
 use crate::render::csv::quoted;
 use scruple_core::judge::{estimate, keys_of};
@@ -16,7 +16,7 @@ pub(crate) const MEMORY: [&str; 2] = ["memory.peak", "heap.live_max"];
 pub(crate) const TIME: [&str; 1] = ["time.wall"];
 
 /// Writes the short form, `commit;allocations;memory;time`, with a line for each version.
-pub(crate) fn short(page: &Page<'_>, subject: Option<&str>) -> String {
+pub(crate) fn short(page: &HistoryReport<'_>, subject: Option<&str>) -> String {
     let subjects = page.subjects();
     let fills = |name: &&str| {
         let keys = ALLOCATIONS.iter().chain(&MEMORY).chain(&TIME);
@@ -53,7 +53,7 @@ const HEAD: &str =
     "position,commit,state,same_as,subject,metric,unit,quality,n,median,least,low,high,copied,absent\n";
 
 /// Writes every figure of every version. A version without figures has a row of its own.
-pub(crate) fn all(page: &Page<'_>) -> String {
+pub(crate) fn all(page: &HistoryReport<'_>) -> String {
     let mut out = HEAD.to_owned();
     for (index, version) in page.history.versions.iter().enumerate() {
         let arms: Vec<&Arm> = page.arms_at(index).collect();

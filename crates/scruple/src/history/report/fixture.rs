@@ -1,7 +1,7 @@
 //! Artificial histories for tests, with everything that a report has to handle.
 
 use scruple_core::history::{
-    Acceptance, BreakEven, Change, ChangeForm, Effect, History, Judgement, Point, Series, Version,
+    Acceptance, BreakEven, Change, ChangeForm, History, Judgement, Point, Series, Version, VersionEffect,
     VersionState,
 };
 use scruple_core::metric::{Better, Pass, Quality, metric};
@@ -22,7 +22,7 @@ pub(crate) const WICKED: &str =
 const READINGS: usize = 7;
 
 /// The description of a series to make. Each level starts at the given version.
-struct Plan<'a> {
+struct SeriesPlan<'a> {
     subject: &'a str,
     metric: &'a str,
     unit: Unit,
@@ -115,7 +115,7 @@ pub(crate) fn rich() -> Made {
     let accepted =
         |change: Change| Change { accepted: Some("modules are kept, see the design".to_owned()), ..change };
     let plans = vec![
-        Plan {
+        SeriesPlan {
             subject: "init",
             metric: "start.cold",
             unit: Unit::Nanoseconds,
@@ -124,7 +124,7 @@ pub(crate) fn rich() -> Made {
             levels: vec![(0, 41e9), (5, 44.2e9)],
             changes: vec![Change { set: vec![4, 5, 6], before: 3, ..wall(5, 3, 41e9, 44.2e9) }],
         },
-        Plan {
+        SeriesPlan {
             subject: "init",
             metric: "time.wall",
             unit: Unit::Nanoseconds,
@@ -139,7 +139,7 @@ pub(crate) fn rich() -> Made {
                 one_of(wall(30, 26, 201e6, 17.2e6)),
             ],
         },
-        Plan {
+        SeriesPlan {
             subject: "init",
             metric: "memory.peak",
             unit: Unit::Bytes,
@@ -152,7 +152,7 @@ pub(crate) fn rich() -> Made {
                 accepted(wall(33, 32, 9.1e6, 11.4e6)),
             ],
         },
-        Plan {
+        SeriesPlan {
             subject: "init",
             metric: "alloc.bytes",
             unit: Unit::Bytes,
@@ -170,7 +170,7 @@ pub(crate) fn rich() -> Made {
                 exact(24, 23, 1_211_991_992.0, 1_211_991_976.0),
             ],
         },
-        Plan {
+        SeriesPlan {
             subject: "parse",
             metric: "time.wall",
             unit: Unit::Nanoseconds,
@@ -179,7 +179,7 @@ pub(crate) fn rich() -> Made {
             levels: vec![(0, 5.2e6)],
             changes: Vec::new(),
         },
-        Plan {
+        SeriesPlan {
             subject: "parse",
             metric: "alloc.bytes",
             unit: Unit::Bytes,
@@ -232,7 +232,7 @@ pub(crate) fn long(count: usize) -> Made {
     };
     let plan = |metric: &'static str, unit: Unit, first: f64, ratios: [f64; 4], noise: f64| {
         let (levels, changes) = steps(first, ratios, noise);
-        Plan { subject: "serve", metric, unit, exact: noise == 0.0, noise, levels, changes }
+        SeriesPlan { subject: "serve", metric, unit, exact: noise == 0.0, noise, levels, changes }
     };
     made(
         versions,
@@ -272,7 +272,7 @@ pub(crate) fn unread(versions: Vec<Version>) -> Made {
     made(versions, Vec::new())
 }
 
-fn made(versions: Vec<Version>, plans: Vec<Plan<'_>>) -> Made {
+fn made(versions: Vec<Version>, plans: Vec<SeriesPlan<'_>>) -> Made {
     let mut arms: Vec<Arm> = Vec::new();
     let series = plans.iter().map(|plan| series(&versions, plan, &mut arms)).collect();
     let argv = ["scruple", "history", "v0.9..HEAD", "--remote", "winter folder"].map(str::to_owned).to_vec();
@@ -309,7 +309,7 @@ fn made(versions: Vec<Version>, plans: Vec<Plan<'_>>) -> Made {
 }
 
 /// Makes the series of a plan, and adds its readings to the figures of the arms.
-fn series(versions: &[Version], plan: &Plan<'_>, arms: &mut Vec<Arm>) -> Series {
+fn series(versions: &[Version], plan: &SeriesPlan<'_>, arms: &mut Vec<Arm>) -> Series {
     let declared = metric(plan.metric);
     let mut random = Pcg::new(plan.metric.len() as u64);
     let level = |index: usize| plan.levels.iter().rev().find(|(from, _)| *from <= index).map_or(0.0, |l| l.1);
@@ -354,7 +354,7 @@ fn series(versions: &[Version], plan: &Plan<'_>, arms: &mut Vec<Arm>) -> Series 
         let (low, high) = (ratio * (1.0 - plan.noise), ratio * (1.0 + plan.noise));
         let interval = (!plan.exact).then_some(Interval { low, high, level: 0.95 });
         let surely = interval.map_or(ratio != 1.0, |interval| !interval.contains(1.0));
-        Effect { from: first.version, to: last.version, ratio, interval, surely }
+        VersionEffect { from: first.version, to: last.version, ratio, interval, surely }
     });
     Series {
         subject: plan.subject.to_owned(),
@@ -377,7 +377,7 @@ fn series(versions: &[Version], plan: &Plan<'_>, arms: &mut Vec<Arm>) -> Series 
     }
 }
 
-fn push(arms: &mut Vec<Arm>, plan: &Plan<'_>, version: &Version, readings: &[f64], pass: Pass) {
+fn push(arms: &mut Vec<Arm>, plan: &SeriesPlan<'_>, version: &Version, readings: &[f64], pass: Pass) {
     let here = |arm: &Arm| arm.name == plan.subject && arm.version.as_ref() == Some(&version.commit);
     let place = arms.iter().position(here).unwrap_or_else(|| {
         let argv = vec![format!("./{}", plan.subject)];

@@ -1,6 +1,6 @@
 //! JSON, schema 1, in the form of every other answer. Versions are given as indices into `history.versions`.
 
-use super::{ExplainedChange, Page, commit_links, words};
+use super::{ExplainedChange, HistoryReport, commit_links, words};
 use crate::render::json::{ArmHead, RunHead, document, run_head};
 use scruple_core::history::{BreakEven, Series, Version};
 use scruple_core::provenance::Provenance;
@@ -19,20 +19,20 @@ struct HistoryDocument<'a> {
     events: Vec<ShownEvent>,
     break_even: &'a [BreakEven],
     warnings: &'a [Warning],
-    arms: Vec<OfArm<'a>>,
+    arms: Vec<VersionFields<'a>>,
 }
 
 /// The readings of one subject at one version, in the form that runs have, so that the history can be imported.
 #[derive(Serialize)]
-struct OfArm<'a> {
+struct VersionFields<'a> {
     #[serde(flatten)]
     head: ArmHead<'a>,
-    metrics: BTreeMap<&'a str, OfMetric<'a>>,
+    metrics: BTreeMap<&'a str, VersionMetric<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum OfMetric<'a> {
+enum VersionMetric<'a> {
     Read {
         unit: &'a str,
         pass: &'static str,
@@ -78,7 +78,7 @@ struct ChangePosition {
 }
 
 /// Writes the whole page, with every reading of every series.
-pub(crate) fn text(page: &Page<'_>) -> String {
+pub(crate) fn text(page: &HistoryReport<'_>) -> String {
     let history = page.history;
     let all = &page.judgement.series;
     let events = page.events.iter().map(|event| ShownEvent {
@@ -118,15 +118,15 @@ pub(crate) fn text(page: &Page<'_>) -> String {
     })
 }
 
-fn of_arm(arm: &Arm) -> OfArm<'_> {
+fn of_arm(arm: &Arm) -> VersionFields<'_> {
     let metrics = arm.figures.iter().map(|(key, figure)| (key.as_str(), of_metric(figure))).collect();
-    OfArm { head: ArmHead::of(arm), metrics }
+    VersionFields { head: ArmHead::of(arm), metrics }
 }
 
-fn of_metric(figure: &Figure) -> OfMetric<'_> {
+fn of_metric(figure: &Figure) -> VersionMetric<'_> {
     match figure {
-        Figure::Absent { absent } => OfMetric::Absent { absent },
-        Figure::Sample(sample) => OfMetric::Read {
+        Figure::Absent { absent } => VersionMetric::Absent { absent },
+        Figure::Sample(sample) => VersionMetric::Read {
             unit: sample.unit.name(),
             pass: sample.pass.word(),
             quality: sample.quality.word(),

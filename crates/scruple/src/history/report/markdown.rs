@@ -1,7 +1,7 @@
 //! Markdown: lines that can be pasted into a message, and the table behind them.
 
 use super::event::{EventDirection, HistoryEvent, weight};
-use super::{Page, commit_links, csv, minor_changes, words};
+use super::{HistoryReport, commit_links, csv, minor_changes, words};
 use crate::render::document_table::{Markup, code, escaped};
 use crate::render::title;
 use scruple_core::history::Series;
@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 
 /// Writes a line for the whole range, a line for each event, the table of the changes, and the versions that could not
 /// be weighed.
-pub(crate) fn text(page: &Page<'_>) -> String {
+pub(crate) fn text(page: &HistoryReport<'_>) -> String {
     let mut out = format!(
         "{} {}: {}\n",
         code(&words::plain(&page.history.repository), Markup::Markdown),
@@ -69,7 +69,7 @@ pub(crate) fn text(page: &Page<'_>) -> String {
 }
 
 /// Writes a line for each subject that changed between two versions, or one line that says that none did.
-pub(crate) fn pair(page: &Page<'_>, from: usize, to: usize) -> String {
+pub(crate) fn pair(page: &HistoryReport<'_>, from: usize, to: usize) -> String {
     if from.max(to) >= page.history.versions.len() {
         return String::new();
     }
@@ -94,7 +94,7 @@ pub(crate) fn pair(page: &Page<'_>, from: usize, to: usize) -> String {
 }
 
 /// Writes the lines of an event. The first names the subject of its most important change; other subjects follow below.
-fn event_lines(page: &Page<'_>, event: &HistoryEvent<'_>) -> String {
+fn event_lines(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> String {
     let mut out = String::new();
     let changed = |subject: &str| -> Vec<(&Series, f64)> {
         let of = event.changes.iter().filter(|(series, _)| series.subject == subject);
@@ -128,7 +128,7 @@ fn event_lines(page: &Page<'_>, event: &HistoryEvent<'_>) -> String {
 
 /// Writes a line such as `**Improvement**: Allocations: -46.17%  Memory: -1.20%  Time: -36.88% (Commit [a...b](link))`.
 fn line(
-    page: &Page<'_>,
+    page: &HistoryReport<'_>,
     outcome: EventDirection,
     subject: &str,
     parts: &str,
@@ -180,7 +180,7 @@ fn amount((series, ratio): &(&Series, f64)) -> String {
     }
 }
 
-fn commits(page: &Page<'_>, from: usize, to: usize) -> String {
+fn commits(page: &HistoryReport<'_>, from: usize, to: usize) -> String {
     let (a, b) = (page.version(from), page.version(to));
     let short = format!("{}...{}", words::short(page, from), words::short(page, to));
     match commit_links::compare_link(page.history.remote.as_deref(), &a.commit, &b.commit) {
@@ -193,7 +193,7 @@ fn commits(page: &Page<'_>, from: usize, to: usize) -> String {
 ///
 /// The judgement of the whole range is used if it applies. Otherwise, the values of exact series are divided. For noisy
 /// series, the readings of shared blocks decide, or the levels if there are too few such readings.
-fn between(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<f64> {
+fn between(page: &HistoryReport<'_>, series: &Series, from: usize, to: usize) -> Option<f64> {
     if let Some(whole) = series.whole.as_ref().filter(|whole| (whole.from, whole.to) == (from, to)) {
         return whole.surely.then_some(whole.ratio);
     }
@@ -222,7 +222,12 @@ fn between(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<f
     (old != new).then_some(ratio)
 }
 
-fn side_by_side(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Option<(f64, Interval)> {
+fn side_by_side(
+    page: &HistoryReport<'_>,
+    series: &Series,
+    from: usize,
+    to: usize,
+) -> Option<(f64, Interval)> {
     let arm = |index: usize| -> Option<&Arm> {
         let has = |arm: &&Arm| arm.name == series.subject && arm.sample(&series.metric).is_some();
         // Build costs are stored with the first subject only.
@@ -240,13 +245,13 @@ fn side_by_side(page: &Page<'_>, series: &Series, from: usize, to: usize) -> Opt
     Some((comparison.evidence.effect()?, comparison.interval()?))
 }
 
-fn subjects<'p>(page: &'p Page<'_>) -> Vec<&'p str> {
+fn subjects<'p>(page: &'p HistoryReport<'_>) -> Vec<&'p str> {
     let mut names: Vec<&str> = page.shown.iter().map(|series| series.subject.as_str()).collect();
     names.dedup();
     names
 }
 
-fn table(page: &Page<'_>, out: &mut String) {
+fn table(page: &HistoryReport<'_>, out: &mut String) {
     out.push_str("| # | version | title | metric | before | after | change |\n");
     out.push_str("|---:|:---|:---|:---|---:|---:|---:|\n");
     for event in page.shown_events() {

@@ -1,11 +1,11 @@
 //! Changes that tables leave out: exact ones that are too small to matter.
 
-use super::Page;
+use super::HistoryReport;
 use super::words::{change_text, number, plain, short};
 use scruple_core::unit::share;
 
 /// Writes the sentence that no change was found.
-pub(crate) fn no_change(page: &Page<'_>) -> String {
+pub(crate) fn no_change(page: &HistoryReport<'_>) -> String {
     let beyond = match page.events.is_empty() {
         true => String::new(),
         false => format!(" beyond the margin of {}", share(page.margin())),
@@ -14,7 +14,7 @@ pub(crate) fn no_change(page: &Page<'_>) -> String {
 }
 
 /// Writes a line that summarizes the exact changes that are too small to matter.
-pub(crate) fn line(page: &Page<'_>) -> Option<String> {
+pub(crate) fn line(page: &HistoryReport<'_>) -> Option<String> {
     let minor = page.minor();
     let changes = || minor.iter().flat_map(|event| &event.changes);
     let largest = changes().map(|(_, change)| (change.ratio - 1.0).abs()).fold(0.0, f64::max);

@@ -30,7 +30,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 /// The formats of the report, by the endings of their file names.
-pub const FORMATS: Formats<fn(&Page<'_>, &PageArgs) -> String, 6> = [
+pub const FORMATS: Formats<fn(&HistoryReport<'_>, &PageArgs) -> String, 6> = [
     ("html", |page, _| page.html()),
     ("svg", |page, args| page.svg(ChartOptions::of(&args.chart))),
     ("md", |page, _| page.markdown()),
@@ -40,7 +40,7 @@ pub const FORMATS: Formats<fn(&Page<'_>, &PageArgs) -> String, 6> = [
 ];
 
 /// A range of versions with its conclusions, ready to be written in any format.
-pub struct Page<'a> {
+pub struct HistoryReport<'a> {
     /// The history that is reported.
     pub history: &'a History,
     /// The conclusions from the history.
@@ -96,9 +96,9 @@ pub fn pays_off(one: &BreakEven, from: &str, to: &str) -> String {
 /// A counter of bench programs that is shown only if the user names it.
 const FREED: &str = "malloc.freed";
 
-impl<'a> Page<'a> {
+impl<'a> HistoryReport<'a> {
     /// Creates the page with the metrics that tables usually show and those that bench programs define.
-    pub fn of(history: &'a History, judgement: &'a Judgement) -> Page<'a> {
+    pub fn of(history: &'a History, judgement: &'a Judgement) -> HistoryReport<'a> {
         let usual = |series: &&Series| {
             DEFAULT_METRICS.contains(&series.metric.as_str())
                 || (scruple_core::metric::metric(&series.metric).is_none() && series.metric != FREED)
@@ -112,11 +112,20 @@ impl<'a> Page<'a> {
         }
         let shown: Vec<&Series> = judgement.series.iter().filter(usual).collect();
         let events = event::of(&shown);
-        Page { history, judgement, logs: BTreeMap::new(), explained: Vec::new(), shown, events, arms, places }
+        HistoryReport {
+            history,
+            judgement,
+            logs: BTreeMap::new(),
+            explained: Vec::new(),
+            shown,
+            events,
+            arms,
+            places,
+        }
     }
 
     /// Returns the page with the metrics that match these patterns. Without patterns, the page is unchanged.
-    pub fn showing(mut self, metrics: &[String]) -> Page<'a> {
+    pub fn showing(mut self, metrics: &[String]) -> HistoryReport<'a> {
         if !metrics.is_empty() {
             let named = |series: &&Series| {
                 let declared = crate::render::declared(&series.metric);

@@ -2,7 +2,8 @@
 
 use super::event::HistoryEvent;
 use super::{
-    ChartOptions, ExplainedChange, ExplainedRow, Page, chart, commit_links, markdown, minor_changes, words,
+    ChartOptions, ExplainedChange, ExplainedRow, HistoryReport, chart, commit_links, markdown, minor_changes,
+    words,
 };
 use crate::render::json::timestamp;
 use crate::render::page::{
@@ -23,7 +24,7 @@ const OPEN_ROWS: usize = 40;
 const LOG_LINES: usize = 20;
 
 /// Converts the report into the page.
-pub(crate) fn of(page: &Page<'_>) -> model::Page {
+pub(crate) fn of(page: &HistoryReport<'_>) -> model::Page {
     let history = page.history;
     let (repository, range) = (name(&history.repository), name(&history.range));
     let mut kind = vec![format!("History of {repository}, {range}")];
@@ -58,7 +59,7 @@ pub(crate) fn of(page: &Page<'_>) -> model::Page {
 }
 
 /// Writes a sentence with the number of changes, and the most important one with the commit that caused it.
-fn verdict(page: &Page<'_>) -> Vec<Span> {
+fn verdict(page: &HistoryReport<'_>) -> Vec<Span> {
     if page.shown.is_empty() {
         return vec![Span::plain("No version was weighed, so nothing is known about costs.")];
     }
@@ -108,7 +109,7 @@ fn list(head: &str, lines: impl IntoIterator<Item = String>) -> Option<Section> 
 }
 
 /// Makes the section of the changes, with regressions first.
-fn changes(page: &Page<'_>) -> Option<Section> {
+fn changes(page: &HistoryReport<'_>) -> Option<Section> {
     if page.shown.is_empty() {
         return None;
     }
@@ -195,7 +196,7 @@ fn explained(head: &str, one: &ExplainedChange) -> Vec<SectionPart> {
 }
 
 /// Returns the rows of an event, one for each series.
-fn rows(page: &Page<'_>, event: &HistoryEvent<'_>) -> Vec<Vec<Cell>> {
+fn rows(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Vec<Vec<Cell>> {
     let (from, to) = (page.version(event.before), page.version(event.last()));
     let link = commit_links::compare_link(page.history.remote.as_deref(), &from.commit, &to.commit);
     let row = |(index, (series, change)): (usize, &(&Series, &Change))| {
@@ -257,7 +258,7 @@ fn chance(series: &Series, p: f64) -> String {
 
 /// Draws a chart for each series with a change. If the page stays small, it has folded charts of the other series as
 /// well.
-fn charts(page: &Page<'_>) -> Option<Section> {
+fn charts(page: &HistoryReport<'_>) -> Option<Section> {
     let told = page.shown_events();
     let changed = |series: &&Series| {
         told.iter().any(|event| event.changes.iter().any(|(one, _)| std::ptr::eq(*one, *series)))
@@ -288,7 +289,7 @@ fn charts(page: &Page<'_>) -> Option<Section> {
 }
 
 /// Makes the section that compares the first version with the last, in every metric.
-fn summary(page: &Page<'_>) -> Option<Section> {
+fn summary(page: &HistoryReport<'_>) -> Option<Section> {
     if page.shown.is_empty() {
         return None;
     }
@@ -363,7 +364,7 @@ fn course(series: &Series) -> Vec<Cell> {
 }
 
 /// Makes the section that lists every version with its state.
-fn versions(page: &Page<'_>) -> Section {
+fn versions(page: &HistoryReport<'_>) -> Section {
     let mut head = vec![
         ColumnHeading::number("Place"),
         ColumnHeading::text("Version"),
@@ -378,7 +379,7 @@ fn versions(page: &Page<'_>) -> Section {
     Section { title: "Versions".to_owned(), folded, parts: vec![SectionPart::Table(table)] }
 }
 
-fn version(page: &Page<'_>, index: usize) -> Vec<Cell> {
+fn version(page: &HistoryReport<'_>, index: usize) -> Vec<Cell> {
     let version = page.version(index);
     let date = timestamp(version.time);
     let mut about = Vec::new();
@@ -409,7 +410,7 @@ fn version(page: &Page<'_>, index: usize) -> Vec<Cell> {
 }
 
 /// Makes the section of the logs of failed versions, as far as the caller has read them.
-fn logs(page: &Page<'_>) -> Option<Section> {
+fn logs(page: &HistoryReport<'_>) -> Option<Section> {
     let read = |(index, version): (usize, &scruple_core::history::Version)| {
         let path = version.log.as_ref()?;
         let summary =

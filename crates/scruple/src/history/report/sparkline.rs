@@ -4,7 +4,7 @@ const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 
 /// The content of the cell of one version.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Cell {
+pub(crate) enum VersionCell {
     /// The value of the series at the version.
     Value(f64),
     /// The version could not be built or weighed.
@@ -22,9 +22,10 @@ pub(crate) fn column(index: usize, versions: usize, columns: usize) -> usize {
 ///
 /// The scale is logarithmic if the largest value is more than ten times the smallest. It always spans at least a tenth
 /// of the value, so that small changes look small.
-pub(crate) fn line(cells: &[Cell], columns: usize) -> String {
-    let values =
-        || cells.iter().filter_map(|cell| if let Cell::Value(value) = cell { Some(*value) } else { None });
+pub(crate) fn line(cells: &[VersionCell], columns: usize) -> String {
+    let values = || {
+        cells.iter().filter_map(|cell| if let VersionCell::Value(value) = cell { Some(*value) } else { None })
+    };
     let low = values().fold(f64::INFINITY, f64::min);
     let high = values().fold(f64::NEG_INFINITY, f64::max);
     let logarithmic = low > 0.0 && high / low > 10.0;
@@ -37,21 +38,21 @@ pub(crate) fn line(cells: &[Cell], columns: usize) -> String {
         false => (bottom, top - bottom),
     };
     let width = cells.len().min(columns);
-    let mut shown = vec![Cell::Nothing; width];
+    let mut shown = vec![VersionCell::Nothing; width];
     for (index, cell) in cells.iter().enumerate() {
         let place = &mut shown[column(index, cells.len(), columns)];
-        let weaker = matches!(place, Cell::Nothing) || matches!(cell, Cell::Value(_));
-        if weaker && *cell != Cell::Nothing {
+        let weaker = matches!(place, VersionCell::Nothing) || matches!(cell, VersionCell::Value(_));
+        if weaker && *cell != VersionCell::Nothing {
             *place = *cell;
         }
     }
-    let draw = |cell: &Cell| match cell {
-        Cell::Value(value) => {
+    let draw = |cell: &VersionCell| match cell {
+        VersionCell::Value(value) => {
             let place = if height > 0.0 { (on_scale(*value) - bottom) / height } else { 0.5 };
             LEVELS[((place * 8.0) as usize).min(7)]
         }
-        Cell::Failed => '×',
-        Cell::Nothing => '·',
+        VersionCell::Failed => '×',
+        VersionCell::Nothing => '·',
     };
     shown.iter().map(draw).collect()
 }
@@ -75,7 +76,7 @@ pub(crate) fn marks(events: &[(usize, usize)], versions: usize, columns: usize, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Cell::{Failed, Nothing, Value};
+    use VersionCell::{Failed, Nothing, Value};
 
     #[test]
     fn failures_and_gaps_are_told_apart() {
@@ -93,7 +94,8 @@ mod tests {
 
     #[test]
     fn more_versions_than_columns_share_them() {
-        let cells: Vec<Cell> = (0..100).map(|i| if i == 50 { Failed } else { Value(f64::from(i)) }).collect();
+        let cells: Vec<VersionCell> =
+            (0..100).map(|i| if i == 50 { Failed } else { Value(f64::from(i)) }).collect();
         let drawn = line(&cells, 10);
         assert_eq!(drawn.chars().count(), 10);
         assert!(drawn.starts_with('▁') && drawn.ends_with('█'), "{drawn}");

@@ -2,8 +2,8 @@
 
 use super::event::{EventDirection, HistoryEvent};
 use super::sparkline;
-use super::sparkline::Cell;
-use super::{Page, minor_changes, words};
+use super::sparkline::VersionCell;
+use super::{HistoryReport, minor_changes, words};
 use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::title;
@@ -17,7 +17,7 @@ use unicode_width::UnicodeWidthStr;
 const LISTED: usize = 12;
 
 /// Writes the page. Colours are always written; the output stream strips them.
-pub(crate) fn text(page: &Page<'_>, width: usize) -> String {
+pub(crate) fn text(page: &HistoryReport<'_>, width: usize) -> String {
     let mut out = String::new();
     let (name, range) = (words::plain(&page.history.repository), words::plain(&page.history.range));
     let _ = writeln!(out, "{BOLD}{}{BOLD:#}", wrap(&format!("{name} · {range}"), width));
@@ -70,7 +70,7 @@ fn hanging(text: &str, width: usize) -> String {
 }
 
 /// Writes the series: their first and last values, and the course between.
-fn courses(page: &Page<'_>, width: usize, out: &mut String) {
+fn courses(page: &HistoryReport<'_>, width: usize, out: &mut String) {
     let name = page.shown.iter().map(|series| metric_name(series).width()).max().unwrap_or(0);
     let values: Vec<Option<(String, String, String)>> = page
         .shown
@@ -116,7 +116,7 @@ fn metric_name(series: &Series) -> String {
 }
 
 /// Writes the sparkline of a series, with the numbers of the changes below.
-fn picture(page: &Page<'_>, series: &Series, indent: usize, width: usize, out: &mut String) {
+fn picture(page: &HistoryReport<'_>, series: &Series, indent: usize, width: usize, out: &mut String) {
     let count = page.history.versions.len();
     if count < 2 || width < indent + 8 {
         return;
@@ -133,25 +133,25 @@ fn picture(page: &Page<'_>, series: &Series, indent: usize, width: usize, out: &
 }
 
 /// Returns the cells of a series, one for each version.
-fn cells(page: &Page<'_>, series: &Series) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = page
+fn cells(page: &HistoryReport<'_>, series: &Series) -> Vec<VersionCell> {
+    let mut cells: Vec<VersionCell> = page
         .history
         .versions
         .iter()
         .map(|version| match version.state {
-            state if state.failed() => Cell::Failed,
-            _ => Cell::Nothing,
+            state if state.failed() => VersionCell::Failed,
+            _ => VersionCell::Nothing,
         })
         .collect();
     for point in series.points.iter().filter(|point| point.value.is_finite()) {
         if let Some(cell) = cells.get_mut(point.version) {
-            *cell = Cell::Value(point.value);
+            *cell = VersionCell::Value(point.value);
         }
     }
     cells
 }
 
-fn changes(page: &Page<'_>, width: usize, out: &mut String) {
+fn changes(page: &HistoryReport<'_>, width: usize, out: &mut String) {
     if page.shown.is_empty() {
         return;
     }
@@ -206,7 +206,7 @@ fn changes(page: &Page<'_>, width: usize, out: &mut String) {
 
 /// Names the version of an event, with its title if it is known. The text is one line if it fits into `room` columns.
 /// Otherwise it is wrapped, and the last line leaves space for `below` columns.
-fn which(page: &Page<'_>, event: &HistoryEvent<'_>, room: usize, below: usize) -> Vec<String> {
+fn which(page: &HistoryReport<'_>, event: &HistoryEvent<'_>, room: usize, below: usize) -> Vec<String> {
     let culprit = words::culprit(page, event);
     let Some(at) = words::likeliest(page, event) else {
         return wrap(&culprit, room).lines().map(str::to_owned).collect();
@@ -285,7 +285,7 @@ fn write_side_by_side(
 }
 
 /// Lists the versions that could not be built or weighed, with reasons.
-fn not_weighed(page: &Page<'_>, width: usize, out: &mut String) {
+fn not_weighed(page: &HistoryReport<'_>, width: usize, out: &mut String) {
     let failed: Vec<(usize, String)> = words::failed(page).collect();
     if failed.is_empty() {
         return;

@@ -1,14 +1,14 @@
 //! Tests of properties that the page has in every format.
 
 use super::fixture::{Made, WICKED, bare, long, rich, unread};
-use super::{ChartOptions, ExplainedChange, ExplainedRow, Page, chart};
+use super::{ChartOptions, ExplainedChange, ExplainedRow, HistoryReport, chart};
 use crate::render::page::SectionPart;
 use scruple_core::history::VersionState;
 use scruple_core::unit::Unit;
 use unicode_width::UnicodeWidthStr;
 
-fn page(made: &Made) -> Page<'_> {
-    Page::of(&made.history, &made.judgement)
+fn page(made: &Made) -> HistoryReport<'_> {
+    HistoryReport::of(&made.history, &made.judgement)
 }
 
 /// Returns a text as a terminal without colours shows it.

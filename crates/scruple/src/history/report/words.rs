@@ -1,10 +1,10 @@
 //! Sentences and short texts that several formats of the page share.
 
-use super::Page;
+use super::HistoryReport;
 use super::event::HistoryEvent;
 use crate::render::title;
 pub(crate) use scruple_core::harmless_text::plain;
-use scruple_core::history::{BreakEven, Change, ChangeForm, Effect, Series, VersionState};
+use scruple_core::history::{BreakEven, Change, ChangeForm, Series, VersionEffect, VersionState};
 use scruple_core::sorting;
 use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, share, times};
@@ -15,7 +15,7 @@ pub(crate) fn number(count: usize, one: &str) -> String {
 }
 
 /// Describes the state of a version in a few words.
-pub(crate) fn state(page: &Page<'_>, index: usize) -> String {
+pub(crate) fn state(page: &HistoryReport<'_>, index: usize) -> String {
     let version = page.version(index);
     match version.state {
         VersionState::Built if page.is_weighed(index) => "weighed".to_owned(),
@@ -35,7 +35,7 @@ pub(crate) fn state(page: &Page<'_>, index: usize) -> String {
 }
 
 /// Writes a line with the number of versions in each state.
-pub(crate) fn counts(page: &Page<'_>) -> String {
+pub(crate) fn counts(page: &HistoryReport<'_>) -> String {
     let mut kinds: Vec<(String, usize)> = Vec::new();
     for index in 0..page.history.versions.len() {
         let word = match page.version(index).state {
@@ -62,12 +62,12 @@ pub(crate) fn counts(page: &Page<'_>) -> String {
 }
 
 /// Returns the short id of a version.
-pub(crate) fn short(page: &Page<'_>, index: usize) -> String {
+pub(crate) fn short(page: &HistoryReport<'_>, index: usize) -> String {
     plain(page.version(index).short())
 }
 
 /// Returns the short id of a version with its tags.
-pub(crate) fn named(page: &Page<'_>, index: usize) -> String {
+pub(crate) fn named(page: &HistoryReport<'_>, index: usize) -> String {
     let tags = &page.version(index).tags;
     match tags.is_empty() {
         true => short(page, index),
@@ -76,18 +76,18 @@ pub(crate) fn named(page: &Page<'_>, index: usize) -> String {
 }
 
 /// Returns how many commits that the selection left out may have caused an event.
-pub(crate) fn left_out(page: &Page<'_>, event: &HistoryEvent<'_>) -> usize {
+pub(crate) fn left_out(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> usize {
     event.set.iter().map(|index| page.version(*index).left_out).sum()
 }
 
 /// Returns the version that certainly or most likely caused an event. Returns `None` if a commit that was left out may
 /// have caused it.
-pub(crate) fn likeliest(page: &Page<'_>, event: &HistoryEvent<'_>) -> Option<usize> {
+pub(crate) fn likeliest(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Option<usize> {
     Some(event.at).filter(|at| page.version(*at).left_out == 0)
 }
 
 /// Names the version of an event, or the set that contains it.
-pub(crate) fn culprit(page: &Page<'_>, event: &HistoryEvent<'_>) -> String {
+pub(crate) fn culprit(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> String {
     let left_out = left_out(page, event);
     if left_out > 0 {
         // Changes of other series may have a later version before them.
@@ -107,7 +107,7 @@ pub(crate) fn culprit(page: &Page<'_>, event: &HistoryEvent<'_>) -> String {
 }
 
 /// Describes the kind of an event in addition to its outcome. The text is empty for a step.
-pub(crate) fn kind(page: &Page<'_>, event: &HistoryEvent<'_>) -> Vec<String> {
+pub(crate) fn kind(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Vec<String> {
     let mut kinds = Vec::new();
     if let Some(until) = event.until() {
         kinds.push(match until == event.at {
@@ -167,7 +167,7 @@ pub(crate) fn change_text(series: &Series, change: &Change) -> String {
 }
 
 /// Writes the values of a series at two versions, and the change between them.
-pub(crate) fn overall_change(series: &Series, whole: &Effect) -> Option<(String, String, String)> {
+pub(crate) fn overall_change(series: &Series, whole: &VersionEffect) -> Option<(String, String, String)> {
     let value = |index: usize| series.points.iter().find(|point| point.version == index).map(|p| p.value);
     let (from, to) = (value(whole.from)?, value(whole.to)?);
     let told = effect(whole.ratio, whole.interval, to - from, &series.unit);
@@ -192,7 +192,7 @@ pub(crate) fn direction(series: &Series, ratio: f64) -> &'static str {
 }
 
 /// Returns a word for the change over the whole range, and whether it is an improvement.
-pub(crate) fn verdict(series: &Series, whole: &Effect) -> (&'static str, Option<bool>) {
+pub(crate) fn verdict(series: &Series, whole: &VersionEffect) -> (&'static str, Option<bool>) {
     let away = |interval: Interval| [interval.low, interval.high].map(|end| (end - 1.0).abs());
     let nothing = whole.interval.is_some_and(|i| away(i).into_iter().all(|away| away < ROUNDS_AWAY));
     match (whole.surely, is_better(series, whole.ratio)) {
@@ -214,7 +214,7 @@ pub(crate) fn series(series: &Series) -> String {
 }
 
 /// Says in a sentence whether a change of the build's cost pays off.
-pub(crate) fn break_even(page: &Page<'_>, one: &BreakEven) -> String {
+pub(crate) fn break_even(page: &HistoryReport<'_>, one: &BreakEven) -> String {
     pays_off(one, &short(page, one.from), &short(page, one.to))
 }
 
@@ -253,20 +253,20 @@ fn figure(one: &Series, value: f64) -> String {
 }
 
 /// Lists the smallest steps that would have been detected, for the series where they are known.
-pub(crate) fn detectable(page: &Page<'_>) -> Vec<String> {
+pub(crate) fn detectable(page: &HistoryReport<'_>) -> Vec<String> {
     let known = page.shown.iter().filter(|series| !series.exact);
     known.filter_map(|one| Some(figure(one, one.detectable?))).collect()
 }
 
 /// Lists how much versions with the same artefacts differ, for the series that have such versions. This is the spread
 /// without any change.
-pub(crate) fn same_binary_noise(page: &Page<'_>) -> Vec<String> {
+pub(crate) fn same_binary_noise(page: &HistoryReport<'_>) -> Vec<String> {
     let known = page.shown.iter().filter(|series| !series.exact);
     known.filter_map(|one| Some(figure(one, one.same_binary_noise?))).collect()
 }
 
 /// Says that the commit of an event is not known, and how to find it, if that is so.
-fn which(page: &Page<'_>, event: &HistoryEvent<'_>) -> Option<String> {
+fn which(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Option<String> {
     let left_out = left_out(page, event);
     let all = event.set.len() + left_out;
     let unweighed = event.set.iter().filter(|index| !page.is_weighed(**index)).count();
@@ -288,7 +288,7 @@ fn which(page: &Page<'_>, event: &HistoryEvent<'_>) -> Option<String> {
 
 /// Returns the command that examines this history more closely. The options come from its command line, because a store
 /// does not know its own path.
-fn bisect(page: &Page<'_>) -> String {
+fn bisect(page: &HistoryReport<'_>) -> String {
     let argv = page.history.run.argv.iter().map(String::as_str).take_while(|word| *word != "--");
     let argv: Vec<&str> = argv.collect();
     let mut words = vec!["scruple", "history", "bisect"];
@@ -302,7 +302,7 @@ fn bisect(page: &Page<'_>) -> String {
 }
 
 /// Lists open questions: sets of possible versions, modes, and series without conclusions.
-pub(crate) fn open(page: &Page<'_>) -> Vec<String> {
+pub(crate) fn open(page: &HistoryReport<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(page.events.iter().filter_map(|event| which(page, event)));
     for one in &page.shown {
@@ -329,7 +329,7 @@ pub(crate) fn open(page: &Page<'_>) -> Vec<String> {
 }
 
 /// Returns the index of each version that could not be built or weighed, with the reason.
-pub(crate) fn failed<'p>(page: &'p Page<'_>) -> impl Iterator<Item = (usize, String)> + 'p {
+pub(crate) fn failed<'p>(page: &'p HistoryReport<'_>) -> impl Iterator<Item = (usize, String)> + 'p {
     let failed = |index: &usize| page.version(*index).state.failed();
     (0..page.history.versions.len()).filter(failed).map(move |index| {
         let why = page.version(index).why.as_deref().map_or(String::new(), |why| format!(": {}", plain(why)));
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn every_kind_of_bargain_has_its_sentence() {
         let made = unread(bare(2));
-        let page = Page::of(&made.history, &made.judgement);
+        let page = HistoryReport::of(&made.history, &made.judgement);
         let told = |build: f64, run: f64, runs: Option<f64>| {
             // In this test, values differ surely if they are not equal.
             let (build_surely, run_surely) = (build != 0.0, run != 0.0);
@@ -387,7 +387,7 @@ mod tests {
         let mut made = rich();
         made.judgement.series[4].modes = Some([5.1e6, 5.6e6]);
         made.judgement.series[5].cannot = Some("no version could be weighed twice".to_owned());
-        let page = Page::of(&made.history, &made.judgement);
+        let page = HistoryReport::of(&made.history, &made.judgement);
         assert_eq!(
             open(&page),
             [
@@ -406,7 +406,7 @@ mod tests {
             ["scruple", "history", "--every", "10", "--repo", "a b", "--", "x", "--store"]
                 .map(str::to_owned)
                 .to_vec();
-        let page = Page::of(&made.history, &made.judgement);
+        let page = HistoryReport::of(&made.history, &made.judgement);
         let event = page.events.iter().find(|event| event.at == 13).expect("the event");
         assert_eq!(
             (culprit(&page, event), likeliest(&page, event)),
@@ -439,12 +439,12 @@ mod tests {
     fn the_same_is_not_the_same_as_not_sure() {
         let series = rich().judgement.series;
         let interval = Some(Interval { low: 0.8, high: 1.1, level: 0.95 });
-        let whole = |ratio, surely| Effect { from: 0, to: 34, ratio, interval, surely };
+        let whole = |ratio, surely| VersionEffect { from: 0, to: 34, ratio, interval, surely };
         assert_eq!(verdict(&series[3], &whole(1.0, false)), ("same", None));
         assert_eq!(verdict(&series[1], &whole(1.0, false)), ("no sure change", None));
         assert_eq!(verdict(&series[1], &whole(0.9, false)), ("no sure change", None));
         assert_eq!(verdict(&series[1], &whole(0.9, true)), ("faster", Some(true)));
-        let few = Effect { interval: None, ..whole(0.9, false) };
+        let few = VersionEffect { interval: None, ..whole(0.9, false) };
         let mut unsure = series[1].clone();
         assert_eq!(verdict(&unsure, &few), ("no sure change", None));
         unsure.cannot = Some("3 readings of a version beside others are too few".to_owned());
@@ -455,7 +455,7 @@ mod tests {
         assert_eq!(verdict(&counted, &few), ("counts shifted", None));
         // A change below the last written digit is not shown.
         let tiny = Interval { low: 0.999_97, high: 0.999_99, level: 0.95 };
-        let tiny = Effect { interval: Some(tiny), ..whole(0.999_98, true) };
+        let tiny = VersionEffect { interval: Some(tiny), ..whole(0.999_98, true) };
         assert_eq!(verdict(&series[1], &tiny), ("same", None));
         assert_eq!(effect(tiny.ratio, tiny.interval, -1.0, &series[1].unit), "less than 0.01 %");
     }

@@ -2,7 +2,7 @@
 
 use crate::fault::Fault;
 use crate::history::args::PageArgs;
-use crate::history::report::{ExplainedChange, FORMATS, Page};
+use crate::history::report::{ExplainedChange, FORMATS, HistoryReport};
 use crate::render::export::{names, writer};
 use crate::render::output;
 use scruple_core::harmless_text::list_names;
@@ -26,7 +26,7 @@ pub fn show_stored(
     pair: Option<&str>,
 ) -> Result<(), Fault> {
     let judgement = find_changes(history);
-    let mut page = Page::of(history, &judgement);
+    let mut page = HistoryReport::of(history, &judgement);
     page.explained = explained;
     check_subject(&page, args)?;
     write(page, history, args, pair)
@@ -36,7 +36,7 @@ pub fn show_stored(
 /// hours of weighing.
 pub fn show(history: &History, explained: Vec<ExplainedChange>, args: &PageArgs) -> Result<(), Fault> {
     let judgement = find_changes(history);
-    let mut page = Page::of(history, &judgement);
+    let mut page = HistoryReport::of(history, &judgement);
     page.explained = explained;
     write(page, history, args, None)
 }
@@ -48,7 +48,7 @@ pub fn of(
     metrics: &[String],
 ) -> crate::render::page::Page {
     let judgement = find_changes(history);
-    let mut page = Page::of(history, &judgement).showing(metrics);
+    let mut page = HistoryReport::of(history, &judgement).showing(metrics);
     page.explained = explained;
     with_logs(page, history).model()
 }
@@ -56,13 +56,13 @@ pub fn of(
 /// Returns what a terminal shows of a stored history, with the metrics that match these patterns.
 pub fn terminal_of(history: &History, explained: Vec<ExplainedChange>, metrics: &[String]) -> String {
     let judgement = find_changes(history);
-    let mut page = Page::of(history, &judgement).showing(metrics);
+    let mut page = HistoryReport::of(history, &judgement).showing(metrics);
     page.explained = explained;
     with_logs(page, history).terminal(output::width())
 }
 
 /// Adds the last parts of the logs that still exist to the page.
-fn with_logs<'a>(mut page: Page<'a>, history: &History) -> Page<'a> {
+fn with_logs<'a>(mut page: HistoryReport<'a>, history: &History) -> HistoryReport<'a> {
     for path in history.versions.iter().filter_map(|version| version.log.as_ref()) {
         if let Ok(text) = std::fs::read(path) {
             let from = text.len().saturating_sub(LOG);
@@ -72,7 +72,12 @@ fn with_logs<'a>(mut page: Page<'a>, history: &History) -> Page<'a> {
     page
 }
 
-fn write(page: Page<'_>, history: &History, args: &PageArgs, pair: Option<&str>) -> Result<(), Fault> {
+fn write(
+    page: HistoryReport<'_>,
+    history: &History,
+    args: &PageArgs,
+    pair: Option<&str>,
+) -> Result<(), Fault> {
     let page = with_logs(page.showing(&args.metrics), history);
     let known = check_subject(&page, args);
     let exports = args.export.all();
@@ -96,7 +101,7 @@ fn write(page: Page<'_>, history: &History, args: &PageArgs, pair: Option<&str>)
 }
 
 /// Checks that the named subject exists.
-fn check_subject(page: &Page<'_>, args: &PageArgs) -> Result<(), Fault> {
+fn check_subject(page: &HistoryReport<'_>, args: &PageArgs) -> Result<(), Fault> {
     let subjects = page.subjects();
     match &args.subject {
         Some(name) if !subjects.contains(&name.as_str()) => Err(Fault::usage(match subjects.is_empty() {

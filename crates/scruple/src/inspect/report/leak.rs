@@ -1,14 +1,14 @@
 //! Reports on a search for leaks: the live memory at each size of the work, and the verdict.
 
 use super::leak_sites;
-use crate::inspect::leak_schedule::Schedule;
+use crate::inspect::leak_schedule::LeakSchedule;
 use crate::inspect::leak_sites::Sites;
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::page::Tone;
 use scruple_core::metric::Pass;
 use scruple_core::stats::Interval;
-use scruple_core::stats::leak::{Doubt, Retained};
+use scruple_core::stats::leak::{GrowthDoubt, Retained};
 use scruple_core::unit::{Unit, exact, grouped, quantity};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ pub struct Leak {
     /// The verdict about the growth of the metric.
     pub verdict: Retained,
     /// What malloc has not got back at the end, if the figure is the live heap of a runtime and does not grow.
-    pub malloc: Beside,
+    pub malloc: MallocAtEnd,
     /// The verdict about the growth of malloc's peak, if the metric is the memory that remains allocated.
     pub peak: Option<Retained>,
     /// The sites that keep the memory.
@@ -43,7 +43,7 @@ pub struct Leak {
 }
 
 /// The bytes of malloc that are left at the end, beside the live heap of a language runtime.
-pub enum Beside {
+pub enum MallocAtEnd {
     /// They were not needed.
     NotWanted,
     /// The reason why they are not known.
@@ -52,11 +52,11 @@ pub enum Beside {
     Read(Vec<(f64, f64)>),
 }
 
-impl Beside {
+impl MallocAtEnd {
     /// The bytes at a size.
     pub fn at(&self, size: f64) -> Option<f64> {
         match self {
-            Beside::Read(points) => points.iter().find(|(at, _)| *at == size).map(|(_, bytes)| *bytes),
+            MallocAtEnd::Read(points) => points.iter().find(|(at, _)| *at == size).map(|(_, bytes)| *bytes),
             _ => None,
         }
     }
@@ -75,7 +75,7 @@ pub struct LeftOut {
 
 impl LeftOut {
     /// What a schedule left out after so many runs.
-    pub fn of(schedule: &Schedule, made: usize) -> Option<LeftOut> {
+    pub fn of(schedule: &LeakSchedule, made: usize) -> Option<LeftOut> {
         let sizes: Vec<String> = schedule.left_out().iter().map(|(_, written)| written.clone()).collect();
         let runs = schedule.count().saturating_sub(made);
         (runs > 0).then(|| LeftOut { sizes, runs, whole: schedule.whole().as_nanos() as u64 })
@@ -180,7 +180,7 @@ pub fn text(leak: &Leak, width: usize) -> String {
         let gives_back = wrap(&gives_back, width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {gives_back}");
     }
-    if let Beside::Unknown(why) = &leak.malloc {
+    if let MallocAtEnd::Unknown(why) = &leak.malloc {
         let said = wrap(&not_seen(why), width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {said}");
     }
@@ -255,20 +255,20 @@ pub fn describe(verdict: &Retained) -> (Tone, &'static str, String) {
     }
 }
 
-fn said_of(doubt: &Doubt) -> String {
+fn said_of(doubt: &GrowthDoubt) -> String {
     match doubt {
-        Doubt::TooFewSizes => "the figures are of too few sizes; take more.".to_owned(),
-        Doubt::Noise { at_most } => format!(
+        GrowthDoubt::TooFewSizes => "the figures are of too few sizes; take more.".to_owned(),
+        GrowthDoubt::Noise { at_most } => format!(
             "up to {} could be kept for each unit of work without being noticed. Use larger sizes or more --runs, or set \
             --smallest to the growth that does not matter.",
             amount(*at_most)
         ),
-        Doubt::OutsideTheHeap { per_unit } => format!(
+        GrowthDoubt::OutsideTheHeap { per_unit } => format!(
             "the live heap does not grow with the work, but malloc.live does, by about {} for each unit: native code keeps \
              memory, or the runtime takes more from malloc for its heap. --metric malloc.live shows it.",
             amount(*per_unit)
         ),
-        Doubt::Form { power } => format!(
+        GrowthDoubt::Form { power } => format!(
             "it grows as {}, which may be a leak or not: a power of 0.5 is a square root, 1 is in proportion. Use more and larger sizes.",
             between(power)
         ),
@@ -326,11 +326,11 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
         why: None,
         sites: leak_sites::entry(&leak.sites),
         malloc_live: match &leak.malloc {
-            Beside::Read(points) => Some(points),
+            MallocAtEnd::Read(points) => Some(points),
             _ => None,
         },
         not_examined: match &leak.malloc {
-            Beside::Unknown(why) => Some(why),
+            MallocAtEnd::Unknown(why) => Some(why),
             _ => None,
         },
         left_out: leak.left_out.as_ref(),
@@ -346,7 +346,7 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
         Retained::Constant { interval } => (report.verdict, report.interval) = ("constant", pair(interval)),
         Retained::Unknown(doubt) => {
             (report.verdict, report.why) = ("unknown", Some(said_of(doubt)));
-            if let Doubt::Form { power } = doubt {
+            if let GrowthDoubt::Form { power } = doubt {
                 report.power = pair(power);
             }
         }

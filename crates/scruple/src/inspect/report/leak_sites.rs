@@ -17,22 +17,22 @@ use unicode_width::UnicodeWidthStr;
 const MOST: usize = 10;
 
 /// A row of the table: bytes and blocks per unit of work, and the site.
-struct Line {
+struct LeakSiteRow {
     bytes: String,
     blocks: String,
     site: String,
     is_sum: bool,
 }
 
-fn lines(sites: &LeakSites) -> Vec<Line> {
-    let line = |(bytes, blocks): (f64, f64), site: String, is_sum: bool| Line {
+fn lines(sites: &LeakSites) -> Vec<LeakSiteRow> {
+    let line = |(bytes, blocks): (f64, f64), site: String, is_sum: bool| LeakSiteRow {
         bytes: quantity(bytes, &Unit::Bytes),
         blocks: quantity(blocks, &Unit::Count),
         site,
         is_sum,
     };
     let (shown, rest) = sites.rows.split_at(MOST.min(sites.rows.len()));
-    let mut lines: Vec<Line> =
+    let mut lines: Vec<LeakSiteRow> =
         shown.iter().map(|site| line(sites.per_unit(site.left), chain(&site.row), false)).collect();
     if !rest.is_empty() {
         let mut left = [MemoryBlocks::default(); 2];

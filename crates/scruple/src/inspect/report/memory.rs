@@ -4,7 +4,8 @@ use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::block_characters;
 use crate::render::colours::{BOLD, DIM};
 use scruple_core::memory_map::{
-    Divided, Largest, MapRow, MemoryAmount, MemoryCourse, Moment, mapped_and_anonymous, with_unique,
+    AmountPart, Divided, Largest, MapRow, MemoryAmount, MemoryCourse, Moment, mapped_and_anonymous,
+    with_unique,
 };
 use scruple_core::unit::{Unit, quantity};
 use serde::Serialize;
@@ -106,11 +107,8 @@ pub(crate) fn lines(course: &MemoryCourse) -> Vec<TableLine> {
     lines
 }
 
-/// A function that selects a part of an amount of memory.
-pub(crate) type Pick = fn(&MemoryAmount) -> u64;
-
 /// The columns of the table: the group, the title, and the part of the amount.
-pub(crate) const COLUMNS: [(&str, &str, Pick); 6] = [
+pub(crate) const COLUMNS: [(&str, &str, AmountPart); 6] = [
     ("shared", "clean", |amount| amount.shared_clean),
     ("", "dirty", |amount| amount.shared_dirty),
     ("private", "clean", |amount| amount.private_clean),
@@ -232,7 +230,7 @@ pub struct MemoryReport<'a> {
     mapped: Option<WholeAmount>,
     #[serde(skip_serializing_if = "Option::is_none")]
     anonymous: Option<WholeAmount>,
-    peak: Peak,
+    peak: PeakFields,
     course: &'a [Moment],
 }
 
@@ -241,7 +239,7 @@ pub struct MemoryReport<'a> {
 struct WholeAmount(#[serde(serialize_with = "with_unique")] MemoryAmount);
 
 #[derive(Serialize)]
-struct Peak {
+struct PeakFields {
     resident: Option<u64>,
     proportional: Option<u64>,
     unique: Option<u64>,
@@ -258,7 +256,7 @@ pub fn report(course: &MemoryCourse) -> MemoryReport<'_> {
         rows: course.map.iter().filter(|row| row.is_used()).collect(),
         mapped: both.map(|both| WholeAmount(both.0)),
         anonymous: both.map(|both| WholeAmount(both.1)),
-        peak: Peak {
+        peak: PeakFields {
             resident: course.peak().map(|moment| moment.resident),
             proportional: divided.map(|divided| divided.proportional),
             unique: divided.map(|divided| divided.unique),

@@ -14,7 +14,7 @@ const BAR: usize = 40;
 
 /// The pauses of one program.
 #[derive(Serialize)]
-pub struct Pauses {
+pub struct ProgramPauses {
     /// The name of the program or of the log file.
     subject: String,
     /// The number of processes that logged.
@@ -57,9 +57,9 @@ struct Residency {
 
 const NANOSECONDS: f64 = 1e9;
 
-impl Pauses {
+impl ProgramPauses {
     /// Creates the report from the logs of one program, which contain at least one collection.
-    pub fn of(subject: &str, logs: &[&CollectionLog]) -> Pauses {
+    pub fn of(subject: &str, logs: &[&CollectionLog]) -> ProgramPauses {
         let all = CollectionLog {
             collections: logs.iter().flat_map(|log| log.collections.iter().copied()).collect(),
         };
@@ -74,7 +74,7 @@ impl Pauses {
         }
         // The heaps of several processes are unrelated. The first process that logged is the main one.
         let residency = logs.first().map(|log| log.residency()).unwrap_or_default();
-        Pauses {
+        ProgramPauses {
             subject: subject.to_owned(),
             processes: logs.len(),
             generations,
@@ -130,7 +130,7 @@ fn histogram(log: &CollectionLog) -> Vec<Bin> {
 }
 
 /// Writes the pauses and the live memory for a terminal with this many columns.
-pub fn text(pauses: &Pauses, width: usize) -> String {
+pub fn text(pauses: &ProgramPauses, width: usize) -> String {
     let time = |ns: f64| quantity(ns, &Unit::Nanoseconds);
     // A pause takes some time, even if the log rounds it to zero.
     let pause = |ns: f64| if ns == 0.0 { "< 1.00 ms".to_owned() } else { time(ns) };

@@ -5,7 +5,7 @@ mod otlp;
 mod prometheus;
 
 use crate::fault::Fault;
-use scruple_measure::load::{Failures, LIVE_BOUNDS, Progress};
+use scruple_measure::load::{Failures, LIVE_BOUNDS, LoadProgress};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ impl ServerFigures {
         self.before.clone().add(&self.now)
     }
 
-    fn tell(&mut self, seen: &Progress) {
+    fn tell(&mut self, seen: &LoadProgress) {
         let now = LiveCounts {
             answered: seen.answered,
             failures: seen.failures.clone(),
@@ -147,7 +147,7 @@ impl LiveReport {
     }
 
     /// Reports the progress of a server's turn.
-    pub fn tell(&self, server: &str, seen: &Progress) {
+    pub fn tell(&self, server: &str, seen: &LoadProgress) {
         let mut told = self.shared.figures();
         let place = told.iter().position(|one| one.server == server);
         let place = place.unwrap_or_else(|| {
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn counts_go_on_from_turn_to_turn() {
         let mut told = ServerFigures::default();
-        let seen = |answered: u64| Progress { answered, sum: answered * 10, ..Progress::default() };
+        let seen = |answered: u64| LoadProgress { answered, sum: answered * 10, ..LoadProgress::default() };
         for answered in [5, 9, 2, 4] {
             told.tell(&seen(answered));
         }

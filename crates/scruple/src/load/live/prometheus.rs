@@ -51,11 +51,11 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scruple_measure::load::{Failure, Progress};
+    use scruple_measure::load::{Failure, LoadProgress};
 
     #[test]
     fn buckets_add_up_and_names_cannot_break_out() {
-        let mut seen = Progress { answered: 3, backlog: 7, sum: 2_500_000, ..Progress::default() };
+        let mut seen = LoadProgress { answered: 3, backlog: 7, sum: 2_500_000, ..LoadProgress::default() };
         (seen.response[0], seen.response[LIVE_BOUNDS.len()]) = (2, 1);
         seen.failures.record(Failure::TimedOut, 4);
         let mut told = ServerFigures { server: "a\"}\n1 \\".to_owned(), ..ServerFigures::default() };

@@ -2,7 +2,7 @@
 
 use super::{Ask, ServerReply};
 use crate::fault::{Code, Fault};
-use crate::load::windows::Accounts;
+use crate::load::windows::ServerAccounts;
 use scruple_core::provenance::Provenance;
 use scruple_measure::load::cost::sheet::Sheet;
 use std::cell::RefCell;
@@ -172,7 +172,7 @@ impl RemoteAccounts {
     }
 }
 
-impl Accounts for RemoteAccounts {
+impl ServerAccounts for RemoteAccounts {
     fn begin(&mut self, handled: &dyn Fn() -> u64) -> Result<(), String> {
         self.ask(Ask::Begin(self.side), handled).map(|_| ())
     }

@@ -7,7 +7,7 @@ use crate::load::windows::{LoadedServer, Looking, reached_at, sides, started};
 use scruple_core::provenance::Provenance;
 use scruple_measure::load::cost::sheet::ServerWindows;
 use scruple_measure::load::cost::start::StartedServer;
-use scruple_measure::load::cost::tree::Tree;
+use scruple_measure::load::cost::tree::ProcessTree;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -126,7 +126,8 @@ impl Servers {
         let Some(server) = started(&own, self.looking.patience, &self.interrupted)? else {
             return Err(Fault::internal("that server has no command"));
         };
-        let tree = self.looking.cost.then(|| Tree::of(server.pid())).transpose().map_err(Fault::program)?;
+        let tree =
+            self.looking.cost.then(|| ProcessTree::of(server.pid())).transpose().map_err(Fault::program)?;
         let watch = tree.and_then(|tree| ServerWindows::of(&tree, &mut Vec::new).ok());
         let known = watch.is_some();
         self.running[side] = Some((server, watch));

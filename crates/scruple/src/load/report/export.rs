@@ -10,10 +10,10 @@ use scruple_measure::load::hdr_log;
 use std::path::{Path, PathBuf};
 
 /// A function that writes one file for each server.
-type Writer = fn(&Path, &Loads) -> Result<(), Fault>;
+type ServerWriter = fn(&Path, &Loads) -> Result<(), Fault>;
 
 /// The formats that only loads have, by the endings of their files.
-pub const FORMATS: Formats<Writer, 2> = [("hgrm", hgrm), ("hlog", hlog)];
+pub const FORMATS: Formats<ServerWriter, 2> = [("hgrm", hgrm), ("hlog", hlog)];
 
 /// Returns the path for each server. The first one is the given path; the others contain the number of the server
 /// before the ending.

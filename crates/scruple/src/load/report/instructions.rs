@@ -5,7 +5,7 @@ use crate::render::colours::{BOLD, DIM};
 use scruple_core::per_request::Bounds;
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
-use scruple_measure::load::cost::instructions::{FunctionCost, Instructions};
+use scruple_measure::load::cost::instructions::{FunctionCost, RequestInstructions};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -17,7 +17,7 @@ const LEAST: f64 = 0.01;
 const MOST: usize = 30;
 
 /// Writes the tables.
-pub(super) fn text(found: &Instructions, width: usize, out: &mut String) {
+pub(super) fn text(found: &RequestInstructions, width: usize, out: &mut String) {
     let batches: u64 = found.batches.iter().sum();
     let _ = writeln!(
         out,
@@ -38,7 +38,7 @@ pub(super) fn text(found: &Instructions, width: usize, out: &mut String) {
 }
 
 /// Returns the instructions of the functions of each file, the largest first.
-pub(super) fn by_file(found: &Instructions) -> Vec<(String, f64)> {
+pub(super) fn by_file(found: &RequestInstructions) -> Vec<(String, f64)> {
     let mut files: BTreeMap<&str, f64> = BTreeMap::new();
     for cost in &found.functions {
         *files.entry(&cost.function.object).or_default() += cost.own.value;
@@ -61,7 +61,7 @@ pub(super) fn name(cost: &FunctionCost) -> &str {
     if cost.function.name.is_empty() { "(outside of any function)" } else { &cost.function.name }
 }
 
-fn functions(found: &Instructions, part: &dyn Fn(f64) -> f64, width: usize, out: &mut String) {
+fn functions(found: &RequestInstructions, part: &dyn Fn(f64) -> f64, width: usize, out: &mut String) {
     let mut shown: Vec<&FunctionCost> = found
         .functions
         .iter()

@@ -9,8 +9,8 @@ use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;
 use scruple_measure::load::cost::collections::Pauses;
-use scruple_measure::load::cost::instructions::Instructions;
-use scruple_measure::load::cost::sampled::Sampled;
+use scruple_measure::load::cost::instructions::RequestInstructions;
+use scruple_measure::load::cost::sampled::SampledTime;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Latencies, Pace, RequestKind, RowOf, Stall};
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub(crate) struct LoadJson<'a> {
 struct ServerView<'a> {
     arm: &'a str,
     #[serde(flatten)]
-    turns: Turns,
+    turns: TurnFields,
     #[serde(flatten)]
     requests: RequestsView<'a>,
     #[serde(flatten)]
@@ -48,7 +48,7 @@ struct ServerView<'a> {
 
 /// How long the server was loaded, and which turns count.
 #[derive(Serialize)]
-struct Turns {
+struct TurnFields {
     windows: usize,
     void: usize,
     valid: bool,
@@ -113,7 +113,7 @@ struct CostsView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<FoundOrAbsent<InstructionTable<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sampled: Option<FoundOrAbsent<&'a Sampled>>,
+    sampled: Option<FoundOrAbsent<&'a SampledTime>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     syscalls: Option<FoundOrAbsent<&'a BTreeMap<String, f64>>>,
 }
@@ -223,11 +223,11 @@ struct SearchView<'a> {
     limits: &'a str,
     #[serde(flatten)]
     found: KneeInterval,
-    measurements: Vec<Measurement<'a>>,
+    measurements: Vec<RateFields<'a>>,
 }
 
 #[derive(Serialize)]
-struct Measurement<'a> {
+struct RateFields<'a> {
     rate: f64,
     outcome: RateOutcome,
     broken: &'a [String],
@@ -259,7 +259,7 @@ pub(crate) fn document(loads: &Loads) -> LoadJson<'_> {
                 .found
                 .points
                 .iter()
-                .map(|point| Measurement {
+                .map(|point| RateFields {
                     rate: point.rate,
                     outcome: point.outcome,
                     broken: &point.broken,
@@ -286,7 +286,7 @@ fn server(server: &Loaded) -> ServerView<'_> {
     let pool = &server.pool;
     ServerView {
         arm: &server.name,
-        turns: Turns {
+        turns: TurnFields {
             windows: pool.windows,
             void: server.void,
             valid: server.void == 0 && !pool.doubts.iter().any(|(doubt, _)| doubt.voids),
@@ -347,7 +347,7 @@ fn costs(server: &Loaded) -> CostsView<'_> {
     }
 }
 
-fn instruction_table(found: &Instructions) -> InstructionTable<'_> {
+fn instruction_table(found: &RequestInstructions) -> InstructionTable<'_> {
     let functions = found.functions.iter().map(|cost| FunctionInstructions {
         name: instructions::name(cost),
         object: &cost.function.object,

@@ -4,7 +4,7 @@
 use crate::render::align::{fit, on_points, right};
 use crate::render::colours::{BOLD, DIM};
 use crate::render::page::{Cell, ColumnHeading, Table};
-use scruple_core::memory_map::{Class, MapRow, MemoryAmount};
+use scruple_core::memory_map::{AmountPart, Class, MapRow, MemoryAmount};
 use scruple_core::unit::{Unit, quantity};
 use scruple_measure::memory_map::MemoryMap;
 use serde::Serialize;
@@ -25,10 +25,7 @@ pub(crate) fn before_and_after((before, after): &(MemoryMap, MemoryMap)) -> Opti
     known.then(|| BeforeAndAfter { before: before.table(), after: after.table() })
 }
 
-/// A function that selects a part of an amount of memory.
-type Pick = fn(&MemoryAmount) -> u64;
-
-const COLUMNS: [(&str, Pick); 2] =
+const COLUMNS: [(&str, AmountPart); 2] =
     [("resident", |amount| amount.resident), ("private dirty", |amount| amount.private_dirty)];
 
 /// A row of the table.

@@ -11,7 +11,7 @@ use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::Plan;
 use scruple_measure::load::cost::collections::{Collections, Pauses, Untold};
-use scruple_measure::load::cost::memory_growth::Growth;
+use scruple_measure::load::cost::memory_growth::GrowthPerRequest;
 use scruple_measure::load::cost::sheet::CostRow;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -111,7 +111,7 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
 }
 
 /// Says how a kind of memory grew, if it did.
-pub(super) fn grown(growth: &Growth) -> Option<String> {
+pub(super) fn grown(growth: &GrowthPerRequest) -> Option<String> {
     if growth.per_thousand.value.abs() < 1.0 && !growth.is_leak() {
         return None;
     }

@@ -3,7 +3,7 @@
 use scruple_measure::load::cost::sheet::{ServerWindows, Sheet};
 
 /// Reads the accounts of a server, on this machine or on another.
-pub trait Accounts {
+pub trait ServerAccounts {
     /// Starts a window. `handled` returns the number of requests of the load that have been handled so far.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ pub trait Accounts {
     fn sheet(self: Box<Self>) -> Option<Sheet>;
 }
 
-impl Accounts for ServerWindows {
+impl ServerAccounts for ServerWindows {
     fn begin(&mut self, handled: &dyn Fn() -> u64) -> Result<(), String> {
         ServerWindows::begin(self, handled, &mut Vec::new).map_err(|error| error.to_string())
     }

@@ -1,6 +1,6 @@
 //! Loads real servers, on this machine or others.
 
-use super::accounts::Accounts;
+use super::accounts::ServerAccounts;
 use super::{LoadedServer, Loader, Turn};
 use crate::cli::values;
 use crate::fault::{Code, Fault};
@@ -8,10 +8,10 @@ use crate::load::args::LoadArgs;
 use crate::load::remote_server::{RemoteAccounts, RemoteServer};
 use scruple_measure::load::cost::sheet::{ServerWindows, Sheet};
 use scruple_measure::load::cost::start::{ServerError, StartedServer};
-use scruple_measure::load::cost::tree::Tree;
+use scruple_measure::load::cost::tree::ProcessTree;
 use scruple_measure::load::listener::{listening_on_port, listening_on_socket};
 use scruple_measure::load::{
-    self, Address, LoadError, Moment, Plan, Request, RequestOrder, Session, Target, WarmUp, run,
+    self, Address, LoadError, Plan, Request, RequestOrder, Session, Target, TurnEvent, WarmUp, run,
 };
 use std::cell::RefCell;
 use std::net::ToSocketAddrs;
@@ -22,17 +22,17 @@ use std::time::Duration;
 
 /// The servers of a run. Those that were started here are ended when the value is dropped.
 pub struct Engine {
-    servers: Vec<Running>,
+    servers: Vec<RunningServer>,
     /// The process on the node of the servers, if that is another one.
     link: Option<Rc<RefCell<RemoteServer>>>,
     interrupted: Arc<AtomicBool>,
 }
 
-struct Running {
+struct RunningServer {
     side: LoadedServer,
     /// The started server. The field is needed because dropping it ends the server.
     started: Option<StartedServer>,
-    accounts: Option<Box<dyn Accounts>>,
+    accounts: Option<Box<dyn ServerAccounts>>,
     /// The connections, which stay open from the first turn on.
     session: Option<Session>,
     loaded: bool,
@@ -94,9 +94,9 @@ impl Engine {
         for (index, side) in sides.iter().enumerate() {
             let side = reached_at(side, link.borrow().address())?;
             let known = link.borrow_mut().start_server(index)?;
-            let distant = || Box::new(RemoteAccounts::new(link.clone(), index)) as Box<dyn Accounts>;
+            let distant = || Box::new(RemoteAccounts::new(link.clone(), index)) as Box<dyn ServerAccounts>;
             let accounts = (known && looking.cost).then(distant);
-            servers.push(Running { side, started: None, accounts, session: None, loaded: false });
+            servers.push(RunningServer { side, started: None, accounts, session: None, loaded: false });
         }
         Ok(Engine { servers, link: Some(link), interrupted })
     }
@@ -123,14 +123,20 @@ impl Engine {
             let pid = looking.pid.filter(|_| index + 1 == subjects);
             let tree = match (looking.cost, &started, pid) {
                 (false, ..) => None,
-                (true, Some(server), _) => Some(Tree::of(server.pid()).map_err(Fault::program)?),
-                (true, None, Some(pid)) => Some(Tree::of(pid).map_err(Fault::usage)?),
+                (true, Some(server), _) => Some(ProcessTree::of(server.pid()).map_err(Fault::program)?),
+                (true, None, Some(pid)) => Some(ProcessTree::of(pid).map_err(Fault::usage)?),
                 // A listener that this user may not inspect is not an error.
-                (true, None, None) => listener(&side.target).and_then(|pid| Tree::of(pid).ok()),
+                (true, None, None) => listener(&side.target).and_then(|pid| ProcessTree::of(pid).ok()),
             };
             let watch = tree.and_then(|tree| ServerWindows::of(&tree, &mut Vec::new).ok());
-            let accounts = watch.map(|watch| Box::new(watch) as Box<dyn Accounts>);
-            servers.push(Running { side: side.clone(), started, accounts, session: None, loaded: false });
+            let accounts = watch.map(|watch| Box::new(watch) as Box<dyn ServerAccounts>);
+            servers.push(RunningServer {
+                side: side.clone(),
+                started,
+                accounts,
+                session: None,
+                loaded: false,
+            });
         }
         Ok(Engine { servers, link: None, interrupted })
     }
@@ -197,7 +203,7 @@ impl Loader for Engine {
         &mut self,
         arm: usize,
         plan: &Plan,
-        progress: &mut dyn FnMut(&load::Progress),
+        progress: &mut dyn FnMut(&load::LoadProgress),
     ) -> Result<Turn, Fault> {
         let server = &mut self.servers[arm];
         let plan = Plan { requests: server.side.requests.clone(), ..plan.clone() };
@@ -225,20 +231,20 @@ impl Loader for Engine {
     }
 }
 
-impl Running {
+impl RunningServer {
     fn turn(
         &mut self,
         plan: &Plan,
         interrupted: &AtomicBool,
-        progress: &mut dyn FnMut(&load::Progress),
+        progress: &mut dyn FnMut(&load::LoadProgress),
     ) -> Result<Turn, LoadError> {
         let session = match &mut self.session {
             Some(session) => session,
             None => self.session.insert(Session::new(&self.side.target, plan)?),
         };
         let Some(accounts) = &mut self.accounts else {
-            let mut tell = |moment: Moment<'_>| {
-                if let Moment::Progress(seen) = moment {
+            let mut tell = |moment: TurnEvent<'_>| {
+                if let TurnEvent::Progress(seen) = moment {
                     progress(seen);
                 }
             };
@@ -252,13 +258,13 @@ impl Running {
         if inner == 0 {
             accounts.begin(&|| 0).map_err(LoadError::Plan)?;
         }
-        let mut tell = |moment: Moment<'_>| match moment {
-            Moment::Progress(seen) => progress(seen),
-            Moment::Mark(0, handled) => gone = accounts.begin(&|| handled.now()).err(),
-            Moment::Mark(index, handled) if index <= inner => {
+        let mut tell = |moment: TurnEvent<'_>| match moment {
+            TurnEvent::Progress(seen) => progress(seen),
+            TurnEvent::Mark(0, handled) => gone = accounts.begin(&|| handled.now()).err(),
+            TurnEvent::Mark(index, handled) if index <= inner => {
                 gone = accounts.mark(&|| handled.now()).err();
             }
-            Moment::Mark(_, handled) => accounts.end(&|| handled.now()),
+            TurnEvent::Mark(_, handled) => accounts.end(&|| handled.now()),
         };
         let load = session.turn(plan, interrupted, &mut tell)?;
         if inner == 0 {
@@ -272,7 +278,7 @@ impl Running {
 
 /// Creates the error for the user. A started server that ended has failed; any other server is not available.
 /// `there` says how a server on another node has ended.
-fn fault(error: &LoadError, server: &mut Running, there: Option<String>) -> Fault {
+fn fault(error: &LoadError, server: &mut RunningServer, there: Option<String>) -> Fault {
     let ended =
         server.started.as_mut().and_then(StartedServer::status).map(|status| status.to_string()).or(there);
     let name = &server.side.name;

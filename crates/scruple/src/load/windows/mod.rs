@@ -9,7 +9,7 @@ pub mod readings;
 pub mod script;
 pub mod setup;
 
-pub use accounts::Accounts;
+pub use accounts::ServerAccounts;
 pub use division::Division;
 pub use engine::{Engine, Looking, reached_at};
 pub use pool::{Aside, Pool, Slice};
@@ -17,7 +17,7 @@ pub use script::{LoadScript, Played};
 pub use setup::{LoadedServer, add_yardstick, part_name, plan, rates, sides};
 
 use super::watchers::Watchers;
-use crate::address::Address;
+use crate::address::StoreAddress;
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::render::page::Section;
@@ -28,8 +28,8 @@ use scruple_core::sample::{BLOCKS_OF_A_TURN, Reading};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::load::cost::collections::{Collections, Untold};
-use scruple_measure::load::cost::instructions::Instructions;
-use scruple_measure::load::cost::sampled::Sampled;
+use scruple_measure::load::cost::instructions::RequestInstructions;
+use scruple_measure::load::cost::sampled::SampledTime;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::{self, Capacity, Ended, LoadResult, Plan, PlannedRow, RunPart};
@@ -47,7 +47,7 @@ pub trait Loader {
         &mut self,
         arm: usize,
         plan: &Plan,
-        progress: &mut dyn FnMut(&load::Progress),
+        progress: &mut dyn FnMut(&load::LoadProgress),
     ) -> Result<Turn, Fault>;
 
     /// Returns the cost sheet of each server whose processes are known.
@@ -92,9 +92,9 @@ pub struct Loaded {
     /// The figures of the language runtime for a request, or why they are absent.
     pub runtime: Option<Result<Collections, Untold>>,
     /// The instructions by function, or why they are absent.
-    pub instructions: Option<Result<Instructions, String>>,
+    pub instructions: Option<Result<RequestInstructions, String>>,
     /// The sampled time by function, or why it is absent.
-    pub sampled: Option<Result<Sampled, String>>,
+    pub sampled: Option<Result<SampledTime, String>>,
     /// The system calls by name, or why they are absent.
     pub syscalls: Option<Result<BTreeMap<String, f64>, String>>,
 }
@@ -193,7 +193,7 @@ impl Loading {
                 let plan = watchers.watch(division.plan(plan, number), arm, number);
                 let (progress, name) = (&self.progress, &self.run.arms[arm].name);
                 let whole = plan.duration.as_secs_f64();
-                let mut tell = |seen: &load::Progress| {
+                let mut tell = |seen: &load::LoadProgress| {
                     watchers.tell(name, seen);
                     progress.load(name, (number, division.turns), (seen.elapsed, whole), &live(seen));
                 };
@@ -319,7 +319,7 @@ impl Loading {
     }
 
     /// Returns the address of the stored run, if it is stored.
-    pub fn stored_at(&self) -> Option<Address> {
+    pub fn stored_at(&self) -> Option<StoreAddress> {
         self.writer.address(&self.run)
     }
 }
@@ -365,7 +365,7 @@ pub fn add_window(arm: &mut Arm, load: &LoadResult, block: u32) {
 }
 
 /// Describes the progress of a turn in a few words.
-fn live(seen: &load::Progress) -> String {
+fn live(seen: &load::LoadProgress) -> String {
     use scruple_core::unit::{Unit, grouped, quantity};
     let ns = |value: u64| quantity(value as f64, &Unit::Nanoseconds);
     let failed =

@@ -8,12 +8,12 @@ use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use scruple_measure::heap::{self, HeapSession, Peak};
 use scruple_measure::load::cost::collections::{self, Collections, Untold};
-use scruple_measure::load::cost::instructions::{self, Instructions};
-use scruple_measure::load::cost::sampled::{self, Sampled};
+use scruple_measure::load::cost::instructions::{self, RequestInstructions};
+use scruple_measure::load::cost::sampled::{self, SampledTime};
 use scruple_measure::load::cost::sheet::{self, Sheet};
 use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::cost::syscalls;
-use scruple_measure::load::cost::tree::Tree;
+use scruple_measure::load::cost::tree::ProcessTree;
 use scruple_measure::load::{Failure, LoadError, LoadResult, Pace, Plan, WarmUp, run, run_watched};
 use scruple_measure::program::Program;
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ impl InstrumentPass<'_> {
     ///
     /// # Errors
     /// A clause that says why they cannot be counted.
-    pub fn instructions(&self, requests: u64) -> Result<Instructions, String> {
+    pub fn instructions(&self, requests: u64) -> Result<RequestInstructions, String> {
         let command = self.side.command.as_ref().ok_or("Valgrind has to start the server itself")?;
         let plan = Plan { pace: Pace::Closed, threads: 1, grow_to: 0, ..self.bounded(SIMULATED) };
         let mut exactly = |count: u64| self.exactly(count, plan.clone());
@@ -131,7 +131,7 @@ impl InstrumentPass<'_> {
     ///
     /// # Errors
     /// A clause that says why it cannot be sampled.
-    pub fn sampled(&self) -> Result<Sampled, String> {
+    pub fn sampled(&self) -> Result<SampledTime, String> {
         let (_server, tree) = self.attach(self.side)?;
         self.run(&self.short(300.0, COUNTED))?;
         let plan = self.short(self.rate * SECONDS, COUNTED);
@@ -149,7 +149,7 @@ impl InstrumentPass<'_> {
         syscalls::count(&tree, &mut || Ok(self.run(&plan)?.generator.requests))
     }
 
-    fn attach(&self, side: &LoadedServer) -> Result<(Option<StartedServer>, Tree), String> {
+    fn attach(&self, side: &LoadedServer) -> Result<(Option<StartedServer>, ProcessTree), String> {
         let told = |fault: Fault| fault.message;
         let server = engine::start(side, self.looking.patience, self.interrupted).map_err(told)?;
         let pid = match &server {
@@ -157,7 +157,7 @@ impl InstrumentPass<'_> {
             None => self.looking.pid.or_else(|| engine::listener(&side.target)),
         };
         let pid = pid.ok_or("the server’s processes are not known: name one with --pid")?;
-        Ok((server, Tree::of(pid)?))
+        Ok((server, ProcessTree::of(pid)?))
     }
 
     /// Sends exactly this many requests, and returns an error unless all of them are answered.

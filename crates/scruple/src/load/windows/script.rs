@@ -78,7 +78,7 @@ impl Loader for Played {
         &mut self,
         arm: usize,
         _plan: &Plan,
-        _progress: &mut dyn FnMut(&load::Progress),
+        _progress: &mut dyn FnMut(&load::LoadProgress),
     ) -> Result<Turn, Fault> {
         let (name, taken) = (&self.names[arm], &mut self.taken[arm]);
         let windows = self.script.arms.get(name).filter(|windows| !windows.is_empty());

@@ -263,7 +263,7 @@ const TEXT: &str = "text:";
 /// The options contradict each other or are invalid.
 pub fn plan(args: &LoadArgs, side: &LoadedServer, seed: u64) -> Result<Plan, Fault> {
     let amount = &args.amount;
-    let users = Users::of(args, side)?;
+    let users = ScenarioSettings::of(args, side)?;
     let pace = match (&amount.rate, args.slo()) {
         _ if users.pace.is_some() => users.pace.unwrap_or(Pace::Closed),
         (Some(text), None) => {
@@ -328,16 +328,16 @@ const NAMED: usize = 64;
 
 /// The settings that the scenario determines, so that the command line must not set them.
 #[derive(Default)]
-struct Users {
+struct ScenarioSettings {
     pace: Option<Pace>,
     duration: Option<Duration>,
     /// The largest number of concurrent users, each of whom has a connection.
     most: Option<u32>,
 }
 
-impl Users {
-    fn of(args: &LoadArgs, side: &LoadedServer) -> Result<Users, Fault> {
-        let Some(scenario) = &side.scenario else { return Ok(Users::default()) };
+impl ScenarioSettings {
+    fn of(args: &LoadArgs, side: &LoadedServer) -> Result<ScenarioSettings, Fault> {
+        let Some(scenario) = &side.scenario else { return Ok(ScenarioSettings::default()) };
         let amount = &args.amount;
         let refused = |what: &str, why: &str| Err(Fault::usage(format!("the scenario has {what}: {why}")));
         let closed = scenario.model == Some(Model::Closed);
@@ -347,7 +347,7 @@ impl Users {
             }
             let rate = recorded as f64 / duration.as_secs_f64();
             let pace = Pace::Open { rate, arrivals: Arrivals::Constant };
-            return Ok(Users { pace: Some(pace), duration: Some(duration), most: None });
+            return Ok(ScenarioSettings { pace: Some(pace), duration: Some(duration), most: None });
         }
         if args.slo().is_some() && (closed || scenario.duration().is_some()) {
             return refused(
@@ -365,7 +365,7 @@ impl Users {
                     "a closed model",
                     "--connections gives the number of its users; leave --rate out, or write model = \"open\"",
                 ),
-                _ => Ok(Users::default()),
+                _ => Ok(ScenarioSettings::default()),
             };
         };
         if amount.rate.is_some() || amount.duration.is_some() {
@@ -384,7 +384,7 @@ impl Users {
             return refused("stages", "all of them are at 0; give one of them a rate or users");
         }
         let open = Pace::Open { rate: sessions / duration.as_secs_f64(), arrivals: Arrivals::Constant };
-        Ok(Users {
+        Ok(ScenarioSettings {
             pace: Some(if closed { Pace::Closed } else { open }),
             duration: Some(duration),
             most: closed.then(|| scenario.most_users()),

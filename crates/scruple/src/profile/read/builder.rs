@@ -25,7 +25,7 @@ impl TreeBuilder {
     /// Creates a tree that contains only its root.
     pub fn new() -> TreeBuilder {
         let mut side = Side::default();
-        side.add_function(calltree::Function::default(), Function::default());
+        side.add_function(calltree::ProfileFunction::default(), Function::default());
         side.tree.contexts.push(Context { function: 0, calls: 1, ..Context::default() });
         TreeBuilder {
             side,
@@ -57,7 +57,7 @@ impl TreeBuilder {
             shown,
         };
         let object = Some(object.to_owned()).filter(|object| !object.is_empty());
-        let found = calltree::Function { name: Some(name.to_owned()), object, offset: 0 };
+        let found = calltree::ProfileFunction { name: Some(name.to_owned()), object, offset: 0 };
         let place = self.side.add_function(found, named);
         self.functions.insert(key, place);
         place

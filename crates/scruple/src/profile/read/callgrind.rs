@@ -1,11 +1,11 @@
 //! Reads files of callgrind. They contain functions and the calls between them, but no calling contexts. Therefore each
 //! function is directly below the program.
 
-use super::{Imported, Kind, KnownCallers, TreeBuilder};
+use super::{ImportedProfile, Kind, KnownCallers, TreeBuilder};
 use scruple_core::explain::OwnCost;
 use scruple_measure::load::cost::callgrind;
 
-pub(super) fn parse(text: &str) -> Result<Imported, String> {
+pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     let profile = callgrind::parse(text)?;
     if profile.functions.is_empty() {
         return Err("it has no functions".to_owned());
@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
     }
     let callers = if profile.edges.is_empty() { KnownCallers::Unknown } else { KnownCallers::Calls };
     let kind = Kind { callers, has_heap: profile.has_heap, ..Kind::counted("callgrind") };
-    Ok(Imported { title, kind, side: builder.done() })
+    Ok(ImportedProfile { title, kind, side: builder.done() })
 }
 
 /// The instructions of all parts of the file as its own lines say, if it has such lines.

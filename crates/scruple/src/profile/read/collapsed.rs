@@ -1,11 +1,11 @@
 //! Reads collapsed stacks. Each line contains functions separated by semicolons, with the outermost first, a space, and
 //! a number.
 
-use super::{Imported, Kind, TreeBuilder};
+use super::{ImportedProfile, Kind, TreeBuilder};
 use scruple_core::explain::OwnCost;
 use std::collections::HashMap;
 
-pub(super) fn parse(text: &str) -> Result<Imported, String> {
+pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     let mut builder = TreeBuilder::new();
     let (mut stacks, mut of_two) = (0, 0);
     let mut known: HashMap<&str, usize> = HashMap::new();
@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
         has_heap: false,
         ..Kind::counted("collapsed stacks")
     };
-    Ok(Imported { title: None, kind, side: builder.done() })
+    Ok(ImportedProfile { title: None, kind, side: builder.done() })
 }
 
 /// The beginning of a word, so that a message stays short.

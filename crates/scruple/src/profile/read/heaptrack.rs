@@ -2,7 +2,7 @@
 //! hexadecimal, indices begin at 1, and 0 means none. The format is described by heaptrack's source
 //! `accumulatedtracedata.cpp`.
 
-use super::{Imported, Kind, TreeBuilder};
+use super::{ImportedProfile, Kind, TreeBuilder};
 use scruple_core::explain::OwnCost;
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ struct HeaptrackParser {
     counts: Vec<u64>,
 }
 
-pub(super) fn parse(text: &str) -> Result<Imported, String> {
+pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     let mut reader = HeaptrackParser::default();
     for (number, line) in text.lines().enumerate() {
         reader.line(line).map_err(|why| format!("line {}: {why}", number + 1))?;
@@ -107,7 +107,7 @@ impl HeaptrackParser {
         Ok(())
     }
 
-    fn finish(self) -> Result<Imported, String> {
+    fn finish(self) -> Result<ImportedProfile, String> {
         if self.kinds.is_empty() {
             return Err("it has no allocations".to_owned());
         }
@@ -135,6 +135,6 @@ impl HeaptrackParser {
             };
             builder.stack(&functions, cost)?;
         }
-        Ok(Imported { title: self.title, kind: Kind::heap("heaptrack"), side: builder.done() })
+        Ok(ImportedProfile { title: self.title, kind: Kind::heap("heaptrack"), side: builder.done() })
     }
 }

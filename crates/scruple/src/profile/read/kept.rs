@@ -1,7 +1,7 @@
 //! Reads and writes Scruple's own format of profiles: JSON, compressed by gzip. It contains what a comparison needs,
 //! including the machine code.
 
-use super::{Imported, Kind, OWN};
+use super::{ImportedProfile, Kind, OWN};
 use scruple_core::explain::{Context, Function, OwnCost, Tree};
 use scruple_measure::calltree::{self, Binaries, ClosureTypes, MachineCode, Side};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ struct KeptProfile {
     title: String,
     has_heap: bool,
     names: Vec<Function>,
-    functions: Vec<calltree::Function>,
+    functions: Vec<calltree::ProfileFunction>,
     contexts: Vec<ContextRow>,
     recursive: Vec<(usize, usize, u64)>,
     executed: Vec<BTreeMap<u64, u8>>,
@@ -72,7 +72,7 @@ pub fn bytes(title: &str, has_heap: bool, side: &Side) -> Vec<u8> {
     packed.finish().unwrap_or_default()
 }
 
-pub(super) fn parse(text: &str) -> Result<Imported, String> {
+pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     let other_version = || "it was written by another version of Scruple; count it again".to_owned();
     let version =
         text[HEAD.len()..].split([',', '}']).next().and_then(|word| word.trim().parse::<u32>().ok());
@@ -86,7 +86,7 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
         return Err(other_version());
     }
     let kind = Kind { has_heap: document.has_heap, ..Kind::counted(OWN) };
-    Ok(Imported { title: Some(document.title), kind, side })
+    Ok(ImportedProfile { title: Some(document.title), kind, side })
 }
 
 /// Returns the tree. Returns `None` unless callers precede callees and every index is within its list.

@@ -1,13 +1,13 @@
 //! Reads the output of `memray transform csv`: allocations at the peak (or leaks, or temporary ones) by stack, with the
 //! innermost function first.
 
-use super::{Imported, Kind, TreeBuilder};
+use super::{ImportedProfile, Kind, TreeBuilder};
 use scruple_core::explain::OwnCost;
 
 /// The first characters of the table.
 pub(super) const HEAD: &str = "allocator,num_allocations,size,";
 
-pub(super) fn parse(text: &str) -> Result<Imported, String> {
+pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let headers = reader.headers().map_err(|error| error.to_string())?.clone();
     let column = |name: &str| {
@@ -39,6 +39,6 @@ pub(super) fn parse(text: &str) -> Result<Imported, String> {
     }
     match rows {
         0 => Err("it has no allocations".to_owned()),
-        _ => Ok(Imported { title: None, kind: Kind::heap("memray"), side: builder.done() }),
+        _ => Ok(ImportedProfile { title: None, kind: Kind::heap("memray"), side: builder.done() }),
     }
 }

@@ -52,7 +52,7 @@ pub enum KnownCallers {
 
 /// A profile that was read from a file.
 #[derive(Clone, Debug)]
-pub struct Imported {
+pub struct ImportedProfile {
     /// The name of the profiled program, if the profile contains it.
     pub title: Option<String>,
     /// The meaning of the counts.
@@ -79,7 +79,7 @@ impl Kind {
 }
 
 /// Reads a profile in any of the formats.
-pub fn read(path: &Path) -> Result<Imported, Fault> {
+pub fn read(path: &Path) -> Result<ImportedProfile, Fault> {
     let fault = |why: String| Fault::usage(format!("cannot read the profile ‘{}’: {why}", path.display()));
     let file = File::open(path).map_err(|error| {
         fault(match error.kind() {
@@ -117,7 +117,7 @@ fn program(begin: &[u8]) -> Option<&'static str> {
 ///
 /// # Errors
 /// A clause that says what is wrong with the profile.
-pub fn parse(bytes: &[u8]) -> Result<Imported, String> {
+pub fn parse(bytes: &[u8]) -> Result<ImportedProfile, String> {
     if bytes.len() as u64 > LARGEST {
         return Err(too_large());
     }
@@ -182,7 +182,7 @@ fn is_of_perf(text: &str) -> bool {
         })
 }
 
-fn parse_plain(bytes: &[u8]) -> Result<Imported, String> {
+fn parse_plain(bytes: &[u8]) -> Result<ImportedProfile, String> {
     for (begin, advice) in FOREIGN {
         if bytes.starts_with(begin) {
             return Err((*advice).to_owned());

@@ -1,19 +1,19 @@
 //! Reads the format of pprof: a message of protocol buffers, as `profile.proto` in pprof's sources describes it.
 
-use super::{Imported, Kind, TreeBuilder};
+use super::{ImportedProfile, Kind, TreeBuilder};
 use scruple_core::explain::OwnCost;
 use std::collections::HashMap;
 
 /// The value of a field in a message.
-enum Field<'a> {
+enum WireValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
 /// An iterator over the fields of a message.
-struct Fields<'a>(&'a [u8]);
+struct WireFields<'a>(&'a [u8]);
 
-impl<'a> Fields<'a> {
+impl<'a> WireFields<'a> {
     fn varint(&mut self) -> Result<u64, String> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -34,19 +34,19 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
-    fn next(&mut self) -> Result<Option<(u64, Field<'a>)>, String> {
+    fn next(&mut self) -> Result<Option<(u64, WireValue<'a>)>, String> {
         if self.0.is_empty() {
             return Ok(None);
         }
         let key = self.varint()?;
         let field = match key & 7 {
-            0 => Field::Number(self.varint()?),
-            1 => Field::Bytes(self.take(8)?),
+            0 => WireValue::Number(self.varint()?),
+            1 => WireValue::Bytes(self.take(8)?),
             2 => {
                 let length = self.varint()?;
-                Field::Bytes(self.take(length)?)
+                WireValue::Bytes(self.take(length)?)
             }
-            5 => Field::Bytes(self.take(4)?),
+            5 => WireValue::Bytes(self.take(4)?),
             other => return Err(format!("a field has the unknown kind {other}")),
         };
         Ok(Some((key >> 3, field)))
@@ -54,11 +54,11 @@ impl<'a> Fields<'a> {
 }
 
 /// Appends the numbers of a repeated field, which are packed or separate.
-fn numbers(field: &Field<'_>, into: &mut Vec<u64>) -> Result<(), String> {
+fn numbers(field: &WireValue<'_>, into: &mut Vec<u64>) -> Result<(), String> {
     match field {
-        Field::Number(number) => into.push(*number),
-        Field::Bytes(bytes) => {
-            let mut rest = Fields(bytes);
+        WireValue::Number(number) => into.push(*number),
+        WireValue::Bytes(bytes) => {
+            let mut rest = WireFields(bytes);
             while !rest.0.is_empty() {
                 into.push(rest.varint()?);
             }
@@ -88,18 +88,18 @@ fn message_of_numbers(
     mut other: impl FnMut(u64, &[u8]) -> Result<(), String>,
 ) -> Result<HashMap<u64, u64>, String> {
     let mut found = HashMap::new();
-    let mut fields = Fields(bytes);
+    let mut fields = WireFields(bytes);
     while let Some((key, field)) = fields.next()? {
         match field {
-            Field::Number(number) => drop(found.insert(key, number)),
-            Field::Bytes(bytes) => other(key, bytes)?,
+            WireValue::Number(number) => drop(found.insert(key, number)),
+            WireValue::Bytes(bytes) => other(key, bytes)?,
         }
     }
     Ok(found)
 }
 
 #[derive(Default)]
-struct Message {
+struct ProfileMessage {
     /// The type and the unit of each value, as indices of strings.
     types: Vec<(u64, u64)>,
     /// The locations of each sample, with the innermost first, and its values.
@@ -116,20 +116,20 @@ struct Message {
     comments: Vec<u64>,
 }
 
-impl Message {
-    fn of(bytes: &[u8]) -> Result<Message, String> {
-        let mut all = Message::default();
-        let mut fields = Fields(bytes);
+impl ProfileMessage {
+    fn of(bytes: &[u8]) -> Result<ProfileMessage, String> {
+        let mut all = ProfileMessage::default();
+        let mut fields = WireFields(bytes);
         while let Some((key, field)) = fields.next()? {
             match (key, field) {
-                (1, Field::Bytes(bytes)) => {
+                (1, WireValue::Bytes(bytes)) => {
                     let one = message_of_numbers(bytes, |_, _| Ok(()))?;
                     let get = |key| one.get(&key).copied().unwrap_or(0);
                     all.types.push((get(1), get(2)));
                 }
-                (2, Field::Bytes(bytes)) => {
+                (2, WireValue::Bytes(bytes)) => {
                     let (mut stack, mut values) = (Vec::new(), Vec::new());
-                    let mut parts = Fields(bytes);
+                    let mut parts = WireFields(bytes);
                     while let Some((key, field)) = parts.next()? {
                         match key {
                             1 => numbers(&field, &mut stack)?,
@@ -139,7 +139,7 @@ impl Message {
                     }
                     all.samples.push((stack, values));
                 }
-                (key @ 3..=5, Field::Bytes(bytes)) => {
+                (key @ 3..=5, WireValue::Bytes(bytes)) => {
                     let (one, lines) = message(bytes)?;
                     let get = |key| one.get(&key).copied().unwrap_or(0);
                     match key {
@@ -151,7 +151,7 @@ impl Message {
                         _ => drop(all.functions.insert(get(1), get(2))),
                     }
                 }
-                (6, Field::Bytes(bytes)) => all.texts.push(String::from_utf8_lossy(bytes).into_owned()),
+                (6, WireValue::Bytes(bytes)) => all.texts.push(String::from_utf8_lossy(bytes).into_owned()),
                 (13, field) => numbers(&field, &mut all.comments)?,
                 _ => {}
             }
@@ -169,20 +169,20 @@ impl Message {
 }
 
 /// The indices of the values that count work, allocations and bytes.
-struct Columns {
+struct ValueColumns {
     main: Option<usize>,
     allocations: Option<usize>,
     bytes: Option<usize>,
 }
 
-pub(super) fn parse(bytes: &[u8]) -> Result<Imported, String> {
-    let all = Message::of(bytes)?;
+pub(super) fn parse(bytes: &[u8]) -> Result<ImportedProfile, String> {
+    let all = ProfileMessage::of(bytes)?;
     let mut types = Vec::new();
     for (name, _) in &all.types {
         types.push(all.text(*name)?);
     }
     let find = |names: &[&str]| names.iter().find_map(|name| types.iter().position(|known| known == name));
-    let mut columns = Columns {
+    let mut columns = ValueColumns {
         main: find(&["instructions", "samples", "sample", "cpu", "wall"]),
         allocations: find(&["allocations", "alloc_objects", "objects", "inuse_objects"]),
         bytes: find(&["bytes", "alloc_space", "space", "inuse_space"]),
@@ -241,5 +241,5 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Imported, String> {
     }
     let comment = all.comments.first().and_then(|place| all.text(*place).ok());
     let title = comment.and_then(|text| text.strip_prefix("counted by scruple: ")).map(str::to_owned);
-    Ok(Imported { title, kind, side: builder.done() })
+    Ok(ImportedProfile { title, kind, side: builder.done() })
 }

@@ -15,7 +15,7 @@ fn corpus(path: &str) -> Vec<u8> {
 }
 
 /// Returns the own and the inclusive cost of a function.
-fn of(imported: &Imported, name: &str) -> (OwnCost, OwnCost) {
+fn of(imported: &ImportedProfile, name: &str) -> (OwnCost, OwnCost) {
     let profile = CallProfile::of("", &imported.side, &imported.kind);
     let place = profile.frames.iter().position(|frame| frame.name == name).unwrap();
     let sum = profile.functions()[place];

@@ -1,7 +1,7 @@
 //! PostgreSQL: a store on a server that several machines share.
 
 use super::encrypted::Encryption;
-use super::{Engine, Failure, PATIENCE, Refusal, StoredRow, Value};
+use super::{DatabaseEngine, DatabaseFailure, PATIENCE, Refusal, SqlValue, StoredRow};
 use crate::address::ServerUrl;
 use bytes::BytesMut;
 use postgres::config::{Host, SslMode};
@@ -36,7 +36,7 @@ struct PostgresSession {
 
 impl Postgres {
     /// Connects to the server.
-    pub(super) fn connect(url: &ServerUrl) -> Result<Postgres, Failure> {
+    pub(super) fn connect(url: &ServerUrl) -> Result<Postgres, DatabaseFailure> {
         let server = ServerAccess::of(url)?;
         let session = RefCell::new(server.session()?);
         Ok(Postgres { server, session })
@@ -45,7 +45,7 @@ impl Postgres {
     fn with<T>(
         &self,
         work: impl FnOnce(&mut PostgresSession) -> Result<T, postgres::Error>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, DatabaseFailure> {
         let mut session = self.session.borrow_mut();
         let result = work(&mut session);
         session.failed |= result.is_err();
@@ -54,7 +54,7 @@ impl Postgres {
 }
 
 impl ServerAccess {
-    fn of(url: &ServerUrl) -> Result<ServerAccess, Failure> {
+    fn of(url: &ServerUrl) -> Result<ServerAccess, DatabaseFailure> {
         let parts = UrlParts::of(url.secret());
         let mut config: Config = parts.url.parse().map_err(|error: postgres::Error| {
             refused(Refusal::Other, format!("the URL cannot be read: {}", words(&error)))
@@ -93,7 +93,7 @@ impl ServerAccess {
         Ok(ServerAccess { config, tls })
     }
 
-    fn session(&self) -> Result<PostgresSession, Failure> {
+    fn session(&self) -> Result<PostgresSession, DatabaseFailure> {
         let client = match &self.tls {
             Some(tls) => self.config.connect(tls.clone()),
             None => self.config.connect(NoTls),
@@ -157,15 +157,15 @@ impl PostgresSession {
     }
 }
 
-impl Engine for Postgres {
-    fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, Failure> {
+impl DatabaseEngine for Postgres {
+    fn execute(&self, sql: &str, values: &[SqlValue]) -> Result<usize, DatabaseFailure> {
         self.with(|session| {
             let statement = session.statement(sql)?;
             session.client.execute(&statement, &parameters(values)).map(|count| count as usize)
         })
     }
 
-    fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<StoredRow>, Failure> {
+    fn query(&self, sql: &str, values: &[SqlValue]) -> Result<Vec<StoredRow>, DatabaseFailure> {
         let rows = self.with(|session| {
             let statement = session.statement(sql)?;
             session.client.query(&statement, &parameters(values))
@@ -173,15 +173,15 @@ impl Engine for Postgres {
         Ok(rows.iter().map(row).collect())
     }
 
-    fn batch(&self, sql: &str) -> Result<(), Failure> {
+    fn batch(&self, sql: &str) -> Result<(), DatabaseFailure> {
         self.with(|session| session.client.batch_execute(sql))
     }
 
-    fn prepare_to_write(&self) -> Result<(), Failure> {
+    fn prepare_to_write(&self) -> Result<(), DatabaseFailure> {
         Ok(())
     }
 
-    fn begin(&self) -> Result<(), Failure> {
+    fn begin(&self) -> Result<(), DatabaseFailure> {
         let lost = self.session.borrow().client.is_closed();
         if lost {
             *self.session.borrow_mut() = self.server.session()?;
@@ -195,7 +195,7 @@ impl Engine for Postgres {
         .inspect_err(|_| self.rollback())
     }
 
-    fn commit(&self) -> Result<(), Failure> {
+    fn commit(&self) -> Result<(), DatabaseFailure> {
         if self.session.borrow().failed {
             let message = "a statement of a transaction failed, and nothing of it is kept".to_owned();
             return Err(refused(Refusal::Other, message));
@@ -208,7 +208,7 @@ impl Engine for Postgres {
         let _ = self.batch("ROLLBACK");
     }
 
-    fn tables(&self) -> Result<Vec<String>, Failure> {
+    fn tables(&self) -> Result<Vec<String>, DatabaseFailure> {
         let rows = self.query(
             "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema()",
             &[],
@@ -216,12 +216,12 @@ impl Engine for Postgres {
         rows.iter().map(|row| row.text(0).map(str::to_owned)).collect()
     }
 
-    fn damage(&self) -> Result<Vec<String>, Failure> {
+    fn damage(&self) -> Result<Vec<String>, DatabaseFailure> {
         // The server checks its own pages, and enforces foreign keys for every client.
         Ok(Vec::new())
     }
 
-    fn compact(&self) -> Result<(), Failure> {
+    fn compact(&self) -> Result<(), DatabaseFailure> {
         let tables = self.query(
             "SELECT quote_ident(relname) FROM pg_class \
              WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace",
@@ -230,7 +230,7 @@ impl Engine for Postgres {
         tables.iter().try_for_each(|table| self.batch(&format!("VACUUM {}", table.text(0)?)))
     }
 
-    fn size(&self) -> Result<u64, Failure> {
+    fn size(&self) -> Result<u64, DatabaseFailure> {
         let rows = self.query(
             "SELECT SUM(pg_total_relation_size(oid))::bigint FROM pg_class \
              WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace",
@@ -240,16 +240,16 @@ impl Engine for Postgres {
     }
 }
 
-fn parameters(values: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
+fn parameters(values: &[SqlValue]) -> Vec<&(dyn ToSql + Sync)> {
     values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 
-impl ToSql for Value {
+impl ToSql for SqlValue {
     fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self {
-            Value::Null | Value::Other => Ok(IsNull::Yes),
-            Value::Integer(number) => number.to_sql(kind, out),
-            Value::Text(text) => text.to_sql(kind, out),
+            SqlValue::Null | SqlValue::Other => Ok(IsNull::Yes),
+            SqlValue::Integer(number) => number.to_sql(kind, out),
+            SqlValue::Text(text) => text.to_sql(kind, out),
         }
     }
 
@@ -262,22 +262,22 @@ impl ToSql for Value {
 
 fn row(row: &postgres::Row) -> StoredRow {
     let value = |(column, about): (usize, &postgres::Column)| match *about.type_() {
-        Type::INT8 => row.get::<_, Option<i64>>(column).map_or(Value::Null, Value::Integer),
-        Type::INT4 => {
-            row.get::<_, Option<i32>>(column).map_or(Value::Null, |number| Value::Integer(number.into()))
-        }
-        Type::TEXT => row.get::<_, Option<String>>(column).map_or(Value::Null, Value::Text),
-        _ => Value::Other,
+        Type::INT8 => row.get::<_, Option<i64>>(column).map_or(SqlValue::Null, SqlValue::Integer),
+        Type::INT4 => row
+            .get::<_, Option<i32>>(column)
+            .map_or(SqlValue::Null, |number| SqlValue::Integer(number.into())),
+        Type::TEXT => row.get::<_, Option<String>>(column).map_or(SqlValue::Null, SqlValue::Text),
+        _ => SqlValue::Other,
     };
     StoredRow(row.columns().iter().enumerate().map(value).collect())
 }
 
-fn refused(refusal: Refusal, message: String) -> Failure {
-    Failure { refusal, message }
+fn refused(refusal: Refusal, message: String) -> DatabaseFailure {
+    DatabaseFailure { refusal, message }
 }
 
 /// Classifies an error. Only the state of the client reveals that the connection was lost.
-fn failure(error: &postgres::Error, closed: bool) -> Failure {
+fn failure(error: &postgres::Error, closed: bool) -> DatabaseFailure {
     let refusal = match error.as_db_error().map(|error| error.code()) {
         None if closed => Refusal::Away,
         None => Refusal::Other,
@@ -333,8 +333,8 @@ mod tests {
     #[test]
     fn what_leaves_the_machine_is_encrypted_unless_the_url_says_otherwise() {
         let of = |text: &str| {
-            let address = crate::address::Address::parse(text, true).expect("an address");
-            let crate::address::Address::Server(url) = address else { panic!("a server") };
+            let address = crate::address::StoreAddress::parse(text, true).expect("an address");
+            let crate::address::StoreAddress::Server(url) = address else { panic!("a server") };
             ServerAccess::of(&url).map(|server| server.tls.is_some()).map_err(|failure| failure.message)
         };
         assert_eq!(of("postgres://db.example/x"), Ok(true));

@@ -1,23 +1,23 @@
 //! SQLite: a store in one file.
 
-use super::{Engine, Failure, PATIENCE, Refusal, StoredRow, Value};
+use super::{DatabaseEngine, DatabaseFailure, PATIENCE, Refusal, SqlValue, StoredRow};
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-impl ToSql for Value {
+impl ToSql for SqlValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
-            Value::Null | Value::Other => ValueRef::Null,
-            Value::Integer(number) => ValueRef::Integer(*number),
-            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            SqlValue::Null | SqlValue::Other => ValueRef::Null,
+            SqlValue::Integer(number) => ValueRef::Integer(*number),
+            SqlValue::Text(text) => ValueRef::Text(text.as_bytes()),
         }))
     }
 }
 
-impl From<rusqlite::Error> for Failure {
-    fn from(error: rusqlite::Error) -> Failure {
+impl From<rusqlite::Error> for DatabaseFailure {
+    fn from(error: rusqlite::Error) -> DatabaseFailure {
         let refusal = match &error {
             rusqlite::Error::SqliteFailure(ffi::Error { code, .. }, _) => match code {
                 ErrorCode::DatabaseCorrupt => Refusal::Corrupt,
@@ -32,7 +32,7 @@ impl From<rusqlite::Error> for Failure {
             }
             _ => Refusal::Other,
         };
-        Failure { refusal, message: error.to_string() }
+        DatabaseFailure { refusal, message: error.to_string() }
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Sqlite {
 
 impl Sqlite {
     /// Opens a database file. If two processes write, each waits up to a minute for the other.
-    pub(super) fn open(path: &Path, writable: bool) -> Result<Sqlite, Failure> {
+    pub(super) fn open(path: &Path, writable: bool) -> Result<Sqlite, DatabaseFailure> {
         if !writable {
             return Sqlite::open_for_reading(path);
         }
@@ -54,7 +54,7 @@ impl Sqlite {
 
     /// Opens a database file for reading. On a read-only disk the files of a write-ahead log cannot be created. If
     /// there is no log, no process can be writing, and the database can be read without these files.
-    fn open_for_reading(path: &Path) -> Result<Sqlite, Failure> {
+    fn open_for_reading(path: &Path) -> Result<Sqlite, DatabaseFailure> {
         let file = Sqlite::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         match file.tables() {
             Err(failure) if failure.refusal == Refusal::Denied && !with_suffix(path, "-wal").exists() => {
@@ -66,29 +66,29 @@ impl Sqlite {
         }
     }
 
-    fn connect(path: &Path, flags: OpenFlags) -> Result<Sqlite, Failure> {
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Sqlite, DatabaseFailure> {
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         connection.busy_timeout(PATIENCE)?;
         Ok(Sqlite { connection, path: path.to_owned() })
     }
 }
 
-impl Engine for Sqlite {
-    fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, Failure> {
+impl DatabaseEngine for Sqlite {
+    fn execute(&self, sql: &str, values: &[SqlValue]) -> Result<usize, DatabaseFailure> {
         let mut statement = self.connection.prepare_cached(sql)?;
         Ok(statement.execute(rusqlite::params_from_iter(values))?)
     }
 
-    fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<StoredRow>, Failure> {
+    fn query(&self, sql: &str, values: &[SqlValue]) -> Result<Vec<StoredRow>, DatabaseFailure> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let columns = statement.column_count();
         let rows = statement.query_map(rusqlite::params_from_iter(values), |row| {
             let value = |column| {
                 Ok(match row.get_ref(column)? {
-                    ValueRef::Null => Value::Null,
-                    ValueRef::Integer(number) => Value::Integer(number),
-                    ValueRef::Text(text) => std::str::from_utf8(text).map_or(Value::Other, Value::from),
-                    ValueRef::Real(_) | ValueRef::Blob(_) => Value::Other,
+                    ValueRef::Null => SqlValue::Null,
+                    ValueRef::Integer(number) => SqlValue::Integer(number),
+                    ValueRef::Text(text) => std::str::from_utf8(text).map_or(SqlValue::Other, SqlValue::from),
+                    ValueRef::Real(_) | ValueRef::Blob(_) => SqlValue::Other,
                 })
             };
             (0..columns).map(value).collect::<rusqlite::Result<_>>().map(StoredRow)
@@ -96,11 +96,11 @@ impl Engine for Sqlite {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    fn batch(&self, sql: &str) -> Result<(), Failure> {
+    fn batch(&self, sql: &str) -> Result<(), DatabaseFailure> {
         Ok(self.connection.execute_batch(sql)?)
     }
 
-    fn prepare_to_write(&self) -> Result<(), Failure> {
+    fn prepare_to_write(&self) -> Result<(), DatabaseFailure> {
         self.batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL")?;
         // With a write-ahead log, a reading survives a kill of this process as soon as it is inserted. SQLite does not
         // wait for other processes when the first of them changes a new file to such a log: it fails at once.
@@ -115,11 +115,11 @@ impl Engine for Sqlite {
         }
     }
 
-    fn begin(&self) -> Result<(), Failure> {
+    fn begin(&self) -> Result<(), DatabaseFailure> {
         self.batch("BEGIN IMMEDIATE")
     }
 
-    fn commit(&self) -> Result<(), Failure> {
+    fn commit(&self) -> Result<(), DatabaseFailure> {
         self.batch("COMMIT")
     }
 
@@ -128,12 +128,12 @@ impl Engine for Sqlite {
         let _ = self.batch("ROLLBACK");
     }
 
-    fn tables(&self) -> Result<Vec<String>, Failure> {
+    fn tables(&self) -> Result<Vec<String>, DatabaseFailure> {
         let rows = self.query("SELECT name FROM sqlite_master WHERE type = 'table'", &[])?;
         rows.iter().map(|row| row.text(0).map(str::to_owned)).collect()
     }
 
-    fn damage(&self) -> Result<Vec<String>, Failure> {
+    fn damage(&self) -> Result<Vec<String>, DatabaseFailure> {
         let mut wrong = Vec::new();
         for row in self.query("PRAGMA integrity_check(20)", &[])? {
             let text = row.text(0)?;
@@ -147,11 +147,11 @@ impl Engine for Sqlite {
         Ok(wrong)
     }
 
-    fn compact(&self) -> Result<(), Failure> {
+    fn compact(&self) -> Result<(), DatabaseFailure> {
         self.batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
-    fn size(&self) -> Result<u64, Failure> {
+    fn size(&self) -> Result<u64, DatabaseFailure> {
         let size = |path: &Path| path.metadata().map_or(0, |data| data.len());
         Ok(size(&self.path) + size(&with_suffix(&self.path, "-wal")))
     }
@@ -179,7 +179,7 @@ mod tests {
         for round in 0..40 {
             let path = folder.path().join(round.to_string());
             let together = Barrier::new(4);
-            let write = || -> Result<(), Failure> {
+            let write = || -> Result<(), DatabaseFailure> {
                 together.wait();
                 let file = Sqlite::open(&path, true)?;
                 file.prepare_to_write()?;

@@ -9,12 +9,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
-struct Export {
-    results: Vec<HyperfineResult>,
+struct HyperfineImport {
+    results: Vec<HyperfineEntry>,
 }
 
 #[derive(Deserialize)]
-struct HyperfineResult {
+struct HyperfineEntry {
     command: String,
     mean: Option<f64>,
     user: Option<f64>,
@@ -27,7 +27,7 @@ struct HyperfineResult {
 
 /// Reads an export.
 pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
-    let export: Export = serde_json::from_str(text)?;
+    let export: HyperfineImport = serde_json::from_str(text)?;
     let mut imported = Imported::of("hyperfine");
     let mut taken = 0;
     for entry in &export.results {
@@ -48,7 +48,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     imported.finished()
 }
 
-fn arm(entry: &HyperfineResult) -> Result<Arm, ImportError> {
+fn arm(entry: &HyperfineEntry) -> Result<Arm, ImportError> {
     let argv = shell_words::split(&entry.command).ok().filter(|words| !words.is_empty());
     let argv = argv.unwrap_or_else(|| vec![entry.command.clone()]);
     let mut arm = Arm::new(entry.command.clone(), Subject::Command { argv }, Role::Subject);
@@ -76,7 +76,7 @@ fn arm(entry: &HyperfineResult) -> Result<Arm, ImportError> {
     Ok(arm)
 }
 
-fn remarks(entry: &HyperfineResult, imported: &mut Imported) {
+fn remarks(entry: &HyperfineEntry, imported: &mut Imported) {
     let name = clean(&entry.command);
     let failed = entry.exit_codes.iter().flatten().filter(|code| **code != Some(0)).count();
     if failed > 0 {

@@ -19,9 +19,9 @@ struct JmhBenchmark {
     threads: Option<f64>,
     params: Option<BTreeMap<String, Value>>,
     #[serde(rename = "primaryMetric")]
-    primary: Metric,
+    primary: JmhMetric,
     #[serde(rename = "secondaryMetrics", default)]
-    secondary: BTreeMap<String, Metric>,
+    secondary: BTreeMap<String, JmhMetric>,
     #[serde(rename = "jmhVersion")]
     version: Option<String>,
     #[serde(rename = "jdkVersion")]
@@ -35,7 +35,7 @@ struct JmhBenchmark {
 }
 
 #[derive(Deserialize)]
-struct Metric {
+struct JmhMetric {
     #[serde(rename = "scoreUnit")]
     unit: String,
     /// The scores of the iterations of each fork. A score that is not a number is written as text.
@@ -43,11 +43,11 @@ struct Metric {
     raw: Option<Vec<Vec<Value>>>,
     /// The sampled calls of the iterations of each fork.
     #[serde(rename = "rawDataHistogram")]
-    histogram: Option<Vec<Vec<Sampled>>>,
+    histogram: Option<Vec<Vec<SampledCalls>>>,
 }
 
 /// The calls that were sampled in one iteration: pairs of a time and the number of calls that took it.
-type Sampled = Vec<(f64, f64)>;
+type SampledCalls = Vec<(f64, f64)>;
 
 /// Reads a document.
 pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
@@ -135,7 +135,7 @@ fn mean(pairs: &[(f64, f64)]) -> Option<f64> {
 }
 
 /// Adds the metrics of profilers and the counters of the benchmark. Figures that are not numbers are left out.
-fn secondary(arm: &mut Arm, name: &str, metric: &Metric) -> Result<(), ImportError> {
+fn secondary(arm: &mut Arm, name: &str, metric: &JmhMetric) -> Result<(), ImportError> {
     let Some(forks) = numbers(metric.raw.as_ref()).filter(|forks| forks.iter().any(|fork| !fork.is_empty()))
     else {
         return Ok(());

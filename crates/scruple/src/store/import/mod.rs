@@ -112,7 +112,7 @@ pub struct Imported {
     /// The remarks that a reader needs in order not to be misled.
     pub warnings: Vec<Warning>,
     /// The id, the label and other properties of the run, if Scruple wrote the file.
-    pub identity: Option<scruple_json::Identity>,
+    pub identity: Option<scruple_json::RunIdentity>,
     /// The versions, if Scruple wrote the file and it is a history.
     pub history: Option<scruple_json::HistoryRange>,
 }

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The properties of a run other than its readings.
 #[derive(Debug)]
-pub struct Identity {
+pub struct RunIdentity {
     /// The id of the run.
     pub id: String,
     /// The label of the run.
@@ -66,9 +66,9 @@ impl HistoryRange {
 #[derive(Deserialize)]
 struct ScrupleFile {
     scruple: DocumentSchema,
-    run: RunHead,
+    run: RunFields,
     provenance: Provenance,
-    arms: Vec<OfArm>,
+    arms: Vec<ArmFields>,
     #[serde(default)]
     warnings: Vec<Warning>,
     #[serde(default)]
@@ -81,7 +81,7 @@ struct DocumentSchema {
 }
 
 #[derive(Deserialize)]
-struct RunHead {
+struct RunFields {
     id: String,
     label: Option<String>,
     started: String,
@@ -98,19 +98,19 @@ struct RunHead {
 }
 
 #[derive(Deserialize)]
-struct OfArm {
+struct ArmFields {
     name: String,
     role: Role,
     subject: Subject,
     version: Option<String>,
     #[serde(default)]
     params: BTreeMap<String, Parameter>,
-    metrics: BTreeMap<String, OfMetric>,
+    metrics: BTreeMap<String, MetricFields>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum OfMetric {
+enum MetricFields {
     Absent {
         absent: String,
     },
@@ -179,7 +179,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     }
     let (state, seed, argv) = (run.state, run.seed, run.argv);
     let identity =
-        Identity { id: run.id, label: run.label.map(|label| clean(&label)), state, seed, argv, terms };
+        RunIdentity { id: run.id, label: run.label.map(|label| clean(&label)), state, seed, argv, terms };
     Ok(Imported {
         started: Some(started),
         provenance: document.provenance,
@@ -207,13 +207,13 @@ fn limit(one: Budget) -> Budget {
     Budget { arm: clean(&one.arm), metric: clean(&one.metric), text: clean(&one.text), against, ..one }
 }
 
-fn arm(one: OfArm) -> Result<Arm, ImportError> {
+fn arm(one: ArmFields) -> Result<Arm, ImportError> {
     let name = clean(&one.name);
     let mut figures = BTreeMap::new();
     for (key, metric) in one.metrics {
         let figure = match metric {
-            OfMetric::Absent { absent } => Figure::Absent { absent },
-            OfMetric::Read { unit, pass, quality, source, readings, blocks } => {
+            MetricFields::Absent { absent } => Figure::Absent { absent },
+            MetricFields::Read { unit, pass, quality, source, readings, blocks } => {
                 let blocks = blocks.unwrap_or_else(|| (0..readings.len() as u32).collect());
                 if blocks.len() != readings.len() || readings.is_empty() {
                     let what = format!("{key} does not have one block for each of its readings");

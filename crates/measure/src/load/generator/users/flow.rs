@@ -4,7 +4,7 @@ use super::super::super::failure::Failure;
 use super::super::super::plan::{Arrivals, Pace, Plan};
 use super::super::super::record::Recorder;
 use super::super::super::scenario::{arrivals, level};
-use super::super::super::send_times::{RateCourse, Schedule, Share};
+use super::super::super::send_times::{RateCourse, SendSchedule, Share};
 use super::super::Due;
 use super::super::turn_time::TurnTime;
 use super::Users;
@@ -18,7 +18,7 @@ impl Users {
         plan: &Plan,
         thread: u32,
         (start, end): (u64, u64),
-    ) -> Option<(Users, Schedule)> {
+    ) -> Option<(Users, SendSchedule)> {
         let scenario = plan.scenario.as_ref()?;
         let threads = plan.threads;
         let own = |(index, _): &(usize, (u64, u32))| *index as u32 % threads == thread;
@@ -57,13 +57,13 @@ impl Users {
         let closed = plan.pace == Pace::Closed && scenario.recorded.is_empty();
         // This stream is distinct from those of the schedules and of the choice of requests.
         let random = Pcg::with_stream(plan.seed, 2 << 32 | u64::from(thread));
-        Some((Users::new(scenario, closed, random), Schedule::new(share)))
+        Some((Users::new(scenario, closed, random), SendSchedule::new(share)))
     }
 
     /// Takes what is due now: the request of a user whose think time is over, or of a new user.
     pub(in super::super) fn due(
         &mut self,
-        schedule: &mut Option<Schedule>,
+        schedule: &mut Option<SendSchedule>,
         time: &TurnTime,
         now: u64,
     ) -> Option<Due> {

@@ -6,7 +6,7 @@ mod table;
 use table::{DynamicTable, SIZE};
 
 /// A header field of a request, of which everything that does not depend on the connection is encoded.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedField {
     name: Vec<u8>,
     value: Vec<u8>,
     /// The index of the same field in the static table.
@@ -43,9 +43,9 @@ const ONCE: [&str; 8] = [
 /// The length below which cookies are never stored, because they could be guessed from the lengths of messages.
 const SECRET: usize = 20;
 
-impl Prepared {
+impl PreparedField {
     /// Prepares a field. Its name must be in lower case.
-    pub(crate) fn new(name: &str, value: &str) -> Prepared {
+    pub(crate) fn new(name: &str, value: &str) -> PreparedField {
         let keeping = match name {
             "authorization" => Keeping::Never,
             "cookie" if value.len() < SECRET => Keeping::Never,
@@ -59,7 +59,7 @@ impl Prepared {
         }
         string(value.as_bytes(), &mut strings);
         let whole = table::fixed(name, value);
-        Prepared { name: name.into(), value: value.into(), whole, of_name, keeping, strings }
+        PreparedField { name: name.into(), value: value.into(), whole, of_name, keeping, strings }
     }
 }
 
@@ -83,7 +83,7 @@ impl Encoder {
     }
 
     /// Appends the encoded fields to `out`.
-    pub(crate) fn encode<'a>(&mut self, fields: impl Iterator<Item = &'a Prepared>, out: &mut Vec<u8>) {
+    pub(crate) fn encode<'a>(&mut self, fields: impl Iterator<Item = &'a PreparedField>, out: &mut Vec<u8>) {
         if let Some(most) = self.resized.take() {
             integer(most, 5, 0x20, out);
         }
@@ -241,8 +241,8 @@ mod tests {
         let common =
             [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "www.example.com")];
         let mut send = |more: &[(&str, &str)]| {
-            let fields: Vec<Prepared> =
-                common.iter().chain(more).map(|(name, value)| Prepared::new(name, value)).collect();
+            let fields: Vec<PreparedField> =
+                common.iter().chain(more).map(|(name, value)| PreparedField::new(name, value)).collect();
             let mut block = Vec::new();
             encoder.encode(fields.iter(), &mut block);
             block
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(send(&[("cache-control", "no-cache")]), hex("8286 84be 5886 a8eb 1064 9cbf"));
         encoder.limit(0);
         let mut block = Vec::new();
-        encoder.encode([Prepared::new("a", "b")].iter(), &mut block);
+        encoder.encode([PreparedField::new("a", "b")].iter(), &mut block);
         assert_eq!(block, hex("20 40 01 61 01 62"));
     }
 

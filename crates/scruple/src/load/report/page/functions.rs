@@ -7,8 +7,8 @@ use crate::load::windows::Loads;
 use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, SortOrder, Table, name};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
-use scruple_measure::load::cost::instructions::{FunctionCost, Instructions};
-use scruple_measure::load::cost::sampled::Sampled;
+use scruple_measure::load::cost::instructions::{FunctionCost, RequestInstructions};
+use scruple_measure::load::cost::sampled::SampledTime;
 use std::collections::BTreeMap;
 
 /// The largest number of functions that are shown.
@@ -97,7 +97,7 @@ fn part(value: f64, total: f64) -> String {
     if total > 0.0 { share(value / total) } else { "–".to_owned() }
 }
 
-fn instructions(found: &Instructions, title: &str, parts: &mut Vec<SectionPart>) {
+fn instructions(found: &RequestInstructions, title: &str, parts: &mut Vec<SectionPart>) {
     let requests: u64 = found.batches.iter().sum();
     let total = found.total.value;
     let files: Vec<String> = by_file(found)
@@ -134,7 +134,7 @@ fn instructions(found: &Instructions, title: &str, parts: &mut Vec<SectionPart>)
     table(found.functions.iter().map(line).collect(), &head, title, parts);
 }
 
-fn sampled(found: &Sampled, title: &str, parts: &mut Vec<SectionPart>) {
+fn sampled(found: &SampledTime, title: &str, parts: &mut Vec<SectionPart>) {
     let time = |ns: f64| quantity(ns, &Unit::Nanoseconds);
     parts.push(SectionPart::Words(format!(
         "{title}: {} a request, {} of it in the kernel ({} samples). On loopback the kernel bills part of the client’s \

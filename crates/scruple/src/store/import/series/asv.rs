@@ -1,6 +1,6 @@
 //! Reads results of asv, one file for each commit, in versions 1 and 2 of the format.
 
-use super::{Value, Values, in_base_unit};
+use super::{SeriesValue, Values, in_base_unit};
 use crate::store::import::{ImportError, clean};
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -50,7 +50,7 @@ pub fn read(text: &str) -> Result<Values, ImportError> {
             if let Some(environment) = results.env_name.as_ref().filter(|name| !name.is_empty()) {
                 subject = format!("{subject} [{environment}]");
             }
-            found.values.push(Value {
+            found.values.push(SeriesValue {
                 version: results.commit_hash.clone(),
                 time: results.date,
                 subject,

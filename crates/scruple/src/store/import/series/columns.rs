@@ -3,7 +3,7 @@
 //! Both the user's own CSV and that of Otava (formerly Hunter) are such tables. Cells are separated by `,`, `;` or
 //! tabs.
 
-use super::{Value, Values, in_base_unit, time};
+use super::{SeriesValue, Values, in_base_unit, time};
 use crate::store::import::table::csv;
 use crate::store::import::{ImportError, clean};
 
@@ -96,7 +96,7 @@ pub(super) fn values(table: &TextTable, name: &str) -> Result<Values, ImportErro
             };
             let (number, unit) =
                 in_base_unit(cell.parse().unwrap_or(f64::NAN), cell_of(unit).unwrap_or(of_title));
-            found.values.push(Value {
+            found.values.push(SeriesValue {
                 version: version.to_owned(),
                 time: when,
                 subject: cell_of(subject).unwrap_or(name).to_owned(),

@@ -1,6 +1,6 @@
 //! Imports the user's own series. Values over commits or times become a history that is searched for change points.
 //!
-//! Each format converts a text into [`Value`]s. [`history`] converts these into a stored history whose versions are the
+//! Each format converts a text into [`SeriesValue`]s. [`history`] converts these into a stored history whose versions are the
 //! commits or times.
 
 pub mod asv;
@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A value of a series.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Value {
+pub struct SeriesValue {
     /// The commit, or the time if there is no commit.
     pub version: String,
     /// The time of the version, in milliseconds since 1970.
@@ -43,7 +43,7 @@ pub struct Value {
 #[derive(Debug, Default)]
 pub struct Values {
     /// The values, in the order of the text.
-    pub values: Vec<Value>,
+    pub values: Vec<SeriesValue>,
     /// Sentences that say what was left out, and why.
     pub left_out: BTreeSet<String>,
 }
@@ -184,7 +184,7 @@ pub fn history(
 
 /// Creates an arm for each subject at each version. Every value has a block of its own, since no two were measured side
 /// by side.
-fn arms(values: &[Value]) -> Result<Vec<Arm>, ImportError> {
+fn arms(values: &[SeriesValue]) -> Result<Vec<Arm>, ImportError> {
     let mut arms: Vec<Arm> = Vec::new();
     let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut units: BTreeMap<(&str, String), &Unit> = BTreeMap::new();
