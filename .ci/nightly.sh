@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks that take too long for every push: planted wrong edits, long simulations, other toolchains, sanitizers.
+# Checks that take too long for every push: mutations, long simulations, other toolchains, sanitizers.
 # A step whose tools are not installed is skipped with a message.
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ step() {
 }
 has() { command -v "$1" >/dev/null 2>&1 || { echo "skipped: $1 is not there" | tee -a "$log"; return 1; }; }
 
-step python3 tests/planted/run.py
+step python3 tests/mutations/run.py
 step cargo test --release --package scruple-core --test stats -- --ignored --nocapture
 # Parsers of foreign text: many more damaged inputs than in every push, and other ones each day.
 SCRUPLE_FUZZ_TRIES=20000 SCRUPLE_FUZZ_SEED=$(date +%Y%m%d)

@@ -3,15 +3,15 @@
 //! A [`History`] is what was measured; [`find_changes`] makes a [`Judgement`] of it. Reports are written from both.
 
 mod comparable;
+mod effect_over_nodes;
 mod find_changes;
 mod graph;
-mod over_nodes;
 
 pub use crate::stats::nodes::OverNodes;
 pub use comparable::{SLOPE, comparable};
+pub use effect_over_nodes::over_nodes;
 pub use find_changes::find_changes;
 pub use graph::Graph;
-pub use over_nodes::over_nodes;
 
 use crate::metric::Better;
 use crate::run::Run;

@@ -6,14 +6,14 @@ pub mod clock;
 pub mod earlier_runs;
 mod equal_parameters;
 mod fits;
-mod on_nodes;
+mod node_replicates;
 pub mod pooled;
 mod process_groups;
 mod rows;
 
 pub use between_runs::waiting_share;
 pub use fits::{GrowthFit, families_by, fits, trailing_number};
-pub use on_nodes::{Nodes, over_nodes};
+pub use node_replicates::{Nodes, over_nodes};
 pub use process_groups::Groups;
 pub use rows::compare_pairs;
 

@@ -5,8 +5,8 @@
 
 use scruple_core::unit::grouped;
 use scruple_measure::instrument::Instrument;
-use scruple_measure::launch::{Launch, LaunchOptions};
 use scruple_measure::launcher::Launcher;
+use scruple_measure::launcher::{Launch, LaunchOptions};
 use scruple_measure::program::Program;
 use scruple_measure::runtimes::{ALL, COMMON, Runtimes};
 use std::error::Error;

@@ -10,8 +10,8 @@
 use std::error::Error;
 use std::process::{Command, ExitCode};
 
+use scruple_measure::allocation_sites::HeapSites;
 use scruple_measure::heap::{HeapSession, SiteSampling};
-use scruple_measure::heap_sites::HeapSites;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut words = std::env::args_os().skip(1).peekable();

@@ -1,7 +1,7 @@
 //! Weighs a command: one launch in one pass, and its readings.
 
 use crate::instrument::Instrument;
-use crate::launch::{Ending, Launch, LaunchOptions, LaunchResult, Shield};
+use crate::launcher::{Ending, Launch, LaunchOptions, LaunchResult, Shield};
 use crate::launcher::{LaunchError, Launcher};
 use crate::memory_map;
 use crate::own_environment::inherited;

@@ -1,6 +1,6 @@
 //! The interface of instruments, which read figures of a launch besides the clock and the kernel's accounts.
 
-use crate::launch::{Launch, LaunchResult};
+use crate::launcher::{Launch, LaunchResult};
 use crate::program::Program;
 use scruple_core::sample::Reading;
 use std::ffi::OsString;

@@ -3,6 +3,7 @@
 //! The only crate that touches the machine, and the only one with `unsafe` code.
 #![allow(unsafe_code)]
 
+pub mod allocation_sites;
 pub mod bench;
 pub mod calltree;
 mod clock;
@@ -12,18 +13,16 @@ mod descendants;
 mod embedded;
 pub mod empty_program;
 pub mod heap;
-pub mod heap_sites;
 pub mod host;
 pub mod instructions;
 pub mod instrument;
-pub mod launch;
 pub mod launcher;
-pub mod linked;
 pub mod load;
 pub mod memory_map;
 pub mod own_environment;
 mod process_stat;
 pub mod program;
+pub mod program_origin;
 pub mod runtimes;
 pub mod scheduler_waits;
 pub mod scripted;

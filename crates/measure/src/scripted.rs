@@ -1,7 +1,7 @@
 //! Takes readings from a script instead of the machine, so that tests have the same figures everywhere.
 
 use crate::command::{Job, WeighError, WeighedLaunch, Weigher, seen};
-use crate::launch::Ending;
+use crate::launcher::Ending;
 use crate::memory_map::MemoryMap;
 use crate::streams::{Captured, Digest};
 use scruple_core::memory_map::{Divided, Largest, MemoryCourse, Moment};

@@ -13,7 +13,7 @@ use crate::history::args::HistoryArgs;
 use crate::inspect::args::InspectVerb;
 use crate::load::args::LoadArgs;
 use crate::render::export::ExportArgs;
-use crate::report::args::ReportArgs;
+use crate::run_page::args::ReportArgs;
 use crate::show::args::ShowArgs;
 use crate::store::args::StoreVerb;
 use crate::trend::args::TrendArgs;

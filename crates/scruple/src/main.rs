@@ -25,7 +25,7 @@ mod paths;
 mod profile;
 mod progress;
 mod render;
-mod report;
+mod run_page;
 mod show;
 mod store;
 mod trend;
@@ -60,7 +60,7 @@ fn carry_out(verb: Verb) -> Result<Code, Fault> {
         Verb::Explain(args) => explain::verb::explain(&args),
         Verb::History(args) => history::verb::history(&args),
         Verb::Show(args) => show::verb::show(&args),
-        Verb::Report(args) => report::verb::report(&args),
+        Verb::Report(args) => run_page::verb::report(&args),
         Verb::Trend(args) => trend::verb::trend(&args),
         Verb::Store { verb } => store::verb::store(&verb),
         Verb::Inspect { verb } => inspect::verb::inspect(&verb),

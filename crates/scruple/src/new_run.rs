@@ -7,7 +7,7 @@ use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, RunState, Terms};
 use scruple_core::stats::Pcg;
 use scruple_measure::host;
-use scruple_measure::linked;
+use scruple_measure::program_origin;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::Path;
 use std::sync::Arc;
@@ -100,9 +100,9 @@ fn provenance(programs: &[&Path]) -> Provenance {
         if provenance.programs.contains_key(&name) {
             continue;
         }
-        let linked = linked::linked(path);
-        provenance.libraries.extend(linked.libraries);
-        provenance.toolchains.extend(linked.toolchain.map(|text| (name.clone(), text)));
+        let origin = program_origin::origin_of(path);
+        provenance.libraries.extend(origin.libraries);
+        provenance.toolchains.extend(origin.toolchain.map(|text| (name.clone(), text)));
         provenance.programs.extend(host::file_digest(path).map(|digest| (name, digest)));
     }
     if let Some(state) = git::state(&folder) {

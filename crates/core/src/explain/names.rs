@@ -1,5 +1,5 @@
-//! Normalises names of functions: what compilers and linkers add is removed, so that a function has the same name in
-//! all versions.
+//! Normalises demangled names of functions: what compilers and linkers add is removed, so that a function has the same
+//! name in all versions.
 
 /// Suffixes that compilers add to the names of copies and parts of functions.
 const SUFFIXES: [&str; 10] = [

@@ -8,12 +8,12 @@
 
 mod build_noise;
 mod classify;
+mod confirm_on_nodes;
 mod effects;
 mod forest;
 mod gather;
 mod interleaved;
 mod noisy;
-mod on_nodes;
 mod partition;
 mod steps;
 mod version_groups;
@@ -54,7 +54,7 @@ pub fn find_changes(history: &History) -> Judgement {
     let whole = |(one, judged): (&GatheredSeries, &JudgedSeries)| series(&range, one, judged);
     let mut series: Vec<Series> = gathered.iter().zip(&judged).map(whole).collect();
     classify::sharpen(&mut series);
-    on_nodes::settle(history, &mut series);
+    confirm_on_nodes::confirm(history, &mut series);
     let break_even = effects::break_even(history, &series, |version| artefacts.root(version));
     Judgement { series, break_even }
 }

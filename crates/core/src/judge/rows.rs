@@ -1,7 +1,7 @@
 //! The rows of a table of comparisons, and the families in which their verdicts hold together.
 
 use super::{
-    Judged, POOLED, Pair, between_runs, cases, declaration, floor_of, on_nodes, pooled, waiting_share,
+    Judged, POOLED, Pair, between_runs, cases, declaration, floor_of, node_replicates, pooled, waiting_share,
 };
 use crate::evidence::{Evidence, Readings, Replicate};
 use crate::metric::{Better, Pass, Quality};
@@ -169,7 +169,7 @@ fn compared<'a>(
         return ComparedBy::Counted(Evidence::of_near_counts(&reference.readings, &arm.readings, floor));
     }
     let taken = |reference: &Sample, arm: &Sample| replicates_of(pair, reference, arm);
-    let over_nodes = on_nodes::replicates(pair, (reference, arm), &taken);
+    let over_nodes = node_replicates::replicates(pair, (reference, arm), &taken);
     let paired = pair.paired || over_nodes.is_some();
     let (left, right, replicate) = match over_nodes.unwrap_or_else(|| Ok(taken(reference, arm))) {
         Ok(replicates) => replicates,
@@ -189,7 +189,11 @@ fn compared<'a>(
 }
 
 /// The replicates of the effect on a noisy metric, of each arm, and what each of them represents.
-pub(super) fn replicates_of(pair: &Pair<'_>, reference: &Sample, arm: &Sample) -> on_nodes::Replicates {
+pub(super) fn replicates_of(
+    pair: &Pair<'_>,
+    reference: &Sample,
+    arm: &Sample,
+) -> node_replicates::Replicates {
     let timed = matches!(arm.pass, Pass::Timing | Pass::Build);
     let (left, right) = match pair.paired {
         true => reference.paired(arm),

@@ -1,10 +1,10 @@
 //! The machine code of functions, normalised so that addresses which linking assigns do not count as differences.
 
+use super::demangle::demangle;
 use super::initial_data::Data;
 use super::machine_code::{Fnv, MachineCode};
 use super::merged_profiles::Side;
 use super::stripped::{StrippedFunction, ends};
-use super::symbols::demangle;
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, Mnemonic, OpKind};
 use object::{Architecture, Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
 use scruple_core::explain::normal;

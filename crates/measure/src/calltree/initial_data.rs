@@ -1,8 +1,8 @@
 //! The initial data of a program or library: constants and variables. Identical code behaves differently with
 //! different data.
 
+use super::demangle::demangle;
 use super::machine_code::Fnv;
-use super::symbols::demangle;
 use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

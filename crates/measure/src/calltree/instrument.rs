@@ -6,7 +6,7 @@ use super::profile::Profiles;
 use super::session::{CalltreeSession, CountDetail, Settings};
 use crate::instructions::steady;
 use crate::instrument::Instrument;
-use crate::launch::{Launch, LaunchResult};
+use crate::launcher::{Launch, LaunchResult};
 use crate::program::Program;
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};

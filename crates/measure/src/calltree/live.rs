@@ -1,9 +1,10 @@
 //! Live blocks of a process by calling context, as the tool counts them, and the allocation sites that they give.
 
+use super::demangle::demangle;
 use super::merged_profiles::Side;
 use super::profile::{End, Profile, ProfileContext, ProfileFunction, Profiles};
-use super::symbols::{Symbols, demangle};
-use crate::heap_sites::{
+use super::symbols::Symbols;
+use crate::allocation_sites::{
     CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteCounting, SiteFrame, SiteIndex,
 };
 use scruple_core::explain::{self, is_allocator};

@@ -1,10 +1,10 @@
 //! Merges the profiles of one program into one call tree, with names that can be compared across versions.
 
+use super::demangle::demangle;
 use super::haskell::{self, ClosureTypes, SourceText};
 use super::machine_code::MachineCode;
 use super::profile::{Calls, HeapCounts, Profile, ProfileFunction, Profiles};
 use super::stripped::{self, NamesByAddress};
-use super::symbols::demangle;
 use scruple_core::explain::{self, OwnCost, PROGRAM, Tree, is_library, normal};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

@@ -5,9 +5,10 @@
 //! back to callgrind and then to cachegrind, and says why.
 
 mod binary;
-mod cases;
 mod choose_tool;
+mod counted_case;
 mod debug_file;
+mod demangle;
 mod error;
 mod flat;
 mod go_names;
@@ -15,21 +16,22 @@ mod haskell;
 mod initial_data;
 mod install;
 mod instrument;
+mod interpreted;
 mod live;
 mod machine_code;
 mod merged_profiles;
 mod profile;
 mod reader;
-mod script;
 mod session;
 mod sources;
 mod stripped;
 mod symbols;
 
 pub use binary::{Binaries, ExecutedInstruction};
-pub use cases::CountedCase;
 pub use choose_tool::{ChosenTool, ValgrindTool};
+pub use counted_case::CountedCase;
 pub(crate) use debug_file::DwarfReader;
+pub use demangle::demangle;
 pub use error::{CalltreeError, Unavailable};
 #[cfg(test)]
 pub(crate) use flat::of as flat;
@@ -38,6 +40,7 @@ pub use haskell::{ClosureTypes, Closures, SourceText, as_built, core_of};
 pub use initial_data::Data;
 pub use install::Tool;
 pub use instrument::Trees;
+pub use interpreted::{Language, ScriptCounts, ScriptSession};
 pub use live::LiveBlocks;
 pub use machine_code::MachineCode;
 pub use merged_profiles::{Side, without_version};
@@ -45,11 +48,10 @@ pub use profile::{
     Calls, End, FunctionTotals, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction,
     Profiles, RecursiveCalls,
 };
-pub use script::{Language, ScriptCounts, ScriptSession};
 pub use session::{CalltreeSession, CountDetail, LaunchCounts, Settings};
 pub use sources::{SourceAmount, SourceCosts};
 pub use stripped::name_stripped;
-pub use symbols::{Location, SourceFrame, Symbols, demangle};
+pub use symbols::{Location, SourceFrame, Symbols};
 
 /// The definition of an instruction. It is shown wherever a count of instructions is shown.
 pub const DEFINITION: &str = "instructions in user space of the processor that Valgrind shows to the program; a repeated \

@@ -6,7 +6,7 @@ use super::flat;
 use super::go_names;
 use super::profile::Profiles;
 use super::reader;
-use crate::launch::Launch;
+use crate::launcher::Launch;
 use crate::load::cost::callgrind;
 use std::ffi::OsString;
 use std::fs;

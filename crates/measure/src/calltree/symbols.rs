@@ -2,6 +2,7 @@
 //! one of its addresses is first needed.
 
 use super::debug_file::{self, DwarfReader};
+use super::demangle::demangle;
 use addr2line::Context;
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::collections::HashMap;
@@ -126,20 +127,6 @@ fn inlined(lines: &Context<DwarfReader>, offset: u64) -> Vec<SourceFrame> {
         frames.push(SourceFrame { name, file, line });
     }
     frames
-}
-
-/// The name as its language writes it: demangled if it is a name of Rust or C++.
-pub fn demangle(name: &str) -> String {
-    if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        return format!("{rust:#}");
-    }
-    // The version suffix of a library's symbol does not belong to the function's name.
-    let bare = name.split_once("@").map_or(name, |(bare, _)| bare);
-    if !bare.starts_with("_Z") {
-        return name.to_owned();
-    }
-    let parsed = cpp_demangle::Symbol::new(bare).ok();
-    parsed.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{HeapSession, Peak, Totals, measurable};
 use crate::instrument::{Instrument, let_sanitizers_be_second};
-use crate::launch::{Launch, LaunchResult};
+use crate::launcher::{Launch, LaunchResult};
 use crate::program::Program;
 use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Reading;

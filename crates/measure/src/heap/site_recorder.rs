@@ -2,9 +2,9 @@
 
 use super::instrument::load_into;
 use super::{HeapError, HeapSession, SiteSampling, measurable};
-use crate::heap_sites::HeapSites;
+use crate::allocation_sites::HeapSites;
 use crate::instrument::Instrument;
-use crate::launch::{Launch, LaunchResult};
+use crate::launcher::{Launch, LaunchResult};
 use crate::program::Program;
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};

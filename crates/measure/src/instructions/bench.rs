@@ -3,7 +3,7 @@
 use super::{Instructions, KEY, RunningCounter};
 use crate::bench::{BenchError, BenchProgram, BenchStart};
 use crate::instrument::Instrument;
-use crate::launch::{Launch, LaunchOptions};
+use crate::launcher::{Launch, LaunchOptions};
 use crate::own_environment::inherited;
 use crate::program::Program;
 use std::ffi::OsString;

@@ -13,7 +13,7 @@ pub use steady::steady;
 use crate::calltree::{self, CalltreeSession, ChosenTool, CountDetail, LaunchCounts, Settings, ValgrindTool};
 use crate::command::{Commands, Job};
 use crate::instrument::Instrument;
-use crate::launch::{Ending, Launch, LaunchResult};
+use crate::launcher::{Ending, Launch, LaunchResult};
 use crate::program::Program;
 use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Reading;
@@ -293,7 +293,7 @@ pub fn measure(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::launch::LaunchOptions;
+    use crate::launcher::LaunchOptions;
     use std::fs::File;
     use std::process::Command;
 

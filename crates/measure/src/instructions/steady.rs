@@ -1,6 +1,6 @@
 //! Removes differences between launches of a program: addresses, variables, hash seeds, the number of processors.
 
-use crate::launch::Launch;
+use crate::launcher::Launch;
 use crate::program::Program;
 use crate::runtimes::ghc;
 use std::ffi::{OsStr, OsString};

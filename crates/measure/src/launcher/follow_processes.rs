@@ -10,7 +10,7 @@ use super::go_processes::GoProcesses;
 use super::peak_memory::{BLUR, keep_peak, note_peak, own_mark};
 use super::server::TreeWatch;
 use super::spawn;
-use crate::launch::{LaunchOptions, PeakMemory};
+use crate::launcher::{LaunchOptions, PeakMemory};
 use crate::runtimes::ProgramFiles;
 use std::collections::HashSet;
 use std::ffi::c_int;

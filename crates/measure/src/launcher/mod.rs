@@ -10,12 +10,14 @@ mod foreign_tracers;
 mod go_processes;
 mod kernel_accounts;
 mod peak_memory;
+mod request;
 mod server;
 mod spawn;
 mod system_call;
 mod wire;
 
-use crate::launch::{Launch, LaunchAnswer, LaunchResult};
+pub use request::{Ending, Launch, LaunchAnswer, LaunchOptions, LaunchResult, PeakMemory, Shield};
+
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,6 @@
 //! The peak memory of processes: the kernel's high-water marks, and the launcher's own.
 
-use crate::launch::PeakMemory;
+use crate::launcher::PeakMemory;
 use std::fs;
 
 /// The error of the kernel's high-water marks in bytes: the kernel sums its per-core counters only from time to time.

@@ -4,7 +4,7 @@ use super::follow_processes::Follower;
 use super::go_processes::GoProcesses;
 use super::spawn::{self, Spawned};
 use super::{end_leftovers, kernel_accounts, peak_memory, wire};
-use crate::launch::{Ending, LaunchAnswer, LaunchResult};
+use crate::launcher::{Ending, LaunchAnswer, LaunchResult};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};

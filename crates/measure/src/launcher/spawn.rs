@@ -2,7 +2,7 @@
 
 use super::system_call::system_call;
 use super::wire::LaunchRequest;
-use crate::launch::Shield;
+use crate::launcher::Shield;
 use std::ffi::{c_char, c_int, c_void};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -225,7 +225,7 @@ mod tests {
     #![expect(clippy::unwrap_used)]
 
     use super::*;
-    use crate::launch::LaunchOptions;
+    use crate::launcher::LaunchOptions;
     use std::fs::File;
     use std::os::fd::OwnedFd;
 

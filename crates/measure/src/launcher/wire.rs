@@ -1,6 +1,6 @@
 //! The messages between Scruple and its launcher: lengths, a JSON head, and zero-terminated byte strings.
 
-use crate::launch::{Launch, LaunchAnswer, LaunchOptions};
+use crate::launcher::{Launch, LaunchAnswer, LaunchOptions};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io;

@@ -9,7 +9,7 @@ use super::go::EmptyProgram;
 use super::stderr_report::StderrPipe;
 use super::{ghc, go, jvm, ocaml, recognise, sbcl};
 use crate::instrument::Instrument;
-use crate::launch::{Launch, LaunchResult};
+use crate::launcher::{Launch, LaunchResult};
 use crate::program::{FileKind, Program};
 use scruple_core::sample::Reading;
 use std::ffi::OsString;

@@ -3,7 +3,7 @@
 use crate::harness::{Workshop, cache};
 use scruple_measure::instructions::{Hardware, HardwareEvent, Instructions, steady};
 use scruple_measure::instrument::Instrument;
-use scruple_measure::launch::{Ending, Launch, LaunchOptions, LaunchResult};
+use scruple_measure::launcher::{Ending, Launch, LaunchOptions, LaunchResult};
 use scruple_measure::program::Program;
 use std::fs::File;
 use std::os::fd::OwnedFd;

@@ -4,8 +4,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
+use scruple_measure::allocation_sites::{HeapAmounts, HeapSites, MemoryBlocks, SiteCounting};
 use scruple_measure::heap::{HeapSession, SiteSampling, Totals};
-use scruple_measure::heap_sites::{HeapAmounts, HeapSites, MemoryBlocks, SiteCounting};
 
 use crate::harness::Workshop;
 

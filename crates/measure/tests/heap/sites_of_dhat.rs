@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use scruple_measure::allocation_sites::{HeapAmounts, MemoryBlocks};
 use scruple_measure::heap::SiteSampling;
-use scruple_measure::heap_sites::{HeapAmounts, MemoryBlocks};
 
 use crate::harness::{Workshop, found};
 use crate::sites::sites_of;

@@ -5,7 +5,7 @@ use crate::promise::haskell;
 use crate::scales::{Done, ScaleRun, Scales, installed, source};
 use crate::words;
 use scruple_core::metric::Quality;
-use scruple_measure::launch::Ending;
+use scruple_measure::launcher::Ending;
 use scruple_measure::runtimes::Runtime;
 use std::ffi::OsStr;
 

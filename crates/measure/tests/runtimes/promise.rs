@@ -2,7 +2,7 @@
 
 use crate::scales::{Done, Scales, Skip, installed, source};
 use crate::words;
-use scruple_measure::launch::Ending;
+use scruple_measure::launcher::Ending;
 use std::path::PathBuf;
 
 pub const TESTS: &[crate::Test] = &[

@@ -3,7 +3,7 @@
 use crate::promise::haskell;
 use crate::scales::{Done, Scales, installed, source};
 use crate::words;
-use scruple_measure::launch::Ending;
+use scruple_measure::launcher::Ending;
 use std::ffi::OsStr;
 use std::path::Path;
 

@@ -3,8 +3,8 @@
 use scruple_core::sample::Reading;
 use scruple_measure::heap::HeapInstrument;
 use scruple_measure::instrument::Instrument;
-use scruple_measure::launch::{Ending, Launch, LaunchOptions};
 use scruple_measure::launcher::Launcher;
+use scruple_measure::launcher::{Ending, Launch, LaunchOptions};
 use scruple_measure::program::Program;
 use scruple_measure::runtimes::Runtimes;
 use std::ffi::{OsStr, OsString};

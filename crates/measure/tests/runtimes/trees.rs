@@ -4,7 +4,7 @@ use crate::promise::haskell;
 use crate::scales::{Done, Scales, Skip, installed};
 use crate::words;
 use scruple_core::metric::Quality;
-use scruple_measure::launch::Ending;
+use scruple_measure::launcher::Ending;
 use scruple_measure::runtimes::ghc::report::{GhcReport, page};
 use std::ffi::OsStr;
 use std::process::Command;

@@ -10,7 +10,7 @@ use scruple_core::harmless_text::plain;
 use scruple_core::sorting;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_measure::command::Job;
-use scruple_measure::launch::Shield;
+use scruple_measure::launcher::Shield;
 use scruple_measure::program::Program;
 use scruple_measure::streams::{Input, Output};
 use std::collections::BTreeMap;

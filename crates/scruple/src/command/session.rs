@@ -21,7 +21,7 @@ use scruple_core::subject::{Arm, Role};
 use scruple_core::verdict::Verdict;
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::command::{Job, WeighError, WeighedLaunch, Weigher};
-use scruple_measure::launch::Ending;
+use scruple_measure::launcher::Ending;
 use scruple_measure::launcher::LaunchError;
 use scruple_measure::runtimes::WITHOUT;
 use scruple_measure::streams::Captured;

@@ -3,7 +3,7 @@
 use super::counted_runs::Effort;
 use crate::fault::{Code, Fault};
 use crate::inspect::calls::tree_of;
-use crate::inspect::launch::{ended, failure};
+use crate::inspect::single_launch::{ended, failure};
 use scruple_core::explain::Count;
 use scruple_core::harmless_text::plain;
 use scruple_core::metric::Pass;

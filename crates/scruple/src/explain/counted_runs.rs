@@ -1,8 +1,8 @@
 //! Runs both sides under the call tree, and a few times without it.
 
 use super::both::{BothPrograms, TotalRun, profiles, trial_run};
+use super::interpreted;
 use super::interpreters;
-use super::script;
 use super::variation::{self, repeats};
 use crate::fault::Fault;
 use crate::inspect::calls::{kind_of, remark_of, remark_of_orphans};
@@ -164,11 +164,13 @@ pub fn gather(
     name_stripped(&mut sides);
     let languages = [&sides[0][0], &sides[1][0]].map(interpreters::language);
     let mut by_script = |language| {
-        both.run(false, |_, commands, job, _| script::counted(language, job, commands, work, effort.strict))
+        both.run(false, |_, commands, job, _| {
+            interpreted::counted(language, job, commands, work, effort.strict)
+        })
     };
     let names = jobs.map(|job| job.name.as_str());
     let script = match effort.count {
-        Count::Instructions => script::gather(names, languages, totals_repeat, most, &mut by_script)?,
+        Count::Instructions => interpreted::gather(names, languages, totals_repeat, most, &mut by_script)?,
         // What the interpreter counts is no memory.
         _ => None,
     };

@@ -1,8 +1,8 @@
 //! Counts what servers execute to answer requests.
 
 use super::counted_runs::GatheredRuns;
+use super::interpreted;
 use super::interpreters;
-use super::script;
 use super::sides::Means;
 use crate::fault::Fault;
 use crate::new_run;
@@ -71,7 +71,7 @@ pub fn trees(command: &ServerCommand, url: &str, means: &Means<'_>) -> Result<Ve
 }
 
 /// Counts two servers by functions of their language, from their start to their end, if both are scripts whose interpreter
-/// can count; see [`script::gather`].
+/// can count; see [`interpreted::gather`].
 pub fn scripts(
     servers: &[(ServerCommand, String); 2],
     under_call_tree: [&Side; 2],
@@ -85,7 +85,8 @@ pub fn scripts(
         Ok([one(&servers[0])?, one(&servers[1])?])
     };
     let most = means.effort.runs as usize;
-    let mut found = script::gather(names.each_ref().map(String::as_str), languages, false, most, &mut run)?;
+    let mut found =
+        interpreted::gather(names.each_ref().map(String::as_str), languages, false, most, &mut run)?;
     if let Some(Ok(gathered)) = &mut found {
         gathered.remarks.push(format!(
             "the functions of the script are counted over {} requests, with the start and the end of each server",

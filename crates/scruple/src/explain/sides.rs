@@ -6,7 +6,7 @@ use super::findings::Findings;
 use super::servers;
 use crate::fault::{Code, Fault};
 use crate::inspect::calls::{kind_of, remark_of};
-use crate::inspect::launch;
+use crate::inspect::single_launch;
 use crate::inspect::sites::remark_of_runtime;
 use crate::new_run;
 use crate::profile::read::{Kind, OWN};
@@ -89,7 +89,7 @@ impl SideSource {
 pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Findings, GatheredRuns), Fault> {
     let names = [sources[0].name(), sources[1].name()];
     if let [SideSource::Command(first), SideSource::Command(second)] = &sources {
-        let launchers = [launch::launcher()?, launch::launcher()?];
+        let launchers = [single_launch::launcher()?, single_launch::launcher()?];
         let counter = needed(means.counter)?;
         let (jobs, sources): ([&Job; 2], [&SourceText<'_>; 2]) = ([first, second], [&as_built, &as_built]);
         let gathered = counted_runs::gather(jobs, launchers, counter, means.work, &means.effort, sources)?;
@@ -154,7 +154,7 @@ pub fn runs_of(
     match source {
         SideSource::Kept { runs, .. } => Ok(runs),
         SideSource::Command(job) => {
-            let launcher: Launcher = launch::launcher()?;
+            let launcher: Launcher = single_launch::launcher()?;
             counted_runs::count(&job, launcher, needed(means.counter)?, means.work, &means.effort)
         }
         SideSource::Case { job, name } => of_case(&job, &name, means, iterations),
@@ -212,7 +212,7 @@ pub fn named(args: &ExplainArgs, second: &str) -> Result<[SideSource; 2], Fault>
             let command = ServerCommand::of(words.iter().map(Into::into).collect());
             return Ok(SideSource::Server { command, url: url.clone() });
         }
-        let job = Box::new(launch::job(&words, Some(&args.build.time_limit))?);
+        let job = Box::new(single_launch::job(&words, Some(&args.build.time_limit))?);
         Ok(match &args.case {
             Some(name) => SideSource::Case { job, name: name.clone() },
             None => SideSource::Command(job),

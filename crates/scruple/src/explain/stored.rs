@@ -3,7 +3,7 @@
 use super::args::ExplainArgs;
 use super::sides::{self, Means, SideSource};
 use crate::fault::Fault;
-use crate::inspect::launch;
+use crate::inspect::single_launch;
 use crate::profile::read;
 use crate::store::Store;
 use scruple_core::harmless_text::list_names;
@@ -125,7 +125,7 @@ fn source(store: &Store, run: &Run, arm: &Arm, name: &str) -> Result<SideSource,
 fn launched(run: &Run, arm: &Arm, name: &str) -> Result<SideSource, Fault> {
     let folder = Path::new(&run.provenance.folder);
     let job = |words: &[String]| {
-        let mut job = launch::job_in(words, folder)?;
+        let mut job = single_launch::job_in(words, folder)?;
         let path = job.program.path.display().to_string();
         let was = run.provenance.programs.get(&path);
         if let (Some(was), Some(is)) = (was, host::file_digest(&job.program.path))

@@ -13,7 +13,7 @@ use crate::cli::values;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
-use crate::inspect::{calls, launch};
+use crate::inspect::{calls, single_launch};
 use crate::new_run;
 use crate::paths::{self, WorkFolder};
 use crate::profile::{self, read};
@@ -155,10 +155,10 @@ pub fn at_revisions(
     counter: &ChosenTool,
     effort: &Effort,
 ) -> Result<(Findings, GatheredRuns), Fault> {
-    let launchers = [launch::launcher()?, launch::launcher()?];
+    let launchers = [single_launch::launcher()?, single_launch::launcher()?];
     let revisions =
         Revisions { reference: at.first.to_owned(), base: false, other: at.second.map(str::to_owned) };
-    let builder = launch::launcher()?;
+    let builder = single_launch::launcher()?;
     let interrupted = new_run::interruption_flag()?;
     let starter = Starter { launcher: builder, weighing: Some(launchers[0].pid()), interrupted };
     let subjects = std::slice::from_ref(at.subject);

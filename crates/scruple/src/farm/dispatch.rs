@@ -1,7 +1,7 @@
 //! Distributes units, and waits for their results.
 
 mod here;
-mod script;
+mod node_script;
 mod slurm;
 mod ssh;
 
@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::paths;
 use crate::progress::Progress;
 use here::Here;
-use script::NodeScript;
+use node_script::NodeScript;
 use slurm::Slurm;
 use ssh::Ssh;
 use std::collections::BTreeMap;

@@ -2,12 +2,12 @@
 //!
 //! [`take`] runs one history from its current state until no work is left.
 
-pub mod across_nodes;
 pub mod args;
 pub mod arms;
 pub mod benches;
 pub mod campaign;
 mod expected_work;
+pub mod node_agreement;
 pub mod remarks;
 pub mod report;
 pub mod representatives;

@@ -1,6 +1,6 @@
 //! Remarks that a reader needs in order not to be misled by a history.
 
-use super::{across_nodes, view};
+use super::{node_agreement, view};
 use crate::store::{StoredHistory, StoredVersion};
 use crate::versions::source::Source;
 use scruple_core::history::{Graph, SLOPE, Version, VersionState, comparable};
@@ -53,7 +53,7 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
 /// Adds the remarks that are known once no work is left.
 pub fn end(history: &mut StoredHistory) {
     if history.run.provenance.nodes.len() > 1 {
-        let told = across_nodes::sentences(&view(history.clone()));
+        let told = node_agreement::sentences(&view(history.clone()));
         history.run.warnings.retain(|warning| warning.code != "across-nodes");
         told.into_iter().for_each(|text| history.run.warn("across-nodes", text));
     }

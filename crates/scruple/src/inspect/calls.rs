@@ -1,8 +1,8 @@
 //! `scruple inspect calls`: counts exactly what one program does, by function.
 
 use super::args::CallsArgs;
-use super::launch::{self, ended, failure};
 use super::report::calls::{self, CallsReport};
+use super::single_launch::{self, ended, failure};
 use crate::fault::{Code, Fault};
 use crate::paths::{self, WorkFolder};
 use crate::profile::read::{Kind, KnownCallers};
@@ -97,16 +97,16 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     if let Some(path) = &args.from {
         return imported(args, path, &exports);
     }
-    let launcher = launch::launcher()?;
+    let launcher = single_launch::launcher()?;
     let mut counter = any_counter("count calls")?;
     if counter.kind != ValgrindTool::Calltree && exports.iter().any(|export| export.format == CALLS) {
         return Err(lacking("write .calls", counter.describe()));
     }
-    let job = launch::job(&args.command, args.time_limit.as_deref())?;
+    let job = single_launch::job(&args.command, args.time_limit.as_deref())?;
     let work = WorkFolder::make()?;
     let progress = Progress::new();
     progress.note("counting: a program runs many times slower meanwhile");
-    let mut commands = launch::commands(launcher, Vec::new())?;
+    let mut commands = single_launch::commands(launcher, Vec::new())?;
     let mut trees = Trees::new(&counter, work.path());
     let aim = format!("what ‘{}’ calls", job.name);
     let hint = (!args.ignore_failure).then_some("; -i shows what it did regardless");

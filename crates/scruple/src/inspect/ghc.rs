@@ -1,11 +1,11 @@
 //! `scruple inspect ghc`: shows pauses, heap profiles and cost-centre profiles of Haskell programs.
 
 use super::args::{CostCentreCost, GhcArgs, GhcPart, HeapArgs, PausesArgs, ProfileArgs};
-use super::launch;
 use super::report::pauses;
 use super::report::pauses::ProgramPauses;
 use super::report::profile;
 use super::report::profile::CostCentreOrder;
+use super::single_launch;
 use crate::fault::{Code, Fault};
 use crate::render::json;
 use crate::render::output;
@@ -48,12 +48,12 @@ fn pauses(args: &PausesArgs) -> Result<Code, Fault> {
 /// Runs the program while its runtime logs every collection. A program that fails has a log of the time before its
 /// failure.
 fn logged(args: &PausesArgs) -> Result<(ProgramPauses, Option<Fault>), Fault> {
-    let launcher = launch::launcher()?;
-    let job = launch::job(&args.command, args.time_limit.as_deref())?;
+    let launcher = single_launch::launcher()?;
+    let job = single_launch::job(&args.command, args.time_limit.as_deref())?;
     let mut asked = Runtimes::new().logging_collections();
-    let mut commands = launch::commands(launcher, Vec::new())?;
-    let weighing = launch::ended(&job, commands.weigh_with(&job, &mut asked))?;
-    let fault = launch::failure(&job, &weighing).filter(|_| !args.ignore_failure);
+    let mut commands = single_launch::commands(launcher, Vec::new())?;
+    let weighing = single_launch::ended(&job, commands.weigh_with(&job, &mut asked))?;
+    let fault = single_launch::failure(&job, &weighing).filter(|_| !args.ignore_failure);
     let logs: Vec<&CollectionLog> = asked.logs().iter().map(|(_, log)| log).collect();
     match (logs.is_empty(), fault) {
         (true, Some(fault)) => Err(fault),

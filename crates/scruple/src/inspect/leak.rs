@@ -1,12 +1,12 @@
 //! `scruple inspect leak`: relates the live heap to the size of the work.
 
 use super::args::LeakArgs;
-use super::launch;
 use super::leak_schedule::LeakSchedule;
 use super::leak_sites::{self, Sites, Sized};
 use super::report;
 use super::report::leak;
 use super::report::leak::{Leak, LeakPoint, LeftOut, MallocAtEnd, PassedOver};
+use super::single_launch;
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
@@ -29,7 +29,7 @@ use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::command::{Commands, Job, WeighError, WeighedLaunch, Weigher};
 use scruple_measure::heap::HeapInstrument;
 use scruple_measure::instrument::Instrument;
-use scruple_measure::launch::Ending;
+use scruple_measure::launcher::Ending;
 use scruple_measure::program::Program;
 use scruple_measure::runtimes::{COMMON, LIVE, LIVE_AT_MOST, Runtime, Runtimes};
 use scruple_measure::scripted::{Script, Scripted};
@@ -255,14 +255,14 @@ impl Taking<'_> {
                 _work: None,
             });
         }
-        let launcher = launch::launcher()?;
+        let launcher = single_launch::launcher()?;
         let work = WorkFolder::make()?;
         let instruments: Vec<Box<dyn Instrument>> = vec![
             Box::new(Runtimes::new().collecting_fully()),
             Box::new(HeapInstrument::new(work.path())),
             Box::new(Runtimes::new()),
         ];
-        let weigher = Launches::Real(Box::new(launch::commands(launcher, instruments)?));
+        let weigher = Launches::Real(Box::new(single_launch::commands(launcher, instruments)?));
         Ok(Taking { args, weigher, managed: false, _work: Some(work) })
     }
 
@@ -295,7 +295,7 @@ impl Taking<'_> {
                 schedule.cut();
                 continue;
             }
-            let WeighedLaunch { readings, wall, .. } = launch::ended_well(&job, weighed)?;
+            let WeighedLaunch { readings, wall, .. } = single_launch::ended_well(&job, weighed)?;
             let common = |reading: &&Reading| COMMON.contains(&reading.key.as_str());
             self.managed |= readings.iter().filter(common).any(|reading| reading.value.is_ok());
             let value = |key: &str| readings.iter().find(|reading| reading.key == key);
@@ -380,11 +380,11 @@ impl Taking<'_> {
     fn job(&self, size: &str) -> Result<Job, Fault> {
         let words = words(&self.args.command, size);
         match self.args.scripted {
-            None => launch::job(&words, self.args.time_limit.as_deref()),
+            None => single_launch::job(&words, self.args.time_limit.as_deref()),
             // A program of scripted readings need not exist.
             Some(_) => {
                 let name = words.join(" ");
-                let anything = launch::job(&["true".to_owned()], None)?;
+                let anything = single_launch::job(&["true".to_owned()], None)?;
                 Ok(Job { name, program: Program { path: Default::default() }, ..anything })
             }
         }

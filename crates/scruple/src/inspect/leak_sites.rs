@@ -7,10 +7,10 @@ use super::sites::{Found, counter, exact, sampled};
 use crate::fault::{Code, Fault};
 use crate::progress::Progress;
 use scruple_core::stats::leak::{GrowthDoubt, Retained};
+use scruple_measure::allocation_sites::{MemoryBlocks, SiteFrame};
 use scruple_measure::calltree::ChosenTool;
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::heap::SiteSampling;
-use scruple_measure::heap_sites::{MemoryBlocks, SiteFrame};
 use std::collections::HashMap;
 use std::time::Duration;
 

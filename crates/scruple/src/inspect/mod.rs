@@ -3,13 +3,13 @@
 pub mod args;
 pub mod calls;
 pub mod ghc;
-pub mod launch;
 pub mod leak;
 pub mod leak_schedule;
 pub mod leak_sites;
 pub mod memory;
 pub mod metrics;
 pub mod report;
+pub mod single_launch;
 pub mod site_rows;
 pub mod sites;
 pub mod verb;

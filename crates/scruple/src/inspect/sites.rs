@@ -2,18 +2,18 @@
 
 use super::args::{MemoryArgs, SitesBy};
 use super::calls::{self, remark_of_orphans};
-use super::launch;
 use super::report::{sites, sites_json, sites_page};
+use super::single_launch;
 use crate::fault::{Code, Fault};
 use crate::paths::{self, WorkFolder};
 use crate::profile;
 use crate::progress::Progress;
 use crate::render::export::{self, Export};
 use crate::render::{output, page};
+use scruple_measure::allocation_sites::{HeapAmounts, HeapSites};
 use scruple_measure::calltree::{ChosenTool, CountDetail, Symbols, Trees};
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::heap::{SiteRecorder, SiteSampling, Unmeasurable, measurable};
-use scruple_measure::heap_sites::{HeapAmounts, HeapSites};
 use scruple_measure::runtimes::{Runtime, recognise};
 use std::path::Path;
 
@@ -32,19 +32,19 @@ pub fn sites(args: &MemoryArgs) -> Result<Code, Fault> {
     let formats =
         [export::names(&sites::FORMATS), export::names(&sites_page::FORMATS), profile::HEAP.to_vec()];
     let exports = export::checked(args.export.clone(), &formats.concat())?;
-    let launcher = launch::launcher()?;
-    let job = launch::job(&args.command, args.time_limit.as_deref())?;
+    let launcher = single_launch::launcher()?;
+    let job = single_launch::job(&args.command, args.time_limit.as_deref())?;
     let progress = Progress::new();
     let found = match args.sites {
         SitesBy::Sampled => {
-            let mut commands = launch::commands(launcher, Vec::new())?;
+            let mut commands = single_launch::commands(launcher, Vec::new())?;
             let sampling = SiteSampling { mean: args.sample_every.max(1), seed: args.seed };
             sampled(&mut commands, &job, sampling, args.ignore_failure)?
         }
         SitesBy::Exact => {
             progress.note("counting: a program runs many times slower meanwhile");
             let counter = counter()?;
-            let mut commands = launch::commands(launcher, Vec::new())?;
+            let mut commands = single_launch::commands(launcher, Vec::new())?;
             exact(&mut commands, &job, &counter, args.ignore_failure)?
         }
     };
@@ -106,8 +106,8 @@ pub fn sampled(
         };
         return Err(Fault::usage(format!("{}{hint}", cannot(&why.to_string()))));
     }
-    let weighing = launch::ended(job, commands.weigh_with(job, &mut recorder))?;
-    if let (Some(fault), false) = (launch::failure(job, &weighing), ignore_failure) {
+    let weighing = single_launch::ended(job, commands.weigh_with(job, &mut recorder))?;
+    if let (Some(fault), false) = (single_launch::failure(job, &weighing), ignore_failure) {
         return Err(Fault { message: format!("{}; -i shows its sites regardless", fault.message), ..fault });
     }
     let recorded = match recorder.take() {

@@ -216,7 +216,7 @@ impl LoadSetup<'_> {
         let store = paths::open_store(&self.args.store)?;
         let progress = self.progress();
         if self.args.scripted.is_none() {
-            progress.note(&self.foretold(&division));
+            progress.note(&self.announcement(&division));
         }
         let mut loading = Loading::new(loader, arms, run, store, progress)?;
         let mut stop = match loading.take(&self.plan, division, &self.watchers) {
@@ -244,7 +244,7 @@ impl LoadSetup<'_> {
     }
 
     /// Says how long the load will take.
-    fn foretold(&self, division: &Division) -> String {
+    fn announcement(&self, division: &Division) -> String {
         let servers = self.sides.len() as u32;
         let span = std::time::Duration::from_nanos(self.plan.span());
         let time = |time: std::time::Duration| quantity(time.as_nanos() as f64, &Unit::Nanoseconds);

@@ -3,7 +3,7 @@
 use super::stacks::{Column, Stacks};
 use super::{ProfileFrame, collapsed, firefox, pprof, speedscope};
 use scruple_core::harmless_text::plain;
-use scruple_measure::heap_sites::{HeapAmounts, HeapSites};
+use scruple_measure::allocation_sites::{HeapAmounts, HeapSites};
 use std::borrow::Cow;
 use std::path::Path;
 

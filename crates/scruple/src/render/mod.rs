@@ -13,7 +13,7 @@ pub mod flame;
 pub mod hyperfine;
 pub mod json;
 pub mod junit;
-pub mod nodes;
+pub mod node_spread;
 pub mod output;
 pub mod page;
 pub mod ranking;
@@ -46,7 +46,7 @@ pub const FORMATS: Formats<fn(&Report<'_>) -> String, 8> = [
     ("md", |report| document_table::text(report, Markup::Markdown)),
     ("adoc", |report| document_table::text(report, Markup::AsciiDoc)),
     ("org", |report| document_table::text(report, Markup::Org)),
-    ("html", |report| page::html::text(&crate::report::page(report))),
+    ("html", |report| page::html::text(&crate::run_page::page(report))),
     ("xml", junit::text),
     ("hyperfine", hyperfine::text),
 ];

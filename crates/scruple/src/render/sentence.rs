@@ -1,6 +1,6 @@
 //! Writes the verdict as a sentence that a person can quote.
 
-use super::{Report, nodes};
+use super::{Report, node_spread};
 use scruple_core::evidence::{Evidence, MOST_OF_FEW, Replicate};
 use scruple_core::judge::{self, Judged};
 use scruple_core::metric::{Pass, metric};
@@ -56,7 +56,7 @@ fn agreement(report: &Report<'_>, judged: &Judged) -> Option<String> {
         true => String::new(),
         false => format!("; a verdict for their class needs {CLASS} nodes"),
     };
-    Some(format!(" The nodes differ {}{few}.", nodes::differ(joined, &found.names)))
+    Some(format!(" The nodes differ {}{few}.", node_spread::differ(joined, &found.names)))
 }
 
 /// Returns the ratio of a comparison, or NaN if its evidence has none.

@@ -16,7 +16,7 @@ pub fn show(args: &ShowArgs) -> Result<Code, Fault> {
     if !args.results.json
         && !args.chart
         && args.results.export.all().is_empty()
-        && let Some(text) = crate::report::verb::history_text(&store, &args.run, &args.metrics)?
+        && let Some(text) = crate::run_page::verb::history_text(&store, &args.run, &args.metrics)?
     {
         output::print(&text)?;
         return Ok(Code::Fine);
@@ -27,7 +27,7 @@ pub fn show(args: &ShowArgs) -> Result<Code, Fault> {
     // `show` is not a gate: an exceeded limit decides the exit code of the run, not of showing it later.
     output::write(&report, &args.results, None)?;
     if args.chart && !args.results.json {
-        let charts = terminal::charts(&crate::report::page(&report), output::width());
+        let charts = terminal::charts(&crate::run_page::page(&report), output::width());
         output::print(&format!("\n{charts}"))?;
     }
     Ok(Code::Fine)

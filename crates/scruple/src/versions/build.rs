@@ -7,7 +7,7 @@ use super::recipe::{Effective, Resolved};
 use crate::fault::Fault;
 use crate::git::Repository;
 use scruple_core::history::VersionState;
-use scruple_measure::launch::Ending;
+use scruple_measure::launcher::Ending;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

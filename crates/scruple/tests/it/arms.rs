@@ -1,6 +1,6 @@
 //! Arms: their names, the reference, the twin, the shell, the tare, and commands that fail.
 
-use crate::script::{Arm, arm, noisy_arm, old_and_new};
+use crate::scripted_readings::{Arm, arm, noisy_arm, old_and_new};
 use crate::support::Place;
 use insta::assert_snapshot;
 use serde_json::json;

@@ -91,7 +91,7 @@ fn a_name_is_one_line() {
 fn an_estimate_of_nothing_is_shown_in_the_unit_of_its_bounds() {
     let place = Place::new();
     let system = |launch: usize| if launch.is_multiple_of(4) { 3.5e6 } else { 0.0 };
-    let one = || crate::script::arm(1.0, 1).with("timing", "time.sys", system);
+    let one = || crate::scripted_readings::arm(1.0, 1).with("timing", "time.sys", system);
     let words = ["-n", "one", "-r", "26", "--metrics", "time.sys", "true"];
     let answer = place.play(&[("one", one())], &words);
     assert!(answer.stdout.contains("?0.0") && answer.stdout.contains(" ms "), "{}", answer.exchange());

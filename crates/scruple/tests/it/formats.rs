@@ -1,6 +1,6 @@
 //! Exports for programs: JSON, CSV.
 
-use crate::script::{Arm, arm};
+use crate::scripted_readings::{Arm, arm};
 use crate::support::{Answer, Place};
 use insta::assert_snapshot;
 

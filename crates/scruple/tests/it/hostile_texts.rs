@@ -4,7 +4,7 @@ use crate::load;
 use crate::pages::{HOSTILE, all_is_well, page};
 use crate::programs::{has_valgrind, skip};
 use crate::repository::{Repository, program};
-use crate::script::{arm, noisy_arm};
+use crate::scripted_readings::{arm, noisy_arm};
 use crate::support::Place;
 use scruple_core::harmless_text::plain;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Command lines of hyperfine's users, with `scruple run` in place of `hyperfine`.
 
-use crate::script::arm;
+use crate::scripted_readings::arm;
 use crate::support::{Answer, Place};
 
 fn run(place: &Place, words: &[&str]) -> Answer {

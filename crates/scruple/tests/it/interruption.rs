@@ -1,6 +1,6 @@
 //! Interruptions: Scruple prints and keeps what it measured, and leaves no process and no folder behind.
 
-use crate::load_servers::{HELLO, request, serve};
+use crate::load::servers::{HELLO, request, serve};
 use crate::programs::{eventually, send};
 use crate::support::{Answer, Place};
 use insta::assert_snapshot;

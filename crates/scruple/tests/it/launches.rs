@@ -2,7 +2,7 @@
 
 use crate::programs::BURN;
 use crate::repository::Repository;
-use crate::script::arm;
+use crate::scripted_readings::arm;
 use crate::support::{Place, at};
 use serde_json::Value;
 

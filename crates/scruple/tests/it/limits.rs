@@ -1,6 +1,6 @@
 //! Exact metrics, absent metrics, and limits on both.
 
-use crate::script::{Arm, arm, noisy_arm, old_and_new};
+use crate::scripted_readings::{Arm, arm, noisy_arm, old_and_new};
 use insta::assert_snapshot;
 
 fn bytes(arm: Arm, bytes: f64) -> Arm {

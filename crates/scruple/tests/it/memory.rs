@@ -2,7 +2,7 @@
 
 use crate::pages::all_is_well;
 use crate::programs::skip;
-use crate::script::arm;
+use crate::scripted_readings::arm;
 use crate::support::{Place, at};
 use insta::assert_snapshot;
 use serde_json::{Value, json};

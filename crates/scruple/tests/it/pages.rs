@@ -4,7 +4,7 @@ use crate::fake::bench;
 use crate::load;
 use crate::programs::skip;
 use crate::repository::Repository;
-use crate::script::{Arm, arm, noisy_arm};
+use crate::scripted_readings::{Arm, arm, noisy_arm};
 use crate::support::Place;
 use scruple_core::harmless_text::plain;
 use serde_json::Value;

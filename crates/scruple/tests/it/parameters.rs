@@ -1,6 +1,6 @@
 //! Parameters: their values in commands and names, and growth over them.
 
-use crate::script::{Arm, arm};
+use crate::scripted_readings::{Arm, arm};
 use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
 

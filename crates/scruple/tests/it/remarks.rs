@@ -1,6 +1,6 @@
 //! Remarks, without which a reader would be misled.
 
-use crate::script::{Arm, arm, old_and_new};
+use crate::scripted_readings::{Arm, arm, old_and_new};
 use serde_json::json;
 
 /// The remarks of an answer, each as `CODE: TEXT`.

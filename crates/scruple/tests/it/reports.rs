@@ -1,6 +1,6 @@
 //! `scruple report`: pages, tables and pictures of stored runs.
 
-use crate::script::{Arm, arm, noisy_arm};
+use crate::scripted_readings::{Arm, arm, noisy_arm};
 use crate::support::Place;
 
 /// A place whose store holds a run of two arms.

@@ -1,6 +1,6 @@
 //! The table on terminals of several widths, with and without colour.
 
-use crate::script::{Arm, arm};
+use crate::scripted_readings::{Arm, arm};
 use crate::support::{Answer, Place};
 use insta::assert_snapshot;
 

@@ -1,6 +1,6 @@
 //! `scruple trend`: one subject over the stored runs.
 
-use crate::script::arm;
+use crate::scripted_readings::arm;
 use crate::support::{Place, at};
 use insta::assert_snapshot;
 

@@ -1,7 +1,7 @@
 //! Requests that cannot be met: each is one clear error before anything is measured.
 
 use crate::programs::skip;
-use crate::script::arm;
+use crate::scripted_readings::arm;
 use crate::support::Place;
 use insta::assert_snapshot;
 

@@ -1,6 +1,6 @@
 //! The four verdicts, and which metric is the headline.
 
-use crate::script::{self, arm, noisy_arm, old_and_new};
+use crate::scripted_readings::{self, arm, noisy_arm, old_and_new};
 use crate::support::Place;
 use insta::assert_snapshot;
 
@@ -210,8 +210,8 @@ fn a_least_number_of_blocks_is_taken_also_where_the_budget_ends_before() {
 fn commands_are_counted_without_runs_for_time() {
     let place = Place::new();
     place.script(&[
-        ("old", script::arm(1.0, 1)),
-        ("new", script::arm(1.0, 2).with("counting", "malloc.count", |_| 90.0)),
+        ("old", scripted_readings::arm(1.0, 1)),
+        ("new", scripted_readings::arm(1.0, 2).with("counting", "malloc.count", |_| 90.0)),
     ]);
     let words = [
         "run",
@@ -242,7 +242,7 @@ fn commands_are_counted_without_runs_for_time() {
 
 #[test]
 fn counts_that_were_read_too_few_times_say_so_and_what_gives_enough() {
-    let new = || script::arm(1.0, 2).with("counting", "malloc.count", |_| 90.0);
+    let new = || scripted_readings::arm(1.0, 2).with("counting", "malloc.count", |_| 90.0);
     let answer = old_and_new(arm(1.0, 1), new(), &["-r", "3", "--metrics", "malloc.count"]);
     let text = answer.unwrapped();
     let line =

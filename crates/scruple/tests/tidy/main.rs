@@ -436,7 +436,7 @@ fn the_example_of_a_configuration_is_understood() {
     assert!(answer.contains("the script has no"), "{answer}");
 }
 
-/// For each hunk of a planted edit, the file and its lines before the edit.
+/// For each hunk of a mutation, the file and its lines before the edit.
 fn edits(patch: &str) -> Vec<(String, Vec<&str>)> {
     let (mut file, mut found) = (String::new(), Vec::new());
     for line in patch.lines().skip_while(|line| !line.is_empty()) {
@@ -469,10 +469,10 @@ fn place_of_test(words: &str) -> (Vec<String>, &str) {
 }
 
 #[test]
-fn every_planted_edit_can_be_made_and_names_a_test() {
+fn every_mutation_can_be_made_and_names_a_test() {
     let patches: Vec<(String, String)> =
-        texts("tests/planted").into_iter().filter(|(name, _)| name.ends_with(".patch")).collect();
-    assert!(patches.len() >= 40, "only {} planted edits", patches.len());
+        texts("tests/mutations").into_iter().filter(|(name, _)| name.ends_with(".patch")).collect();
+    assert!(patches.len() >= 40, "only {} mutations", patches.len());
     let code = code("crates");
     let mut wrong = Vec::new();
     for (name, patch) in &patches {
@@ -490,5 +490,5 @@ fn every_planted_edit_can_be_made_and_names_a_test() {
             }
         }
     }
-    nothing("update these in tests/planted", &wrong);
+    nothing("update these in tests/mutations", &wrong);
 }

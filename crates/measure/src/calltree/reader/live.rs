@@ -1,8 +1,8 @@
 //! Reads the lines about live blocks.
 
 use super::{ProfileParser, Words};
+use crate::allocation_sites::MemoryBlocks;
 use crate::calltree::live::LiveBlocks;
-use crate::heap_sites::MemoryBlocks;
 
 fn blocks(words: &mut Words) -> Result<MemoryBlocks, String> {
     Ok(MemoryBlocks { blocks: words.number()?, bytes: words.number()? })

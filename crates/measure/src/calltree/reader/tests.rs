@@ -1,7 +1,7 @@
 #![expect(clippy::unwrap_used)]
 
 use super::*;
-use crate::heap_sites::MemoryBlocks;
+use crate::allocation_sites::MemoryBlocks;
 use scruple_fuzz::Corpus;
 
 const WHOLE: &str = "scruple-calltree 1

@@ -9,8 +9,8 @@ mod stack;
 
 use super::format::{long, word};
 use super::{HeapError, Process, Totals};
+use crate::allocation_sites::{HeapAmounts, HeapSites, MemoryBlocks, SiteCounting, SiteFrame, SiteIndex};
 use crate::calltree::Symbols;
-use crate::heap_sites::{HeapAmounts, HeapSites, MemoryBlocks, SiteCounting, SiteFrame, SiteIndex};
 use code_map::{CodeMap, FileAddress, Files};
 use records::{AllocationSample, SiteRecord, ThreadRecords};
 use registers::Registers;

@@ -1,6 +1,6 @@
 //! Replays the records of a process in the order of time: what was live at the peak and at the end.
 
-use crate::heap_sites::{CourseUnit, HeapCourse, HeapSites, MemoryBlocks, SiteEstimates};
+use crate::allocation_sites::{CourseUnit, HeapCourse, HeapSites, MemoryBlocks, SiteEstimates};
 use scruple_core::stats::sampled_bytes::SampledBytes;
 use std::collections::HashMap;
 

@@ -16,14 +16,14 @@ pub struct Account {
     /// The memory map before the first window and after the last.
     pub(super) maps: (MemoryMap, MemoryMap),
     /// Why the figures of threads are not known, if they are not.
-    pub(super) untold: Option<String>,
+    pub(super) threads_unknown: Option<String>,
 }
 
 impl Account {
     /// The sheet of all windows.
     pub fn sheet(self) -> Sheet {
         let mut sheet = Sheet::of(&self.known, self.windows, &self.idle, self.maps);
-        if let Some(why) = self.untold {
+        if let Some(why) = self.threads_unknown {
             for row in sheet.rows.iter_mut().filter(|row| OF_THREADS.contains(&row.key.as_str())) {
                 row.cost = Err(why.clone());
             }

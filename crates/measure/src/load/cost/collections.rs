@@ -6,7 +6,7 @@
 use super::start::ServerCommand;
 use super::tree::{ProcessTree, cpu_clock};
 use crate::instrument::Instrument;
-use crate::launch::{Ending, Launch, LaunchOptions, LaunchResult};
+use crate::launcher::{Ending, Launch, LaunchOptions, LaunchResult};
 use crate::load::{LoadResult, Target};
 use crate::own_environment::inherited;
 use crate::program::Program;
@@ -46,7 +46,7 @@ pub struct Collections {
 
 /// Why there are no figures of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Untold {
+pub enum NoRuntimeFigures {
     /// No known runtime was found, as in most servers.
     #[error("{0}")]
     NoRuntime(String),
@@ -55,9 +55,9 @@ pub enum Untold {
     Failed(String),
 }
 
-impl From<String> for Untold {
-    fn from(why: String) -> Untold {
-        Untold::Failed(why)
+impl From<String> for NoRuntimeFigures {
+    fn from(why: String) -> NoRuntimeFigures {
+        NoRuntimeFigures::Failed(why)
     }
 }
 
@@ -123,7 +123,7 @@ pub fn weigh(
     patience: Duration,
     interrupted: &AtomicBool,
     load: &mut dyn FnMut(u64) -> Result<LoadResult, String>,
-) -> Result<Collections, Untold> {
+) -> Result<Collections, NoRuntimeFigures> {
     if requests.0 >= requests.1 {
         return Err("the second count of requests must be the larger one".to_owned().into());
     }
@@ -180,7 +180,7 @@ fn count_over(
     patience: Duration,
     interrupted: &AtomicBool,
     load: &mut dyn FnMut(u64) -> Result<LoadResult, String>,
-) -> Result<ServerRun, Untold> {
+) -> Result<ServerRun, NoRuntimeFigures> {
     let folder = match &server.folder {
         Some(folder) => folder.clone(),
         None => std::env::current_dir().map_err(|error| error.to_string())?,
@@ -188,7 +188,7 @@ fn count_over(
     let first = server.argv.first().ok_or_else(|| "no server was named".to_owned())?;
     let program = Program::find(first, &folder).map_err(|error| error.to_string())?;
     let mut runtimes = Runtimes::new().logging_collections();
-    runtimes.available(&program).map_err(Untold::NoRuntime)?;
+    runtimes.available(&program).map_err(NoRuntimeFigures::NoRuntime)?;
     let mut env: Vec<(OsString, OsString)> = inherited().collect();
     env.retain(|(name, _)| !server.env.iter().any(|(other, _)| other == name));
     env.extend(server.env.iter().cloned());
@@ -231,11 +231,13 @@ fn count_over(
     // A helper in another language that only waits does not answer requests.
     let told = runtimes.reports();
     if !told.is_empty() && told.iter().all(|process| idle.contains(&process.pid)) {
-        return Err(Untold::NoRuntime("no process with a language runtime ran under load".to_owned()));
+        return Err(NoRuntimeFigures::NoRuntime(
+            "no process with a language runtime ran under load".to_owned(),
+        ));
     }
     match readings.iter().any(|reading| reading.value.is_ok()) {
         true => Ok(ServerRun { load, readings, pauses }),
-        false if runtimes.reports().is_empty() => Err(Untold::NoRuntime(why(&readings))),
+        false if runtimes.reports().is_empty() => Err(NoRuntimeFigures::NoRuntime(why(&readings))),
         false => Err(why(&readings).into()),
     }
 }

@@ -264,8 +264,8 @@ impl ServerWindows {
     pub fn costs_from(&self, first: usize) -> Vec<Vec<(String, f64)>> {
         let idle =
             |key: &str| self.idle.iter().find(|(known, _)| known == key).map_or(0.0, |(_, rate)| *rate);
-        let untold = self.unseen.too_much().is_some();
-        let told = |(key, _): &&(String, f64)| !untold || !OF_THREADS.contains(&key.as_str());
+        let threads_unknown = self.unseen.too_much().is_some();
+        let told = |(key, _): &&(String, f64)| !threads_unknown || !OF_THREADS.contains(&key.as_str());
         let of = |window: &Window| {
             let each = |(key, growth): &(String, f64)| {
                 let background = idle(key) * window.elapsed as f64 / 1e9;
@@ -281,10 +281,10 @@ impl ServerWindows {
 
     /// What the counters showed in all windows.
     pub fn account(self) -> Account {
-        let untold = self.unseen.too_much();
+        let threads_unknown = self.unseen.too_much();
         let map_after = self.tree.memory_map();
         let maps = (self.map_before.unwrap_or_else(|| map_after.clone()), map_after);
-        Account { known: self.known, windows: self.windows, idle: self.idle, maps, untold }
+        Account { known: self.known, windows: self.windows, idle: self.idle, maps, threads_unknown }
     }
 
     /// The sheet of all windows.

@@ -27,7 +27,7 @@ pub(super) struct WatchState {
 }
 
 /// The interval in nanoseconds at which progress is reported.
-const TOLD: u64 = 250_000_000;
+const PROGRESS_INTERVAL: u64 = 250_000_000;
 
 impl WatchState {
     pub(super) fn of(plan: &Plan) -> WatchState {
@@ -94,7 +94,7 @@ impl WatchState {
             tell(TurnEvent::Mark(self.reached, Handled { shared, whole: None }));
             self.reached += 1;
         }
-        if now - self.told_at >= TOLD {
+        if now - self.told_at >= PROGRESS_INTERVAL {
             self.told_at = now;
             let seen = LoadProgress::of(&shared.live, (now - start) as f64 / 1e9, &self.last);
             if self.abort.as_mut().is_some_and(|abort| abort.exceeded(&seen, &self.last)) {

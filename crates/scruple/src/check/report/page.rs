@@ -7,8 +7,8 @@ use crate::render::Report;
 use crate::render::page::{
     Cell, ColumnHeading, Page, Section, SectionPart, Span, Table, Tone, html, name, sentence,
 };
-use crate::report::several::unique;
-use crate::report::{capital, of_run, page};
+use crate::run_page::several::unique;
+use crate::run_page::{capital, of_run, page};
 use scruple_core::budget::Kept;
 use scruple_core::gate::GateOutcome;
 
@@ -30,12 +30,12 @@ fn of(summary: &GateSummary, weighed: &[WeighedRun]) -> Page {
         let page = page(&Report::of(&one.run, &[], &[]));
         let tag = name(&one.run.id);
         // The command that repeats a run would not repeat the gate.
-        let own = page.sections.into_iter().filter(|section| section.title != crate::report::AGAIN);
+        let own = page.sections.into_iter().filter(|section| section.title != crate::run_page::AGAIN);
         sections.extend(own.map(|section| if weighed.len() > 1 { unique(&tag, section) } else { section }));
     }
     if !summary.repeat.is_empty() {
-        let parts = vec![SectionPart::Code(crate::report::code(&summary.repeat))];
-        sections.push(Section { title: crate::report::AGAIN.to_owned(), folded: None, parts });
+        let parts = vec![SectionPart::Code(crate::run_page::code(&summary.repeat))];
+        sections.push(Section { title: crate::run_page::AGAIN.to_owned(), folded: None, parts });
     }
     sections.retain(|section| !section.parts.is_empty());
     Page {

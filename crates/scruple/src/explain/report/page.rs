@@ -12,7 +12,7 @@ use crate::render::page::{
     Cell, Chart, ColumnHeading, Drawn, Flame, Fold, Page, Section, SectionPart, Span, Stacked, Table, Tone,
     html, name, sentence,
 };
-use crate::report::{self, capital};
+use crate::run_page::{self, capital};
 use scruple_core::explain::{ContextDifference, Explanation, FunctionDifference, differences};
 use scruple_core::unit::share;
 
@@ -195,9 +195,9 @@ fn again() -> Option<Section> {
     let words: Vec<String> = std::env::args().skip(1).map(|word| without_password(&word)).collect();
     let command = shell_words::join(["scruple"].into_iter().chain(words.iter().map(String::as_str)));
     (!words.is_empty()).then(|| Section {
-        title: report::AGAIN.to_owned(),
+        title: run_page::AGAIN.to_owned(),
         folded: None,
-        parts: vec![SectionPart::Code(report::code(&command))],
+        parts: vec![SectionPart::Code(run_page::code(&command))],
     })
 }
 

@@ -1,6 +1,6 @@
 //! Does units on this machine, one after another.
 
-use super::script::NodeScript;
+use super::node_script::NodeScript;
 use super::{ATTEMPTS, Dispatch, WorkOrder, failure};
 use crate::fault::Fault;
 use std::fs::OpenOptions;

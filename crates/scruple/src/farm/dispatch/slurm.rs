@@ -7,7 +7,7 @@
 
 mod stuck;
 
-use super::script::NodeScript;
+use super::node_script::NodeScript;
 use super::{ATTEMPTS, Dispatch, FarmEntry, WorkOrder, failure, have_results_late};
 use crate::digest::digest;
 use crate::fault::Fault;

@@ -3,7 +3,7 @@
 //! GNU parallel does not distinguish a lost connection from a killed unit. Therefore only results show which units are
 //! done, and units without a result are distributed again.
 
-use super::script::NodeScript;
+use super::node_script::NodeScript;
 use super::{ATTEMPTS, Dispatch, FarmEntry, WorkOrder, failure, have_results_late};
 use crate::fault::Fault;
 use std::collections::BTreeSet;

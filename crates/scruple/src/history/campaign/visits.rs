@@ -15,7 +15,7 @@ use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
 use scruple_core::subject::Arm;
 use scruple_measure::command::{Job, WeighError, WeighedLaunch};
-use scruple_measure::launch::Ending;
+use scruple_measure::launcher::Ending;
 use scruple_measure::launcher::LaunchError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -9,8 +9,8 @@ use crate::render::json::timestamp;
 use crate::render::page::{
     self as model, Cell, ColumnHeading, Fold, Section, SectionPart, Span, Table, Tone, name, sentence,
 };
-use crate::report::environment;
-use crate::report::of_run;
+use crate::run_page::environment;
+use crate::run_page::of_run;
 use scruple_core::history::{Change, Series, VersionState};
 use scruple_core::unit::{quantity, share};
 

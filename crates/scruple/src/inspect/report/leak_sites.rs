@@ -8,7 +8,7 @@ use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BOLD, DIM};
 use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, Table, name, sentence};
 use scruple_core::unit::{Unit, grouped, quantity};
-use scruple_measure::heap_sites::MemoryBlocks;
+use scruple_measure::allocation_sites::MemoryBlocks;
 use serde::Serialize;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;

@@ -11,7 +11,7 @@ use crate::render::flame;
 use scruple_core::harmless_text::plain;
 use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, exact, quantity, share};
-use scruple_measure::heap_sites::{
+use scruple_measure::allocation_sites::{
     CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteContext, SiteCounting,
 };
 use std::collections::HashSet;

@@ -11,7 +11,7 @@ use crate::render::page::{
 };
 use scruple_core::harmless_text::plain;
 use scruple_core::unit::{Unit, quantity, share};
-use scruple_measure::heap_sites::{CourseUnit, HeapAmounts, HeapSites};
+use scruple_measure::allocation_sites::{CourseUnit, HeapAmounts, HeapSites};
 use std::slice;
 
 /// The formats of the page that are not also formats of the data.

@@ -10,7 +10,7 @@ use scruple_core::sample::Reading;
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::Plan;
-use scruple_measure::load::cost::collections::{Collections, Pauses, Untold};
+use scruple_measure::load::cost::collections::{Collections, NoRuntimeFigures, Pauses};
 use scruple_measure::load::cost::memory_growth::GrowthPerRequest;
 use scruple_measure::load::cost::sheet::CostRow;
 use std::fmt::Write as _;
@@ -45,8 +45,8 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
     }
     match &server.runtime {
         // A server without a known language runtime is the usual case.
-        Some(Err(Untold::NoRuntime(_))) | None => {}
-        Some(Err(Untold::Failed(why))) => {
+        Some(Err(NoRuntimeFigures::NoRuntime(_))) | None => {}
+        Some(Err(NoRuntimeFigures::Failed(why))) => {
             note(&format!("the language runtime’s own count: absent, because {why}"), width, out);
         }
         Some(Ok(told)) => runtime(told, width, out),

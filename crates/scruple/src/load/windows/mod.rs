@@ -6,14 +6,14 @@ pub mod engine;
 pub mod passes;
 pub mod pool;
 pub mod readings;
-pub mod script;
+pub mod scripted_loader;
 pub mod setup;
 
 pub use accounts::ServerAccounts;
 pub use division::Division;
 pub use engine::{Engine, Looking, reached_at};
 pub use pool::{Aside, Pool, Slice};
-pub use script::{LoadScript, Played};
+pub use scripted_loader::{LoadScript, Played};
 pub use setup::{LoadedServer, add_yardstick, part_name, plan, rates, sides};
 
 use super::watchers::Watchers;
@@ -27,7 +27,7 @@ use scruple_core::run::{Run, RunState};
 use scruple_core::sample::{BLOCKS_OF_A_TURN, Reading};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::visit_order::VisitOrder;
-use scruple_measure::load::cost::collections::{Collections, Untold};
+use scruple_measure::load::cost::collections::{Collections, NoRuntimeFigures};
 use scruple_measure::load::cost::instructions::RequestInstructions;
 use scruple_measure::load::cost::sampled::SampledTime;
 use scruple_measure::load::cost::sheet::Sheet;
@@ -90,7 +90,7 @@ pub struct Loaded {
     /// The allocations of a request from a separate pass, or why they are absent.
     pub heap: Option<Result<Sheet, String>>,
     /// The figures of the language runtime for a request, or why they are absent.
-    pub runtime: Option<Result<Collections, Untold>>,
+    pub runtime: Option<Result<Collections, NoRuntimeFigures>>,
     /// The instructions by function, or why they are absent.
     pub instructions: Option<Result<RequestInstructions, String>>,
     /// The sampled time by function, or why it is absent.

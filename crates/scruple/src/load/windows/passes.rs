@@ -7,7 +7,7 @@ use crate::paths;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use scruple_measure::heap::{self, HeapSession, Peak};
-use scruple_measure::load::cost::collections::{self, Collections, Untold};
+use scruple_measure::load::cost::collections::{self, Collections, NoRuntimeFigures};
 use scruple_measure::load::cost::instructions::{self, RequestInstructions};
 use scruple_measure::load::cost::sampled::{self, SampledTime};
 use scruple_measure::load::cost::sheet::{self, Sheet};
@@ -103,7 +103,7 @@ impl InstrumentPass<'_> {
     ///
     /// # Errors
     /// A clause that says why there are no figures.
-    pub fn runtime(&self) -> Result<Collections, Untold> {
+    pub fn runtime(&self) -> Result<Collections, NoRuntimeFigures> {
         let command = self
             .side
             .command

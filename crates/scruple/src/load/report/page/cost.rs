@@ -8,7 +8,7 @@ use crate::render::page::{
     Cell, ColumnHeading, Fold, Section, SectionPart, SortOrder, Table, Tone, name, sentence,
 };
 use scruple_core::unit::{change, quantity};
-use scruple_measure::load::cost::collections::Untold;
+use scruple_measure::load::cost::collections::NoRuntimeFigures;
 use scruple_measure::load::cost::sheet::CostRow;
 
 /// Makes the section, or returns `None` if no server's costs are known.
@@ -149,11 +149,11 @@ fn remarks(server: &Loaded) -> Vec<String> {
                 Err(why) => lines.push(format!("pauses: absent, because {why}")),
             }
         }
-        Some(Err(Untold::Failed(why))) => {
+        Some(Err(NoRuntimeFigures::Failed(why))) => {
             lines.push(format!("the language runtime’s own count: absent, because {why}"));
         }
         // A server without a known language runtime is the usual case.
-        Some(Err(Untold::NoRuntime(_))) | None => {}
+        Some(Err(NoRuntimeFigures::NoRuntime(_))) | None => {}
     }
     for (what, absent) in [
         ("instructions", server.instructions.as_ref().and_then(|found| found.as_ref().err())),

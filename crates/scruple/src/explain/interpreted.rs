@@ -1,0 +1,151 @@
+//! Counts what programs execute by functions of their own, where the interpreter of both sides can count that.
+
+use super::counted_runs::GatheredRuns;
+use super::variation;
+use crate::fault::Fault;
+use crate::inspect::single_launch::{ended, failure};
+use crate::profile::read::Kind;
+use scruple_core::explain::Count;
+use scruple_core::metric::Pass;
+use scruple_measure::calltree::{Language, ScriptCounts, ScriptSession};
+use scruple_measure::command::{Commands, Job, Weigher};
+use scruple_measure::launcher::Ending;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// One run of both programs, each of which counts itself.
+pub type RunBoth<'a> = dyn FnMut(Language) -> Result<[Result<ScriptCounts, String>; 2], Fault> + 'a;
+
+/// Counts both sides by functions of their language. Returns `None` if they are not both programs in one language that can be
+/// counted, or a sentence that says why nothing was counted. `repeats` says that all instructions of the interpreter were
+/// the same in two runs, so that one run tells the counts of the script; otherwise there are `most` runs at most.
+pub fn gather(
+    names: [&str; 2],
+    languages: [Option<Language>; 2],
+    repeats: bool,
+    most: usize,
+    run: &mut RunBoth<'_>,
+) -> Result<Option<Result<GatheredRuns, String>>, Fault> {
+    let Some(language) = languages[0].filter(|_| languages[0] == languages[1]) else { return Ok(None) };
+    let mut remarks = BTreeSet::new();
+    let mut sides = [Vec::new(), Vec::new()];
+    while sides[0].is_empty() || !(repeats || variation::are_enough(&sides, most)) {
+        for (which, counts) in run(language)?.into_iter().enumerate() {
+            let name = names[which];
+            let counts = match counts {
+                Ok(counts) => counts,
+                Err(why) => return Ok(Some(Err(why))),
+            };
+            if counts.processes == 0 {
+                let why = match counts.lost {
+                    0 => not_counted(language, name),
+                    _ => format!("the processes of ‘{name}’ ended without their counts: {}", lost(language)),
+                };
+                return Ok(Some(Err(format!("the functions of the script cannot be counted: {why}"))));
+            }
+            if counts.lost > 0 {
+                remarks.insert(format!(
+                    "{} processes of {} ended without their counts in ‘{name}’: {}",
+                    counts.lost,
+                    language.name(),
+                    lost(language)
+                ));
+            }
+            if counts.partial > 0 {
+                remarks.insert(format!("‘{name}’ {}", in_part(language)));
+            }
+            sides[which].push(counts.side);
+        }
+    }
+    if !language.has_all_callers() {
+        remarks.insert(format!(
+            "of functions in {} the callers are known only if calls by name make all calls: a difference of others is \
+            listed at the function that shows it, which may not be the one that causes it",
+            language.name()
+        ));
+    }
+    let word = Some(language.word().to_owned());
+    let kind = Kind { word, has_heap: false, ..Kind::counted(language.name()) };
+    let remarks = remarks.into_iter().collect();
+    let times = [Vec::new(), Vec::new()];
+    Ok(Some(Ok(GatheredRuns {
+        sides,
+        totals_repeat: false,
+        times,
+        remarks,
+        counted_by: None,
+        kind,
+        count: Count::Instructions,
+        script: None,
+    })))
+}
+
+/// How processes end without writing their counts.
+fn lost(language: Language) -> &'static str {
+    match language {
+        Language::Ruby => "killed, replaced by exec, or left by exit!",
+        Language::Guile => "killed, replaced by exec, or left by primitive-exit",
+        Language::Python | Language::JavaScript => {
+            "killed, or left by os._exit, as those of multiprocessing are"
+        }
+    }
+}
+
+/// Why a program was counted in part only.
+fn in_part(language: Language) -> &'static str {
+    match language {
+        Language::Guile => "has several threads, of which only the main one is counted",
+        Language::Python | Language::JavaScript | Language::Ruby => {
+            "sets a trace function of its own, from which on the functions of the script are not counted"
+        }
+    }
+}
+
+/// Why no process of a program counted.
+fn not_counted(language: Language, name: &str) -> String {
+    match language {
+        Language::Python => format!(
+            "‘{name}’ did not import the module that counts, for which Python 3.7 or later has to read PYTHONPATH and import \
+             `site` (without -E, -I and -S)"
+        ),
+        Language::JavaScript => format!(
+            "‘{name}’ wrote no coverage of V8, which Node 12 or later does when it ends by itself, not by a signal, and \
+             runs code of files"
+        ),
+        Language::Ruby => format!(
+            "‘{name}’ did not require the library that counts, for which Ruby 3.1 or later has to read RUBYOPT (without \
+             --disable=rubyopt)"
+        ),
+        Language::Guile => format!(
+            "‘{name}’ did not load the module that counts, for which the program guile of Guile 3.0 has to read \
+             GUILE_LOAD_PATH"
+        ),
+    }
+}
+
+/// Runs a program once, counting itself.
+pub fn counted(
+    language: Language,
+    job: &Job,
+    commands: &mut Commands,
+    work: &Path,
+    strict: bool,
+) -> Result<Result<ScriptCounts, String>, Fault> {
+    let session = ScriptSession::start(language, work)
+        .map_err(|error| Fault::internal(format!("cannot write to ‘{}’: {error}", work.display())))?;
+    let set = |name: &str| job.env.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+    let given = |name: &str| -> Option<OsString> { set(name).or_else(|| std::env::var_os(name)) };
+    let mut job = job.clone();
+    job.env.extend(session.env(given));
+    let weighed = commands.weigh(&job, Pass::Timing, 0, 0);
+    let unknown = |why: String| Ok(Err(format!("the functions of the script are not known: {why}")));
+    if weighed.as_ref().is_ok_and(|weighing| weighing.ending == Ending::TimedOut) {
+        return unknown(format!("‘{}’ exceeded its time limit while {} counted", job.name, language.name()));
+    }
+    let weighing = ended(&job, weighed)?;
+    if let Some(fault) = failure(&job, &weighing).filter(|_| strict) {
+        return unknown(format!("{} while {} counted", fault.message, language.name()));
+    }
+    Ok(session.read().map_err(|why| format!("the functions of the script are not known: {why}")))
+}
