@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accepted_change_is_told_and_passes() {
+    fn an_accepted_change_is_reported_and_passes() {
         let run = run(&[("malloc.bytes", &[4096.0; 3])], &[("malloc.bytes", &[5000.0; 3])]);
         let accept = |subject: Option<&str>, metric: &str| GateRules {
             accepted: vec![Acceptance {
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_is_gone_cannot_be_told() {
+    fn a_missing_count_is_undecided() {
         let run = run(
             &[("malloc.bytes", &[4096.0; 3]), ("malloc.count", &[1.0; 3])],
             &[("malloc.count", &[1.0; 3])],

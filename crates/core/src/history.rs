@@ -95,6 +95,26 @@ pub struct Version {
 }
 
 impl Version {
+    /// A built version of which nothing is known but its commit and the commits that it follows, which are also taken as
+    /// its parents.
+    pub fn built(commit: String, follows: Vec<String>) -> Version {
+        Version {
+            commit,
+            parents: follows.clone(),
+            follows,
+            title: String::new(),
+            author: String::new(),
+            time: 0,
+            tags: Vec::new(),
+            state: VersionState::Built,
+            why: None,
+            log: None,
+            same_as: None,
+            accepted: Vec::new(),
+            left_out: 0,
+        }
+    }
+
     /// The id of the commit as it is shown: its first ten characters.
     pub fn short(&self) -> &str {
         self.commit.get(..10).unwrap_or(&self.commit)

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_that_ran_most_is_told_from_the_others() {
+    fn the_thread_that_ran_most_is_distinguished_from_the_others() {
         let threads = |list: &[(u32, u64, u64)]| {
             Threads(
                 list.iter().map(|(id, ran, waited)| (*id, Thread { ran: *ran, waited: *waited })).collect(),

@@ -131,7 +131,7 @@ fn one_bad_file_imports_none() {
 }
 
 #[test]
-fn what_cannot_be_imported_is_said_with_a_way_out() {
+fn files_that_cannot_be_imported_are_reported_with_an_alternative() {
     let place = Place::new();
     std::fs::write(place.0.path().join("other.txt"), "hello\n").expect("written");
     std::fs::write(place.0.path().join("binary"), [0x7f, 0xff, 0x00]).expect("written");
@@ -146,7 +146,7 @@ fn what_cannot_be_imported_is_said_with_a_way_out() {
 }
 
 #[test]
-fn a_verdict_on_counts_is_not_said_to_be_one_on_processor_time() {
+fn a_verdict_on_counts_is_not_reported_as_one_on_processor_time() {
     let place = Place::new();
     let file = place.path("weigh/default.txt");
     place.output(&["store", "import", "--label", "old", &file]);

@@ -115,7 +115,7 @@ fn a_function_that_was_inlined_costs_nothing_and_shows_in_one_row() {
 }
 
 #[test]
-fn a_call_that_took_the_place_of_another_is_told_with_it() {
+fn a_call_that_replaced_another_is_reported_together_with_it() {
     let first = [(0, "main", 1, 10), (1, "parse", 100, 1_000), (2, "print", 500, 50_000)];
     let second = [(0, "main", 1, 10), (1, "parse", 100, 1_300), (2, "printed", 500, 50_900)];
     let found = explained(&tree(&first), &tree(&second), &["parse", "print", "printed"]);

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn growths_of_one_case_are_told_apart_by_their_other_parameters_and_versions() {
+    fn growths_of_one_case_are_distinguished_by_their_other_parameters_and_versions() {
         let named = |arms: &[Arm]| {
             let arms: Vec<&Arm> = arms.iter().collect();
             let found = fits(&arms, &["time.wall".to_owned()], 0.95, |arm, key| arm.sample(key).cloned());

@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn only_what_cannot_be_told_asks_for_more(blocks in blocks(), margin in 0.0..0.2_f64) {
+    fn only_undecided_comparisons_ask_for_more_blocks(blocks in blocks(), margin in 0.0..0.2_f64) {
         let found = weigh(&blocks, margin);
         prop_assert_eq!(found.more_blocks > 0, found.verdict == Verdict::CantTell);
         prop_assert_eq!(found.direction.is_some(), matches!(found.verdict, Verdict::Different | Verdict::Small));

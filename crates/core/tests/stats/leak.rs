@@ -26,7 +26,7 @@ fn word(retained: &Retained) -> &'static str {
 }
 
 #[test]
-fn exact_forms_are_told_apart() {
+fn exact_forms_are_distinguished() {
     let forms: [(&str, &str, Curve); 12] = [
         ("grows", "a list", |n| 50_000.0 + 40.0 * n),
         ("grows", "a list on a large base", |n| 2e9 + 40.0 * n),
@@ -93,7 +93,7 @@ fn bytes_per_unit_lie_in_their_interval() {
 }
 
 #[test]
-fn too_few_sizes_are_said_to_be_too_few() {
+fn too_few_sizes_are_reported() {
     let three = [(1.0, 10.0), (2.0, 20.0), (8.0, 80.0)];
     assert_eq!(judge_growth(&three, ONE_BYTE), Retained::Unknown(GrowthDoubt::TooFewSizes));
     let close = [(10.0, 10.0), (11.0, 20.0), (12.0, 80.0), (13.0, 90.0)];

@@ -13,21 +13,8 @@ use crate::noise::normal;
 
 /// A range of `n` built versions without readings.
 pub fn range(n: usize) -> History {
-    let version = |i: usize| Version {
-        commit: format!("{i:040x}"),
-        parents: i.checked_sub(1).map(|parent| format!("{parent:040x}")).into_iter().collect(),
-        follows: i.checked_sub(1).map(|parent| format!("{parent:040x}")).into_iter().collect(),
-        title: format!("change {i}"),
-        author: "nobody".to_owned(),
-        time: i as i64 * 1000,
-        tags: Vec::new(),
-        state: VersionState::Built,
-        why: None,
-        log: None,
-        same_as: None,
-        accepted: Vec::new(),
-        left_out: 0,
-    };
+    let commit = |i: usize| format!("{i:040x}");
+    let version = |i: usize| Version::built(commit(i), i.checked_sub(1).map(commit).into_iter().collect());
     let run = Run {
         id: "run".to_owned(),
         label: None,

@@ -222,7 +222,7 @@ fn many_thousands_of_blocks_are_affordable() {
 }
 
 #[test]
-fn a_net_below_resolution_is_said_to_be_and_by_how_much() {
+fn a_net_below_resolution_is_reported_with_its_bound() {
     let mut pcg = Pcg::new(9);
     let mut noisy = |base: f64| -> Vec<f64> { (0..30).map(|_| base + pcg.unit()).collect() };
     let (tare_only, nothing, something) = (noisy(10.0), noisy(10.0), noisy(15.0));

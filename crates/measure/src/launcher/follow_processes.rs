@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signal_on_its_way_is_told_from_the_stop_that_it_brings() {
+    fn a_pending_signal_is_distinguished_from_the_stop_that_it_causes() {
         // SAFETY: the child calls nothing but ptrace, raise and _exit, which may be called after a fork.
         let pid = unsafe {
             let pid = libc::fork();

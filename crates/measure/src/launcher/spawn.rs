@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shield_that_is_refused_is_said_and_the_program_runs() {
+    fn a_refused_shield_is_reported_and_the_program_runs() {
         let mut request = request("/bin/true", "/");
         // This core number does not exist on any machine.
         let cores = vec![libc::CPU_SETSIZE as usize - 1];

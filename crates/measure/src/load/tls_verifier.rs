@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_went_wrong_is_said_in_words() {
+    fn errors_are_described_in_words() {
         let unknown = words(&CertificateError::UnknownIssuer.into());
         assert!(
             unknown.contains("not trusted")

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_added_up_and_kinds_told_apart() {
+    fn threads_are_added_up_and_kinds_distinguished() {
         let text = r#"{"pid":1,"thread":0,"version":"20.20.2","start":3610192,"allocated":401413880,"peak":27724216,
             "live":20440576,"kinds":{"Scavenge":{"count":40,"micros":412489.33,"longest":20275.2},
             "IncrementalMarking":{"count":1,"micros":14331.9,"longest":14331.9},

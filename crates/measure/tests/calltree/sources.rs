@@ -4,7 +4,7 @@ use crate::harness::{Workshop, of};
 use scruple_measure::calltree::{Symbols, demangle};
 
 #[test]
-fn inlined_functions_and_lines_are_told_apart() {
+fn inlined_functions_and_lines_are_distinguished() {
     let Some(workshop) = Workshop::new() else { return };
     let program = workshop.compile("inlined.c", &["-g"]);
     let tree = workshop.tree(&program, &[]);
@@ -39,7 +39,7 @@ fn debugging_information_is_found_in_a_separate_file() {
 }
 
 #[test]
-fn unknown_addresses_are_said_to_be_unknown() {
+fn unknown_addresses_are_reported_as_unknown() {
     let Some(workshop) = Workshop::new() else { return };
     let program = workshop.compile("known.c", &["-s", "-nostartfiles", "-static", "-Wl,-emain"]);
     let mut symbols = Symbols::new();

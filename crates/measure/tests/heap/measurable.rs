@@ -84,7 +84,7 @@ fn privileged_programs_are_not() {
 }
 
 #[test]
-fn other_machines_and_other_files_are_told_apart() {
+fn other_machines_and_other_files_are_distinguished() {
     let workshop = Workshop::new();
     let mut bytes = fs::read(workshop.c("nothing.c", &[])).unwrap();
     let odd = workshop.path().join("odd");

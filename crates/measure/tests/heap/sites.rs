@@ -220,7 +220,7 @@ fn forked_processes_have_sites_of_their_own() {
 }
 
 #[test]
-fn libraries_that_come_and_go_are_told_apart() {
+fn libraries_that_are_loaded_and_unloaded_are_distinguished() {
     let workshop = Workshop::new();
     let build = |name: &str| {
         let output = workshop.path().join(format!("lib{name}.so"));

@@ -120,7 +120,7 @@ fn processor_time_is_divided_by_requests() {
 }
 
 #[test]
-fn threads_that_end_with_their_connection_are_counted_and_of_others_it_is_said_that_they_are_not() {
+fn threads_that_end_with_their_connection_are_counted_and_others_are_reported_as_uncounted() {
     let plan = Plan { duration: Duration::from_secs(60), timeout: Duration::from_secs(30), ..small() };
     // Other programs on the machine make threads wait, which averages out over several windows of each length.
     let lengths = [100, 400, 200, 400, 100, 200, 400, 100];

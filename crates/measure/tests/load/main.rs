@@ -191,7 +191,7 @@ fn a_server_that_dies_ends_the_run_and_keeps_the_figures() {
 }
 
 #[test]
-fn statuses_and_checks_are_told_apart() {
+fn statuses_and_checks_are_distinguished() {
     let half = load(&target(servers::fails_after(50)), &small()).expect("a run");
     assert_eq!((half.counts.answered, half.counts.failures.of(Failure::BadStatus)), (50, 50));
     let status = half.counts.failures.statuses().iter().map(|(status, count)| (*status, *count));
@@ -329,7 +329,7 @@ fn the_capacity_of_a_server_is_found() {
 }
 
 #[test]
-fn a_server_that_falls_behind_is_not_said_to_answer_what_was_due() {
+fn a_server_that_falls_behind_is_not_reported_as_answering_what_was_due() {
     // Requests are served one after the other in 10 ms each, so at most 100 per second on any machine.
     let slow = servers::serve(|mut stream| {
         use std::io::Write;

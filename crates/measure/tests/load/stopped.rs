@@ -120,7 +120,7 @@ fn answers_that_are_read_late_count_from_their_arrival() {
 }
 
 #[test]
-fn a_delay_of_the_generator_is_told_apart_from_the_response() {
+fn a_delay_of_the_generator_is_distinguished_from_the_response() {
     let Some(server) = Planted::start("fixed=2") else { return };
     let said = said_beside(&server, |number| {
         (number < 1).then_some((Duration::from_millis(1000), Duration::from_millis(30)))

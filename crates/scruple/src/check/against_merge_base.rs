@@ -215,21 +215,11 @@ fn suite(
 }
 
 fn sampling(args: &RevisionArgs) -> SamplingArgs {
+    let gate = deciding(&args.gate.gate);
     SamplingArgs {
-        warmup: 0,
         runs: args.runs,
-        min_runs: None,
-        max_runs: None,
-        budget: args.budget.clone(),
-        margin: args.margin.clone(),
-        twin: false,
         seed: args.seed,
-        metrics: Vec::new(),
-        limit: Vec::new(),
-        time_only: false,
-        count_only: false,
-        memory_map: false,
-        requested_peak: false,
-        gate: deciding(&args.gate.gate),
+        gate,
+        ..SamplingArgs::within(&args.budget, &args.margin)
     }
 }

@@ -111,6 +111,29 @@ pub struct SamplingArgs {
     pub gate: Deciding,
 }
 
+impl SamplingArgs {
+    /// The defaults, for verbs with fewer options of their own.
+    pub fn within(budget: &str, margin: &str) -> SamplingArgs {
+        SamplingArgs {
+            warmup: 0,
+            runs: None,
+            min_runs: None,
+            max_runs: None,
+            budget: budget.to_owned(),
+            margin: margin.to_owned(),
+            twin: false,
+            seed: None,
+            metrics: Vec::new(),
+            limit: Vec::new(),
+            time_only: false,
+            count_only: false,
+            memory_map: false,
+            requested_peak: false,
+            gate: Deciding::default(),
+        }
+    }
+}
+
 /// What surrounds each launch.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Before and after launches")]

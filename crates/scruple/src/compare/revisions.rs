@@ -7,7 +7,7 @@ use crate::cli::values;
 use crate::command::args::SamplingArgs;
 use crate::command::arms;
 use crate::command::arms::Prepared;
-use crate::command::session::{CommandPasses, Deciding, Ignored, Stop};
+use crate::command::session::{CommandPasses, Ignored, Stop};
 use crate::command::verb;
 use crate::command::verb::FinishedCommands;
 use crate::command::verb::ReadingSource;
@@ -198,21 +198,12 @@ impl RevisionSettings<'_> {
 
 fn sampling(args: &CompareArgs) -> SamplingArgs {
     SamplingArgs {
-        warmup: 0,
         runs: args.runs,
-        min_runs: None,
-        max_runs: None,
-        budget: args.budget.clone(),
-        margin: args.margin.clone().unwrap_or_else(|| "2%".to_owned()),
-        twin: false,
         seed: args.seed,
         metrics: args.metrics.clone(),
         limit: args.limit.clone(),
         time_only: args.time_only,
-        count_only: false,
-        memory_map: false,
-        requested_peak: false,
-        gate: Deciding::default(),
+        ..SamplingArgs::within(&args.budget, args.margin.as_deref().unwrap_or("2%"))
     }
 }
 

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn module_and_function_are_told_apart() {
+    fn module_and_function_are_distinguished() {
         assert_eq!(split("Main.hash"), ("Main", "hash"));
         assert_eq!(split("base:GHC.List.$wlenAcc"), ("base:GHC.List", "$wlenAcc"));
         assert_eq!(split("Main.<.>"), ("Main", "<.>"));

@@ -61,7 +61,7 @@ mod tests {
     use crate::versions::source::{is_url, key, last_part};
 
     #[test]
-    fn repositories_are_named_by_their_last_part_and_told_apart() {
+    fn repositories_are_named_by_their_last_part_and_distinguished() {
         assert_eq!(last_part("https://example.org/a/tool.git"), "tool");
         assert_eq!(last_part("git@example.org:a/tool.git"), "tool");
         assert_eq!(last_part("/home/me/tool/.git"), "tool");

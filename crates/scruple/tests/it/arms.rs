@@ -194,7 +194,7 @@ fn a_shell_is_shown_as_a_row_of_its_own() {
 }
 
 #[test]
-fn the_tare_is_said_and_taken_off_where_it_matters() {
+fn the_tare_is_reported_and_subtracted_where_it_matters() {
     let place = Place::new();
     let words = ["--no-store", "-r", "26", "--metrics", "time.wall", "true"];
     let answer = place.play(&[("true", arm(0.1, 1)), ("(empty program)", arm(0.02, 2))], &words);
@@ -266,7 +266,7 @@ fn what_was_read_before_a_failure_is_shown_and_kept() {
 }
 
 #[test]
-fn failures_may_be_ignored_but_are_told() {
+fn ignored_failures_are_reported() {
     let answer = old_and_new(
         arm(1.0, 1),
         failing(arm(1.0, 2), "timing", 0),

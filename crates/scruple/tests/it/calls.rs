@@ -263,7 +263,7 @@ fn pictures_and_stacks_are_of_the_count_that_determines_the_order() {
 }
 
 #[test]
-fn what_cannot_be_counted_is_said() {
+fn programs_that_cannot_be_counted_are_reported() {
     if !has_valgrind() {
         return;
     }
@@ -285,7 +285,7 @@ fn what_cannot_be_counted_is_said() {
 }
 
 #[test]
-fn a_process_that_outlives_the_program_is_told() {
+fn a_process_that_outlives_the_program_is_reported() {
     if !has_valgrind() {
         return;
     }

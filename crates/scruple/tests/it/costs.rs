@@ -225,7 +225,7 @@ fn without_randomised_addresses_the_memory_passes_repeat() {
 }
 
 #[test]
-fn a_shield_that_is_refused_is_told_and_the_run_goes_on() {
+fn a_refused_shield_is_reported_and_the_run_continues() {
     let place = Place::new();
     let scruple = place.command(["run", "--no-store", "--shield", "--json", "-r", "3", "true"]);
     let mut without = Command::new("setpriv");

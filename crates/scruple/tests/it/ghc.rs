@@ -205,7 +205,7 @@ fn a_heap_profile_of_a_real_program() {
 }
 
 #[test]
-fn what_a_haskell_program_can_be_asked_for_is_said() {
+fn the_profiles_that_a_haskell_program_can_write_are_listed() {
     let place = Place::new();
     if !haskell(&place, "open", &["-rtsopts"]) || !haskell(&place, "plain", &[]) {
         return;

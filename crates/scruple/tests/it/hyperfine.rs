@@ -114,7 +114,7 @@ fn an_exported_function_is_a_command_of_its_shell() {
 }
 
 #[test]
-fn a_shell_that_nobody_asked_for_is_a_row_and_a_remark() {
+fn a_shell_that_was_not_requested_is_a_row_and_a_remark() {
     let place = Place::new();
     let answer = run(&place, &["-r", "1", "true | cat"]);
     assert!(answer.stdout.contains("(sh -c '')"), "{}", answer.exchange());

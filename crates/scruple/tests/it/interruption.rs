@@ -45,7 +45,7 @@ fn what_was_measured_before_an_interruption_is_printed_and_kept() {
 }
 
 #[test]
-fn a_suite_that_has_not_said_what_it_is_ends_at_an_interruption() {
+fn a_suite_that_has_not_described_itself_ends_at_an_interruption() {
     let place = Place::new();
     place.shell_script("silent", "printf x >> log; exec sleep 1000");
     let answer = interrupted_command(&place, "TERM", 1, &["bench", "--no-store", "--", "./silent"]);

@@ -59,7 +59,7 @@ fn of_one_launch_the_peak_of_a_large_program_is_known_and_the_rest_has_a_reason(
 }
 
 #[test]
-fn too_few_launches_for_all_counters_are_told_with_the_number_that_suffices() {
+fn too_few_launches_for_all_counters_are_reported_with_the_number_that_suffices() {
     let place = Place::new();
     let answer = |launches: &str| {
         let words = ["run", "--no-store", "--count-only", "-r", launches, "--metrics", "alloc", "/bin/true"];

@@ -57,7 +57,7 @@ fn exact_readings_that_disagree_are_shown_with_their_range_and_judged_as_noisy()
 }
 
 #[test]
-fn one_more_of_what_is_counted_is_told_in_the_singular() {
+fn one_more_of_what_is_counted_is_written_in_the_singular() {
     for (count, told) in
         [(101.0, "exactly 1 (+1.00 %) more malloc than"), (102.0, "exactly 2 (+2.00 %) more mallocs than")]
     {
@@ -241,7 +241,7 @@ fn a_limit_can_be_meant_for_one_arm_only() {
 }
 
 #[test]
-fn a_change_that_is_asked_of_the_reference_alone_cannot_be_told() {
+fn a_change_limit_on_the_reference_alone_is_undecided() {
     let words = ["-r", "26", "--metrics", "time.cpu", "--limit", "old:time.cpu<+3%"];
     let answer = old_and_new(arm(1.0, 1), arm(1.0, 2), &words);
     assert_eq!(answer.code, 3, "{}", answer.exchange());

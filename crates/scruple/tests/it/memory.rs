@@ -311,7 +311,7 @@ fn a_search_for_leaks_ends_at_its_budget_with_what_it_knows() {
 }
 
 #[test]
-fn without_a_runtime_the_allocator_is_asked_and_that_is_said() {
+fn without_a_runtime_the_allocator_is_used_and_that_is_reported() {
     let place = Place::new();
     let passes = |n: u64| {
         let none = json!({"heap.live": "no language runtime recognised"});

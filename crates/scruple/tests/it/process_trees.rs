@@ -67,7 +67,7 @@ fn processes_that_outlive_their_program_are_ended() {
 }
 
 #[test]
-fn time_on_a_core_is_that_of_the_whole_tree_and_waiting_is_not_told_of_a_part() {
+fn time_on_a_core_is_that_of_the_whole_tree_and_waiting_is_not_reported_for_a_part() {
     let place = Place::new();
     place.compile("burn", BURN, &[]);
     place.compile("parent", PARENT, &[]);

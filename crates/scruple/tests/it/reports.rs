@@ -109,7 +109,7 @@ fn one_chart_is_a_picture_and_wrong_names_say_which_there_are() {
 }
 
 #[test]
-fn wrong_files_and_formats_are_told_before_anything_is_read() {
+fn wrong_files_and_formats_are_reported_before_anything_is_read() {
     let place = place();
     for (words, told) in [
         (&["-o", "page.pdf"][..], "cannot tell the format of ‘page.pdf’"),
@@ -143,7 +143,7 @@ fn charts_are_drawn_on_a_terminal_too() {
 }
 
 #[test]
-fn several_arms_are_told_in_one_sentence_that_hides_nothing() {
+fn several_arms_are_described_in_one_sentence_that_hides_nothing() {
     let place = Place::new();
     let costly = arm(1.0, 3).with("counting", "malloc.bytes", |_| 5000.0);
     let arms: [(&str, Arm); 3] = [("a", arm(1.0, 1)), ("b", arm(1.2, 2)), ("c", costly)];
@@ -159,7 +159,7 @@ fn several_arms_are_told_in_one_sentence_that_hides_nothing() {
 }
 
 #[test]
-fn two_runs_are_told_apart_once_and_what_is_the_same_is_told_together() {
+fn two_runs_are_distinguished_once_and_what_is_the_same_is_shown_once() {
     let place = Place::new();
     for (label, factor, seed) in [("before", 1.0, "1"), ("after", 1.3, "2")] {
         let arms = [
@@ -179,7 +179,7 @@ fn two_runs_are_told_apart_once_and_what_is_the_same_is_told_together() {
 }
 
 #[test]
-fn a_scan_is_told_by_its_growth_and_every_size_is_drawn() {
+fn a_scan_is_summarised_by_its_growth_and_every_size_is_drawn() {
     let place = Place::new();
     let sizes: Vec<String> = (1..=9).map(|n| format!("true {n}")).collect();
     let each = sizes.iter().zip(1..);

@@ -186,7 +186,7 @@ fn the_site_that_leaks_is_named_with_its_bytes_for_each_unit_of_work() {
 }
 
 #[test]
-fn where_sites_cannot_be_found_the_reason_is_said() {
+fn where_sites_cannot_be_found_the_reason_is_reported() {
     if !has_valgrind() {
         return;
     }
@@ -278,7 +278,7 @@ fn sampled_shares_have_ranges_that_hold_the_true_ones_beside_exact_totals() {
 }
 
 #[test]
-fn a_static_program_is_not_sampled_and_the_reason_is_said() {
+fn a_static_program_is_not_sampled_and_the_reason_is_reported() {
     let place = compiled(&["-static"]);
     let answer = place.run(["inspect", "memory", "--sites=sampled", "--", "./app"]);
     assert_eq!(answer.code, 2, "{}", answer.exchange());

@@ -391,7 +391,7 @@ totals: 8323
     }
 
     #[test]
-    fn other_columns_and_objects_are_told_apart() {
+    fn other_columns_and_objects_are_distinguished() {
         let text = "\
 positions: instr line
 events: Dr Ir

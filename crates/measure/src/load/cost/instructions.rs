@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_that_is_nothing_or_less_is_not_told() {
+    fn a_cost_of_zero_or_less_is_not_reported() {
         let batch = |total: u64| StretchCounts { total, functions: BTreeMap::new() };
         // A collection falls into the smallest batch.
         let counted = [batch(9_000_000), batch(200_000), batch(400_000)];

@@ -403,7 +403,7 @@ mod tests {
     /// On a busy machine the thread that reads the accounts may lose its core between reading the count and the
     /// accounts.
     #[test]
-    fn a_window_in_which_fewer_were_handled_than_nobody_knows_where_goes_on() {
+    fn a_window_with_too_few_handled_requests_is_continued() {
         let tree = ProcessTree::of(std::process::id() as i32).expect("we are here");
         let mut watch = ServerWindows::of(&tree, &mut Vec::new).expect("accounts");
         let counts = std::cell::RefCell::new(vec![2000, 2000, 600, 600, 600, 590].into_iter());

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_nobody_saw_are_told_by_their_processor_time() {
+    fn unseen_threads_are_known_by_their_processor_time() {
         let before = living(100, &[(1, 100), (7, 90)]);
         let at_end = living(400, &[(1, 150)]);
         let found = at_end.since(&before, &at_end);

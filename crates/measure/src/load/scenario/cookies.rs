@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_go_where_their_path_says_and_end_when_told() {
+    fn cookies_are_sent_by_their_path_and_deleted_on_request() {
         let mut cookies = Cookies::default();
         cookies.set(b"id=1; Path=/; HttpOnly", b"/login");
         cookies.set(b"cart = 7 ; path=/shop", b"/login");

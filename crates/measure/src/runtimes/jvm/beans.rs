@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn generations_of_a_concurrent_collector_are_told_apart() {
+    fn generations_of_a_concurrent_collector_are_distinguished() {
         let text = "heap 396361728\ncollector 21 ZGC Minor Cycles\ncollector 66 ZGC Minor Pauses\n\
                     collector 5 ZGC Major Cycles\ncollector 23 ZGC Major Pauses\n\
                     pool 100663296 77594624 ZGC Old Generation\npool 396361728 18874368 ZGC Young Generation\n";
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn young_and_old_collectors_are_told_apart() {
+    fn young_and_old_collectors_are_distinguished() {
         let counters = include_bytes!("../../../tests/data/runtimes/jvm/hsperfdata.bin");
         let counters = PerfData::parse(counters).expect("counters");
         let text = "heap 480247808\ncollector 3 G1 Young Generation\ncollector 0 G1 Old Generation\n\

@@ -118,7 +118,7 @@ mod tests {
     use super::remark;
 
     #[test]
-    fn a_run_at_another_clock_is_told_with_both_clocks() {
+    fn a_run_at_another_clock_frequency_is_reported_with_both_frequencies() {
         let text = remark(0.35, &[0.3, 0.3, 0.301], &[0.35; 5]).expect("17 % is worth a remark");
         assert!(
             text.contains("2.86 GHz") && text.contains("3.33 GHz") && text.contains("16.7 % longer"),

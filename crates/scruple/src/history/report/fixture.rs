@@ -250,19 +250,10 @@ pub(crate) fn bare(count: usize) -> Vec<Version> {
     let commit = |index: usize| format!("{:010x}{index:030x}", mixed(index));
     (0..count)
         .map(|index| Version {
-            commit: commit(index),
-            parents: index.checked_sub(1).map(commit).into_iter().collect(),
-            follows: index.checked_sub(1).map(commit).into_iter().collect(),
             title: format!("Change number {index} of the interpreter"),
             author: "Ada Example".to_owned(),
             time: 1_560_000_000_000 + index as i64 * 7_200_000,
-            tags: Vec::new(),
-            state: VersionState::Built,
-            why: None,
-            log: None,
-            same_as: None,
-            accepted: Vec::new(),
-            left_out: 0,
+            ..Version::built(commit(index), index.checked_sub(1).map(commit).into_iter().collect())
         })
         .collect()
 }

@@ -79,7 +79,7 @@ mod tests {
     use VersionCell::{Failed, Nothing, Value};
 
     #[test]
-    fn failures_and_gaps_are_told_apart() {
+    fn failures_and_gaps_are_distinguished() {
         assert_eq!(line(&[Value(1.0), Failed, Nothing, Value(8.0)], 10), "▁×·█");
         assert_eq!(line(&[Nothing, Failed], 10), "·×");
         assert_eq!(line(&[], 10), "");

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_is_said() {
+    fn open_questions_are_listed() {
         let mut made = rich();
         made.judgement.series[4].modes = Some([5.1e6, 5.6e6]);
         made.judgement.series[5].cannot = Some("no version could be weighed twice".to_owned());
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_commits_may_have_brought_that_were_left_out_is_told_of_no_version() {
+    fn a_change_that_a_left_out_commit_may_have_caused_is_attributed_to_no_version() {
         let mut made = rich();
         made.history.versions[13].left_out = 9;
         made.history.run.argv =

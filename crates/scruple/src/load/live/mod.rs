@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_told_apart() {
+    fn places_are_distinguished() {
         let of = |text: &str| place(text).ok();
         let collector =
             |host: &str, path: &str| Some(Destination::Collector { host: host.into(), path: path.into() });

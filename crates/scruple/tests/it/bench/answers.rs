@@ -63,7 +63,7 @@ fn a_counter_that_goes_in_steps_is_counted_over_many_iterations() {
 }
 
 #[test]
-fn a_tare_that_allocates_more_than_its_case_leaves_nothing_to_be_said() {
+fn a_tare_that_allocates_more_than_its_case_leaves_no_figure() {
     let odd = r#"{"name":"odd","cost":5,"bytes":0,"tare_bytes":32,"budgets":{"alloc.bytes":{"max":10}}}"#;
     let answer = bench(&Place::new(), &["--no-store", "--check"], &[odd]);
     assert_eq!(answer.code, 3, "{}", answer.exchange());

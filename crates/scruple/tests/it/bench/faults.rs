@@ -314,7 +314,7 @@ fn readings_that_the_hosts_own_clock_refutes_are_refused() {
 }
 
 #[test]
-fn more_cases_than_the_budget_has_room_for_are_left_out_and_said() {
+fn cases_that_the_budget_does_not_suffice_for_are_left_out_and_reported() {
     let place = Place::new();
     let answer = bench_freely(
         &place,

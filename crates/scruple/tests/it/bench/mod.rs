@@ -374,7 +374,7 @@ fn intervals_are_pairs_in_json_and_readings_keep_their_processes() {
 }
 
 #[test]
-fn latency_and_throughput_in_one_table_are_told_apart() {
+fn latency_and_throughput_in_one_table_are_distinguished() {
     let chained = r#"{"name":"chained","cost":5,"timing":"latency"}"#;
     let loose = r#"{"name":"loose","cost":3,"timing":"throughput"}"#;
     let place = Place::new();

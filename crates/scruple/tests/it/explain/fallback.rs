@@ -138,7 +138,7 @@ fn cachegrind_counts_functions_where_callgrind_is_missing_too() {
 }
 
 #[test]
-fn without_valgrind_it_is_said_what_to_install() {
+fn without_valgrind_the_error_says_what_to_install() {
     let place = Place::new();
     let none = place.finish(place.command(["explain", "/bin/true", "/bin/false"]).env("PATH", place.path()));
     assert_eq!(none.code, 2, "{}", none.exchange());

@@ -157,7 +157,7 @@ fn allocated(place: &Place, program: &str) -> i64 {
 }
 
 #[test]
-fn what_haskell_allocates_is_told_by_procedure_and_by_type_of_closure() {
+fn allocations_of_haskell_are_reported_by_procedure_and_by_type_of_closure() {
     if !has_ghc() {
         return;
     }
@@ -186,7 +186,7 @@ fn what_haskell_allocates_is_told_by_procedure_and_by_type_of_closure() {
 }
 
 #[test]
-fn procedures_of_dynamically_linked_haskell_are_told_apart() {
+fn procedures_of_dynamically_linked_haskell_are_distinguished() {
     if !has_ghc() {
         return;
     }

@@ -138,7 +138,7 @@ fn whoever_calls_for_more_blocks_stands_first_and_calls_that_free_what_they_hold
 }
 
 #[test]
-fn of_blocks_that_are_not_freed_it_is_said_who_no_longer_frees_them() {
+fn of_blocks_that_are_not_freed_the_function_that_no_longer_frees_them_is_named() {
     if !has_valgrind() {
         return;
     }
@@ -187,7 +187,7 @@ fn what_a_program_in_rust_holds_is_put_down_to_its_own_function() {
 }
 
 #[test]
-fn of_profiles_and_servers_it_is_said_that_what_they_hold_is_not_known() {
+fn live_memory_of_profiles_and_servers_is_reported_as_unknown() {
     let place = Place::new();
     place.write("a.collapsed", "main;work 10\n");
     let answer = place.run(["explain", "--metric", PEAK, "a.collapsed", "a.collapsed"]);

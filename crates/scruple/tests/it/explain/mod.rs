@@ -154,7 +154,7 @@ fn a_program_beside_its_copy_has_no_rows_and_neither_has_one_that_was_renamed_in
 }
 
 #[test]
-fn of_a_program_without_names_and_unwinding_tables_it_is_said_that_nothing_can_be_told() {
+fn a_program_without_names_and_unwinding_tables_is_reported_as_inexplicable() {
     if !has_valgrind() {
         return;
     }
@@ -195,7 +195,7 @@ fn a_function_of_the_same_source_with_other_code_is_put_down_to_flags() {
 }
 
 #[test]
-fn a_program_that_nobody_may_execute_is_not_taken_for_a_profile() {
+fn a_program_without_permission_to_execute_is_not_taken_for_a_profile() {
     let place = Place::new();
     place.write("app", "\x7fELF and more");
     place.write("app.sh", "#!/bin/sh\n");
@@ -245,7 +245,7 @@ fn where_only_data_of_the_program_differ_they_are_named_and_the_input_is_not_bla
 }
 
 #[test]
-fn of_one_program_with_other_arguments_it_is_said_that_the_input_must_differ() {
+fn one_program_with_other_arguments_is_explained_by_its_input() {
     if !has_valgrind() {
         return;
     }
@@ -308,7 +308,7 @@ fn revisions_are_built_and_the_change_in_the_source_is_named() {
 }
 
 #[test]
-fn without_valgrind_it_is_said_what_to_install_and_what_tells_something_nevertheless() {
+fn without_valgrind_the_error_says_what_to_install_and_what_can_be_used_instead() {
     let place = Place::new();
     let mut bare = place.command(["explain", "/bin/true", "/bin/true"]);
     let answer = place.finish(bare.env("PATH", place.path()));
@@ -399,7 +399,7 @@ fn every_change_of_a_history_is_explained_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_difference_over_many_functions_alike_is_said_to_be_spread() {
+fn a_difference_over_many_similar_functions_is_reported_as_spread() {
     if !has_valgrind() {
         return;
     }

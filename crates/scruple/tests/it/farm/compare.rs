@@ -87,7 +87,7 @@ fn a_working_tree_and_versions_for_nodes_without_a_compiler_are_built_on_this_ma
 }
 
 #[test]
-fn a_build_that_fails_on_a_node_is_told_with_its_output_and_is_tried_again() {
+fn a_build_that_fails_on_a_node_is_reported_with_its_output_and_is_tried_again() {
     let (place, _repository) = place_with_versions();
     place.write("scruple.toml", "[farm]\nkind = \"here\"\nscratch = \"scratch\"\n");
     let build = format!("{} && cat {}", BUILD[1], place.file("needed").display());

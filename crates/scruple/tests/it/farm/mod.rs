@@ -128,7 +128,7 @@ fn a_unit_that_is_done_again_or_twice_at_once_has_one_result_that_is_counted_onc
 }
 
 #[test]
-fn what_a_unit_cannot_do_is_said_with_the_machine_and_the_reason() {
+fn a_unit_that_cannot_be_done_is_reported_with_the_machine_and_the_reason() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.commit_allocations([1000, 2000]);

@@ -115,7 +115,7 @@ fn steps() -> Vec<String> {
 }
 
 #[test]
-fn a_pull_request_keeps_one_comment_and_nobody_elses_is_changed() {
+fn a_pull_request_keeps_one_comment_and_no_other_comment_is_changed() {
     if !can_comment() {
         return;
     }
@@ -200,7 +200,7 @@ fn origin(place: &Place) -> (Repository, String) {
 }
 
 #[test]
-fn a_job_of_a_shallow_clone_weighs_and_ends_as_it_was_told_to() {
+fn a_job_of_a_shallow_clone_weighs_and_ends_as_configured() {
     let place = Place::new();
     let (repository, base) = origin(&place);
     let clone = place.file("clone");

@@ -82,7 +82,7 @@ fn one_byte_more_fails_and_a_slower_time_only_informs() {
 }
 
 #[test]
-fn one_byte_more_is_told_where_launches_are_slow() {
+fn one_byte_more_is_reported_where_launches_are_slow() {
     let place = Place::new();
     // A quarter of the budget pays for two blocks of one second each, which are too few to distinguish two counts.
     let slow = |arm: Arm| {
@@ -132,7 +132,7 @@ fn a_time_that_is_named_decides() {
 }
 
 #[test]
-fn what_cannot_be_told_is_neither_kept_nor_exceeded() {
+fn an_undecided_limit_is_neither_kept_nor_exceeded() {
     let place = Place::new();
     let gone = arm(1.0, 2).absent("counting", "malloc.bytes", "it is linked statically");
     let answer = scripted(&place, arm(1.0, 1), gone, &["--export", "check.xml"]);

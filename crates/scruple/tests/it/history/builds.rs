@@ -65,7 +65,7 @@ fn two_builds_of_each_version_do_not_tell_whether_a_dearer_build_pays() {
 }
 
 #[test]
-fn a_version_that_cannot_be_built_again_is_told_and_keeps_its_readings() {
+fn a_version_that_cannot_be_built_again_is_reported_and_keeps_its_readings() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.write_program("app", "#!/bin/sh\n");

@@ -57,7 +57,7 @@ fn a_subject_that_a_history_has_not_is_one_error_that_names_those_it_has() {
 }
 
 #[test]
-fn what_cannot_be_run_is_told_as_such_and_not_as_a_check() {
+fn a_program_that_cannot_be_run_is_not_reported_as_a_failed_check() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.write_program("run.sh", "#!/bin/sh\n");

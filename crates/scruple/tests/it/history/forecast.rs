@@ -28,7 +28,7 @@ fn told(place: &Place, flag: &str, words: &str) -> String {
 }
 
 #[test]
-fn builds_launches_and_time_of_a_whole_history_are_said_beforehand_and_what_they_are_based_on() {
+fn builds_launches_and_time_of_a_whole_history_are_announced_with_what_they_are_based_on() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     for version in ["first", "second", "third"] {

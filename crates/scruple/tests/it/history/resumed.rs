@@ -55,7 +55,7 @@ fn here_is_the_folder_of_the_configuration_in_build_steps_too() {
 }
 
 #[test]
-fn each_build_and_each_round_is_told_where_no_terminal_shows_it() {
+fn each_build_and_each_round_is_printed_where_no_terminal_shows_it() {
     let place = Place::new();
     Repository::new(&place, "repo").commit_allocations([1, 2]);
     let answer = place.history(&["--rounds", "2"]);

@@ -16,7 +16,7 @@ fn windows() -> Vec<Value> {
 }
 
 #[test]
-fn a_limit_that_only_a_delay_of_the_generator_exceeds_cannot_be_told() {
+fn a_limit_that_only_a_delay_of_the_generator_exceeds_is_undecided() {
     let place = Place::new();
     script(&place, &[("new", windows())]);
     let code = |limit: &str| place.run(load(&["--limit", limit])).code;

@@ -85,7 +85,7 @@ fn prometheus_finds_all_requests_in_a_file_and_at_an_address() {
 }
 
 #[test]
-fn a_collector_of_opentelemetry_is_told_all_requests() {
+fn a_collector_of_opentelemetry_receives_all_requests() {
     let place = Place::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");

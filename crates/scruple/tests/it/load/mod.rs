@@ -396,7 +396,7 @@ fn stored_loads_are_compared_like_any_runs() {
 }
 
 #[test]
-fn what_cannot_be_loaded_is_said_beforehand() {
+fn servers_that_cannot_be_loaded_are_reported_beforehand() {
     let place = Place::new();
     let mut errors = String::new();
     let cases: [&[&str]; 8] = [

@@ -190,7 +190,7 @@ fn a_unix_socket_is_loaded() {
 }
 
 #[test]
-fn where_nobody_listens_or_nobody_speaks_tls_nothing_is_loaded() {
+fn without_a_listener_or_without_tls_nothing_is_loaded() {
     let place = Place::new();
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
     let answer = place.run(["load", &format!("http://{free}/"), "-n", "1"]);

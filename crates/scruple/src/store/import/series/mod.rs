@@ -12,7 +12,7 @@ use super::figures::nanoseconds;
 use super::{ImportError, clean};
 use crate::new_run;
 use crate::store::{StoredHistory, StoredVersion};
-use scruple_core::history::{Version, VersionState};
+use scruple_core::history::Version;
 use scruple_core::metric::{Pass, Quality, metric};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{self, Terms};
@@ -150,21 +150,7 @@ pub fn history(
     let entry = |(place, (id, time)): (usize, &(String, Option<i64>))| {
         let before: Vec<String> =
             place.checked_sub(1).map(|before| ids[before].clone()).into_iter().collect();
-        let version = Version {
-            commit: id.clone(),
-            parents: before.clone(),
-            follows: before,
-            title: String::new(),
-            author: String::new(),
-            time: time.unwrap_or(0),
-            tags: Vec::new(),
-            state: VersionState::Built,
-            why: None,
-            log: None,
-            same_as: None,
-            accepted: Vec::new(),
-            left_out: 0,
-        };
+        let version = Version { time: time.unwrap_or(0), ..Version::built(id.clone(), before) };
         StoredVersion { version, artefacts: None, counted: 0, outputs: BTreeMap::new() }
     };
     let entries: Vec<StoredVersion> = versions.iter().enumerate().map(entry).collect();
