@@ -32,7 +32,7 @@ fn main() {
     }
 }
 
-/// Whether the program is linked by the `rust-lld` of the compiler, which nobody has replaced by another linker.
+/// Whether the program is linked by the `rust-lld` of the compiler, which no setting has replaced by another linker.
 fn linked_by_lld() -> bool {
     let target = "x86_64-unknown-linux-gnu";
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();

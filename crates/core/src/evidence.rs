@@ -157,7 +157,7 @@ impl Evidence {
         Evidence::of(effect, Replicate::Process, reference, arm)
     }
 
-    /// The evidence of one number for each turn of a load. The i-th turns of both arms were taken beside each other if
+    /// The evidence of one number for each turn of a load. The i-th turns of both arms were taken side by side if
     /// `paired`.
     pub fn of_turns(reference: &[f64], arm: &[f64], paired: bool, level: f64) -> Evidence {
         if let Some(nothing) = Evidence::of_nothing(reference, arm) {

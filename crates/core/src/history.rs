@@ -20,8 +20,8 @@ use crate::unit::Unit;
 use crate::words::words;
 use serde::{Deserialize, Serialize};
 
-/// A version needs at least this many readings taken beside other versions. With fewer there is no interval at 95 %, so
-/// nothing is concluded about its times.
+/// A version needs at least this many readings taken in blocks with other versions. With fewer there is no interval at
+/// 95 %, so nothing is concluded about its times.
 pub const READINGS: usize = 6;
 
 words! {

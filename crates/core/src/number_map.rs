@@ -1,4 +1,4 @@
-//! Maps whose keys are numbers that nobody chooses: indices, which are given out in order, and measured values.
+//! Maps whose keys are numbers that no user chooses: indices, which are given out in order, and measured values.
 //!
 //! The standard library's hash function resists keys that someone chose so that they collide, which costs most of the
 //! time where millions of numbers are looked up.

@@ -62,7 +62,7 @@ impl Bounds {
         Bounds { value: self.value.min(whole.value), interval: self.interval.map(lowered) }
     }
 
-    /// Widens the interval of a part of `whole` to what is known of its `share` (from 0 to 1) where so many observed
+    /// Widens the interval of a part of `whole` to what is known of its `share` (from 0 to 1) where this many observed
     /// instants decide which part they belong to: Wilson's interval of a share (1927).
     pub fn divided_by_ticks(self, whole: Bounds, share: f64, ticks: f64) -> Bounds {
         let Some((own, all)) = self.interval.zip(whole.interval).filter(|_| share.is_finite()) else {

@@ -305,7 +305,7 @@ pub struct ThreadReply {
 
 impl ThreadReply {
     /// The most that the thread can have waited for a core in the timed part: it was not running then, and a thread
-    /// that was not running may also have waited for another one, on purpose.
+    /// that was not running may also have waited for another thread on purpose.
     fn waited(&self) -> Option<f64> {
         let idle = self.wall.zip(self.cpu).map_or(f64::INFINITY, |(wall, ran)| (wall - ran).max(0.0));
         Some(self.waited?.min(idle))

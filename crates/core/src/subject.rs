@@ -56,7 +56,7 @@ words! {
         Shell = "shell",
         /// A second copy of the reference, which shows the difference between identical arms.
         Twin = "twin",
-        /// A well-known program beside the subjects, shown and never judged.
+        /// A well-known program that is shown with the subjects and never judged.
         Yardstick = "yardstick",
         /// A part of a subject, such as one kind of its requests: limits may name it, but it is not compared.
         Part = "part",

@@ -82,7 +82,7 @@ impl Unit {
         Scale { divisor, symbol }
     }
 
-    /// The symbol beside whole numbers of this unit.
+    /// The symbol after whole numbers of this unit.
     pub fn whole_symbol(&self) -> &str {
         match self {
             Unit::Nanoseconds => "ns",
@@ -156,8 +156,8 @@ pub fn quantity(value: f64, unit: &Unit) -> String {
     scale.text(value, decimals)
 }
 
-/// A round value beside an axis as text, with just enough digits to distinguish it from the next one, `step` away. A
-/// step is 1, 2 or 5 times a power of ten.
+/// A round value on an axis as text, with just enough digits to distinguish it from the next one, `step` away. A step
+/// is 1, 2 or 5 times a power of ten.
 pub fn tick(value: f64, step: f64, unit: &Unit) -> String {
     if value == 0.0 {
         return "0".to_owned();

@@ -18,7 +18,7 @@ impl VisitOrder {
     /// The arms in the order in which this block visits them.
     ///
     /// Blocks form groups of as many blocks as there are arms. Each group draws one random permutation and rotates it
-    /// by one place per block, so that within a group every arm stands once in every place (a cyclic Latin square).
+    /// by one place per block, so that within a group every arm has every place once (a cyclic Latin square).
     ///
     /// ```
     /// use scruple_core::visit_order::VisitOrder;

@@ -29,7 +29,7 @@ pub(super) fn pruned(series: &Scaled, mut steps: SelectedCuts, error: f64, least
         };
         let cuts = steps.fit.cuts.iter().copied().filter(|cut| !gone.contains(cut)).collect();
         let mut rest = settled(series, LevelFit::of(series, cuts), error);
-        // A cut that was judged beside a background keeps that probability where it is the larger one.
+        // A cut that was judged together with a background keeps that probability if it is the larger one.
         for (cut, chance) in rest.fit.cuts.iter().zip(&mut rest.chances) {
             let before = steps.fit.cuts.iter().position(|other| other == cut);
             *chance = before.map_or(*chance, |i| chance.max(steps.chances[i]));

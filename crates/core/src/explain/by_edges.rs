@@ -9,15 +9,15 @@
 //!
 //! The prices are those of the first program; a function that only the second one has is priced there. Then the sum
 //! over all functions telescopes to the difference of the programs, as in the formula for trees. The counts of calls
-//! are exact; that each call of a function costs the same, whoever makes it, is the assumption of gprof (Graham,
-//! Kessler, McKusick 1982).
+//! are exact; that each call of a function costs the same, whichever function makes it, is the assumption of gprof
+//! (Graham, Kessler, McKusick 1982).
 
 use super::decompose::{DifferencePiece, PieceKind};
 use super::matching::Key;
 use super::{Count, Tree};
 use std::collections::BTreeMap;
 
-/// What is said about the code of a key: whether it is the same in both programs.
+/// A function that says whether the code of a key is the same in both programs.
 type SameCodeOf<'a> = dyn FnMut(usize) -> Option<bool> + 'a;
 
 /// A function to which a part is attributed, and whether its code is the same; absent where no caller's code may

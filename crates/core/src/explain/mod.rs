@@ -120,7 +120,7 @@ pub struct Tree {
     pub functions: Vec<Function>,
     /// The calling contexts.
     pub contexts: Vec<Context>,
-    /// The calls between functions, where contexts do not tell who calls whom: each is directly below the program then.
+    /// The calls between functions, where contexts do not show the callers: each is then directly below the program.
     #[serde(skip)]
     pub edges: Vec<Edge>,
 }

@@ -138,7 +138,7 @@ fn a_renamed_function_is_known_by_its_code() {
     lines[1].3 = 1_100;
     let found = explained(&tree(MAIN), &tree(&lines), &["parse"]);
     assert_eq!(found.rows.len(), 1, "{found:#?}");
-    // So is one that costs next to nothing beside the rest.
+    // So is one that costs next to nothing compared with the rest.
     let first = [(0, "main", 1, 20_000_000), (1, "hash", 52, 416)];
     let second = [(0, "main", 1, 20_000_000), (1, "digest", 52, 416)];
     assert_eq!(explained(&tree(&first), &tree(&second), &[]).rows, []);

@@ -87,7 +87,7 @@ impl Graph {
         let (mut nearest, mut between) = (Vec::new(), Vec::new());
         let mut seen = HashSet::new();
         let mut open: Vec<usize> = self.before[version].iter().rev().copied().collect();
-        // Only behind a merge can a version be met again.
+        // Only past a merge can a version be reached twice.
         let mut merged = open.len() > 1;
         while let Some(next) = open.pop() {
             if merged && !seen.insert(next) {

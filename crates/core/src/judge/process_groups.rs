@@ -9,7 +9,7 @@ use crate::subject::Arm;
 pub struct Groups {
     /// The median net of the cheaper group, and the number of its processes.
     pub low: (f64, usize),
-    /// The median net of the dearer group, and the number of its processes.
+    /// The median net of the more expensive group, and the number of its processes.
     pub high: (f64, usize),
 }
 

@@ -12,7 +12,7 @@ use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The times of files are behind the clock by up to a tick of the kernel, which takes this long where it is longest.
+/// The times of files lag behind the clock by up to a tick of the kernel, which takes this long where it is longest.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Records the call tree of each launch. Sources of variation, such as random addresses, are removed.

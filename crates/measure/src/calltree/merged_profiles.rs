@@ -81,7 +81,7 @@ impl Side {
     /// Whether a function has no symbol, and only an unwinding table says where it is.
     pub fn is_stripped(&self, function: usize) -> bool {
         let known = &self.functions[function];
-        // Code of which it is not known where its function begins stands at the beginning of the file, its header.
+        // Code whose function is not known is attributed to the beginning of the file, its header.
         let begins = known.object.is_some() && known.offset > 0;
         known.name.is_none() && begins && !self.executed[function].is_empty()
     }

@@ -108,7 +108,7 @@ fn files(runs: &[Side]) -> BTreeMap<String, BTreeMap<String, SideFile>> {
     files
 }
 
-/// The name of a function without a symbol: its address in the first file, and in the second if it is another one.
+/// The name of a function without a symbol: its address in the first file, and in the second if that is different.
 pub(super) fn label(begin: u64, now: Option<u64>, path: &str) -> String {
     let file = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
     match now.filter(|now| *now != begin) {

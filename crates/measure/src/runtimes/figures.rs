@@ -97,7 +97,7 @@ pub const COMMON: &[&str] = &[
     "heap.peak",
 ];
 
-/// What stands in the source of a figure before the runtimes whose part is missing, because they never tell it.
+/// The text in the source of a figure before the runtimes whose part is missing, because they never report it.
 pub const WITHOUT: &str = "; without ";
 
 /// The times of collections, for which zero is not a valid value.

@@ -30,7 +30,7 @@ fn server_of_the_cost_tests() {
 }
 
 /// A port on which a server may be started, also several times. It lies below those that the kernel gives to clients and
-/// to servers that ask for any, so that nobody takes it before the server does.
+/// to servers that ask for any, so that no other program takes it before the server does.
 fn free_port() -> u16 {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     loop {

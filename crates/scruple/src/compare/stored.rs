@@ -1,4 +1,4 @@
-//! Combines two stored runs into one run in which each arm is beside its counterpart.
+//! Combines two stored runs into one run in which each arm is next to its counterpart.
 
 use crate::fault::Fault;
 use crate::render::Report;

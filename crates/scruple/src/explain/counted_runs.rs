@@ -215,7 +215,7 @@ fn remarks_of_memory(jobs: [&Job; 2], count: Count) -> Option<String> {
     jobs.into_iter().find_map(remark_of_runtime)
 }
 
-/// Says how long it will take to count, if that is long: so many times as long as counting the longer program once.
+/// Announces how long counting will take, if that is long: `times` times as long as counting the longer program once.
 fn announce(longest: Duration, times: u32) {
     let seconds = |factor: f64| quantity(longest.as_secs_f64() * factor * 1e9, &Unit::Nanoseconds);
     let times = f64::from(times);

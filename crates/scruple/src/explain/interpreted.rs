@@ -19,7 +19,7 @@ pub type RunBoth<'a> = dyn FnMut(Language) -> Result<[Result<ScriptCounts, Strin
 
 /// Counts both sides by functions of their language. Returns `None` if they are not both programs in one language that can be
 /// counted, or a sentence that says why nothing was counted. `repeats` says that all instructions of the interpreter were
-/// the same in two runs, so that one run tells the counts of the script; otherwise there are `most` runs at most.
+/// the same in two runs, so that one run suffices for the counts of the script; otherwise there are `most` runs at most.
 pub fn gather(
     names: [&str; 2],
     languages: [Option<Language>; 2],

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// The time after which the units of a command line that nobody waits for are removed.
+/// The time after which the units of a command line are removed if no process waits for them.
 const GIVEN_UP: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// How long the lock of a command line may be held by a process that does not wait for its results.

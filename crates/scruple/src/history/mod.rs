@@ -1,4 +1,4 @@
-//! The history of a repository: every version of a range is built once, and then weighed beside the others.
+//! The history of a repository: every version of a range is built once, and then weighed side by side with the others.
 //!
 //! [`take`] runs one history from its current state until no work is left.
 

@@ -33,7 +33,7 @@ pub struct ScheduledRun {
 }
 
 impl LeakSchedule {
-    /// Plans to run each size so many times within this budget, which begins now.
+    /// Plans to run each size `rounds` times within this budget, which begins now.
     pub fn new(sizes: &[(f64, String)], rounds: u32, budget: Duration) -> LeakSchedule {
         LeakSchedule {
             sizes: sizes.to_vec(),
@@ -63,7 +63,7 @@ impl LeakSchedule {
         self.cut = false;
     }
 
-    /// The next run after so many; `None` if all were made, or the budget does not suffice for it.
+    /// The next run after this many; `None` if all were made, or the budget does not suffice for it.
     pub fn next(&mut self, made: usize, name: &str) -> Option<ScheduledRun> {
         let all = self.count();
         if made >= all || self.cut {

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 /// The longest time that the runs may be expected to take if they were not requested.
 const AFFORDABLE: Duration = Duration::from_secs(60);
-/// The assumed cost of a run under valgrind and of one whose allocations are all recorded: so many times the time of a
-/// plain one, and a constant (`bench/heap/sites.py` and `bench/heap/sampled_sites.py`).
+/// The assumed cost of a run under valgrind and of one whose allocations are all recorded, as multiples of the time of
+/// a plain one, and a constant (`bench/heap/sites.py` and `bench/heap/sampled_sites.py`).
 const SLOWER: u32 = 30;
 const SLOWER_RECORDED: u32 = 12;
 const START: Duration = Duration::from_secs(2);
@@ -168,7 +168,7 @@ struct ChosenSizes<'a> {
     cost: Duration,
 }
 
-/// Returns the smallest size and the largest affordable one, if runs take so many times as long as plain ones.
+/// Returns the smallest size and the largest affordable one, if runs take this many times as long as plain ones.
 fn chosen(
     sizes: &[Sized],
     when: LeakSitesWhen,

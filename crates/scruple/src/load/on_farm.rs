@@ -102,7 +102,7 @@ pub struct NodeLoad {
     pub failures: Vec<(String, String)>,
     /// The sections of the run's page.
     pub sections: Vec<Section>,
-    /// The name and the provenance of the node of the servers, if that is another one.
+    /// The name and the provenance of the node of the servers, if that is a different one.
     pub server: Option<(String, Provenance)>,
 }
 

@@ -72,8 +72,8 @@ impl Cache {
         self.folder.join("tree")
     }
 
-    /// Puts the second tree in the place of the first, until [`Cache::back`] is called. It stands at the same path, so
-    /// that paths inside builds are equal. Returns whether a second tree already existed.
+    /// Replaces the first tree by the second, until [`Cache::back`] is called. It has the same path, so that paths
+    /// inside builds are equal. Returns whether a second tree already existed.
     pub fn aside(&self) -> Result<bool, Fault> {
         let [tree, first, second] = self.trees();
         rename(&tree, &first)?;

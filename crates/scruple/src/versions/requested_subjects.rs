@@ -67,7 +67,7 @@ impl RequestedSubjects<'_> {
     }
 }
 
-/// Returns the yardstick: the command that is launched beside each version.
+/// Returns the yardstick: the command that is launched in the blocks of each version.
 pub fn yardstick(
     words: &str,
     subjects: &[SubjectTemplate],

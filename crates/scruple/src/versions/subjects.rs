@@ -26,7 +26,7 @@ pub struct SubjectTemplate {
     pub params: BTreeMap<String, String>,
     /// Whether the subject is a bench program, whose cases are weighed.
     pub bench: bool,
-    /// Whether the subject is a yardstick, which is launched beside every version and never judged.
+    /// Whether the subject is a yardstick, which is launched in the blocks of every version and never judged.
     pub yardstick: bool,
 }
 

@@ -1,4 +1,4 @@
-//! How often commands are launched, and what is said about figures that were read few times.
+//! How often commands are launched, and what reports say about figures that were read few times.
 
 use crate::programs::BURN;
 use crate::repository::Repository;

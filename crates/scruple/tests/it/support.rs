@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
 
 /// A port on which a server may be started, also several times. It lies below those that the kernel gives to clients and
-/// to servers that ask for any, so that nobody takes it while the server does not run.
+/// to servers that ask for any, so that no other program takes it while the server does not run.
 pub fn free_port() -> String {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     loop {

@@ -178,7 +178,7 @@ fn change(
     let lower = gathered.metric.better == Better::Lower;
     let visits = |at: usize| places.all[at].seen.visits.first().copied();
     let [from, to] = match steps.forest.compared(cut.at).map(|before| (visits(before), visits(cut.at))) {
-        // The level may have drifted in between, so the readings beside the change are used.
+        // The level may have drifted in between, so the readings on both sides of the change are used.
         Some((Some(before), Some(here))) if gathered.shifting => [before, here],
         _ => [from, to],
     };

@@ -201,8 +201,8 @@ fn variances(
         let n = cells.len() as f64;
         let own = single(*squares, *inside, n) * lost;
         let value = ((SHRINK * pooled + n * own) / (SHRINK + n)).max(floor * floor);
-        // The effect of a block with few versions is itself uncertain, which matters beside versions that are not in
-        // the block.
+        // The effect of a block with few versions is itself uncertain, which matters in comparisons with versions that
+        // are not in the block.
         let of_block = |block: &u32| {
             let size = sizes[block] as f64;
             if size > 1.0 { 1.0 + (1.0 - size / all_seen) / size } else { 2.0 }

@@ -99,7 +99,7 @@ pub(super) fn judged(graph: &Graph, gathered: &GatheredSeries, error: f64, least
             false => JudgedSeries::without_changes(all, Some(one_after_another(gathered))),
         };
     }
-    // A version with too few readings beside others counts as not weighed.
+    // A version with too few readings in blocks with other versions counts as not weighed.
     let enough = |read: &&VersionReadings| beside.readings(&all, read.version) >= READINGS;
     let places = ArtefactGroups::of(graph, gathered.reads.iter().filter(enough));
     if places.all.len() < 2 {
@@ -148,7 +148,7 @@ fn too_few(most: usize, gathered: &GatheredSeries) -> String {
     )
 }
 
-/// For each place, the number of readings that were taken beside those of another place.
+/// For each place, the number of readings that were taken in blocks with another place.
 struct SharedReadings(Vec<usize>);
 
 impl SharedReadings {
@@ -165,7 +165,7 @@ impl SharedReadings {
         self.0.iter().all(|count| *count == 0)
     }
 
-    /// The largest number of readings that a place has beside others.
+    /// The largest number of readings that a place has in blocks with others.
     fn most(&self) -> usize {
         self.0.iter().copied().max().unwrap_or(0)
     }

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, HashMap};
 const HP: Register = Register::R12;
 const BASE: Register = Register::R13;
 
-/// The field of the runtime's variables that takes the number of bytes is at most this far behind the limit of the
-/// heap.
+/// The field of the runtime's variables that takes the number of bytes is at most this many bytes after the limit of
+/// the heap.
 const NEAR: u64 = 0x80;
 
 /// Closures of one type.

@@ -24,8 +24,8 @@ pub fn as_built(program: &Path, source: &Path) -> Option<String> {
     if is_older { fs::read_to_string(source).ok() } else { None }
 }
 
-/// The optimised Core of a module (`-ddump-simpl -ddump-to-file`), from beside the program or beside the source;
-/// `None` if it is newer than the program, or lies beside a source that is newer.
+/// The optimised Core of a module (`-ddump-simpl -ddump-to-file`), from the folder of the program or that of the
+/// source; `None` if it is newer than the program, or is in the folder of a source that is newer.
 pub(super) fn core(program: &Path, source: &Path) -> Option<String> {
     let beside = program.with_file_name(source.file_name()?).with_extension("dump-simpl");
     let at_source = source.with_extension("dump-simpl");

@@ -1,6 +1,6 @@
 //! Programs in Guile Scheme by procedures of their own: instructions of Guile's virtual machine, counted inside it.
 //!
-//! `command-line.scm` stands in front of the module of that name, which the program `guile` loads first, because its
+//! `command-line.scm` takes the place of the module of that name, which the program `guile` loads first, because its
 //! folder is the first of `GUILE_LOAD_PATH`. It compiles and loads `count.scm`, which counts.
 
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-//! Divides a text in JavaScript into tokens, so far as counting them needs: comments and white space are none, and
-//! neither the layout nor the length of a name matters.
+//! Divides a text in JavaScript into tokens, as far as counting them requires: comments and white space are not tokens,
+//! and neither the layout nor the length of a name matters.
 
 use std::ops::Range;
 

@@ -193,16 +193,17 @@ static inline size_t new_weight(void *block, size_t size, size_t room) {
 
 /* ---- adding up ---- */
 
-/* Both functions return `result`. They settle the slot first if live bytes have changed by more than BATCH. */
-static inline void *rise(struct slot *slot, void *result) {
+/* Both functions return `result`. They first settle the slot, which adds its live bytes to those of the process, if
+ * these have changed by more than BATCH. */
+static inline void *grow_live(struct slot *slot, void *result) {
     int64_t net = net_of(slot);
     if (likely(net <= slot->top)) return result;
     slot->top = net;
-    return unlikely(net - slot->settled > BATCH) ? settle_up(slot, result) : result;
+    return unlikely(net - slot->settled > BATCH) ? add_to_process(slot, result) : result;
 }
 
-static inline void *fall(struct slot *slot, void *result) {
-    return unlikely(slot->returned > slot->bound) ? settle_up(slot, result) : result;
+static inline void *shrink_live(struct slot *slot, void *result) {
+    return unlikely(slot->returned > slot->bound) ? add_to_process(slot, result) : result;
 }
 
 static inline void take_bytes(struct slot *slot, size_t weight) {
@@ -220,7 +221,7 @@ static COLD void count_common(struct slot *slot, int took, size_t size, size_t w
 static inline int is_common(const struct slot *slot) { return header && slot == &header->common; }
 
 /* Counts a new block outside the fast path, for any slot and any result. */
-static void *took(struct slot *slot, void *block, size_t size) {
+static void *count_block(struct slot *slot, void *block, size_t size) {
     if (!block) return block;
     size_t space = room(block), weight = new_weight(block, size, space);
     if (unlikely(is_common(slot))) {
@@ -230,17 +231,17 @@ static void *took(struct slot *slot, void *block, size_t size) {
     slot->allocations += 1;
     slot->bytes += size;
     take_bytes(slot, weight);
-    if (MODE != MODE_COUNTS) rise(slot, block);
+    if (MODE != MODE_COUNTS) grow_live(slot, block);
     consider(slot, block, size, space);
     return block;
 }
 
 /* The number of bytes to request for a block. */
-static inline size_t gross(struct slot *slot, size_t size) {
+static inline size_t size_with_trailer(struct slot *slot, size_t size) {
     return with_trailer(size, is_due(slot, slot->bytes + size) ? LARGE_TRAILER : TRAILER);
 }
 
-static inline struct slot *any_slot(void) { return settled() ? self.slot : settle_in(); }
+static inline struct slot *any_slot(void) { return has_slot() ? self.slot : find_slot(); }
 
 static void *from_pool(size_t size, size_t alignment) {
     be_careful();
@@ -252,13 +253,13 @@ static void *from_pool(size_t size, size_t alignment) {
 static COLD void *malloc_slowly(size_t size) {
     struct slot *slot = any_slot();
     if (!real.malloc) return from_pool(size, 16);
-    void *block = real.malloc(slot ? gross(slot, size) : size);
+    void *block = real.malloc(slot ? size_with_trailer(slot, size) : size);
     if (!careful && MODE != MODE_COUNTS && block && size_before(block) != real.usable(block)) be_careful();
-    return slot ? took(slot, block, size) : block;
+    return slot ? count_block(slot, block, size) : block;
 }
 
 /* Takes back a count that was made before the call failed. */
-static COLD void *not_taken(struct slot *slot, size_t size) {
+static COLD void *uncount_block(struct slot *slot, size_t size) {
     slot->allocations -= 1;
     slot->bytes -= size;
     return NULL;
@@ -267,7 +268,7 @@ static COLD void *not_taken(struct slot *slot, size_t size) {
 /* A call that cannot fail is counted before it is made. So fewer values are kept until the real function returns,
  * and with MODE_COUNTS the call is a tail call, which compiles to a jump. */
 EXPORT void *malloc(size_t size) {
-    if (!ordinary() || (!SITES && unlikely(size >= certain))) return malloc_slowly(size);
+    if (!on_fast_path() || (!SITES && unlikely(size >= certain))) return malloc_slowly(size);
     struct slot *slot = self.slot;
     uint64_t bytes = slot->bytes + size;
     if (is_due(slot, bytes)) return malloc_slowly(size);
@@ -275,9 +276,9 @@ EXPORT void *malloc(size_t size) {
     slot->bytes = bytes;
     if (MODE == MODE_COUNTS) return real.malloc(size);
     void *block = real.malloc(MODE == MODE_REQUESTED ? size + TRAILER : size);
-    if (unlikely(!block)) return SITES ? not_taken(slot, size) : block;
+    if (unlikely(!block)) return SITES ? uncount_block(slot, size) : block;
     take_bytes(slot, new_weight(block, size, size_before(block)));
-    return rise(slot, block);
+    return grow_live(slot, block);
 }
 
 static COLD void forget(struct slot *slot, uint64_t record) { record_free(is_common(slot) ? NULL : slot, record); }
@@ -293,16 +294,16 @@ static COLD void free_slowly(void *block) {
     } else if (slot) {
         slot->frees += 1;
         slot->returned += gone;
-        if (MODE != MODE_COUNTS) fall(slot, NULL);
+        if (MODE != MODE_COUNTS) shrink_live(slot, NULL);
     }
     if (SITES && record) forget(slot, record);
     real.free(block);
 }
 
-static COLD void settle_and_free(struct slot *slot, void *block) { real.free(settle_up(slot, block)); }
+static COLD void settle_and_free(struct slot *slot, void *block) { real.free(add_to_process(slot, block)); }
 
 static inline void free_block(void *block) {
-    if (!ordinary()) return free_slowly(block);
+    if (!on_fast_path()) return free_slowly(block);
     if (unlikely(!block)) return;
     if (SITES && unlikely(is_sealed_elsewhere(block, size_before(block)))) return free_slowly(block);
     struct slot *slot = self.slot;
@@ -333,9 +334,9 @@ EXPORT void *calloc(size_t count, size_t each) {
     if (unlikely(!real.calloc)) return from_pool(size, 16);
     if (unlikely(!slot)) return real.calloc(count, each);
     uint32_t key = nest();
-    void *block = MODE == MODE_REQUESTED ? real.calloc(1, gross(slot, size)) : real.calloc(count, each);
+    void *block = MODE == MODE_REQUESTED ? real.calloc(1, size_with_trailer(slot, size)) : real.calloc(count, each);
     unnest(key);
-    return took(slot, block, size);
+    return count_block(slot, block, size);
 }
 
 static COLD void *realloc_from_pool(void *block, size_t size) {
@@ -353,7 +354,7 @@ EXPORT void *realloc(void *block, size_t size) {
     size_t space = room(block), gone = weight(block, space);
     uint64_t record = record_of(block, space);
     uint32_t key = nest();
-    void *fresh = real.realloc(block, size ? gross(slot, size) : 0);
+    void *fresh = real.realloc(block, size ? size_with_trailer(slot, size) : 0);
     unnest(key);
     if (!fresh && size) return fresh;
     space = fresh ? room(fresh) : 0;
@@ -370,7 +371,7 @@ EXPORT void *realloc(void *block, size_t size) {
     slot->bytes += size;
     if (MODE == MODE_COUNTS) return fresh;
     take_bytes(slot, come); /* counted as if the two blocks were never live together */
-    fall(slot, rise(slot, fresh));
+    shrink_live(slot, grow_live(slot, fresh));
     if (fresh) consider(slot, fresh, size, space);
     return fresh;
 }
@@ -389,9 +390,9 @@ static void *aligned(aligned_function *function, size_t alignment, size_t reques
     if (!function) return from_pool(request, alignment);
     if (!slot) return function(alignment, request);
     uint32_t key = nest();
-    void *block = function(alignment, gross(slot, request));
+    void *block = function(alignment, size_with_trailer(slot, request));
     unnest(key);
-    return took(slot, block, size);
+    return count_block(slot, block, size);
 }
 
 EXPORT void *memalign(size_t alignment, size_t size) { return aligned(real.memalign, alignment, size, size); }
@@ -415,9 +416,9 @@ EXPORT int posix_memalign(void **to, size_t alignment, size_t size) {
     if (!real.posix_memalign) return ERROR_INVALID;
     if (!slot) return real.posix_memalign(to, alignment, size);
     uint32_t key = nest();
-    int error = real.posix_memalign(to, alignment, gross(slot, size));
+    int error = real.posix_memalign(to, alignment, size_with_trailer(slot, size));
     unnest(key);
-    if (!error) took(slot, *to, size);
+    if (!error) count_block(slot, *to, size);
     return error;
 }
 
@@ -436,18 +437,18 @@ struct calls calls_so_far(void) {
     return slot ? (struct calls){1, slot->allocations, slot->frees} : (struct calls){0, 0, 0};
 }
 
-void *block_came(void *block, size_t size) {
+void *count_allocation(void *block, size_t size) {
     struct slot *slot = any_slot();
-    return slot ? took(slot, block, size) : block;
+    return slot ? count_block(slot, block, size) : block;
 }
 
-size_t weight_of(void *block) {
+size_t size_of_block(void *block) {
     size_t space = room(block);
     if (SITES) sampler.going = record_of(block, space);
     return weight(block, space);
 }
 
-void block_went(size_t weight) {
+void count_free(size_t weight) {
     struct slot *slot = any_slot();
     if (!slot) return;
     if (is_common(slot)) {
@@ -455,17 +456,17 @@ void block_went(size_t weight) {
     } else {
         slot->frees += 1;
         slot->returned += weight;
-        if (MODE != MODE_COUNTS) fall(slot, NULL);
+        if (MODE != MODE_COUNTS) shrink_live(slot, NULL);
     }
     if (SITES && sampler.going) forget(slot, sampler.going);
 }
 
-size_t size_to_ask_for(size_t size) { return with_trailer(size, SITES ? LARGE_TRAILER : TRAILER); }
+size_t size_to_request(size_t size) { return with_trailer(size, SITES ? LARGE_TRAILER : TRAILER); }
 
-void *malloc_behind(void) {
+void *real_malloc(void) {
     any_slot();
     return (void *)real.malloc;
 }
 
 uint32_t stop_counting(void) { return nest(); }
-void count_again(uint32_t key) { unnest(key); }
+void resume_counting(uint32_t key) { unnest(key); }

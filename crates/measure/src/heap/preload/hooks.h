@@ -15,20 +15,20 @@ struct calls {
 HIDDEN struct calls calls_so_far(void);
 
 /* Counts a block, and returns it. */
-HIDDEN void *block_came(void *block, size_t size);
+HIDDEN void *count_allocation(void *block, size_t size);
 
-/* weight_of returns the size of a block that is about to be freed; block_went counts the free. */
-HIDDEN size_t weight_of(void *block);
-HIDDEN void block_went(size_t weight);
+/* size_of_block returns the size of a block that is about to be freed; count_free counts the free. */
+HIDDEN size_t size_of_block(void *block);
+HIDDEN void count_free(size_t weight);
 
 /* The number of bytes to request instead of `size`. */
-HIDDEN size_t size_to_ask_for(size_t size);
+HIDDEN size_t size_to_request(size_t size);
 
 /* The real malloc; NULL if there is none. */
-HIDDEN void *malloc_behind(void);
+HIDDEN void *real_malloc(void);
 
-/* Calls between stop_counting and count_again are not counted. */
+/* Calls between stop_counting and resume_counting are not counted. */
 HIDDEN uint32_t stop_counting(void);
-HIDDEN void count_again(uint32_t key);
+HIDDEN void resume_counting(uint32_t key);
 
 #endif

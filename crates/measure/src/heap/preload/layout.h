@@ -39,7 +39,7 @@ struct slot {
     int64_t settled;   /* taken - returned at the last settlement */
     uint64_t bound;    /* the next settlement is due when `returned` exceeds this */
     uint64_t next;     /* the block with which `bytes` reaches this is recorded */
-    uint64_t tape;     /* an address in the process, of no meaning elsewhere */
+    uint64_t recording;     /* an address in the process, of no meaning elsewhere */
     uint8_t fill[40];
 };
 
@@ -159,7 +159,7 @@ struct sample {
 };
 
 /* A chosen block was freed. */
-struct gone {
+struct free_record {
     uint32_t size;
     uint16_t kind, flags;
     uint64_t time;

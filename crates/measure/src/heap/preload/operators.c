@@ -24,7 +24,7 @@ static void *hold(const void *address) {
 static void free_uncounted(void *block) {
     uint32_t key = stop_counting();
     free(block);
-    count_again(key);
+    resume_counting(key);
 }
 
 /* The function that the program would call without this library. If only a plugin has loaded the C++ library, the
@@ -38,12 +38,12 @@ static void *find_next(const char *name, const void *caller) {
         if (plugin) found = dlsym(plugin, name);
         if (found) hold(found);
     }
-    count_again(key);
+    resume_counting(key);
     return found;
 }
 
 /* Whether an operator is in the same library as malloc, so that it may reach malloc without the public name. */
-static int is_separate(void *function) { return same_library(function, malloc_behind()); }
+static int is_separate(void *function) { return same_library(function, real_malloc()); }
 
 /* Allocates for an operator if no C++ library is found. A failure cannot be thrown then. */
 static void *without_library(size_t size, size_t alignment, int may_fail) {
@@ -66,7 +66,7 @@ static void *without_library(size_t size, size_t alignment, int may_fail) {
 
 #define NEW(name, parameters, arguments, changed, boundary, may_fail)                        \
     ENTRY(void *, name, parameters, arguments)                                               \
-    static void *counted_##name parameters { return block_came(next_##name changed, size); } \
+    static void *counted_##name parameters { return count_allocation(next_##name changed, size); } \
     static void *first_##name parameters {                                                   \
         if (!FIND_NEXT(name)) return without_library(size, boundary, may_fail);              \
         struct calls before = calls_so_far();                                                \
@@ -74,7 +74,7 @@ static void *without_library(size_t size, size_t alignment, int may_fail) {
         if (!block || !before.counting) return block;                                        \
         if (is_separate((void *)next_##name) && calls_so_far().allocations == before.allocations) { \
             jump_##name = counted_##name;                                                    \
-            if (size_to_ask_for(size) == size) return block_came(block, size);               \
+            if (size_to_request(size) == size) return count_allocation(block, size);               \
             free_uncounted(block); /* it may be too small */                              \
             return counted_##name arguments;                                                 \
         }                                                                                    \
@@ -85,25 +85,25 @@ static void *without_library(size_t size, size_t alignment, int may_fail) {
 #define DELETE(name, parameters, arguments, changed)              \
     ENTRY(void, name, parameters, arguments)                      \
     static void counted_##name parameters {                       \
-        size_t weight = block ? weight_of(block) : 0;             \
+        size_t weight = block ? size_of_block(block) : 0;             \
         next_##name changed;                                      \
-        if (block) block_went(weight);                            \
+        if (block) count_free(weight);                            \
     }                                                             \
     static void first_##name parameters {                         \
         if (!block) return;                                       \
         if (!FIND_NEXT(name)) return free(block);                 \
         struct calls before = calls_so_far();                     \
         int separate = is_separate((void *)next_##name);          \
-        size_t weight = separate ? weight_of(block) : 0;          \
+        size_t weight = separate ? size_of_block(block) : 0;          \
         if (separate) next_##name changed;                        \
         else next_##name arguments;                               \
         if (!before.counting) return;                             \
         separate = separate && calls_so_far().frees == before.frees; \
         jump_##name = separate ? counted_##name : next_##name;    \
-        if (separate) block_went(weight);                         \
+        if (separate) count_free(weight);                         \
     }
 
-#define ASKED size_to_ask_for(size)
+#define ASKED size_to_request(size)
 typedef const void *nothrow;
 
 #define PLAIN (size_t size)

@@ -11,7 +11,7 @@
 
 /* A thread's place in the records' file, and a copy of the latest stack. It belongs to the thread's slot, and
  * passes with it to a later thread. */
-struct tape {
+struct recording {
     uint8_t *piece; /* NULL: none yet */
     uint64_t place; /* of the piece in the file */
     uint64_t used;
@@ -43,7 +43,7 @@ void lose_sample(struct slot *slot) {
 
 /* ---- the records' file ---- */
 
-static int claim_piece(struct tape *tape) {
+static int claim_piece(struct recording *recording) {
     uint32_t size = header->piece, index;
     if (__atomic_load_n(&header->pieces, __ATOMIC_RELAXED) >= header->most_pieces) return 0;
     index = __atomic_fetch_add(&header->pieces, 1, __ATOMIC_RELAXED);
@@ -51,37 +51,37 @@ static int claim_piece(struct tape *tape) {
     uint64_t place = (uint64_t)index * size;
     uint8_t *fresh = map_piece(place, size);
     if (!fresh) return 0;
-    if (tape->piece) system_unmap(tape->piece, size);
+    if (recording->piece) system_unmap(recording->piece, size);
     struct piece *head = (struct piece *)fresh;
     head->owner = process->owner;
-    head->used = tape->used = sizeof *head;
+    head->used = recording->used = sizeof *head;
     __atomic_store_n(&head->kind, KIND_PIECE, __ATOMIC_RELEASE);
-    tape->piece = fresh;
-    tape->place = place;
-    tape->low = tape->high = 0;
+    recording->piece = fresh;
+    recording->place = place;
+    recording->low = recording->high = 0;
     return 1;
 }
 
 /* Room for a record of `size` bytes; NULL if there is none. */
-static void *begin_record(struct tape *tape, uint64_t size) {
-    if (tape->piece && tape->used + size <= header->piece) return tape->piece + tape->used;
-    if (sizeof(struct piece) + size > header->piece || !claim_piece(tape)) return NULL;
-    return tape->piece + tape->used;
+static void *begin_record(struct recording *recording, uint64_t size) {
+    if (recording->piece && recording->used + size <= header->piece) return recording->piece + recording->used;
+    if (sizeof(struct piece) + size > header->piece || !claim_piece(recording)) return NULL;
+    return recording->piece + recording->used;
 }
 
 /* A record counts once `used` covers it, so a process that is killed meanwhile leaves no half of one. */
-static void end_record(struct tape *tape, uint64_t size) {
-    tape->used += size;
-    __atomic_store_n(&((struct piece *)tape->piece)->used, tape->used, __ATOMIC_RELEASE);
+static void end_record(struct recording *recording, uint64_t size) {
+    recording->used += size;
+    __atomic_store_n(&((struct piece *)recording->piece)->used, recording->used, __ATOMIC_RELEASE);
 }
 
-static struct tape *tape_of(struct slot *slot) {
-    struct tape *tape = (struct tape *)slot->tape;
-    if (tape || slot == &self.own) return tape;
-    tape = system_take(sizeof *tape);
-    if (!tape) return NULL;
-    slot->tape = (uint64_t)tape;
-    return tape;
+static struct recording *tape_of(struct slot *slot) {
+    struct recording *recording = (struct recording *)slot->recording;
+    if (recording || slot == &self.own) return recording;
+    recording = system_take(sizeof *recording);
+    if (!recording) return NULL;
+    slot->recording = (uint64_t)recording;
+    return recording;
 }
 
 /* ---- the mapped files ---- */
@@ -90,22 +90,22 @@ static uint32_t mapping_lock;       /* the process's unit while one of its threa
 static uint32_t generation, map_of; /* the latest map, and the unit of the process that wrote it */
 static uint64_t map_stamp;
 
-static void write_map(struct tape *tape, uint64_t stamp) {
+static void write_map(struct recording *recording, uint64_t stamp) {
     uint64_t time = nanoseconds(CLOCK_REALTIME);
     uint32_t next = generation + 1;
-    int whole = begin_text(&tape->text);
-    for (uint64_t size; whole && (size = next_code(&tape->text)) > 0;) {
+    int whole = begin_text(&recording->text);
+    for (uint64_t size; whole && (size = next_code(&recording->text)) > 0;) {
         uint64_t all = sizeof(struct map) + ((size + 7) & ~(uint64_t)7);
-        struct map *record = begin_record(tape, all);
+        struct map *record = begin_record(recording, all);
         if (!record) {
             whole = 0;
             break;
         }
         *record = (struct map){(uint32_t)all, RECORD_MAP, 0, next, (uint32_t)size, time, (uint64_t)write_map};
-        copy((uint8_t *)(record + 1), (const uint8_t *)tape->text.line, size);
-        end_record(tape, all);
+        copy((uint8_t *)(record + 1), (const uint8_t *)recording->text.line, size);
+        end_record(recording, all);
     }
-    end_text(&tape->text);
+    end_text(&recording->text);
     if (!whole) __atomic_fetch_add(&header->lost_maps, 1, __ATOMIC_RELAXED);
     map_stamp = stamp;
     map_of = process->owner;
@@ -114,13 +114,13 @@ static void write_map(struct tape *tape, uint64_t stamp) {
 
 /* The number of a map that contains all libraries that are loaded now. While another thread writes a map, the number
  * is that of the previous one; so the reader also looks into the next map. */
-static uint32_t current_map(struct tape *tape) {
+static uint32_t current_map(struct recording *recording) {
     uint64_t stamp = loaded_libraries(process->origin == ORIGIN_FORK);
     uint32_t mine = process->owner, lock = __atomic_load_n(&mapping_lock, __ATOMIC_RELAXED);
     if (map_of == mine && map_stamp == stamp) return __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
     if (lock == mine || !__atomic_compare_exchange_n(&mapping_lock, &lock, mine, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return generation;
-    if (map_of != mine || map_stamp != stamp) write_map(tape, stamp);
+    if (map_of != mine || map_stamp != stamp) write_map(recording, stamp);
     __atomic_store_n(&mapping_lock, 0, __ATOMIC_RELEASE);
     return generation;
 }
@@ -128,9 +128,10 @@ static uint32_t current_map(struct tape *tape) {
 /* ---- samples ---- */
 
 /* Sets the end of the stack that begins at `low`, as far as it is recorded. */
-static uint64_t end_of_stack(struct tape *tape, uint64_t low, uint16_t *flags) {
+static uint64_t end_of_stack(struct recording *recording, uint64_t low, uint16_t *flags) {
     if (low < sampler.stack_low || low >= sampler.stack_high)
-        if (!mapping_around(&tape->text, low, &sampler.stack_low, &sampler.stack_high, &sampler.is_main_stack)) return low;
+        if (!mapping_around(&recording->text, low, &sampler.stack_low, &sampler.stack_high, &sampler.is_main_stack))
+            return low;
     uint64_t cut = (low + SLICE) & ~(uint64_t)(SLICE / 2 - 1);
     if (cut >= sampler.stack_high) return sampler.stack_high;
     *flags |= SAMPLE_CUT;
@@ -139,10 +140,10 @@ static uint64_t end_of_stack(struct tape *tape, uint64_t low, uint16_t *flags) {
 
 /* Makes the stack readable from `*from` on, and returns the number of bytes. What follows a stack in its mapping may be
  * gone by now, which a system call survives. Nothing follows the main thread's. */
-static uint64_t read_stack(struct tape *tape, uint64_t low, uint64_t high, const uint8_t **from) {
-    *from = sampler.is_main_stack ? (const uint8_t *)low : tape->read;
+static uint64_t read_stack(struct recording *recording, uint64_t low, uint64_t high, const uint8_t **from) {
+    *from = sampler.is_main_stack ? (const uint8_t *)low : recording->read;
     if (sampler.is_main_stack) return high - low;
-    struct iovec pages[SLICE / 4096 + 1], whole = {tape->read, high - low};
+    struct iovec pages[SLICE / 4096 + 1], whole = {recording->read, high - low};
     int n = 0;
     for (uint64_t at = low, next; at < high; at = next) {
         next = (at | 4095) + 1;
@@ -156,30 +157,32 @@ static uint64_t read_stack(struct tape *tape, uint64_t low, uint64_t high, const
 
 /* The number of bytes that differ from the previous stack, which ends at the same address: all up to the first of the
  * equal bytes at the end. */
-static uint64_t count_fresh(const struct tape *tape, const uint8_t *from, uint64_t low, uint64_t high) {
-    if (tape->high != high || tape->low == tape->high) return high - low;
-    uint64_t least = low > tape->low ? low : tape->low, at = high;
+static uint64_t count_fresh(const struct recording *recording, const uint8_t *from, uint64_t low, uint64_t high) {
+    if (recording->high != high || recording->low == recording->high) return high - low;
+    uint64_t least = low > recording->low ? low : recording->low, at = high;
     const uint64_t *one = (const uint64_t *)(from + (high - low));
-    const uint64_t *other = (const uint64_t *)(tape->before + SLICE);
+    const uint64_t *other = (const uint64_t *)(recording->before + SLICE);
     while (at > least && *--one == *--other) at -= 8;
     return at - low;
 }
 
 /* Not inlined, because the frame of the caller is recorded. */
-static __attribute__((noinline)) uint64_t write_sample(struct tape *tape, struct slot *slot, size_t size, const uint64_t *registers) {
+static __attribute__((noinline)) uint64_t write_sample(struct recording *recording, struct slot *slot, size_t size,
+                                                       const uint64_t *registers) {
     uint16_t flags = 0;
-    uint32_t map = current_map(tape);
-    uint64_t low = registers[1], wanted = end_of_stack(tape, low, &flags);
+    uint32_t map = current_map(recording);
+    uint64_t low = registers[1], wanted = end_of_stack(recording, low, &flags);
     const uint8_t *from = NULL;
-    uint64_t high = low + (wanted > low ? read_stack(tape, low, wanted, &from) : 0);
+    uint64_t high = low + (wanted > low ? read_stack(recording, low, wanted, &from) : 0);
     if (high == low) flags |= SAMPLE_NO_STACK;
     else if (high < wanted) flags |= SAMPLE_CUT;
-    uint64_t fresh = count_fresh(tape, from, low, high), all = sizeof(struct sample) + fresh;
-    struct sample *record = tape->piece && tape->used + all <= header->piece ? begin_record(tape, all) : NULL;
-    if (!record) { /* a new piece does not know the stack before */
+    uint64_t fresh = count_fresh(recording, from, low, high), all = sizeof(struct sample) + fresh;
+    int fits = recording->piece && recording->used + all <= header->piece;
+    struct sample *record = fits ? begin_record(recording, all) : NULL;
+    if (!record) { /* a new piece does not know the previous stack */
         fresh = high - low;
         all = sizeof(struct sample) + fresh;
-        record = claim_piece(tape) ? begin_record(tape, all) : NULL;
+        record = claim_piece(recording) ? begin_record(recording, all) : NULL;
     }
     if (!record) return 0;
     *record = (struct sample){(uint32_t)all, RECORD_SAMPLE, flags, nanoseconds(CLOCK_MONOTONIC), size,
@@ -187,11 +190,11 @@ static __attribute__((noinline)) uint64_t write_sample(struct tape *tape, struct
                               (uint32_t)(high - low), (uint32_t)fresh, {0}};
     for (int i = 0; i < REGISTERS; i++) record->registers[i] = registers[i];
     copy((uint8_t *)(record + 1), from, fresh);
-    copy(tape->before + SLICE - (high - low), (const uint8_t *)(record + 1), fresh);
-    uint64_t place = tape->place + tape->used;
-    end_record(tape, all);
-    tape->low = low;
-    tape->high = high;
+    copy(recording->before + SLICE - (high - low), (const uint8_t *)(record + 1), fresh);
+    uint64_t place = recording->place + recording->used;
+    end_record(recording, all);
+    recording->low = low;
+    recording->high = high;
     return place;
 }
 
@@ -210,12 +213,12 @@ static __attribute__((noinline)) uint64_t write_sample(struct tape *tape, struct
 #endif
 
 __attribute__((noinline)) uint64_t record_sample(struct slot *slot, size_t size) {
-    struct tape *tape = sampler.busy ? NULL : tape_of(slot);
+    struct recording *recording = sampler.busy ? NULL : tape_of(slot);
     uint64_t registers[REGISTERS], place = 0;
-    if (tape) {
+    if (recording) {
         *(volatile int *)&sampler.busy = 1;
         READ_REGISTERS(registers);
-        place = write_sample(tape, slot, size, registers);
+        place = write_sample(recording, slot, size, registers);
         *(volatile int *)&sampler.busy = 0;
     }
     if (place) choose_next(slot);
@@ -224,15 +227,15 @@ __attribute__((noinline)) uint64_t record_sample(struct slot *slot, size_t size)
 }
 
 void record_free(struct slot *slot, uint64_t block) {
-    struct tape *tape = slot && !sampler.busy ? tape_of(slot) : NULL;
-    struct gone *record = NULL;
-    if (tape) {
+    struct recording *recording = slot && !sampler.busy ? tape_of(slot) : NULL;
+    struct free_record *record = NULL;
+    if (recording) {
         *(volatile int *)&sampler.busy = 1;
-        record = begin_record(tape, sizeof *record);
+        record = begin_record(recording, sizeof *record);
         if (record) {
-            *record = (struct gone){sizeof *record, RECORD_FREE, 0, nanoseconds(CLOCK_MONOTONIC), block,
+            *record = (struct free_record){sizeof *record, RECORD_FREE, 0, nanoseconds(CLOCK_MONOTONIC), block,
                                     process->live + net_of(slot) - slot->settled};
-            end_record(tape, sizeof *record);
+            end_record(recording, sizeof *record);
         }
         *(volatile int *)&sampler.busy = 0;
     }

@@ -285,7 +285,7 @@ struct slot *claim_slot(int32_t owner) {
     return slot;
 }
 
-struct slot *settle_in(void) {
+struct slot *find_slot(void) {
     if (self.key == NESTED) return NULL;
     if (wiped.epoch == 0 && !begin()) return NULL;
     uint32_t key = wiped.epoch;
@@ -318,13 +318,13 @@ void raise_to(int64_t *peak, int64_t top) {
     while (before < top && !__atomic_compare_exchange_n(peak, &before, top, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 }
 
-void *settle_up(struct slot *slot, void *result) {
+void *add_to_process(struct slot *slot, void *result) {
     int64_t net = net_of(slot), drift = net - slot->settled, crest = slot->top - slot->settled;
     slot->settled = slot->top = net;
     slot->bound = slot->returned + BATCH;
     if (!process) return result;
     raise_to(&process->peak, __atomic_fetch_add(&process->live, drift, __ATOMIC_RELAXED) + crest);
-    settle_with_tree(drift, crest);
+    add_to_tree(drift, crest);
     return result;
 }
 
@@ -361,7 +361,7 @@ int64_t live_bytes(void) {
  * build does not keep is UINT64_MAX. The function only reads the slots: no lock, no system call. */
 EXPORT void scruple_heap_snapshot(uint64_t out[8]) {
     struct sum sum = {0};
-    if (!settled()) settle_in();
+    if (!has_slot()) find_slot();
     if (!process)
         for (int i = 0; i < 8; i++) out[i] = UINT64_MAX;
     if (!process) return;

@@ -36,15 +36,15 @@ extern HIDDEN struct wiped wiped;
 extern HIDDEN struct process *process; /* null: nothing is reported */
 extern HIDDEN struct header *header;
 
-/* Whether `self.slot` is this thread's; if not, call settle_in(). */
-static inline int settled(void) { return likely(self.key == wiped.epoch); }
+/* Whether `self.slot` is this thread's; if not, call find_slot(). */
+static inline int has_slot(void) { return likely(self.key == wiped.epoch); }
 
 /* Whether `self.slot` is this thread's and the fast path is allowed, with one comparison instead of two. */
-static inline int ordinary(void) { return likely(self.key == wiped.gate); }
+static inline int on_fast_path(void) { return likely(self.key == wiped.gate); }
 
 /* Finds or makes a slot. NULL means that the call must not be counted, because it is part of a counted call or of
  * the library's own start. `&header->common` is shared and needs atomic additions. */
-HIDDEN struct slot *settle_in(void);
+HIDDEN struct slot *find_slot(void);
 
 /* The number of bytes that a thread allocated, usable or requested by mode. */
 static inline uint64_t taken_by(const struct slot *slot) {
@@ -53,7 +53,7 @@ static inline uint64_t taken_by(const struct slot *slot) {
 static inline int64_t net_of(const struct slot *slot) { return (int64_t)(taken_by(slot) - slot->returned); }
 
 /* Adds the thread's live bytes to its process's. Returns `result`, so that a hook may end with this call. */
-HIDDEN void *settle_up(struct slot *slot, void *result);
+HIDDEN void *add_to_process(struct slot *slot, void *result);
 
 /* Raises `*peak` to at least `top`. */
 HIDDEN void raise_to(int64_t *peak, int64_t top);

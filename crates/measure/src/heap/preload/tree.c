@@ -73,7 +73,7 @@ static int64_t others(int alive_only) {
     return sum;
 }
 
-void settle_with_tree(int64_t drift, int64_t crest) {
+void add_to_tree(int64_t drift, int64_t crest) {
     struct member *member = mine;
     if (!member) return;
     int64_t live = __atomic_fetch_add(&member->live, drift, __ATOMIC_RELAXED) + crest;

@@ -12,6 +12,6 @@ HIDDEN void join_tree(int pid, int64_t inherited);
 HIDDEN void leave_tree(void);
 
 /* Records that this process has `drift` more live bytes, and had at most `crest` more since the last call. */
-HIDDEN void settle_with_tree(int64_t drift, int64_t crest);
+HIDDEN void add_to_tree(int64_t drift, int64_t crest);
 
 #endif

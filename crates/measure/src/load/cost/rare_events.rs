@@ -1,5 +1,5 @@
-//! The intervals of counts that fit a line exactly by chance: what happens at one request in so many, such as a leak in
-//! one of a hundred, may happen once more or once less in a window, depending on where the window begins.
+//! The intervals of counts that fit a line exactly by chance. An event of rare requests, such as a leak in one of a
+//! hundred, may occur once more or once less in a window, depending on where the window begins.
 
 use super::sheet::{CostRow, Window};
 use scruple_core::per_request::Bounds;

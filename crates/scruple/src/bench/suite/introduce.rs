@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// What a program said of itself.
+/// The description that a program gave of itself.
 pub(super) struct Introduction {
     pub(super) hello: Hello,
     /// How long the first answer took.

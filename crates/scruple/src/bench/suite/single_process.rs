@@ -1,5 +1,5 @@
-//! Runs one fresh process at a time, for callers that weigh a bench program beside others. Each process gives one
-//! reading of each case.
+//! Runs one fresh process at a time, for callers that weigh a bench program in turn with other subjects. Each
+//! process gives one reading of each case.
 
 use super::instructions::INTERCEPT;
 use super::{Stop, Suite, Weighed};

@@ -27,7 +27,8 @@ use std::time::{Duration, Instant};
 const JITTER: [f64; 5] = [0.5, 0.75, 1.0, 1.25, 1.5];
 
 /// The time that a slow case gets in each process, about three times that of a fast one. A slow case needs fewer
-/// readings, since the clocks and the loop are negligible beside it, and it should not take the time of all others.
+/// readings, since the clocks and the loop are negligible compared with it, and it should not take the time of all
+/// others.
 const SLOW_TIME: Duration = Duration::from_millis(20);
 
 /// The smallest number of readings that a slow case gets in each process, if the budget allows.

@@ -22,7 +22,7 @@ const SHORT: Duration = Duration::from_secs(10);
 /// With at least this many recorded builds and launches, a forecast says how far they differ.
 const SEVERAL: usize = 5;
 
-/// What was said about the cost of a history, and what that is based on.
+/// What was announced about the cost of a history, and what that is based on.
 #[derive(Default)]
 pub(super) struct Forecast {
     /// The time of the first launch.

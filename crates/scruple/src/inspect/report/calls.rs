@@ -104,7 +104,7 @@ pub fn text(counted: &CallsReport<'_>, width: usize) -> String {
     out
 }
 
-/// Returns the counts beside the main one, with the widths of their columns; `None` stands for calls.
+/// Returns the counts besides the main one, with the widths of their columns; `None` stands for calls.
 fn secondary_counts(counted: &CallsReport<'_>) -> Vec<(Option<Count>, usize)> {
     let mut all = match counted.profile.main() {
         Count::Bytes => Vec::new(),

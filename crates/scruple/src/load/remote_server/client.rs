@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
 
-/// How the process beside the servers is started, and how its node is reached.
+/// How the process on the node of the servers is started, and how its node is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteHelper {
     /// The words that start it.
@@ -19,7 +19,7 @@ pub struct RemoteHelper {
     pub address: String,
 }
 
-/// The process beside the servers. Dropping the value ends it, and the servers with it.
+/// The process on the node of the servers. Dropping the value ends it, and the servers with it.
 pub struct RemoteServer {
     child: Child,
     /// `None` once the stream is closed, which ends the process.
@@ -34,10 +34,7 @@ pub struct RemoteServer {
 }
 
 impl RemoteServer {
-    /// Starts the process beside the servers.
-    ///
-    /// # Errors
-    /// The process cannot be started, or it refuses to start servers.
+    /// Starts the process on the node of the servers.
     pub fn start(beside: &RemoteHelper) -> Result<RemoteServer, Fault> {
         let failed =
             |error| Fault::usage(format!("cannot start a process on the node of the servers: {error}"));

@@ -27,17 +27,17 @@ enum Ask {
     End(usize),
     /// So many requests have been handled.
     Handled(u64),
-    /// Tell the number of windows.
+    /// Report the number of windows.
     Windows(usize),
-    /// Tell the costs of a request in each window from this one on.
+    /// Report the costs of a request in each window from this one on.
     Costs(usize, usize),
-    /// Tell what the counters showed.
+    /// Report the counters.
     Account(usize),
-    /// Tell how the server ended, if it did.
+    /// Report how the server ended, if it did.
     Status(usize),
 }
 
-/// What the process beside the servers answers.
+/// The answers of the process on the node of the servers.
 #[derive(Debug, Serialize, Deserialize)]
 enum ServerReply {
     /// It is ready, on this node.

@@ -1,4 +1,4 @@
-//! The process beside the servers: starts them, and reads their accounts.
+//! The process on the node of the servers: starts them, and reads their accounts.
 
 use super::{Ask, ServerReply};
 use crate::fault::{Code, Fault};

@@ -23,7 +23,7 @@ use std::time::Duration;
 /// The servers of a run. Those that were started here are ended when the value is dropped.
 pub struct Engine {
     servers: Vec<RunningServer>,
-    /// The process on the node of the servers, if that is another one.
+    /// The process on the node of the servers, if that is a different one.
     link: Option<Rc<RefCell<RemoteServer>>>,
     interrupted: Arc<AtomicBool>,
 }

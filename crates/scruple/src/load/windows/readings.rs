@@ -30,7 +30,8 @@ fn rate(window: &RunPart, due_per_second: Option<f64>) -> Option<f64> {
     }
 }
 
-/// Returns all latency readings of one window, of a load with so many requests due. A latency without requests is absent.
+/// Returns all latency readings of one window, of a load in which this many requests were due. A latency without
+/// requests is absent.
 pub(super) fn of(window: &RunPart, due_per_second: Option<f64>) -> Vec<Reading> {
     let at = |latencies: &Latencies, q: f64| latencies.quantile(q).map(|ns| ns as f64);
     let count = window.times.response.count() as f64;

@@ -106,7 +106,7 @@ impl TreeBuilder {
         context.recursive = context.recursive.saturating_add(recursive);
     }
 
-    /// Adds calls of one function by another, where contexts do not tell callers.
+    /// Adds calls of one function by another, where contexts do not give the callers.
     pub fn edge(&mut self, caller: usize, callee: usize, calls: u64) {
         self.side.tree.edges.push(Edge { caller, callee, calls });
     }

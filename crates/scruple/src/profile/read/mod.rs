@@ -135,7 +135,7 @@ pub fn parse(bytes: &[u8]) -> Result<ImportedProfile, String> {
     }
 }
 
-/// What is said of a packed file that cannot be unpacked.
+/// The error for a packed file that cannot be unpacked.
 const DAMAGED: &str = "it cannot be unpacked: it is cut off or damaged";
 
 fn too_large() -> String {

@@ -145,7 +145,7 @@ fn what_is_no_profile_gets_one_clear_error() {
         assert!(why.contains(says), "{why}");
         assert!(!why.contains('\n'), "{why}");
     }
-    // The caller of the first context is behind it in the list.
+    // The caller of the first context follows it in the list.
     let bytes = String::from_utf8(corpus("kept/small.json")).unwrap().replace("[[0,0,1,", "[[3,0,1,");
     assert!(parse(bytes.as_bytes()).unwrap_err().contains("do not fit together"));
 }

@@ -213,7 +213,7 @@ pub struct Field {
     pub count: f64,
 }
 
-/// A flame graph: a box stands on that of its caller.
+/// A flame graph: each box is drawn on that of its caller.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Flame {
     /// The boxes, callers before what they call.

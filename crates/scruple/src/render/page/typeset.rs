@@ -7,7 +7,7 @@ const UNITS: [&str; 18] =
 const NO_BREAK_SPACE: char = '\u{a0}';
 const MINUS: char = '\u{2212}';
 
-/// Sets the numbers of a sentence. What stands in quotes (‘…’) comes from outside and is not changed, so that a command
+/// Sets the numbers of a sentence. A text in quotes (‘…’) comes from outside and is not changed, so that a command
 /// can still be copied.
 pub(crate) fn typeset(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);

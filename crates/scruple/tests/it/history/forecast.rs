@@ -1,4 +1,4 @@
-//! What a history will cost is said before it costs that.
+//! The cost of a history is announced before it is spent.
 
 use crate::repository::Repository;
 use crate::support::Place;

@@ -110,7 +110,7 @@ fn a_collector_of_opentelemetry_receives_all_requests() {
     let counts = at(metrics, "/1/histogram/dataPoints/0/bucketCounts").as_array().map_or(0, Vec::len);
     let bounds = at(metrics, "/1/histogram/dataPoints/0/explicitBounds").as_array().map_or(0, Vec::len);
     assert_eq!(counts, bounds + 1);
-    // If nobody listens, the load continues, and the answer says what could not be sent.
+    // If nothing listens, the load continues, and the answer says what could not be sent.
     let answer = load(
         &place,
         &["-n", "50", "-c", "1", "--live", &format!("http://127.0.0.1:{}", crate::support::free_port())],

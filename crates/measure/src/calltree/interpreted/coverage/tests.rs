@@ -41,7 +41,7 @@ fn node_counts_what_each_function_executes() {
     let (calls, own) = of("often").expect("a function");
     let most = 6 * length("function often(n) { if (n > 2) { return n } return 0 }");
     assert_eq!(calls, 6);
-    // The block behind the test ran 4 times, what follows it twice.
+    // The block after the test ran 4 times, what follows it twice.
     let least = 6 * length("function often(n) { if (n > 2)") + 4 * length("{ return n }");
     assert!((least..most).contains(&own), "{own} not in {least}..{most}");
 }
