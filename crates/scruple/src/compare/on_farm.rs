@@ -17,7 +17,7 @@ use crate::paths;
 use crate::progress::Progress;
 use crate::render::output;
 use crate::versions::build::VersionBuilder;
-use crate::versions::build_process::Hands;
+use crate::versions::build_process::BuildLauncher;
 use crate::versions::cache::Cache;
 use crate::versions::two_revisions::ChosenVersions;
 use scruple_core::run::Run;
@@ -64,7 +64,7 @@ pub fn done_on_a_node(
     let asked = RevisionsRequest::by(args, &Config::find()?)?;
     let launchers: Vec<i32> = [builds.pid()].into_iter().chain(source.pid()).collect();
     let Some(cache) = lock(&launchers, &interrupted)? else { return Ok(None) };
-    let hands = Hands::new(builds, interrupted.clone());
+    let hands = BuildLauncher::new(builds, interrupted.clone());
     let builder = VersionBuilder::new(cache, hands, versions.recipe.clone(), versions.origin.clone());
     let limit = Some(asked.time_limit);
     let (prepared, remarks) =

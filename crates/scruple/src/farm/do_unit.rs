@@ -19,7 +19,7 @@ use crate::progress::Progress;
 use crate::render::output;
 use crate::store::{Store, StoredHistory};
 use crate::versions::build::{BuildOutcome, VersionBuilder};
-use crate::versions::build_process::Hands;
+use crate::versions::build_process::BuildLauncher;
 use crate::versions::cache::Cache;
 use crate::versions::{self, VersionSelection};
 use scruple_core::history::VersionState;
@@ -93,7 +93,7 @@ fn version(unit: &WorkUnit, folder: &UnitFolder, (name, node): (&str, &str)) -> 
         let launchers = [builds.pid()].into_iter().chain(source.pid()).collect::<Vec<i32>>();
         let there = || folder.result(name).map(|result| result.is_some());
         let Some(cache) = take(&unit.place, &launchers, &flag, there)? else { return Ok(None) };
-        let hands = Hands::new(builds, flag.clone());
+        let hands = BuildLauncher::new(builds, flag.clone());
         let builder = VersionBuilder::new(cache, hands, unit.recipe.clone(), unit.origin.clone());
         match &unit.work {
             UnitWork::Build { commit, tree } => build(builder, &unit.shared, commit, tree),

@@ -26,21 +26,21 @@ struct SimulatedCosts {
 }
 
 /// A history with known changes.
-struct World {
+struct SimulatedHistory {
     versions: usize,
     subjects: usize,
     /// The indices of the versions that bring a change, in ascending order.
     steps: Vec<usize>,
 }
 
-impl World {
-    fn new(versions: usize, subjects: usize, steps: usize) -> World {
+impl SimulatedHistory {
+    fn new(versions: usize, subjects: usize, steps: usize) -> SimulatedHistory {
         let mut random = Pcg::new(7);
         let mut places: Vec<usize> =
             (0..steps).map(|_| 1 + (random.unit() * (versions - 1) as f64) as usize).collect();
         places.sort_unstable();
         places.dedup();
-        World { versions, subjects, steps: places }
+        SimulatedHistory { versions, subjects, steps: places }
     }
 
     /// Whether a change lies after the earlier of two versions, up to the later one.
@@ -71,7 +71,7 @@ fn makespan(units: &[f64], nodes: usize) -> f64 {
     free.into_iter().fold(0.0, f64::max)
 }
 
-fn simulate(world: &World, costs: &SimulatedCosts, nodes: usize) -> SimulationResult {
+fn simulate(world: &SimulatedHistory, costs: &SimulatedCosts, nodes: usize) -> SimulationResult {
     let effort = HistoryEffort {
         adaptive: true,
         fill: false,
@@ -150,7 +150,7 @@ fn recorded() -> SimulatedCosts {
 
 #[test]
 fn on_any_number_of_nodes_every_step_is_found_and_more_nodes_take_no_longer() {
-    let world = World::new(400, 6, 5);
+    let world = SimulatedHistory::new(400, 6, 5);
     let costs = SimulatedCosts { builds: vec![27.0], launches: vec![5.0], unit: 0.5, reading: 0.005 };
     let all: Vec<SimulationResult> = [1, 3, 10, 30].map(|nodes| simulate(&world, &costs, nodes)).into();
     assert!(all.iter().all(|one| one.found == world.steps.len()), "{all:?}");
@@ -167,7 +167,7 @@ fn on_any_number_of_nodes_every_step_is_found_and_more_nodes_take_no_longer() {
 #[test]
 #[ignore = "takes minutes; prints a table"]
 fn table() {
-    let (world, costs) = (World::new(10_000, 200, 40), recorded());
+    let (world, costs) = (SimulatedHistory::new(10_000, 200, 40), recorded());
     let say = |line: &str| _ = writeln!(std::io::stderr(), "{line}");
     say("| nodes | hours | node hours | used | steps found | batches | units | readings stored |");
     say("|---|---|---|---|---|---|---|---|");

@@ -2,7 +2,7 @@
 
 use super::args::LeakArgs;
 use super::leak_schedule::LeakSchedule;
-use super::leak_sites::{self, Sites, Sized};
+use super::leak_sites::{self, Sites, SizedCommand};
 use super::report;
 use super::report::leak;
 use super::report::leak::{Leak, LeakPoint, LeftOut, MallocAtEnd, PassedOver};
@@ -57,7 +57,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     let smallest = parse_quantity(&args.smallest, &Unit::Bytes)
         .map_err(|why| Fault::usage(format!("‘--smallest {}’ is not understood: {why}", args.smallest)))?;
     let budget = values::duration(&args.budget)?;
-    let mut taking = Taking::open(args)?;
+    let mut taking = LeakMeasurement::open(args)?;
     let mut schedule = LeakSchedule::new(&sizes, args.runs, budget);
     let mut passed_over = Vec::new();
     let mut taken = None;
@@ -231,7 +231,7 @@ impl Launches {
 }
 
 /// The state of the measurement.
-struct Taking<'a> {
+struct LeakMeasurement<'a> {
     args: &'a LeakArgs,
     weigher: Launches,
     /// Whether a language runtime reported something, but not the requested metric.
@@ -240,15 +240,15 @@ struct Taking<'a> {
     _work: Option<WorkFolder>,
 }
 
-impl Taking<'_> {
-    fn open(args: &LeakArgs) -> Result<Taking<'_>, Fault> {
+impl LeakMeasurement<'_> {
+    fn open(args: &LeakArgs) -> Result<LeakMeasurement<'_>, Fault> {
         if let Some(path) = &args.scripted {
             let unread = |error: String| {
                 Fault::usage(format!("‘{}’ is not a script of readings: {error}", path.display()))
             };
             let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
             let script: Script = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
-            return Ok(Taking {
+            return Ok(LeakMeasurement {
                 args,
                 weigher: Launches::Scripted(Box::new(Scripted::new(script))),
                 managed: false,
@@ -263,7 +263,7 @@ impl Taking<'_> {
             Box::new(Runtimes::new()),
         ];
         let weigher = Launches::Real(Box::new(single_launch::commands(launcher, instruments)?));
-        Ok(Taking { args, weigher, managed: false, _work: Some(work) })
+        Ok(LeakMeasurement { args, weigher, managed: false, _work: Some(work) })
     }
 
     /// Says why a metric would be misleading whatever its value is, if so.
@@ -360,9 +360,9 @@ impl Taking<'_> {
     ) -> Result<Sites, Fault> {
         let sized = |(size, written): &(f64, String)| {
             let walls = points.iter().filter(|point| point.size == *size).map(|point| point.wall);
-            Ok(Sized { size: *size, job: self.job(written)?, wall: walls.min().unwrap_or_default() })
+            Ok(SizedCommand { size: *size, job: self.job(written)?, wall: walls.min().unwrap_or_default() })
         };
-        let sized = sizes.iter().map(sized).collect::<Result<Vec<Sized>, Fault>>()?;
+        let sized = sizes.iter().map(sized).collect::<Result<Vec<SizedCommand>, Fault>>()?;
         match &mut self.weigher {
             Launches::Scripted(_) => Ok(Sites::NotWanted),
             Launches::Real(commands) => {

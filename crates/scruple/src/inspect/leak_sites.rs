@@ -64,7 +64,7 @@ pub enum Sites {
 }
 
 /// A size of the work, its command, and how long it took.
-pub struct Sized {
+pub struct SizedCommand {
     /// The size.
     pub size: f64,
     /// The command.
@@ -91,7 +91,7 @@ impl LeakSites {
 /// left.
 pub fn find(
     commands: &mut Commands,
-    sizes: Vec<Sized>,
+    sizes: Vec<SizedCommand>,
     metric: &str,
     verdict: &Retained,
     when: LeakSitesWhen,
@@ -133,7 +133,7 @@ pub fn find(
 /// Returns what counts, and the sizes as [`chosen`]: the call tree, or the recorder where that cannot be used or would take
 /// too long.
 fn by(
-    sizes: &[Sized],
+    sizes: &[SizedCommand],
     when: LeakSitesWhen,
     affordable: Duration,
 ) -> Result<(BlockCounter, ChosenSizes<'_>), String> {
@@ -163,22 +163,22 @@ fn count(commands: &mut Commands, job: &Job, by: &BlockCounter) -> Result<Found,
 
 /// The two sizes that are compared, and how long runs of both are expected to take.
 struct ChosenSizes<'a> {
-    small: &'a Sized,
-    large: &'a Sized,
+    small: &'a SizedCommand,
+    large: &'a SizedCommand,
     cost: Duration,
 }
 
 /// Returns the smallest size and the largest affordable one, if runs take this many times as long as plain ones.
 fn chosen(
-    sizes: &[Sized],
+    sizes: &[SizedCommand],
     when: LeakSitesWhen,
     slower: u32,
     affordable: Duration,
 ) -> Result<ChosenSizes<'_>, String> {
-    let mut order: Vec<&Sized> = sizes.iter().collect();
+    let mut order: Vec<&SizedCommand> = sizes.iter().collect();
     order.sort_by(|a, b| a.size.total_cmp(&b.size));
     let Some((small, larger)) = order.split_first() else { return Err("there are no sizes".to_owned()) };
-    let expected = |sized: &Sized| sized.wall * slower + START;
+    let expected = |sized: &SizedCommand| sized.wall * slower + START;
     let mut dear = None;
     for large in larger.iter().rev().filter(|large| large.size >= LEAST_RANGE * small.size) {
         let cost = expected(small) + expected(large);

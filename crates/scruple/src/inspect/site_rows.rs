@@ -63,12 +63,12 @@ pub fn rows(sites: &HeapSites, by: SiteFigure) -> Vec<SiteRow> {
 /// Rows that are being made, by the frame.
 #[derive(Default)]
 struct RowsByFrame {
-    rows: HashMap<usize, Unordered>,
+    rows: HashMap<usize, UnsortedRow>,
 }
 
 /// A row that is being made.
 #[derive(Default)]
-struct Unordered {
+struct UnsortedRow {
     amounts: HeapAmounts,
     contexts: Vec<usize>,
     /// The library functions that are called, with the bytes allocated through each.
@@ -92,7 +92,7 @@ impl RowsByFrame {
     }
 
     fn ordered(self, sites: &HeapSites, by: SiteFigure) -> Vec<SiteRow> {
-        let row = |(frame, row): (usize, Unordered)| {
+        let row = |(frame, row): (usize, UnsortedRow)| {
             let most = row.ways.into_iter().max_by(|one, other| (one.1, &other.0).cmp(&(other.1, &one.0)));
             SiteRow {
                 frame: sites.frames[frame].clone(),

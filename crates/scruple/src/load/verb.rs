@@ -11,7 +11,8 @@ use super::watchers::Watchers;
 use super::windows::passes;
 use super::windows::passes::InstrumentPass;
 use super::windows::{
-    Division, Engine, LoadScript, Loaded, LoadedServer, Loader, Loading, Loads, Looking, Played, Pool, Sought,
+    Division, Engine, LoadScript, Loaded, LoadedServer, Loader, Loading, Loads, Looking, Pool, RateSearch,
+    ScriptedLoader,
 };
 use super::windows::{add_yardstick, plan, rates, sides};
 use crate::cli::values;
@@ -192,7 +193,7 @@ impl LoadSetup<'_> {
         link: Option<RemoteServer>,
     ) -> Result<(Loading, Loads, Option<Fault>), Fault> {
         let (loader, knows): (Box<dyn Loader>, bool) = match &self.args.scripted {
-            Some(path) => (Box::new(Played::of(script(path)?, self.names())), true),
+            Some(path) => (Box::new(ScriptedLoader::of(script(path)?, self.names())), true),
             None => {
                 let interrupted = self.interrupted.clone();
                 let engine = match link {
@@ -402,7 +403,7 @@ impl LoadSetup<'_> {
             code: Code::Interrupted,
             message: "interrupted; the results so far are shown above".to_owned(),
         });
-        let capacity = Some(Sought { limits: limits.to_owned(), found });
+        let capacity = Some(RateSearch { limits: limits.to_owned(), found });
         let division = Division { windows: 1, turns: 1, weighed: false };
         Ok((loading, Loads { plan, division, servers, capacity, show_map: false }, stop))
     }

@@ -1,7 +1,7 @@
 //! Builds one version: checks out its tree, applies overlays, runs steps and the check, and keeps the artefacts.
 
 use super::artefacts::Artefacts;
-use super::build_process::{BuildProgram, Hands, Ran, note};
+use super::build_process::{BuildLauncher, BuildProgram, BuildProgramResult, note};
 use super::cache::Cache;
 use super::recipe::{Effective, Resolved};
 use crate::fault::Fault;
@@ -30,7 +30,7 @@ pub struct VersionBuilder {
     /// The folder of trees, logs and artefacts.
     pub cache: Cache,
     /// The launcher that runs the build steps.
-    pub hands: Hands,
+    pub hands: BuildLauncher,
     recipe: Resolved,
     origin: ObjectSource,
     /// Whether the tree was newly created and only git has worked in it since.
@@ -60,7 +60,7 @@ impl From<Fault> for Early {
 
 impl VersionBuilder {
     /// Creates a builder for the versions of a repository.
-    pub fn new(cache: Cache, hands: Hands, recipe: Resolved, origin: ObjectSource) -> VersionBuilder {
+    pub fn new(cache: Cache, hands: BuildLauncher, recipe: Resolved, origin: ObjectSource) -> VersionBuilder {
         VersionBuilder { cache, hands, recipe, origin, untouched: false }
     }
 
@@ -355,7 +355,7 @@ impl VersionBuilder {
         let (tree, limit) = (self.cache.tree(), self.recipe.recipe().limit);
         let child =
             BuildProgram { words: &["sh", "-c", command], folder: &tree, env: &effective.env, log, limit };
-        let ran: Ran = self.hands.run(&child)?;
+        let ran: BuildProgramResult = self.hands.run(&child)?;
         let how = ran.how();
         match ran.ending {
             Ending::Exited(0) => Ok(ran.wall),

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The launcher of build processes, with the flag that the user's interruption sets.
-pub struct Hands {
+pub struct BuildLauncher {
     launcher: Launcher,
     interrupted: Arc<AtomicBool>,
 }
@@ -37,14 +37,14 @@ pub struct BuildProgram<'a> {
 
 /// How a program ended, and how long it ran.
 #[derive(Clone, Copy, Debug)]
-pub struct Ran {
+pub struct BuildProgramResult {
     /// How the program ended.
     pub ending: Ending,
     /// The elapsed time of the program.
     pub wall: Duration,
 }
 
-impl Ran {
+impl BuildProgramResult {
     /// Whether the program ended with exit code 0.
     pub fn well(&self) -> bool {
         self.ending == Ending::Exited(0)
@@ -62,10 +62,10 @@ impl Ran {
     }
 }
 
-impl Hands {
+impl BuildLauncher {
     /// Creates a value that works through this launcher until the flag is set.
-    pub fn new(launcher: Launcher, interrupted: Arc<AtomicBool>) -> Hands {
-        Hands { launcher, interrupted }
+    pub fn new(launcher: Launcher, interrupted: Arc<AtomicBool>) -> BuildLauncher {
+        BuildLauncher { launcher, interrupted }
     }
 
     /// Returns the process id of the launcher.
@@ -82,7 +82,7 @@ impl Hands {
     }
 
     /// Runs a program and waits until it ends.
-    pub fn run(&mut self, child: &BuildProgram<'_>) -> Result<Ran, Fault> {
+    pub fn run(&mut self, child: &BuildProgram<'_>) -> Result<BuildProgramResult, Fault> {
         self.check()?;
         let path = match Program::find(child.words[0].as_ref(), child.folder) {
             Ok(program) => program.path,
@@ -108,13 +108,13 @@ impl Hands {
             // A program that cannot be started counts as a failing step, as in a shell.
             Err(error) => {
                 note(child.log, &format!("{error}\n"))?;
-                return Ok(Ran { ending: Ending::Exited(127), wall: Duration::ZERO });
+                return Ok(BuildProgramResult { ending: Ending::Exited(127), wall: Duration::ZERO });
             }
         };
         match outcome.ending {
             Ending::Interrupted => Err(Fault::interrupted()),
             _ if self.interrupted.load(Ordering::Relaxed) => Err(Fault::interrupted()),
-            ending => Ok(Ran { ending, wall: Duration::from_nanos(outcome.wall) }),
+            ending => Ok(BuildProgramResult { ending, wall: Duration::from_nanos(outcome.wall) }),
         }
     }
 }

@@ -24,7 +24,7 @@ pub use subjects::{SubjectTemplate, smaller_size};
 
 use crate::fault::Fault;
 use crate::paths;
-use build_process::Hands;
+use build_process::BuildLauncher;
 use cache::Cache;
 use scruple_measure::launcher::Launcher;
 use std::path::PathBuf;
@@ -48,8 +48,8 @@ pub fn folder_of(place: &str) -> Result<PathBuf, Fault> {
 
 impl Starter {
     /// Locks the folder of a repository's builds, and starts the launcher there.
-    pub fn take(self, place: &str) -> Result<(Cache, Hands), Fault> {
-        let hands = Hands::new(self.launcher, self.interrupted);
+    pub fn take(self, place: &str) -> Result<(Cache, BuildLauncher), Fault> {
+        let hands = BuildLauncher::new(self.launcher, self.interrupted);
         let folder = folder_of(place)?;
         let launchers: Vec<i32> = self.weighing.into_iter().chain([hands.pid()]).collect();
         Ok((Cache::take(folder, &launchers)?, hands))

@@ -1,7 +1,7 @@
 //! The repository whose versions are weighed: a local folder, or a mirror of a remote one.
 
 use super::build::ObjectSource;
-use super::build_process::{BuildProgram, Hands};
+use super::build_process::{BuildLauncher, BuildProgram};
 use crate::digest::digest;
 use crate::fault::Fault;
 use crate::git::{Refused, Repository};
@@ -81,7 +81,7 @@ pub fn place_of(named: Option<&str>) -> Result<String, Fault> {
 
 impl Source {
     /// Opens the repository. A remote repository is mirrored below `folder` first.
-    pub fn open(place: &str, folder: &Path, hands: &mut Hands) -> Result<Source, Fault> {
+    pub fn open(place: &str, folder: &Path, hands: &mut BuildLauncher) -> Result<Source, Fault> {
         let mut remarks = Vec::new();
         let url = is_url(place);
         let local = match url {
@@ -230,7 +230,7 @@ pub fn unlock(git: &Path) -> std::io::Result<()> {
 fn mirror(
     url: &str,
     folder: &Path,
-    hands: &mut Hands,
+    hands: &mut BuildLauncher,
     remarks: &mut Vec<(&'static str, String)>,
 ) -> Result<PathBuf, Fault> {
     let (there, log) = (folder.join("mirror.git"), folder.join("fetch.log"));

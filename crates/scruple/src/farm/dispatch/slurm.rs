@@ -18,7 +18,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use stuck::Stuck;
+use stuck::StuckJobs;
 
 /// The interval between queries of the queue.
 const POLL: Duration = Duration::from_secs(1);
@@ -182,7 +182,7 @@ impl Slurm {
         let mut attempts: BTreeMap<String, u32> = BTreeMap::new();
         let mut missing: HashMap<String, Instant> = HashMap::new();
         let mut ending: HashMap<String, Instant> = HashMap::new();
-        let mut stuck = Stuck::default();
+        let mut stuck = StuckJobs::default();
         let mut told = BTreeSet::new();
         let mut once = |what: String| {
             if told.insert(what.clone()) {

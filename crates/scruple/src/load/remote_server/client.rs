@@ -1,6 +1,6 @@
 //! The end of the process that loads.
 
-use super::{Ask, ServerReply};
+use super::{RemoteRequest, ServerReply};
 use crate::fault::{Code, Fault};
 use crate::load::windows::ServerAccounts;
 use scruple_core::provenance::Provenance;
@@ -64,7 +64,7 @@ impl RemoteServer {
     /// # Errors
     /// The server does not start, or cannot be reached from here.
     pub fn start_server(&mut self, side: usize) -> Result<bool, Fault> {
-        match self.ask(&Ask::Start(side, self.address.clone()), &|| 0)? {
+        match self.ask(&RemoteRequest::Start(side, self.address.clone()), &|| 0)? {
             ServerReply::Started(known) => Ok(known),
             other => Err(self.unexpected(&other)),
         }
@@ -77,7 +77,7 @@ impl RemoteServer {
 
     /// Returns how a server ended, if it did.
     pub fn status(&mut self, side: usize) -> Option<String> {
-        match self.ask(&Ask::Status(side), &|| 0) {
+        match self.ask(&RemoteRequest::Status(side), &|| 0) {
             Ok(ServerReply::Status(status)) => status,
             _ => None,
         }
@@ -91,23 +91,23 @@ impl RemoteServer {
         if self.is_gone { Err(gone(&self.node)) } else { Ok(()) }
     }
 
-    fn ask(&mut self, ask: &Ask, handled: &dyn Fn() -> u64) -> Result<ServerReply, Fault> {
+    fn ask(&mut self, ask: &RemoteRequest, handled: &dyn Fn() -> u64) -> Result<ServerReply, Fault> {
         let answer = self.answer(ask, handled);
         self.is_gone |= answer.is_err();
         answer
     }
 
-    fn answer(&mut self, ask: &Ask, handled: &dyn Fn() -> u64) -> Result<ServerReply, Fault> {
+    fn answer(&mut self, ask: &RemoteRequest, handled: &dyn Fn() -> u64) -> Result<ServerReply, Fault> {
         self.say(ask)?;
         loop {
             match self.read()? {
-                ServerReply::HowMany => self.say(&Ask::Handled(handled()))?,
+                ServerReply::HowMany => self.say(&RemoteRequest::Handled(handled()))?,
                 answer => return Ok(answer),
             }
         }
     }
 
-    fn say(&mut self, ask: &Ask) -> Result<(), Fault> {
+    fn say(&mut self, ask: &RemoteRequest) -> Result<(), Fault> {
         let line = serde_json::to_string(ask).map_err(Fault::internal)?;
         let Some(to) = &mut self.to else { return Err(gone(&self.node)) };
         let written = writeln!(to, "{line}").and_then(|()| to.flush());
@@ -160,7 +160,7 @@ impl RemoteAccounts {
         RemoteAccounts { link, side }
     }
 
-    fn ask(&self, ask: Ask, handled: &dyn Fn() -> u64) -> Result<ServerReply, String> {
+    fn ask(&self, ask: RemoteRequest, handled: &dyn Fn() -> u64) -> Result<ServerReply, String> {
         match self.link.borrow_mut().ask(&ask, handled) {
             Ok(ServerReply::Failed(why)) => Err(why),
             Ok(answer) => Ok(answer),
@@ -171,34 +171,34 @@ impl RemoteAccounts {
 
 impl ServerAccounts for RemoteAccounts {
     fn begin(&mut self, handled: &dyn Fn() -> u64) -> Result<(), String> {
-        self.ask(Ask::Begin(self.side), handled).map(|_| ())
+        self.ask(RemoteRequest::Begin(self.side), handled).map(|_| ())
     }
 
     fn mark(&mut self, handled: &dyn Fn() -> u64) -> Result<(), String> {
-        self.ask(Ask::Mark(self.side), handled).map(|_| ())
+        self.ask(RemoteRequest::Mark(self.side), handled).map(|_| ())
     }
 
     fn end(&mut self, handled: &dyn Fn() -> u64) {
         // A window that did not end is left out.
-        let _ = self.ask(Ask::End(self.side), handled);
+        let _ = self.ask(RemoteRequest::End(self.side), handled);
     }
 
     fn windows(&mut self) -> usize {
-        match self.ask(Ask::Windows(self.side), &|| 0) {
+        match self.ask(RemoteRequest::Windows(self.side), &|| 0) {
             Ok(ServerReply::Windows(windows)) => windows,
             _ => 0,
         }
     }
 
     fn costs_from(&mut self, first: usize) -> Vec<Vec<(String, f64)>> {
-        match self.ask(Ask::Costs(self.side, first), &|| 0) {
+        match self.ask(RemoteRequest::Costs(self.side, first), &|| 0) {
             Ok(ServerReply::Costs(costs)) => costs,
             _ => Vec::new(),
         }
     }
 
     fn sheet(self: Box<Self>) -> Option<Sheet> {
-        match self.ask(Ask::Account(self.side), &|| 0) {
+        match self.ask(RemoteRequest::Account(self.side), &|| 0) {
             Ok(ServerReply::Account(account)) => account.map(|account| account.sheet()),
             _ => None,
         }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the process that loads says. Servers are numbered in the order of the arms.
 #[derive(Debug, Serialize, Deserialize)]
-enum Ask {
+enum RemoteRequest {
     /// Start this server, which clients reach at this host.
     Start(usize, String),
     /// Start a window.
@@ -25,7 +25,7 @@ enum Ask {
     Mark(usize),
     /// End a window.
     End(usize),
-    /// So many requests have been handled.
+    /// This many requests have been handled.
     Handled(u64),
     /// Report the number of windows.
     Windows(usize),

@@ -1,6 +1,6 @@
 //! The process on the node of the servers: starts them, and reads their accounts.
 
-use super::{Ask, ServerReply};
+use super::{RemoteRequest, ServerReply};
 use crate::fault::{Code, Fault};
 use crate::load::args::LoadArgs;
 use crate::load::windows::{LoadedServer, Looking, reached_at, sides, started};
@@ -19,12 +19,12 @@ struct Servers {
     running: Vec<Option<(StartedServer, Option<ServerWindows>)>>,
     looking: Looking,
     interrupted: Arc<AtomicBool>,
-    asks: Receiver<Ask>,
+    asks: Receiver<RemoteRequest>,
 }
 
 /// What the process that loads asks for, from standard input.
 pub struct IncomingRequests {
-    asks: Receiver<Ask>,
+    asks: Receiver<RemoteRequest>,
     ended: Arc<AtomicBool>,
 }
 
@@ -37,7 +37,7 @@ impl IncomingRequests {
         std::thread::spawn(move || {
             for line in std::io::stdin().lock().lines() {
                 let ask = line.ok().and_then(|line| serde_json::from_str(&line).ok());
-                if ask.is_none_or(|ask: Ask| sender.send(ask).is_err()) {
+                if ask.is_none_or(|ask: RemoteRequest| sender.send(ask).is_err()) {
                     break;
                 }
             }
@@ -80,26 +80,26 @@ fn say(answer: &ServerReply) -> Result<(), Fault> {
 }
 
 impl Servers {
-    fn answer(&mut self, ask: &Ask) -> Result<ServerReply, Fault> {
+    fn answer(&mut self, ask: &RemoteRequest) -> Result<ServerReply, Fault> {
         let side = match ask {
-            Ask::Start(side, host) => return self.start(*side, host),
-            Ask::Handled(_) => return Err(Fault::internal("a number that was not requested")),
-            Ask::Begin(side)
-            | Ask::Mark(side)
-            | Ask::End(side)
-            | Ask::Windows(side)
-            | Ask::Costs(side, _)
-            | Ask::Account(side)
-            | Ask::Status(side) => *side,
+            RemoteRequest::Start(side, host) => return self.start(*side, host),
+            RemoteRequest::Handled(_) => return Err(Fault::internal("a number that was not requested")),
+            RemoteRequest::Begin(side)
+            | RemoteRequest::Mark(side)
+            | RemoteRequest::End(side)
+            | RemoteRequest::Windows(side)
+            | RemoteRequest::Costs(side, _)
+            | RemoteRequest::Account(side)
+            | RemoteRequest::Status(side) => *side,
         };
         let running = self.running.get_mut(side).and_then(Option::as_mut);
         let (server, watch) = running.map(|(server, watch)| (server, watch)).unzip();
         match ask {
-            Ask::Status(_) => {
+            RemoteRequest::Status(_) => {
                 let status = server.and_then(StartedServer::status);
                 return Ok(ServerReply::Status(status.map(|status| status.to_string())));
             }
-            Ask::Account(_) => {
+            RemoteRequest::Account(_) => {
                 let watch = watch.and_then(Option::take);
                 return Ok(ServerReply::Account(watch.map(|watch| Box::new(watch.account()))));
             }
@@ -110,10 +110,10 @@ impl Servers {
         };
         let (handled, mut more) = (|| how_many(&self.asks), Vec::new);
         match ask {
-            Ask::Begin(_) => watch.begin(&handled, &mut more).map_err(Fault::program)?,
-            Ask::Mark(_) => watch.mark(&handled, &mut more).map_err(Fault::program)?,
-            Ask::Windows(_) => return Ok(ServerReply::Windows(watch.windows())),
-            Ask::Costs(_, first) => return Ok(ServerReply::Costs(watch.costs_from(*first))),
+            RemoteRequest::Begin(_) => watch.begin(&handled, &mut more).map_err(Fault::program)?,
+            RemoteRequest::Mark(_) => watch.mark(&handled, &mut more).map_err(Fault::program)?,
+            RemoteRequest::Windows(_) => return Ok(ServerReply::Windows(watch.windows())),
+            RemoteRequest::Costs(_, first) => return Ok(ServerReply::Costs(watch.costs_from(*first))),
             _ => watch.end(&handled, None, &mut more),
         }
         Ok(ServerReply::Done)
@@ -136,9 +136,9 @@ impl Servers {
 }
 
 /// Asks how many requests have been handled. The count after the end of the other process is of no use to anyone.
-fn how_many(asks: &Receiver<Ask>) -> u64 {
+fn how_many(asks: &Receiver<RemoteRequest>) -> u64 {
     match say(&ServerReply::HowMany).ok().and_then(|()| asks.recv().ok()) {
-        Some(Ask::Handled(handled)) => handled,
+        Some(RemoteRequest::Handled(handled)) => handled,
         _ => 0,
     }
 }

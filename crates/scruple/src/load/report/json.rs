@@ -2,7 +2,7 @@
 
 use super::sheet::title;
 use super::{instructions, memory_map, terminal};
-use crate::load::windows::{Aside, Slice};
+use crate::load::windows::{ExcludedPart, Slice};
 use crate::load::windows::{Loaded, Loads, Pool};
 use scruple_core::knee::{KneeInterval, RateOutcome};
 use scruple_core::per_request::{Bounds, PerRequest};
@@ -390,7 +390,7 @@ fn rows(pool: &Pool) -> Vec<GroupView<'_>> {
     pool.kinds.iter().filter(|_| pool.rows.len() > 1).filter_map(view).collect()
 }
 
-fn aside(aside: &Aside) -> SetApart {
+fn aside(aside: &ExcludedPart) -> SetApart {
     SetApart {
         why: aside.why,
         span: aside.span,

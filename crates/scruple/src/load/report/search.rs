@@ -1,6 +1,6 @@
 //! Reports a search for the highest rate on a terminal.
 
-use crate::load::windows::{Loads, Sought};
+use crate::load::windows::{Loads, RateSearch};
 use crate::render::Report;
 use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BAD, BOLD, GOOD, OPEN};
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
 /// Writes the search for the highest rate: the answer, and the latency at each rate.
-pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &Sought, width: usize) -> String {
+pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &RateSearch, width: usize) -> String {
     let found = &sought.found.found;
     let mut out = String::new();
     let steps = sought.found.points.len();
@@ -98,7 +98,7 @@ fn broken(points: &[&RatePoint]) -> String {
 }
 
 /// Writes the result of the search as a sentence.
-pub(crate) fn answer(sought: &Sought) -> String {
+pub(crate) fn answer(sought: &RateSearch) -> String {
     if sought.found.points.is_empty() {
         return "Nothing was found: the search was interrupted in its first measurement.".to_owned();
     }

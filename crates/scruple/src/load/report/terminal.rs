@@ -1,7 +1,7 @@
 //! Reports a load on a terminal: distributions, failures, the generator, the cost of a request.
 
 use super::{memory_map, search, sheet};
-use crate::load::windows::{Aside, Loaded, Loads, Slice};
+use crate::load::windows::{ExcludedPart, Loaded, Loads, Slice};
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::run_on_terminal;
@@ -96,7 +96,7 @@ pub(crate) fn meaning(class: Failure, failures: &Failures) -> String {
 }
 
 /// Returns the name of the row for parts that are set apart.
-fn row_of_separate_parts(aside: &Aside) -> String {
+fn row_of_separate_parts(aside: &ExcludedPart) -> String {
     format!("response, {} of {}", aside.why, quantity(aside.span as f64, &Unit::Nanoseconds))
 }
 

@@ -12,8 +12,8 @@ pub mod setup;
 pub use accounts::ServerAccounts;
 pub use division::Division;
 pub use engine::{Engine, Looking, reached_at};
-pub use pool::{Aside, Pool, Slice};
-pub use scripted_loader::{LoadScript, Played};
+pub use pool::{ExcludedPart, Pool, Slice};
+pub use scripted_loader::{LoadScript, ScriptedLoader};
 pub use setup::{LoadedServer, add_yardstick, part_name, plan, rates, sides};
 
 use super::watchers::Watchers;
@@ -72,7 +72,7 @@ pub struct Loads {
     /// The results of each server, in the order of the arms.
     pub servers: Vec<Loaded>,
     /// The search for the highest rate, if there was one.
-    pub capacity: Option<Sought>,
+    pub capacity: Option<RateSearch>,
     /// Whether the terminal shows the memory map before and after the load.
     pub show_map: bool,
 }
@@ -100,7 +100,7 @@ pub struct Loaded {
 }
 
 /// A search for the highest rate, with its limits.
-pub struct Sought {
+pub struct RateSearch {
     /// The limits as the user wrote them.
     pub limits: String,
     /// The result of the search.

@@ -47,12 +47,12 @@ pub struct Pool {
     /// The doubts about turns, each kind once with the number of turns.
     pub doubts: Vec<(Doubt, usize)>,
     /// The parts that are set apart and do not count.
-    pub aside: Vec<Aside>,
+    pub aside: Vec<ExcludedPart>,
 }
 
 /// Parts of a load that are set apart, with everything that happened in them.
 #[derive(Clone, Debug)]
-pub struct Aside {
+pub struct ExcludedPart {
     /// The reason why the parts are set apart: `warm-up` or `void`.
     pub why: &'static str,
     /// The total length of the parts, in nanoseconds.
@@ -195,7 +195,7 @@ impl Pool {
                 aside.response += &whole.times.response;
                 aside.stall = aside.stall.max(longest);
             }
-            None => self.aside.push(Aside {
+            None => self.aside.push(ExcludedPart {
                 why,
                 span: whole.span(),
                 answered: whole.counts.answered,

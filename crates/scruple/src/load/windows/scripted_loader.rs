@@ -57,23 +57,23 @@ pub struct ScriptedWindow {
 }
 
 /// A loader that plays a script.
-pub struct Played {
+pub struct ScriptedLoader {
     script: LoadScript,
     names: Vec<String>,
     taken: Vec<Vec<sheet::Window>>,
     maps: Vec<Vec<MemoryMap>>,
 }
 
-impl Played {
+impl ScriptedLoader {
     /// Creates the loader that plays this script for these arms.
-    pub fn of(script: LoadScript, names: Vec<String>) -> Played {
+    pub fn of(script: LoadScript, names: Vec<String>) -> ScriptedLoader {
         let taken = names.iter().map(|_| Vec::new()).collect();
         let maps = names.iter().map(|_| Vec::new()).collect();
-        Played { script, names, taken, maps }
+        ScriptedLoader { script, names, taken, maps }
     }
 }
 
-impl Loader for Played {
+impl Loader for ScriptedLoader {
     fn turn(
         &mut self,
         arm: usize,

@@ -38,12 +38,12 @@ enum ScriptProgress {
 
 /// Which problems were seen.
 #[derive(Default)]
-pub struct Stuck {
+pub struct StuckJobs {
     since: HashMap<(String, JobProblem), Instant>,
     helped: BTreeSet<(String, JobProblem)>,
 }
 
-impl Stuck {
+impl StuckJobs {
     /// Asks Slurm to continue with the jobs that are stuck. Returns what the user should know.
     pub fn help(
         &mut self,

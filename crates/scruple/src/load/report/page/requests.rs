@@ -3,7 +3,7 @@
 
 use super::super::terminal::{meaning, row_name};
 use super::of_server;
-use crate::load::windows::{Loaded, Loads, Sought};
+use crate::load::windows::{Loaded, Loads, RateSearch};
 use crate::render::page::{
     Cell, ColumnHeading, Section, SectionPart, SortOrder, Table, Tone, name, sentence,
 };
@@ -176,7 +176,7 @@ fn generators(loads: &Loads) -> Option<Table> {
 }
 
 /// Makes the section with the measurements of a search, in their order.
-pub(super) fn search(sought: &Sought) -> Section {
+pub(super) fn search(sought: &RateSearch) -> Section {
     let points = &sought.found.points;
     let row = |(number, point): (usize, &RatePoint)| {
         let (word, tone) = match point.outcome {
