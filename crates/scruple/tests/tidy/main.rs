@@ -471,7 +471,7 @@ fn place_of_test(words: &str) -> (Vec<String>, &str) {
 #[test]
 fn every_mutation_can_be_made_and_names_a_test() {
     let patches: Vec<(String, String)> =
-        texts("tests/mutations").into_iter().filter(|(name, _)| name.ends_with(".patch")).collect();
+        texts("tests/planted").into_iter().filter(|(name, _)| name.ends_with(".patch")).collect();
     assert!(patches.len() >= 40, "only {} mutations", patches.len());
     let code = code("crates");
     let mut wrong = Vec::new();
@@ -490,5 +490,5 @@ fn every_mutation_can_be_made_and_names_a_test() {
             }
         }
     }
-    nothing("update these in tests/mutations", &wrong);
+    nothing("update these in tests/planted", &wrong);
 }

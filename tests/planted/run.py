@@ -13,8 +13,8 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-COPY = ROOT / 'target/mutations/tree'
-BUILT = ROOT / 'target/mutations/built'
+COPY = ROOT / 'target/planted/tree'
+BUILT = ROOT / 'target/planted/built'
 
 
 class Mutation:
