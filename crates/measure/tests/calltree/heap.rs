@@ -1,8 +1,9 @@
 //! Tests that the allocations in the call tree equal memcheck's.
 
-use crate::harness::{Workshop, of};
+use crate::harness::{Workshop, of, skip};
 use scruple_measure::calltree::HeapCounts;
 use std::path::Path;
+use std::process::Command;
 
 /// The totals of memcheck. Memory that the C and C++ libraries keep is not freed at the end, since that would count
 /// as frees.
@@ -39,6 +40,30 @@ fn operator_new_counts_as_under_memcheck() {
     let tree = workshop.tree(&program, &[]);
     assert_eq!(tree.heap(), memcheck(&workshop, &program));
     assert!(of(&tree, "_Znwm").heap.allocations > 200);
+}
+
+#[test]
+fn a_haskell_program_has_the_allocations_of_memcheck_and_those_in_its_own_heap() {
+    let Some(workshop) = Workshop::new() else { return };
+    if Command::new("ghc").arg("--version").output().is_err() {
+        skip("ghc is not installed");
+        return;
+    }
+    let source = workshop.path().join("digits.hs");
+    std::fs::write(&source, "main = print (length (show (product [1 .. 900 :: Integer])))\n").unwrap();
+    let program = workshop.path().join("digits");
+    let mut build = Command::new("ghc");
+    build.args(["-v0", "-O1", "-with-rtsopts=-V0", "-o"]).arg(&program).arg(&source);
+    assert!(build.status().unwrap().success());
+    let tree = workshop.tree(&program, &[]);
+    let (mut own, mut requested) = (HeapCounts::default(), HeapCounts::default());
+    for context in &tree.contexts {
+        let name = context.function.and_then(|at| tree.functions[at].name.as_deref());
+        let is_own = matches!(name, Some("allocateMightFail" | "allocatePinned"));
+        *if is_own { &mut own } else { &mut requested } += context.heap;
+    }
+    assert!(own.allocations > 2, "{own:?}");
+    assert_eq!(requested, memcheck(&workshop, &program));
 }
 
 #[test]
