@@ -1,7 +1,8 @@
 //! Finds the callers of functions whose calls are only counted: every place where the text calls a name was executed so
 //! often, and if these numbers make the number of calls of the only function with that name, they are its callers.
+//! A function that one place hands to a built-in method, and that nothing else mentions, has its other calls from there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A function of a process, with what its text calls.
 pub(super) struct Called {
@@ -20,8 +21,13 @@ pub(super) struct Called {
 pub(super) struct Callees {
     /// How often the function executed calls, by the called name.
     pub named: BTreeMap<String, u64>,
-    /// The functions that it hands to a method which calls them before it returns, by name, with that method's name.
-    pub handed: BTreeMap<String, String>,
+    /// The functions that it contains and hands to methods which call them before they return: their names, with the
+    /// methods' names.
+    pub handed: BTreeSet<(String, String)>,
+    /// The same for functions that have a name, which others may use, too.
+    pub handed_by_name: BTreeSet<(String, String)>,
+    /// The names that it uses otherwise: the functions may be called from anywhere then.
+    pub mentioned: BTreeSet<String>,
 }
 
 /// A function below one of its callers.
@@ -127,11 +133,13 @@ fn callers(functions: &[Called]) -> Vec<Vec<(usize, u64)>> {
                 callers[*callee].push((caller, *calls));
             }
         }
-        // A method of the program's own may keep what it is handed, and call it later.
-        let is_built_in = |(_, method): &(&String, &String)| !named.contains_key(method.as_str());
-        for (name, _) in one.callees.handed.iter().filter(is_built_in) {
-            if let Some(Some(callee)) = named.get(name.as_str()) {
-                callers[*callee].push((caller, functions[*callee].calls));
+    }
+    for (callee, caller) in handers(functions, &named) {
+        let sum: u64 = callers[callee].iter().map(|(_, calls)| *calls).fold(0, u64::saturating_add);
+        if let Some(calls) = functions[callee].calls.checked_sub(sum).filter(|calls| *calls > 0) {
+            match callers[callee].iter_mut().find(|(known, _)| *known == caller) {
+                Some((_, known)) => *known += calls,
+                None => callers[callee].push((caller, calls)),
             }
         }
     }
@@ -144,13 +152,37 @@ fn callers(functions: &[Called]) -> Vec<Vec<(usize, u64)>> {
     callers
 }
 
+/// Returns the functions that only one function hands to built-in methods, and nothing uses otherwise than by calling
+/// them, each with the one that hands it.
+fn handers(functions: &[Called], named: &BTreeMap<&str, Option<usize>>) -> BTreeMap<usize, usize> {
+    let mut found: BTreeMap<usize, Option<usize>> = BTreeMap::new();
+    for (at, one) in functions.iter().enumerate() {
+        for (name, method) in one.callees.handed.iter().chain(&one.callees.handed_by_name) {
+            if let Some(Some(callee)) = named.get(name.as_str()) {
+                // A method of the program's own may keep what it is handed, and call it later.
+                let hander = (!named.contains_key(method.as_str())).then_some(at);
+                found
+                    .entry(*callee)
+                    .and_modify(|known| *known = known.filter(|_| *known == hander))
+                    .or_insert(hander);
+            }
+        }
+    }
+    for name in functions.iter().flat_map(|one| &one.callees.mentioned) {
+        if let Some(Some(callee)) = named.get(name.as_str()) {
+            found.remove(callee);
+        }
+    }
+    found.into_iter().filter_map(|(callee, hander)| Some((callee, hander?))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn called(name: &str, calls: u64, cost: u64, sites: &[(&str, u64)]) -> Called {
         let named = sites.iter().map(|(name, calls)| ((*name).to_owned(), *calls)).collect();
-        let callees = Callees { named, handed: BTreeMap::new() };
+        let callees = Callees { named, ..Callees::default() };
         Called { calls, cost, name: name.to_owned(), callees }
     }
 
@@ -168,6 +200,28 @@ mod tests {
         ];
         let b = [(2, Some(0), 1, 0, 3), (2, Some(1), 2, 0, 7)];
         assert_eq!(shown(&all), [&[(0, None, 1, 0, 5), (1, Some(0), 2, 0, 20)][..], &b].concat());
+    }
+
+    #[test]
+    fn calls_by_a_built_in_method_are_of_the_only_one_that_hands_it_the_function() {
+        let hands = |one: Called, method: &str| {
+            let handed_by_name = BTreeSet::from([("b".to_owned(), method.to_owned())]);
+            Called { callees: Callees { handed_by_name, ..one.callees.clone() }, ..one }
+        };
+        let top = || called("", 1, 5, &[("a", 2), ("b", 1)]);
+        let (a, b) = (|| hands(called("a", 2, 20, &[]), "map"), || called("b", 7, 70, &[]));
+        let of_b = |all: &[Called]| -> Vec<(Option<usize>, u64)> {
+            shown(all).iter().filter(|one| one.0 == 2).map(|one| (one.1, one.2)).collect()
+        };
+        assert_eq!(of_b(&[top(), a(), b()]), [(Some(0), 1), (Some(1), 6)]);
+        // `map` is a function of the program; two functions hand it; something else has it.
+        assert_eq!(of_b(&[top(), a(), b(), called("map", 1, 1, &[])]), [(None, 7)]);
+        assert_eq!(of_b(&[hands(top(), "sort"), a(), b()]), [(None, 7)]);
+        let mut other = top();
+        other.callees.mentioned.insert("b".to_owned());
+        assert_eq!(of_b(&[other, a(), b()]), [(None, 7)]);
+        // It calls itself through a method.
+        assert_eq!(shown(&[called("", 1, 5, &[("b", 1)]), hands(b(), "forEach")])[1], (1, Some(0), 1, 6, 70));
     }
 
     #[test]

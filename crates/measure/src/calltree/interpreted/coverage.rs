@@ -13,11 +13,12 @@ use crate::calltree::merged_profiles::Side;
 use scruple_core::explain::{Context, OwnCost, PROGRAM};
 use scruple_core::sorting;
 use serde::Deserialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The name of the code outside all functions.
@@ -45,6 +46,9 @@ const CALL_BACK: [&str; 13] = [
     "some",
     "sort",
 ];
+
+/// Built-in functions that call the function that is their second argument, and do not keep it.
+const CALL_BACK_SECOND: [&str; 5] = ["from", "parse", "replace", "replaceAll", "stringify"];
 
 /// The variables that make Node count.
 pub(super) fn env(folder: &Path) -> Vec<(OsString, OsString)> {
@@ -151,6 +155,7 @@ impl CoverageBuilder {
         let main = written.result.iter().find_map(|script| path_of(&script.url));
         let of_program = written.result.iter().filter(|script| !script.url.starts_with("node:"));
         let mut all = Vec::new();
+        let mut all_texts_known = true;
         let scripts = self.processes;
         for script in of_program {
             self.processes = scripts + 1;
@@ -160,6 +165,7 @@ impl CoverageBuilder {
                 _ => MADE.to_owned(),
             };
             let text = path.and_then(|path| text_as_executed(script, &path));
+            all_texts_known &= text.is_some();
             for own in functions(script, text.as_deref()) {
                 let key = (module.clone(), own.name.clone(), own.digest);
                 let side = &mut self.side;
@@ -171,7 +177,11 @@ impl CoverageBuilder {
                 all.push((function, Called { calls: own.calls, cost: own.executed, name, callees }));
             }
         }
-        let (functions, called): (Vec<usize>, Vec<Called>) = all.into_iter().unzip();
+        let (functions, mut called): (Vec<usize>, Vec<Called>) = all.into_iter().unzip();
+        if !all_texts_known {
+            // An unknown text may use every function that has a name.
+            called.iter_mut().for_each(|one| one.callees.handed_by_name.clear());
+        }
         let mut contexts: Vec<usize> = Vec::new();
         for place in callers::places(&called) {
             let parent = place.parent.map_or(0, |parent| contexts[parent]);
@@ -264,7 +274,7 @@ fn functions(script: &CoveredScript, text: Option<&[u16]>) -> Vec<Own> {
     let names = names(&all);
     let mut digests: Vec<DefaultHasher> = all.iter().map(|_| DefaultHasher::new()).collect();
     let mut sums = vec![0_u64; all.len()];
-    let own_names: Vec<std::ops::Range<usize>> =
+    let own_names: Vec<Range<usize>> =
         all.iter().map(|(whole, function)| own_name(*whole, function, text)).collect();
     let called: Vec<String> = all.iter().map(|(whole, function)| called(script, *whole, function)).collect();
     let mut callees = vec![Callees::default(); all.len()];
@@ -276,6 +286,8 @@ fn functions(script: &CoveredScript, text: Option<&[u16]>) -> Vec<Own> {
         return owned(&all, names, called, sums, &vec![UNKNOWN; all.len()], callees);
     };
     let places = tokens(&text[..length]);
+    // The tokens that hand a function to a built-in method.
+    let mut arguments = BTreeSet::new();
     for (number, place) in places.iter().enumerate() {
         let (at, token) = (place.start, &text[place.clone()]);
         let Some(function) = owner.get(at).copied().filter(|index| *index < all.len()) else { continue };
@@ -285,25 +297,79 @@ fn functions(script: &CoveredScript, text: Option<&[u16]>) -> Vec<Own> {
             continue;
         }
         token.hash(&mut digests[function]);
-        let next = |ahead: usize| {
-            places.get(number + ahead).map(|place| String::from_utf16_lossy(&text[place.clone()]))
-        };
-        let is_call = next(1).as_deref() == Some("(")
-            || next(1).as_deref() == Some("?.") && next(2).as_deref() == Some("(");
-        if is_call && is_word(token) {
-            let name = String::from_utf16_lossy(token);
-            if CALL_BACK.contains(&name.as_str())
-                && let Some(handed) =
-                    places.get(number + 2).and_then(|argument| unnamed_at(&all, argument.start))
-            {
-                callees[function].handed.insert(called[handed].clone(), name.clone());
-            }
-            let calls = callees[function].named.entry(name).or_default();
-            *calls = calls.saturating_add(executed[at]);
+        if !is_word(token) || executed[at] == 0 {
+            continue;
         }
+        let name = String::from_utf16_lossy(token);
+        let Some(open) = opening_of_call(text, &places, number) else {
+            let is_defined = is(text, &places, number + 1, "=")
+                && places.get(number + 2).is_some_and(|value| begins_function(&all, value.start, &name));
+            if !is_defined && !arguments.contains(&number) {
+                callees[function].mentioned.insert(name);
+            }
+            continue;
+        };
+        let argument = match (CALL_BACK.contains(&&*name), CALL_BACK_SECOND.contains(&&*name)) {
+            (true, _) => Some(open + 1),
+            (_, true) => second_argument(text, &places, open),
+            _ => None,
+        };
+        if let Some(argument) = argument.filter(|argument| *argument < places.len()) {
+            if let Some(handed) = unnamed_at(&all, places[argument].start) {
+                callees[function].handed.insert((called[handed].clone(), name.clone()));
+            } else if is_word(&text[places[argument].clone()])
+                && [",", ")"].iter().any(|end| is(text, &places, argument + 1, end))
+            {
+                let handed = String::from_utf16_lossy(&text[places[argument].clone()]);
+                callees[function].handed_by_name.insert((handed, name.clone()));
+                arguments.insert(argument);
+            }
+        }
+        // A method with the name of a function may be another one.
+        if number > 0 && [".", "?."].iter().any(|dot| is(text, &places, number - 1, dot)) {
+            callees[function].mentioned.insert(name.clone());
+        }
+        let calls = callees[function].named.entry(name).or_default();
+        *calls = calls.saturating_add(executed[at]);
     }
     let digests: Vec<u64> = digests.iter().map(Hasher::finish).collect();
     owned(&all, names, called, sums, &digests, callees)
+}
+
+/// Whether the token with this number is this text.
+fn is(text: &[u16], places: &[Range<usize>], number: usize, expected: &str) -> bool {
+    places.get(number).is_some_and(|place| expected.encode_utf16().eq(text[place.clone()].iter().copied()))
+}
+
+/// The number of the parenthesis that opens the arguments, if a token is the name in a call.
+fn opening_of_call(text: &[u16], places: &[Range<usize>], number: usize) -> Option<usize> {
+    let open = number + 1 + usize::from(is(text, places, number + 1, "?."));
+    is(text, places, open, "(").then_some(open)
+}
+
+/// The number of the token with which the second argument of a call begins, behind its opening parenthesis.
+fn second_argument(text: &[u16], places: &[Range<usize>], open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (number, place) in places.iter().enumerate().skip(open + 1) {
+        let (first, last) = (text[place.start], text[place.end - 1]);
+        // A piece of a template may begin and end with a brace.
+        let closes = [b')', b']', b'}'].iter().any(|one| first == u16::from(*one));
+        let opens = [b'(', b'[', b'{'].iter().any(|one| last == u16::from(*one));
+        if closes {
+            depth = depth.checked_sub(1)?;
+        }
+        if depth == 0 && is(text, places, number, ",") {
+            return Some(number + 1);
+        }
+        depth += usize::from(opens);
+    }
+    None
+}
+
+/// Whether a function with this name begins there.
+fn begins_function(all: &[(Block, &Covered)], start: usize, name: &str) -> bool {
+    let at = all.partition_point(|(whole, _)| whole.start_offset < start);
+    all.get(at).is_some_and(|(whole, function)| whole.start_offset == start && function.function_name == name)
 }
 
 /// Puts together what is known of functions that ran.
@@ -345,7 +411,7 @@ fn unnamed_at(all: &[(Block, &Covered)], start: usize) -> Option<usize> {
 }
 
 /// Where a function's text has its own name.
-fn own_name(whole: Block, function: &Covered, text: Option<&[u16]>) -> std::ops::Range<usize> {
+fn own_name(whole: Block, function: &Covered, text: Option<&[u16]>) -> Range<usize> {
     let name: Vec<u16> = function.function_name.encode_utf16().collect();
     let inside = text.and_then(|text| text.get(whole.start_offset..whole.end_offset.min(text.len())));
     let Some(inside) = inside.filter(|_| !name.is_empty()) else { return 0..0 };
