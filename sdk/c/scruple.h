@@ -1188,17 +1188,23 @@ static uint64_t scruple_moved(const struct scruple_worker *workers, unsigned fro
     return sum;
 }
 
-/* Waits for the team. With a stall limit it may give up; it then returns the CPU time used since the last progress. */
-static int scruple_await(struct scruple_worker *workers, uint64_t stall, uint64_t *idle_cpu)
+/* What to do when the team makes no progress. */
+struct scruple_watch {
+    uint64_t stall; /* How long it may last, in nanoseconds, until `tell` is called, and called again. */
+    void (*tell)(void *context, uint64_t since);
+    void *context;
+};
+
+/* Waits for the team. */
+static void scruple_await(struct scruple_worker *workers, const struct scruple_watch *watch)
 {
     struct scruple_team *team = workers[0].batch.team;
-    uint64_t since = scruple_wall(), cpu = scruple_clock(CLOCK_PROCESS_CPUTIME_ID), last = 0;
-    int stalled = 0;
+    uint64_t since = scruple_wall(), told = since, last = 0;
     pthread_mutex_lock(&team->lock);
-    while (team->done < team->size && !stalled) {
+    while (team->done < team->size) {
         struct timespec until;
-        uint64_t moved;
-        if (!stall) {
+        uint64_t moved, now;
+        if (!watch) {
             pthread_cond_wait(&team->ended, &team->lock);
             continue;
         }
@@ -1210,21 +1216,20 @@ static int scruple_await(struct scruple_worker *workers, uint64_t stall, uint64_
         }
         pthread_cond_timedwait(&team->ended, &team->lock, &until);
         moved = scruple_moved(workers, 0, team->size) + team->done;
+        now = scruple_wall();
         if (moved != last) {
             last = moved;
-            since = scruple_wall();
-            cpu = scruple_clock(CLOCK_PROCESS_CPUTIME_ID);
-        } else if (scruple_wall() - since > stall) {
-            *idle_cpu = scruple_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-            stalled = team->done < team->size;
+            since = told = now;
+        } else if (now - told > watch->stall && team->done < team->size) {
+            told = now;
+            watch->tell(watch->context, since);
         }
     }
     pthread_mutex_unlock(&team->lock);
-    return !stalled;
 }
 
-/* Starts the workers' threads, releases them together, and waits. Returns 0 if they made no progress. */
-static int scruple_run_team(struct scruple_worker *workers, uint64_t stall, uint64_t *idle_cpu)
+/* Starts the workers' threads, releases them together, and waits. */
+static void scruple_run_team(struct scruple_worker *workers, const struct scruple_watch *watch)
 {
     struct scruple_team *team = workers[0].batch.team;
     unsigned i;
@@ -1236,10 +1241,9 @@ static int scruple_run_team(struct scruple_worker *workers, uint64_t stall, uint
     while (__atomic_load_n(&team->ready, __ATOMIC_ACQUIRE) < team->size) sched_yield();
     if (scruple_heap) scruple_heap(scruple_heap_at[0]);
     __atomic_store_n(&team->go, 1, __ATOMIC_RELEASE);
-    if (!scruple_await(workers, stall, idle_cpu)) return 0;
+    scruple_await(workers, watch);
     if (scruple_heap) scruple_heap(scruple_heap_at[1]);
     for (i = 0; i < team->size; i++) pthread_join(workers[i].thread, NULL);
-    return 1;
 }
 
 /* ---- Concurrency cases ---- */
@@ -1702,6 +1706,30 @@ static const char *scruple_first_failure(const struct scruple_worker *workers, u
     return NULL;
 }
 
+struct scruple_stalled {
+    const struct scruple_asked *asked;
+    const struct scruple_worker *workers;
+};
+
+/* Tells the host that no element moves, so that it can see what the threads do. A thread that has failed is the reason;
+ * the others cannot be ended, so the program ends. */
+static void scruple_tell_stall(void *context, uint64_t since)
+{
+    const struct scruple_stalled *s = (const struct scruple_stalled *)context;
+    const unsigned p = s->asked->c->producers, all = p + s->asked->c->consumers;
+    const char *failure = scruple_first_failure(s->workers, all);
+    if (failure) {
+        scruple_error("exception", (long long)s->asked->id, failure, ",\"fatal\":true");
+        fflush(scruple_replies);
+        _exit(1);
+    }
+    fprintf(scruple_replies, "{\"stalled\":%llu,\"seconds\":%.3f,\"put\":%llu,\"got\":%llu}\n",
+            (unsigned long long)s->asked->id, (double)(scruple_wall() - since) / 1e9,
+            (unsigned long long)scruple_moved(s->workers, 0, p),
+            (unsigned long long)scruple_moved(s->workers, p, all));
+    if (fflush(scruple_replies)) _exit(1);
+}
+
 /* Passes n elements through a new queue. Returns 1 with a ledger; 0 after an error reply. */
 static int scruple_pass(const struct scruple_asked *a, uint64_t n, int stamped, struct scruple_worker **out,
                         struct scruple_ledger *ledger)
@@ -1710,10 +1738,10 @@ static int scruple_pass(const struct scruple_asked *a, uint64_t n, int stamped, 
     const unsigned p = c->producers, all = p + c->consumers;
     struct scruple_worker *workers = scruple_hire(all);
     struct scruple_flow *flow = (struct scruple_flow *)scruple_memory(sizeof *flow);
+    const struct scruple_stalled stalled = {a, workers};
+    const struct scruple_watch watch = {c->stall, scruple_tell_stall, (void *)&stalled};
     const char *failure;
-    uint64_t idle_cpu = 0;
     unsigned i;
-    int ended;
     flow->operations = c->queue;
     flow->queue = a->kind == 'c' && c->queue->create ? c->queue->create(c->capacity) : NULL;
     flow->producers_left = p;
@@ -1732,19 +1760,8 @@ static int scruple_pass(const struct scruple_asked *a, uint64_t n, int stamped, 
         else if (consumes) w->loop = stamped ? scruple_consume_stamped : scruple_consume_plain;
         else w->loop = stamped ? scruple_produce_stamped : scruple_produce_plain;
     }
-    ended = scruple_run_team(workers, c->stall, &idle_cpu);
+    scruple_run_team(workers, &watch);
     failure = scruple_first_failure(workers, all);
-    if (!ended) {
-        char text[SCRUPLE_WHY];
-        const int idle = (double)idle_cpu < 0.02 * (double)c->stall;
-        snprintf(text, sizeof text, "no progress for %.1f s: %llu put, %llu got, %.2f s of CPU used",
-                 (double)c->stall / 1e9, (unsigned long long)scruple_moved(workers, 0, p),
-                 (unsigned long long)scruple_moved(workers, p, all), (double)idle_cpu / 1e9);
-        scruple_error(failure ? "exception" : idle ? "deadlock" : "livelock", (long long)a->id,
-                      failure ? failure : text, ",\"fatal\":true");
-        fflush(scruple_replies);
-        _exit(1);
-    }
     if (flow->queue && c->queue->destroy) c->queue->destroy(flow->queue);
     free(flow);
     if (failure) {
@@ -1807,7 +1824,7 @@ static int scruple_run(struct scruple_asked *a)
         workers[0].batch.team = team;
     } else if (fine) {
         const char *failure;
-        scruple_run_team(workers, 0, NULL);
+        scruple_run_team(workers, NULL);
         failure = scruple_first_failure(workers, a->threads);
         if (failure) snprintf(why, sizeof why, "%s", failure);
         fine = !failure;

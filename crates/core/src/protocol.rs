@@ -338,13 +338,26 @@ pub struct Complaint {
 }
 
 impl Complaint {
-    /// The message for people, preceded by the kind for a livelock or a deadlock.
+    /// The message for people, after the kind if that is a livelock or a deadlock.
     pub fn message(&self) -> String {
         match self.kind.as_str() {
             "livelock" | "deadlock" => format!("{}: {}", self.kind, self.error),
             _ => self.error.clone(),
         }
     }
+}
+
+/// What a program tells about a case whose threads make no progress.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Stalled {
+    /// The number of the case.
+    pub stalled: u32,
+    /// How long there has been no progress, in seconds.
+    pub seconds: f64,
+    /// The number of elements that were put into the queue.
+    pub put: u64,
+    /// The number of elements that were taken.
+    pub got: u64,
 }
 
 /// The result of running a case once.
@@ -369,6 +382,8 @@ pub struct OnceReply {
 pub enum Reply {
     /// An error, which may replace any other reply.
     Error(Complaint),
+    /// A case with threads makes no progress. The program goes on, and the reply to the request is still due.
+    Stalled(Stalled),
     /// The answer to `hello`.
     Hello(Hello),
     /// A case, in the answer to `cases`.

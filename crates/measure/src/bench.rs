@@ -3,10 +3,10 @@
 
 use crate::heap::{self, HeapError};
 use crate::own_environment::withhold;
-use crate::process_stat::ProcessStat;
 use crate::scheduler_waits::Threads;
+use crate::thread_activity::{Activity, ThreadActivity};
 use crate::{core_speed, scheduler_waits};
-use scruple_core::protocol::{BenchRequest, Case, Complaint, Reply};
+use scruple_core::protocol::{BenchRequest, Case, Complaint, Reply, Stalled};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
@@ -37,6 +37,12 @@ pub struct BenchProgram {
     heap: Option<heap::HeapSession>,
 }
 
+/// A queue that makes no progress: the elements that it had moved, and what its threads have done since.
+struct Stall {
+    moved: (u64, u64),
+    activity: ThreadActivity,
+}
+
 /// Why a bench program gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
@@ -57,12 +63,12 @@ pub enum BenchError {
         said: String,
     },
     /// The program did not answer within the time limit.
-    #[error("no answer within {}: {}", seconds(*.limit), if *.busy { "it was busy all the time (a livelock, or just slow)" } else { "it was idle (a deadlock, or waiting for something)" })]
+    #[error("no answer within {}{}", seconds(*.limit), what_it_did(*.activity))]
     Hangs {
         /// The time limit.
         limit: Duration,
-        /// Whether the program used the processor in the second half of the limit.
-        busy: bool,
+        /// What the program did in the second half of the limit; `None` if the kernel does not report it.
+        activity: Option<Activity>,
     },
     /// The answer does not follow the protocol.
     #[error("the answer to ‘{request}’ is not in the protocol: {line}")]
@@ -91,6 +97,15 @@ pub enum BenchError {
 
 fn seconds(limit: Duration) -> String {
     format!("{:.0} s", limit.as_secs_f64())
+}
+
+fn what_it_did(activity: Option<Activity>) -> &'static str {
+    match activity {
+        Some(Activity::Blocked) => ": it was idle (a deadlock, or waiting for something)",
+        Some(Activity::Busy) => ": it was busy all the time (a livelock, or just slow)",
+        Some(Activity::HeldUp) => ": a thread was ready to run but had no core, or waited for a disk",
+        None => "",
+    }
 }
 
 /// How to start a bench program.
@@ -199,16 +214,47 @@ impl BenchProgram {
         if interrupted.load(Ordering::Relaxed) {
             return Err(BenchError::Interrupted);
         }
-        let line = self.line(limit, interrupted)?;
-        match parse(&line) {
-            Ok(Reply::Error(complaint)) => Err(BenchError::Complained(complaint)),
-            Ok(reply) => Ok(reply),
-            Err(_) => {
-                let text: String = String::from_utf8_lossy(&line).chars().take(160).collect();
-                let request = request.chars().take(60).collect();
-                Err(BenchError::Garbled { request, line: format!("‘{}’", text.trim_end()) })
+        let (began, mut stall) = (Instant::now(), None);
+        loop {
+            let line = self.line(began, limit, interrupted)?;
+            match parse(&line) {
+                Ok(Reply::Error(complaint)) => return Err(BenchError::Complained(complaint)),
+                Ok(Reply::Stalled(stalled)) => self.judge_stall(&stalled, &mut stall)?,
+                Ok(reply) => return Ok(reply),
+                Err(_) => {
+                    let text: String = String::from_utf8_lossy(&line).chars().take(160).collect();
+                    let request = request.chars().take(60).collect();
+                    return Err(BenchError::Garbled { request, line: format!("‘{}’", text.trim_end()) });
+                }
             }
         }
+    }
+
+    /// Ends a program whose threads make no progress although nothing keeps them from running. `stall` is what was known
+    /// when the program last told of it.
+    fn judge_stall(&mut self, stalled: &Stalled, stall: &mut Option<Stall>) -> Result<(), BenchError> {
+        let moved = (stalled.put, stalled.got);
+        let Some(stall) = stall.as_mut().filter(|stall| stall.moved == moved) else {
+            *stall = ThreadActivity::begin(self.child.id()).map(|activity| Stall { moved, activity });
+            return Ok(());
+        };
+        let Some(seen) = stall.activity.observe() else { return Ok(()) };
+        let kind = match seen.activity {
+            Activity::HeldUp => return Ok(()),
+            Activity::Blocked => "deadlock",
+            Activity::Busy => "livelock",
+        };
+        self.kill();
+        let error = format!(
+            "no progress for {:.1} s: {} put, {} got, {:.2} s of CPU used in the last {:.1} s",
+            stalled.seconds,
+            stalled.put,
+            stalled.got,
+            seen.ran.as_secs_f64(),
+            seen.of.as_secs_f64()
+        );
+        let complaint = Complaint { error, kind: kind.to_owned(), id: Some(stalled.stalled), fatal: true };
+        Err(BenchError::Complained(complaint))
     }
 
     /// Asks the program to end, and kills it if it does not end soon.
@@ -252,9 +298,14 @@ impl BenchProgram {
         scheduler_waits::threads(self.child.id())
     }
 
-    fn line(&mut self, limit: Duration, interrupted: &AtomicBool) -> Result<Vec<u8>, BenchError> {
-        let began = Instant::now();
-        let mut halfway: Option<u64> = None;
+    /// Reads a line of the reply to a request that was sent when `began` says.
+    fn line(
+        &mut self,
+        began: Instant,
+        limit: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<Vec<u8>, BenchError> {
+        let mut halfway: Option<ThreadActivity> = None;
         let mut searched = 0;
         loop {
             if let Some(end) = self.buffer.iter().skip(searched).position(|byte| *byte == b'\n') {
@@ -270,14 +321,12 @@ impl BenchProgram {
             }
             let elapsed = began.elapsed();
             if elapsed >= limit / 2 && halfway.is_none() {
-                halfway = Some(self.processor_time());
+                halfway = ThreadActivity::begin(self.child.id());
             }
             if elapsed >= limit {
-                let used = self.processor_time().saturating_sub(halfway.unwrap_or(0));
-                // Less than a fiftieth of one core over the second half of the limit counts as idle.
-                let busy = u128::from(used) >= (limit / 2).as_nanos() / 50;
+                let seen = halfway.as_mut().and_then(ThreadActivity::observe);
                 self.kill();
-                return Err(BenchError::Hangs { limit, busy });
+                return Err(BenchError::Hangs { limit, activity: seen.map(|seen| seen.activity) });
             }
             let next = if elapsed < limit / 2 { limit / 2 - elapsed } else { limit - elapsed };
             self.fill(next.min(Duration::from_millis(200)))?;
@@ -304,15 +353,6 @@ impl BenchProgram {
             _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => Ok(()),
             _ => Err(io::Error::last_os_error().into()),
         }
-    }
-
-    /// User and system time of the process in nanoseconds, at the resolution of the kernel's clock ticks.
-    fn processor_time(&self) -> u64 {
-        let stat = ProcessStat::of(self.child.id() as i32);
-        let field = |number| stat.as_ref().and_then(|stat| stat.field::<u64>(number)).unwrap_or(0);
-        // SAFETY: a plain query of a system constant.
-        let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
-        (field(14) + field(15)) * (1_000_000_000 / ticks)
     }
 
     fn ended(&mut self) -> BenchError {

@@ -27,4 +27,5 @@ pub mod runtimes;
 pub mod scheduler_waits;
 pub mod scripted;
 pub mod streams;
+pub mod thread_activity;
 pub mod user_folder;

@@ -5,6 +5,7 @@ use scruple_core::sorting;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The core on which the first thread of a process last ran.
 pub(crate) fn last_core(process: u32) -> Option<usize> {
@@ -47,6 +48,12 @@ impl Threads {
         let (ran, all) = done.clone().fold((0, 0), sum);
         let (busiest_ran, whole) = done.max().unwrap_or_default();
         Since { ran, busiest_ran, busiest_waited: whole - busiest_ran, others: all - whole }
+    }
+
+    /// How long one thread ran since an earlier reading; zero if it has ended.
+    pub(crate) fn ran_since(&self, before: &Threads, thread: u32) -> Duration {
+        let ran = |threads: &Threads| threads.0.get(&thread).map_or(0, |thread| thread.ran);
+        Duration::from_nanos(ran(self).saturating_sub(ran(before)))
     }
 }
 

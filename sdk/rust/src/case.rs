@@ -287,7 +287,7 @@ impl Case<'_, Flow> {
         self.passing(|p| p.once_elements = elements)
     }
 
-    /// Sets the time without any moving element after which the case is reported as stuck. The default is 1 s.
+    /// Sets the time without any moving element after which Scruple judges why none moves. The default is 1 s.
     pub fn stall(self, limit: Duration) -> Self {
         self.passing(|p| p.stall = limit)
     }

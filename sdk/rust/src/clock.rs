@@ -54,11 +54,6 @@ pub fn thread_cpu() -> Option<u64> {
     system::read(1)
 }
 
-/// Reads the CPU time of the whole process, if the system provides it.
-pub fn process_cpu() -> Option<u64> {
-    system::read(2)
-}
-
 /// How long the calling thread was ready but waited for a core so far, if the kernel tells. Allocates nothing, since
 /// allocations are counted meanwhile.
 fn waited_so_far() -> Option<u64> {

@@ -103,7 +103,7 @@ pub struct PassParameters<'a> {
     pub elements: u64,
     pub stamped: bool,
     pub heap: Heap,
-    pub give_up: &'a dyn Fn(u64, u64, Option<String>, Option<u64>),
+    pub stalled: &'a dyn Fn(u64, u64, Option<String>, Duration),
 }
 
 impl<P, C, F> Pass for F
@@ -113,7 +113,7 @@ where
     F: FnMut() -> (Vec<P>, Vec<C>),
 {
     fn pass(&mut self, how: &Passing, order: PassParameters<'_>) -> Result<Passed, String> {
-        let PassParameters { kind, elements, stamped, heap, give_up } = order;
+        let PassParameters { kind, elements, stamped, heap, stalled } = order;
         let (p, c) = (how.producers, how.consumers);
         let share = |members: usize, i: usize| {
             elements / members as u64 + u64::from((i as u64) < elements % members as u64)
@@ -174,7 +174,7 @@ where
         let watch = Watch {
             progress: &|| sum(&moved),
             stall: how.stall,
-            give_up: &|panic, cpu| give_up(sum(&moved[..p]), sum(&moved[p..]), panic, cpu),
+            stalled: &|panic, since| stalled(sum(&moved[..p]), sum(&moved[p..]), panic, since),
         };
         let measured = team::run(heap, jobs, Some(watch))?;
         let moved = moved.into_iter().map(|m| m.0.into_inner()).collect();

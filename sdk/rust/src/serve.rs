@@ -14,6 +14,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::exit;
+use std::time::Duration;
 
 const IN: &str = "SCRUPLE_BENCH_IN";
 const OUT: &str = "SCRUPLE_BENCH_OUT";
@@ -358,25 +359,23 @@ impl BenchServer {
         let Entry { declaration, work: Work::Flow(flow) } = &mut self.entries[id] else { unreachable!() };
         let Some(passing) = &declaration.passing else { unreachable!() };
         let replies = std::cell::RefCell::new(&mut self.replies);
-        let give_up = |put: u64, got: u64, panic: Option<String>, cpu: Option<u64>| {
-            let stall = passing.stall.as_secs_f64();
-            let used = cpu.map(|cpu| format!(", {:.2} s of CPU used", cpu as f64 / 1e9)).unwrap_or_default();
-            let idle = cpu.is_some_and(|cpu| (cpu as f64) < 0.02e9 * stall);
-            let kind = if panic.is_some() {
-                "exception"
-            } else if idle {
-                "deadlock"
-            } else {
-                "livelock"
+        let stalled = |put: u64, got: u64, panic: Option<String>, since: Duration| {
+            let reply = match &panic {
+                Some(panic) => Refusal::new("exception", Some(id), panic).0.flag("fatal", true),
+                None => Object::default()
+                    .integer("stalled", id as u64)
+                    .number("seconds", since.as_secs_f64())
+                    .integer("put", put)
+                    .integer("got", got),
             };
-            let text =
-                panic.unwrap_or_else(|| format!("no progress for {stall:.1} s: {put} put, {got} got{used}"));
-            let reply = Refusal::new(kind, Some(id), &text).0.flag("fatal", true);
             let mut replies = replies.borrow_mut();
-            let _ = writeln!(replies, "{}", reply.done()).and_then(|()| replies.flush());
-            exit(1)
+            let told = writeln!(replies, "{}", reply.done()).and_then(|()| replies.flush());
+            // A thread that panicked is the reason. The others cannot be ended, so the program ends.
+            if panic.is_some() || told.is_err() {
+                exit(1)
+            }
         };
-        let order = PassParameters { kind, elements, stamped, heap: self.heap, give_up: &give_up };
+        let order = PassParameters { kind, elements, stamped, heap: self.heap, stalled: &stalled };
         guarded(id, || flow.pass(passing, order))
     }
 

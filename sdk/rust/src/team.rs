@@ -29,11 +29,10 @@ pub fn message(panic: &(dyn std::any::Any + Send)) -> String {
 pub struct Watch<'a> {
     /// A number that grows with the work done.
     pub progress: &'a dyn Fn() -> u64,
-    /// How long that number may stay the same.
+    /// How long that number may stay the same until `stalled` is called, and called again.
     pub stall: Duration,
-    /// Called with the last panic, if there was one, and the CPU time since the last progress. It must end the process,
-    /// because threads cannot be ended.
-    pub give_up: &'a dyn Fn(Option<String>, Option<u64>),
+    /// Called with the last panic, if there was one, and the time since the last progress.
+    pub stalled: &'a dyn Fn(Option<String>, Duration),
 }
 
 /// Runs each job on its own thread. A job must wait at the barrier once, and returns its times.
@@ -77,20 +76,21 @@ struct EndedThreads {
 
 fn wait(done: &Mutex<EndedThreads>, ended: &Condvar, size: usize, watch: Option<Watch<'_>>) {
     let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
-    let Some(Watch { progress, stall, give_up }) = watch else {
+    let Some(Watch { progress, stall, stalled }) = watch else {
         while done.count < size {
             done = ended.wait(done).unwrap_or_else(|e| e.into_inner());
         }
         return;
     };
-    let (mut last, mut since, mut cpu) = (0, clock::wall(), clock::process_cpu());
+    let (mut last, mut since, mut told) = (0, clock::wall(), clock::wall());
     while done.count < size {
         done = ended.wait_timeout(done, Duration::from_millis(50)).unwrap_or_else(|e| e.into_inner()).0;
-        let now = progress() + done.count as u64;
-        if now != last {
-            (last, since, cpu) = (now, clock::wall(), clock::process_cpu());
-        } else if clock::wall() - since > stall.as_nanos() as u64 && done.count < size {
-            give_up(done.panic.take(), clock::process_cpu().zip(cpu).map(|(now, then)| now - then));
+        let (moved, now) = (progress() + done.count as u64, clock::wall());
+        if moved != last {
+            (last, since, told) = (moved, now, now);
+        } else if now - told > stall.as_nanos() as u64 && done.count < size {
+            told = now;
+            stalled(done.panic.clone(), Duration::from_nanos(now - since));
         }
     }
 }
@@ -132,7 +132,7 @@ mod tests {
             let watch = Watch {
                 progress: &|| moved.load(Ordering::Relaxed) as u64,
                 stall: Duration::from_millis(350),
-                give_up: &|_, _| {
+                stalled: &|_, _| {
                     stalls.fetch_add(1, Ordering::Relaxed);
                 },
             };

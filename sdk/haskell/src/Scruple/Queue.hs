@@ -22,13 +22,12 @@ import GHC.Clock (getMonotonicTimeNSec)
 import GHC.Conc (getNumProcessors)
 import GHC.Exts (Int (I#), Int#)
 import GHC.Stack (HasCallStack, callStack)
-import Numeric (showFFloat)
 
 import Scruple.Bench (JSON (..), Suite, leaf)
 import Scruple.Bench.Barrier
 import Scruple.Bench.Body
 import Scruple.Bench.Measure
-import Scruple.Bench.Protocol (Case (..), Work (..))
+import Scruple.Bench.Protocol (Case (..), TellStall, Work (..))
 import Scruple.Queue.Ledger
 
 -- | The two ends of a queue. Negative elements end the consumers; a queue that drops elements must keep those.
@@ -37,7 +36,7 @@ data Ends = Ends { put :: Int -> IO (), get :: IO Int }
 data Traffic = Traffic
   { producers, consumers :: Int
   , capacity :: Maybe Int -- ^ For the report; the queue itself must enforce it.
-  , stall :: Int -- ^ The run ends after this many nanoseconds without progress.
+  , stall :: Int -- ^ After this many nanoseconds without progress, Scruple judges why there is none.
   , observed :: Int -- ^ The number of stamped elements when fairness is observed.
   }
 
@@ -67,22 +66,22 @@ readings =
     ++ [metric "queue.late.share" "ratio" "exact"]
     ++ [metric ("queue.sojourn." ++ k) "ns" "near" | k <- ["p50", "p99", "max"]]
 
-batch :: Traffic -> IO Ends -> Bool -> Int -> Maybe Int -> IO Batch
-batch t new tare n count
+batch :: Traffic -> IO Ends -> TellStall -> Bool -> Int -> Maybe Int -> IO Batch
+batch t new tellStall tare n count
   | maybe False (/= producers t + consumers t) count =
       throwIO (refusal "request" ("this case always has " ++ show (producers t + consumers t) ++ " threads"))
   | tare = do
-      Run row _ _ lost' <- run t (return Nothing) nothing n
+      Run row _ _ lost' <- run t tellStall (return Nothing) nothing n
       return (Batch row lost')
   | otherwise = do
-      Run row ledger _ lost' <- run t (Just <$> new) plain n
+      Run row ledger _ lost' <- run t tellStall (Just <$> new) plain n
       let row' = row ++ ledgerRow ledger
       forM_ (faults ledger) (\text -> throwIO (Refusal "ledger" text False [("batch", JObj row')]))
       return (Batch row' lost')
 
-fairness :: Traffic -> IO Ends -> IO [(String, JSON)]
-fairness t new = do
-  Run _ ledger stamps _ <- run t (Just <$> new) stamped (observed t)
+fairness :: Traffic -> IO Ends -> TellStall -> IO [(String, JSON)]
+fairness t new tellStall = do
+  Run _ ledger stamps _ <- run t tellStall (Just <$> new) stamped (observed t)
   let wrong = faults ledger
   return ([("ok", JBool (not (isJust wrong))), ("checked", JBool True)]
     ++ maybe (fairnessRow stamps) (\w -> [("why", JStr w)]) wrong)
@@ -163,10 +162,10 @@ nowhere = Ends (const (return ())) (return 0)
 
 data Run = Run [(String, JSON)] Ledger [Stamp] Int
 
-data Event = Finished Int (Either SomeException Reading) | Stalled String String
+type Finished = (Int, Either SomeException Reading)
 
-run :: Traffic -> IO (Maybe Ends) -> Loops -> Int -> IO Run
-run t new loops n = do
+run :: Traffic -> TellStall -> IO (Maybe Ends) -> Loops -> Int -> IO Run
+run t tellStall new loops n = do
   counts <- mallocBytes (128 * workers)
   records <- forM [1 .. consumers t] (\_ -> mallocBytes (8 * room * width loops))
   sent <- forM shares (\m -> mallocBytes (8 * (m + 1)))
@@ -191,12 +190,12 @@ run t new loops n = do
           r <- measured loop m
           lastOf working (processNs >>= \v -> modifyIORef' cpu (\(a, _) -> (a, v)))
           return r
-        putMVar events (Finished k r)
+        putMVar events (k, r)
       standing = splitAt (producers t) <$> mapM (peek . moved) [0 .. workers - 1]
   withCapabilities (cores + 1) $ do
     before <- gauges
     ids <- forM (zip [0 ..] jobs) (uncurry begin)
-    guard' <- forkOn 0 (watch (stall t) standing (putMVar events))
+    guard' <- forkOn 0 (watch (stall t) standing tellStall)
     -- After an error the threads may still run, so the memory that they write to is not freed.
     rs <- replicateM workers (takeMVar events >>= judge standing)
       `onException` mapM_ (forkIO . killThread) ids `finally` killThread guard'
@@ -239,36 +238,33 @@ stampsOf sent record g = forM [0 .. g - 1] $ \i -> do
   Stamp at <$> peekElemOff record (3 * i + 1) <*> peekElemOff record (3 * i + 2)
 
 -- A thread that is blocked for ever, as the runtime detects, is a deadlock; this may come before the stall limit.
-judge :: IO ([Int], [Int]) -> Event -> IO (Int, Reading)
-judge standing event = case event of
-  Finished k (Right r) -> return (k, r)
-  Finished _ (Left e)
+judge :: IO ([Int], [Int]) -> Finished -> IO (Int, Reading)
+judge standing finished = case finished of
+  (k, Right r) -> return (k, r)
+  (_, Left e)
     | Just BlockedIndefinitelyOnMVar <- fromException e -> endless
     | Just BlockedIndefinitelyOnSTM <- fromException e -> endless
     | otherwise -> throwIO e
-  Stalled kind text -> stuck kind text
   where
-    stuck kind text = throwIO (Refusal kind text True [])
-    endless = standing >>= stuck "deadlock" . ("no progress: a thread waits for ever: " ++) . tell
+    endless = standing >>= \here ->
+      throwIO (Refusal "deadlock" ("no progress: a thread waits for ever: " ++ tell here) True [])
+    tell (ps, gs) = show (sum ps) ++ " put, " ++ show (sum gs) ++ " got"
 
-tell :: ([Int], [Int]) -> String
-tell (ps, gs) = show (sum ps) ++ " put, " ++ show (sum gs) ++ " got"
-
-watch :: Int -> IO ([Int], [Int]) -> (Event -> IO ()) -> IO ()
-watch limit standing report = look (-1) 0 0
+-- Tells the host whenever no element has moved for as long as the limit, so that it can see what the threads do.
+watch :: Int -> IO ([Int], [Int]) -> TellStall -> IO ()
+watch limit standing tellStall = look (-1) 0 0
   where
-    look seen since cpu = do
-      here <- standing
+    look seen since told = do
+      (ps, gs) <- standing
       at <- now
-      used <- processNs
-      let moved = sum (fst here) + sum (snd here)
-      if moved /= seen then again moved at used
-        else if at - since < limit then again seen since cpu
-        else report (Stalled (if (used - cpu) * 50 < at - since then "deadlock" else "livelock")
-          ("no progress for " ++ seconds (at - since) ++ ": " ++ tell here ++ ", " ++ seconds (used - cpu)
-            ++ " of CPU used"))
-    again moved since cpu = threadDelay (max 1000 (limit `div` 10000)) >> look moved since cpu
-    seconds ns = showFFloat (Just 2) (fromIntegral ns / 1e9 :: Double) " s"
+      let moved = sum ps + sum gs
+      if moved /= seen then again moved at at
+        else if at - told < limit then again seen since told
+        else do
+          tellStall [ ("seconds", JNum (fromIntegral (at - since) / 1e9)), ("put", JInt (sum ps))
+                    , ("got", JInt (sum gs)) ]
+          again seen since at
+    again moved since told = threadDelay (max 1000 (limit `div` 10000)) >> look moved since told
 
 -- The elements left in the queue, if an end mark overtook them; those that do not come within 50 ms are lost.
 leftovers :: Int -> Ends -> IO [Int]

@@ -119,8 +119,8 @@ declare most name body judge ready = Weigh (\s -> ((), env (evaluate ready) retu
   where
     suite = fresh (leaf callStack name (Just (bodyShape body)) work change)
     work = Protocol.Special
-      { Protocol.specialBatch = plainBatch body
-      , Protocol.specialOnce = onceWeighed name body (besides <$> judge) }
+      { Protocol.specialBatch = const (plainBatch body)
+      , Protocol.specialOnce = const (onceWeighed name body (besides <$> judge)) }
     change c = c
       { Protocol.caseMaxIterations = most, Protocol.caseBudgets = limit
       , Protocol.caseFirst = True

@@ -16,6 +16,7 @@ pub(crate) fn wrong(request: &str, why: impl Into<String>) -> BenchError {
 pub(crate) fn unexpected(request: &str, reply: &Reply) -> BenchError {
     let of = match reply {
         Reply::Error(_) => "an error",
+        Reply::Stalled(_) => "a case that makes no progress",
         Reply::Hello(_) => "the answer to ‘hello’",
         Reply::Case { .. } => "a case",
         Reply::End { .. } => "an end",

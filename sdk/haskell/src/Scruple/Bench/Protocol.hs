@@ -3,7 +3,7 @@
 {-# LANGUAGE ScopedTypeVariables #-}
 
 -- | The bench protocol, version 1: cases are listed, and requests are answered.
-module Scruple.Bench.Protocol (Suite (..), Case (..), Work (..), scruple) where
+module Scruple.Bench.Protocol (Suite (..), Case (..), TellStall, Work (..), scruple) where
 
 import Control.Concurrent (rtsSupportsBoundThreads)
 import Control.Exception
@@ -66,9 +66,12 @@ data Case = Case
 data Work
   = forall b. Plain (Body b)
   | Special
-      { specialBatch :: Bool -> Int -> Maybe Int -> IO Batch -- ^ The tare?, iterations, threads.
-      , specialOnce :: IO [(String, JSON)]
+      { specialBatch :: TellStall -> Bool -> Int -> Maybe Int -> IO Batch -- ^ The tare?, iterations, threads.
+      , specialOnce :: TellStall -> IO [(String, JSON)]
       }
+
+-- | Tells Scruple that the threads of a case make no progress, with the fields of the reply.
+type TellStall = [(String, JSON)] -> IO ()
 
 foreign import ccall unsafe "execvp" c_execvp :: CString -> Ptr CString -> IO CInt
 foreign import ccall unsafe "_exit" c_exit :: CInt -> IO ()
@@ -131,6 +134,7 @@ serve hIn hOut entries = loop
   where
     loop = request hIn >>= maybe (closeAll entries) (answer . splitOn ' ')
     say reply = hPutStr hOut (render reply "\n")
+    tellStall k fields = say (JObj (("stalled", JInt k) : fields)) >> hFlush hOut
     answer line = case line of
       ["bye"] -> closeAll entries >> say (JObj [("bye", JBool True)]) >> hFlush hOut
       ["cases"] -> do
@@ -138,7 +142,7 @@ serve hIn hOut entries = loop
         say (JObj [("end", JStr "cases"), ("count", JInt (length (elems entries)))])
         hFlush hOut >> loop
       _ -> do
-        (reply, fatal) <- carryOut entries line
+        (reply, fatal) <- carryOut tellStall entries line
         say reply
         hFlush hOut
         if fatal then c_exit 1 else loop
@@ -153,10 +157,10 @@ request h = go []
       Left e | isEOFError e -> return Nothing
              | otherwise -> throwIO e
 
-carryOut :: Array Int Entry -> [String] -> IO (JSON, Bool)
-carryOut entries line = do
+carryOut :: (Int -> TellStall) -> Array Int Entry -> [String] -> IO (JSON, Bool)
+carryOut tellStall entries line = do
   at <- newIORef Nothing
-  outcome <- try (perform entries at line >>= \reply -> evaluate (length (render reply "")) >> return reply)
+  outcome <- try (perform tellStall entries at line >>= \reply -> evaluate (length (render reply "")) >> return reply)
   case outcome of
     Right reply -> return (reply, False)
     Left e | Just UserInterrupt <- fromException e -> throwIO e
@@ -171,8 +175,8 @@ carryOut entries line = do
           text <- describe e
           return (JObj ([("error", JStr text), ("kind", JStr "exception")] ++ ident), False)
 
-perform :: Array Int Entry -> IORef (Maybe Int) -> [String] -> IO JSON
-perform entries at line = case line of
+perform :: (Int -> TellStall) -> Array Int Entry -> IORef (Maybe Int) -> [String] -> IO JSON
+perform tellStall entries at line = case line of
   ["hello", v] | Just _ <- number v -> hello
   "block" : ws@(_ : _) -> do
     batches <- mapM (parseBatch entries at) ws
@@ -185,7 +189,7 @@ perform entries at line = case line of
       writeIORef at (Just k)
       Batch row lost <- case work of
         Plain body -> plainBatch body tare n count
-        Special { specialBatch = batch } -> batch tare n count
+        Special { specialBatch = batch } -> batch (tellStall k) tare n count
       return (JObj ([("id", JInt k), ("kind", JStr (if tare then "t" else "c"))] ++ row), lost)
     return (JObj [("block", JArr (map fst rows)), ("lost", JInt (sum (map snd rows)))])
   ["once", w] -> do
@@ -194,7 +198,7 @@ perform entries at line = case line of
     collectBefore [entries ! k]
     row <- case work of
       Plain body -> plainOnce body
-      Special { specialOnce = once } -> once
+      Special { specialOnce = once } -> once (tellStall k)
     return (JObj (("once", JInt k) : row))
   ["reset", w] -> do
     k <- known entries at w
