@@ -16,7 +16,7 @@ use crate::render::json;
 use crate::render::output;
 use crate::store::add_readings;
 use crate::store::run_writer::RunWriter;
-use scruple_core::metric::{Metric, Pass, Quality, metric};
+use scruple_core::metric::Pass;
 use scruple_core::run::{RunState, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;
@@ -100,9 +100,9 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
         true => taking.malloc_beside(&sizes, &points, schedule.left())?,
         false => MallocAtEnd::NotWanted,
     };
-    let verdict = match &malloc {
-        MallocAtEnd::Read(points) => judge_outside_the_heap(verdict, points, smallest),
-        _ => verdict,
+    let verdict = match malloc.bytes() {
+        Some(bytes) => judge_outside_the_heap(verdict, &bytes, smallest),
+        None => verdict,
     };
     let peaks = readings(|point| point.peak).filter(|_| key == "malloc.live");
     let peak = peaks.map(|peaks| judge_growth(&peaks, smallest));
@@ -138,23 +138,11 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
         arm.params.insert(SIZE.to_owned(), Parameter::Number(*size));
         let points = found.points.iter().filter(|point| point.size == *size);
         for (block, point) in points.enumerate() {
-            let beside = found.malloc.at(*size).filter(|_| block == 0);
-            let values = [
-                (found.metric, Some(point.bytes)),
-                (LIVE_AT_MOST, point.at_most),
-                ("malloc.peak", point.peak),
-                ("malloc.live", beside),
-            ];
-            let each = values.iter().filter_map(|(key, value)| {
-                // The table of metrics does not contain the live heap of runtimes.
-                let own = || Metric::custom(key, Unit::Bytes, Quality::Noisy, found.pass);
-                let metric = metric(key).cloned().unwrap_or_else(own);
-                Some(Reading::of(&metric, (*value)?, &point.source))
-            });
-            // The chosen metric may be the peak itself, which would then be stored twice.
-            let mut readings: Vec<Reading> = each.collect();
-            readings.dedup_by(|one, other| one.key == other.key);
-            add_readings(&mut arm, readings, found.pass, block as u32);
+            add_readings(&mut arm, point.readings.clone(), found.pass, block as u32);
+        }
+        if let Some(beside) = found.malloc.at(*size) {
+            let of_malloc = beside.readings.iter().filter(|reading| reading.key == "malloc.live");
+            add_readings(&mut arm, of_malloc.cloned(), found.pass, 0);
         }
         run.arms.push(arm);
     }
@@ -295,25 +283,23 @@ impl LeakMeasurement<'_> {
                 schedule.cut();
                 continue;
             }
-            let WeighedLaunch { readings, wall, .. } = single_launch::ended_well(&job, weighed)?;
+            let WeighedLaunch { mut readings, wall, .. } = single_launch::ended_well(&job, weighed)?;
             let common = |reading: &&Reading| COMMON.contains(&reading.key.as_str());
             self.managed |= readings.iter().filter(common).any(|reading| reading.value.is_ok());
             let value = |key: &str| readings.iter().find(|reading| reading.key == key);
             let number = |key: &str| value(key).and_then(|reading| reading.value.clone().ok());
             let Some(reading) = value(key) else { return Ok(Err("it was not read".to_owned())) };
-            match &reading.value {
-                Ok(bytes) => points.push(LeakPoint {
-                    size,
-                    bytes: *bytes,
-                    at_most: number(LIVE_AT_MOST).filter(|_| key == LIVE),
-                    peak: number("malloc.peak"),
-                    source: reading.source.clone(),
-                    wall,
-                    collections: number("gc.count"),
-                    majors: number("gc.major"),
-                }),
+            let bytes = match &reading.value {
+                Ok(bytes) => *bytes,
                 Err(why) => return Ok(Err(why.clone())),
-            }
+            };
+            let at_most = number(LIVE_AT_MOST).filter(|_| key == LIVE);
+            let (peak, collections, majors) = (number("malloc.peak"), number("gc.count"), number("gc.major"));
+            readings.retain(|reading| {
+                let used = [Some(key), at_most.map(|_| LIVE_AT_MOST), peak.map(|_| "malloc.peak")];
+                used.contains(&Some(reading.key.as_str()))
+            });
+            points.push(LeakPoint { size, bytes, at_most, peak, readings, wall, collections, majors });
             schedule.made(turn.size, wall);
         }
         if points.is_empty() {
@@ -333,7 +319,7 @@ impl LeakMeasurement<'_> {
         of_heap: &[LeakPoint],
         left: Duration,
     ) -> Result<MallocAtEnd, Fault> {
-        if of_heap.iter().any(|point| point.source.contains(Runtime::Jvm.word())) {
+        if of_heap.iter().any(|point| point.source(LIVE).contains(Runtime::Jvm.word())) {
             let why = "a Java virtual machine takes more and more from malloc for its compiler while it runs";
             return Ok(MallocAtEnd::Unknown(why.to_owned()));
         }
@@ -342,10 +328,8 @@ impl LeakMeasurement<'_> {
         Ok(match points {
             Err(_) if self.args.scripted.is_some() => MallocAtEnd::NotWanted,
             Err(why) => MallocAtEnd::Unknown(why),
-            Ok(points) if points.len() < sizes.len() => {
-                MallocAtEnd::Unknown("the budget was spent".to_owned())
-            }
-            Ok(points) => MallocAtEnd::Read(points.iter().map(|point| (point.size, point.bytes)).collect()),
+            Ok(points) if points.len() < sizes.len() => MallocAtEnd::Unknown("the budget was spent".to_owned()),
+            Ok(points) => MallocAtEnd::Read(points),
         })
     }
 

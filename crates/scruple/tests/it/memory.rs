@@ -6,6 +6,7 @@ use crate::scripted_readings::arm;
 use crate::support::{Place, at};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::process::Command;
 
 const SMAPS: &str = "\
@@ -284,6 +285,28 @@ fn memory_that_native_code_keeps_is_not_called_no_leak() {
     let page = place.run(["report", "-o", "leak.md"]);
     assert_eq!(page.code, 0, "{}", page.exchange());
     assert!(place.read("leak.md").contains("malloc.live does, by about 104 B"), "{}", place.read("leak.md"));
+}
+
+#[test]
+fn each_figure_of_a_search_for_leaks_is_stored_with_its_own_instrument() {
+    let guile = "/usr/bin/guile";
+    if !Path::new(guile).exists() {
+        return;
+    }
+    let place = Place::new();
+    place.write(
+        "strings.scm",
+        "(let loop ((i (string->number (cadr (command-line)))))\n\
+           (if (> i 0) (begin (make-string 100 #\\a) (loop (- i 1)))))\n",
+    );
+    let sizes = ["inspect", "leak", "--sizes", "10k,20k,40k,80k", "-r", "1", "--"];
+    let words = [guile, "--no-auto-compile", "strings.scm", "{size}"];
+    let answer = place.run(sizes.iter().chain(&words));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let stored = place.run(["show", "--json"]).json();
+    let source = |metric: &str| at(&stored, &format!("/arms/0/metrics/{metric}/source")).clone();
+    assert_eq!(source("heap.live"), "guile");
+    assert_eq!(source("malloc.live"), "preload counter");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::page::Tone;
 use scruple_core::metric::Pass;
+use scruple_core::sample::Reading;
 use scruple_core::stats::Interval;
 use scruple_core::stats::leak::{GrowthDoubt, Retained};
 use scruple_core::unit::{Unit, exact, grouped, quantity};
@@ -48,15 +49,23 @@ pub enum MallocAtEnd {
     NotWanted,
     /// The reason why they are not known.
     Unknown(String),
-    /// Sizes of the work and bytes.
-    Read(Vec<(f64, f64)>),
+    /// The runs, by size, one each.
+    Read(Vec<LeakPoint>),
 }
 
 impl MallocAtEnd {
-    /// The bytes at a size.
-    pub fn at(&self, size: f64) -> Option<f64> {
+    /// The run at a size.
+    pub fn at(&self, size: f64) -> Option<&LeakPoint> {
         match self {
-            MallocAtEnd::Read(points) => points.iter().find(|(at, _)| *at == size).map(|(_, bytes)| *bytes),
+            MallocAtEnd::Read(points) => points.iter().find(|point| point.size == size),
+            _ => None,
+        }
+    }
+
+    /// The sizes of the work and the bytes.
+    pub fn bytes(&self) -> Option<Vec<(f64, f64)>> {
+        match self {
+            MallocAtEnd::Read(points) => Some(points.iter().map(|point| (point.size, point.bytes)).collect()),
             _ => None,
         }
     }
@@ -105,9 +114,9 @@ pub struct LeakPoint {
     /// The peak of malloc, in bytes.
     #[serde(skip)]
     pub peak: Option<f64>,
-    /// The instrument that read the value.
+    /// The readings from which these values are taken, as the instruments gave them.
     #[serde(skip)]
-    pub source: String,
+    pub readings: Vec<Reading>,
     /// The wall time of the run.
     #[serde(skip)]
     pub wall: Duration,
@@ -117,6 +126,13 @@ pub struct LeakPoint {
     /// The number of full collections. Only these show the whole live memory.
     #[serde(rename = "gc_major", skip_serializing_if = "Option::is_none")]
     pub majors: Option<f64>,
+}
+
+impl LeakPoint {
+    /// The instrument that read a metric; an empty text if none did.
+    pub fn source(&self, key: &str) -> &str {
+        self.readings.iter().find(|reading| reading.key == key).map_or("", |reading| &reading.source)
+    }
 }
 
 fn meaning(metric: &str) -> &'static str {
@@ -131,7 +147,7 @@ fn meaning(metric: &str) -> &'static str {
 
 /// Writes the table and the verdict for a terminal with this many columns.
 pub fn text(leak: &Leak, width: usize) -> String {
-    let source = leak.points.first().map_or("", |point| point.source.as_str());
+    let source = leak.points.first().map_or("", |point| point.source(leak.metric));
     let mut out = format!("{BOLD}‘{}’{BOLD:#}\n", leak.command.join(" "));
     let line = format!("{}: {}, by {source}", leak.metric, meaning(leak.metric));
     let _ = writeln!(out, "{}", wrap(&line, width));
@@ -301,7 +317,7 @@ pub struct LeakReport<'a> {
     sites: Option<leak_sites::LeakSitesEntry<'a>>,
     /// The sizes of the work and the bytes of malloc that were left at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    malloc_live: Option<&'a [(f64, f64)]>,
+    malloc_live: Option<Vec<(f64, f64)>>,
     /// Why memory outside the heap of the runtime was not examined.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_examined: Option<&'a str>,
@@ -315,7 +331,7 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
     let mut report = LeakReport {
         command: &leak.command,
         metric: leak.metric,
-        source: leak.points.first().map_or("", |point| &point.source),
+        source: leak.points.first().map_or("", |point| point.source(leak.metric)),
         passed_over: &leak.passed_over,
         runs: &leak.points,
         verdict: "",
@@ -325,10 +341,7 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
         stops_after: None,
         why: None,
         sites: leak_sites::entry(&leak.sites),
-        malloc_live: match &leak.malloc {
-            MallocAtEnd::Read(points) => Some(points),
-            _ => None,
-        },
+        malloc_live: leak.malloc.bytes(),
         not_examined: match &leak.malloc {
             MallocAtEnd::Unknown(why) => Some(why),
             _ => None,
