@@ -7,9 +7,9 @@ Under plain `pytest` the fixture calls the function once, so the test is a test.
 each such test is a case: the test runs once to record the call (its fixtures end then, so pass objects that must still
 exist as arguments), the function is then called in batches, and the test's own assertions are the case's check.
 
-Tests written for pytest-benchmark need no change. `benchmark(f, …)` and `benchmark.pedantic(f, args, kwargs, setup)` do
-the same. Under `scruple bench` this plugin takes the place of pytest-benchmark, and Scruple chooses rounds and
-iterations; `extra_info` is only visible in the test.
+Tests written for pytest-benchmark need no change. `benchmark(f, …)` and `benchmark.pedantic(f, args, kwargs, setup,
+teardown)` do the same. Under `scruple bench` this plugin takes the place of pytest-benchmark, and Scruple chooses rounds
+and iterations; `extra_info` is only visible in the test, and `stats` is None.
 
 A mark sets the options of a case: `@pytest.mark.scruple(throughput=4096, tags=["slow"])`. Params of `parametrize`
 become the case's params.
@@ -32,7 +32,7 @@ class Recorder:
     """The fixture: calls the function, and records the call."""
 
     def __init__(self):
-        self.call, self.make = None, None
+        self.call, self.make, self.undo = None, None, None
 
     def __call__(self, function, *args, **keywords):
         if self.call:
@@ -56,21 +56,29 @@ class Benchmark(Recorder):
         super().__init__()
         self.group, self.extra_info, self.stats, self.enabled = None, {}, None, True
 
-    def pedantic(self, target, args=(), kwargs=None, setup=None, rounds=1, warmup_rounds=0, iterations=1):
-        """Every iteration of a case with a setup gets the setup's result: a pair of args and kwargs, or nothing."""
-        if setup is None:
+    def pedantic(self, target, args=(), kwargs=None, setup=None, teardown=None, rounds=1, warmup_rounds=0, iterations=1):
+        """Every iteration of a case with a setup gets the setup's result: a pair of args and kwargs, or nothing. The
+        teardown gets the same, after each iteration and before the next setup."""
+        if setup is None and teardown is None:
             return self(target, *args, **(kwargs or {}))
         if self.call:
             raise RuntimeError("a test can hand only one function to its fixture")
 
         def make():
-            return setup() or (args, kwargs or {})
+            return setup and setup() or (args, kwargs or {})
 
         def body(made):
             return target(*made[0], **made[1])
 
-        self.call, self.make = (body, ()), make
-        return body(make())
+        def undo(made):
+            teardown(*made[0], **made[1])
+
+        self.call, self.make, self.undo = (body, ()), make, undo if teardown else None
+        made = make()
+        result = body(made)
+        if teardown:
+            undo(made)
+        return result
 
     def weave(self, *_arguments, **_keywords):
         raise RuntimeError("benchmark.weave is not supported: hand the function to benchmark itself")
@@ -98,7 +106,7 @@ class TestCase(scruple_bench.Case):
         super().__init__(item.nodeid.partition("[")[0].replace("::", "/"), None,
                          params=params.params if params else {}, check=True, source=f"{path}:{(line or 0) + 1}",
                          **(mark.kwargs if mark else {}))
-        self.item, self.failure, self.make = item, None, None
+        self.item, self.failure, self.make, self.undo = item, None, None, None
 
     def run_test(self):
         """Runs the test. Returns the reason why it fails, or None."""
@@ -118,7 +126,7 @@ class TestCase(scruple_bench.Case):
             recorder = self.item.scruple_recorder
             if recorder and recorder.call:
                 self.body, self.made = recorder.call
-                self.make = recorder.make
+                self.make, self.undo = recorder.make, recorder.undo
             else:
                 self.failure = self.failure or "the test did not hand anything to its fixture"
             self.ready = True
@@ -127,14 +135,27 @@ class TestCase(scruple_bench.Case):
         if self.failure:
             raise RuntimeError(self.failure)
         if self.make:
-            inputs = [self.make() for _ in range(iterations)]
             body = self.body if kind == "c" else lambda made: made
+            if self.undo:
+                return lambda: one_by_one(body, self.make, self.undo, iterations)
+            inputs = [self.make() for _ in range(iterations)]
             return lambda: scruple_bench._loop_over(body, inputs)
         return super().loop(kind, iterations)
 
     def once(self):
         why = self.failure or self.run_test()
         return {"ok": False, "checked": True, "why": why} if why else {"ok": True, "checked": True}
+
+
+def one_by_one(body, make, undo, iterations):
+    """Times each iteration by itself, between its setup and its teardown, and returns the sums as one timed part."""
+    wall, cpu, result = 0, 0, None
+    for _ in range(iterations):
+        made = make()
+        start, end, used, result = scruple_bench._loop_over(body, [made])
+        undo(made)
+        wall, cpu = wall + end - start, cpu + used
+    return 0, wall, cpu, result
 
 
 def last_line(text):

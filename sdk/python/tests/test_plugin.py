@@ -77,6 +77,27 @@ BENCHMARKS = """
             return ([3, 1, 2],), {}
         assert benchmark.pedantic(list.sort, setup=setup, rounds=10) is None
         assert made
+
+    open_now = []
+
+    def test_teardown(benchmark):
+        def setup():
+            assert not open_now, "set up twice"
+            open_now.append(1)
+            return (2,), {"key": 3}
+        def teardown(number, key):
+            assert (number, key) == (2, 3)
+            open_now.pop()
+        def body(number, key):
+            assert open_now
+            return number + key
+        assert benchmark.pedantic(body, setup=setup, teardown=teardown, rounds=3) == 5
+        assert not open_now
+
+    def test_only_teardown(benchmark):
+        ended = []
+        assert benchmark.pedantic(max, args=(1, 2), teardown=lambda *args: ended.append(args)) == 2
+        assert ended
 """
 
 
@@ -112,10 +133,11 @@ def test_the_fixture_of_pytest_benchmark_hands_over_cases_with_and_without_a_set
     pytester.makepyfile(test_it=BENCHMARKS)
     pytester.syspathinsert(SDK)
     words = ["-p", "scruple_pytest", "-p", "no:benchmark"]
-    pytester.runpytest(*words).assert_outcomes(passed=3)
+    pytester.runpytest(*words).assert_outcomes(passed=5)
     with Program([sys.executable, "-m", "pytest", "-q", *words, "test_it.py"]) as program:
         cases, _ = program.cases()
-        assert [case["name"].rsplit("/")[-1] for case in cases] == ["test_calling", "test_pedantic", "test_setup"]
+        assert [case["name"].rsplit("/")[-1] for case in cases] == [
+            "test_calling", "test_pedantic", "test_setup", "test_teardown", "test_only_teardown"]
         for case in cases:
             entries = program.ask(f"block {case['id']}:c:20 {case['id']}:t:20")["block"]
             assert [entry["iterations"] for entry in entries] == [20, 20]
