@@ -5,7 +5,7 @@ use crate::heap::{self, HeapError};
 use crate::own_environment::withhold;
 use crate::scheduler_waits::Threads;
 use crate::thread_activity::{Activity, ThreadActivity};
-use crate::{core_speed, scheduler_waits};
+use crate::{core_speed, scheduler_waits, thread_activity};
 use scruple_core::protocol::{BenchRequest, Case, Complaint, Reply, Stalled};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -35,6 +35,8 @@ pub struct BenchProgram {
     stderr: Arc<Mutex<Vec<u8>>>,
     reader: Option<std::thread::JoinHandle<()>>,
     heap: Option<heap::HeapSession>,
+    /// The thread that stands for the program, and what all threads had done when it was chosen.
+    worker: (u32, Option<Threads>),
 }
 
 /// A queue that makes no progress: the elements that it had moved, and what its threads have done since.
@@ -179,8 +181,10 @@ impl BenchProgram {
             std::thread::spawn(move || keep_tail(stream, &kept))
         });
         let requests = File::from(OwnedFd::from(requests));
+        let worker = (child.id(), None);
         Ok(BenchProgram {
             child,
+            worker,
             requests,
             replies: replies.into(),
             buffer: VecDeque::new(),
@@ -282,9 +286,25 @@ impl BenchProgram {
         self.heap.as_ref().map(|session| session.read().map(|_| ()))
     }
 
-    /// The length in nanoseconds of one cycle of the core on which the program last ran; see [`core_speed`].
-    pub fn cycle(&self) -> Option<f64> {
-        core_speed::cycle_beside(self.child.id())
+    /// The length in nanoseconds of one cycle of the core on which the program last ran; see [`core_speed`]. The thread
+    /// that ran most since the previous call stands for the program.
+    pub fn cycle(&mut self) -> Option<f64> {
+        if let Some(now) = self.threads() {
+            let busiest = self.worker.1.as_ref().and_then(|before| now.busiest_since(before));
+            self.worker = (busiest.unwrap_or(self.worker.0), Some(now));
+        }
+        core_speed::cycle_beside(self.child.id(), self.worker.0)
+    }
+
+    /// The time of a fixed piece of work on the core on which the program last ran, which shows whether the core is
+    /// shared with a neighbour; see [`core_speed`].
+    pub fn witness(&self) -> Option<f64> {
+        core_speed::witness_beside(self.child.id(), self.worker.0)
+    }
+
+    /// Whether a thread of the program runs, although it has answered: a collector or a compiler.
+    pub fn is_running(&self) -> bool {
+        thread_activity::ready_threads(self.child.id()).is_some_and(|ready| !ready.is_empty())
     }
 
     /// How long the program's threads have waited for a core so far, in nanoseconds; `None` where the kernel does not

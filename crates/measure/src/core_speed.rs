@@ -1,7 +1,10 @@
-//! Measures the speed of a core: the length of one cycle, from a chain of dependent additions.
+//! Measures the speed of a core: the length of one cycle, from a chain of dependent additions, and whether the core is
+//! shared with a neighbour, from independent ones.
 //!
 //! A dependent addition of two registers takes one cycle on every processor of the last decades (Fog, "Instruction
 //! tables", 2024), whatever else the core executes in parallel, so the chain takes as many cycles as it has additions.
+//! Independent additions keep all execution units busy, so they take longer while another hardware thread of the core
+//! executes anything.
 
 use crate::clock;
 use crate::scheduler_waits;
@@ -13,26 +16,42 @@ const PASSES: u64 = 2000;
 /// How often the chain is run. The fastest run counts, because interruptions only make runs longer.
 const TRIES: u32 = 3;
 
-/// The length in nanoseconds of one cycle of the core on which this program last ran; `None` if the architecture or
-/// the system does not allow the measurement. The call takes about 20 µs.
-pub fn cycle_beside(program: u32) -> Option<f64> {
+/// The passes of the loop of independent additions. They take about 0.7 µs.
+const INDEPENDENT_PASSES: u64 = 1500;
+
+/// The length in nanoseconds of one cycle of the core on which this thread of a program last ran; `None` if the
+/// architecture or the system does not allow the measurement. The call takes about 20 µs.
+pub fn cycle_beside(program: u32, thread: u32) -> Option<f64> {
+    // If this thread cannot move to that core, its current core is measured: cores mostly share a clock.
+    let fastest = on_the_core_of(program, thread, || fastest(chain))?;
+    Some(fastest / (UNROLLED * PASSES) as f64)
+}
+
+/// The time in nanoseconds of a fixed piece of work that keeps all execution units busy, on the core on which this
+/// thread of a program last ran; `None` as for [`cycle_beside`]. The call takes about 10 µs.
+pub fn witness_beside(program: u32, thread: u32) -> Option<f64> {
+    on_the_core_of(program, thread, || fastest(independent))
+}
+
+/// Does something on the core on which a thread last ran.
+fn on_the_core_of<T>(program: u32, thread: u32, act: impl FnOnce() -> Option<T>) -> Option<T> {
     let own = affinity()?;
-    let core = scheduler_waits::last_core(program)?;
-    // If the thread cannot move to that core, its current core is measured: cores mostly share a clock.
+    let core = scheduler_waits::last_core(program, thread)?;
     move_to(&only(core)?);
-    let found = cycle();
+    let found = act();
     move_to(&own);
     found
 }
 
-fn cycle() -> Option<f64> {
+/// The shortest time of a few runs, in nanoseconds.
+fn fastest(work: fn() -> Option<()>) -> Option<f64> {
     let mut fastest = u64::MAX;
     for _ in 0..TRIES {
         let began = clock::read(libc::CLOCK_MONOTONIC)?;
-        chain()?;
+        work()?;
         fastest = fastest.min(clock::read(libc::CLOCK_MONOTONIC)? - began);
     }
-    Some(fastest as f64 / (UNROLLED * PASSES) as f64)
+    Some(fastest as f64)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -75,8 +94,56 @@ fn chain() -> Option<()> {
     Some(())
 }
 
+#[cfg(target_arch = "x86_64")]
+fn independent() -> Option<()> {
+    let mut passes = INDEPENDENT_PASSES;
+    let (mut a, mut b, mut c, mut d, mut e, mut f) = (0_u64, 1_u64, 2_u64, 3_u64, 4_u64, 5_u64);
+    // SAFETY: the code reads and writes these registers only.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            "add {a}, 1", "add {b}, 1", "add {c}, 1", "add {d}, 1", "add {e}, 1", "add {f}, 1",
+            "dec {n}",
+            "jnz 2b",
+            a = inout(reg) a, b = inout(reg) b, c = inout(reg) c,
+            d = inout(reg) d, e = inout(reg) e, f = inout(reg) f,
+            n = inout(reg) passes,
+            options(nomem, nostack)
+        );
+    }
+    std::hint::black_box((a, b, c, d, e, f, passes));
+    Some(())
+}
+
+#[cfg(target_arch = "aarch64")]
+fn independent() -> Option<()> {
+    let mut passes = INDEPENDENT_PASSES;
+    let (mut a, mut b, mut c, mut d, mut e, mut f) = (0_u64, 1_u64, 2_u64, 3_u64, 4_u64, 5_u64);
+    // SAFETY: the code reads and writes these registers only.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            "add {a}, {a}, #1", "add {b}, {b}, #1", "add {c}, {c}, #1",
+            "add {d}, {d}, #1", "add {e}, {e}, #1", "add {f}, {f}, #1",
+            "subs {n}, {n}, #1",
+            "b.ne 2b",
+            a = inout(reg) a, b = inout(reg) b, c = inout(reg) c,
+            d = inout(reg) d, e = inout(reg) e, f = inout(reg) f,
+            n = inout(reg) passes,
+            options(nomem, nostack)
+        );
+    }
+    std::hint::black_box((a, b, c, d, e, f, passes));
+    Some(())
+}
+
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn chain() -> Option<()> {
+    None
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn independent() -> Option<()> {
     None
 }
 
@@ -114,8 +181,12 @@ mod tests {
     #[test]
     fn a_cycle_takes_as_long_as_processors_take() {
         let before = affinity().expect("a thread has cores");
-        let cycle = cycle_beside(std::process::id()).expect("this process is there");
+        let own = std::process::id();
+        let cycle = cycle_beside(own, own).expect("this process is there");
         assert!((0.1..10.0).contains(&cycle), "{cycle} ns");
+        let witness = witness_beside(own, own).expect("this process is there");
+        // At least one addition for each cycle, however many hardware threads the core has.
+        assert!((100.0..1e9).contains(&witness), "{witness} ns");
         let after = affinity().expect("a thread has cores");
         // SAFETY: both sets are valid.
         assert!(unsafe { libc::CPU_EQUAL(&before, &after) }, "the thread may use other cores than before");

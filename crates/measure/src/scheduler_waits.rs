@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The core on which the first thread of a process last ran.
-pub(crate) fn last_core(process: u32) -> Option<usize> {
-    ProcessStat::of(process as i32)?.field(39)
+/// The core on which a thread of a process last ran.
+pub(crate) fn last_core(process: u32, thread: u32) -> Option<usize> {
+    ProcessStat::at(&PathBuf::from(format!("/proc/{process}/task/{thread}")))?.field(39)
 }
 
 /// The scheduler's record of a process's living threads, by thread id.
@@ -48,6 +48,12 @@ impl Threads {
         let (ran, all) = done.clone().fold((0, 0), sum);
         let (busiest_ran, whole) = done.max().unwrap_or_default();
         Since { ran, busiest_ran, busiest_waited: whole - busiest_ran, others: all - whole }
+    }
+
+    /// The thread that ran most since an earlier reading; `None` if none ran.
+    pub(crate) fn busiest_since(&self, before: &Threads) -> Option<u32> {
+        let ran = |thread: &u32| self.ran_since(before, *thread);
+        self.0.keys().copied().max_by_key(ran).filter(|thread| !ran(thread).is_zero())
     }
 
     /// How long one thread ran since an earlier reading; zero if it has ended.
@@ -91,11 +97,12 @@ mod tests {
 
     #[test]
     fn this_process_is_on_a_core_that_there_is() {
-        let core = last_core(std::process::id()).expect("this process is there");
+        let own = std::process::id();
+        let core = last_core(own, own).expect("this process is there");
         let present = fs::read_to_string("/sys/devices/system/cpu/present").expect("the kernel lists cores");
         let most = present.trim().rsplit(['-', ',']).next().and_then(|last| last.parse().ok());
         assert!(core <= most.expect("a number"), "core {core} of {present}");
-        assert_eq!(last_core(u32::MAX), None);
+        assert_eq!(last_core(u32::MAX, u32::MAX), None);
     }
 
     #[test]
@@ -116,6 +123,7 @@ mod tests {
             after.since(&before),
             Since { ran: 321, busiest_ran: 300, busiest_waited: 20, others: 25 + 61 }
         );
+        assert_eq!((after.busiest_since(&before), after.busiest_since(&after)), (Some(2), None));
     }
 
     #[test]

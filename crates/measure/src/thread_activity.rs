@@ -83,7 +83,7 @@ fn judge(rounds: &[Vec<u32>], idle: bool, had_turn: impl Fn(u32) -> bool) -> Act
 }
 
 /// The living threads of a process that are not blocked: they run, are ready to run, wait for a disk or are stopped.
-fn ready_threads(process: u32) -> Option<Vec<u32>> {
+pub(crate) fn ready_threads(process: u32) -> Option<Vec<u32>> {
     let listed = fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let of_thread = |path: PathBuf| -> Option<u32> {
         let is_blocked = matches!(ProcessStat::at(&path)?.field(3)?, 'S' | 'I' | 'Z' | 'X');

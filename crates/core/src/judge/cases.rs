@@ -86,6 +86,10 @@ pub fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
 /// fixed piece of work that the program did next to the batches. Programs need not have it.
 pub const WITNESS: &str = "batch.witness";
 
+/// The key of the figure of a tare that holds the time, in nanoseconds, of a fixed piece of work that Scruple did before
+/// and after each block, on the core on which the program ran. A block without it was undisturbed.
+pub const BESIDE: &str = "batch.beside";
+
 /// A block is undisturbed if its witness took at most this multiple of the time of the fastest ones.
 const DISTURBED: f64 = 1.25;
 
@@ -122,7 +126,8 @@ fn enough(blocks: &BTreeSet<u32>, all: usize) -> bool {
 }
 
 /// The blocks in which the program had the core to itself, and the number of all blocks. The witness is the program's
-/// own where it has one, else the tare.
+/// own where it has one, else the tare and what Scruple did beside the block; where these two leave too few blocks, the
+/// latter alone.
 ///
 /// On a processor whose cores are shared with a neighbour (hyper-threads, a hypervisor), every loop has two speeds, and
 /// the median of all batches has one or the other by chance: figures of one program then differ by half between
@@ -130,9 +135,29 @@ fn enough(blocks: &BTreeSet<u32>, all: usize) -> bool {
 /// Selecting blocks by the witness does not bias the case, whose own variation stays complete. A tare is a good witness
 /// only where it keeps the core busy: a tare that mostly waits for its own results has the same speed in both states.
 fn alone(tare: &Arm) -> Option<(BTreeSet<u32>, usize)> {
-    let witness = tare.sample(WITNESS).or_else(|| tare.sample("time.wall").filter(|_| is_long(tare)))?;
-    let floor = quantile(&sorted(&witness.readings), 0.02);
-    Some((at_most(witness, DISTURBED * floor), witness.readings.len()))
+    if let Some(own) = tare.sample(WITNESS) {
+        return Some((quick(own), own.readings.len()));
+    }
+    let time = tare.sample("time.wall")?;
+    let by_tare = is_long(tare).then(|| quick(time));
+    let by_scruple = tare.sample(BESIDE).map(|beside| {
+        let slow = &sorting::set(beside.blocks.iter().copied()) - &quick(beside);
+        &sorting::set(time.blocks.iter().copied()) - &slow
+    });
+    let all = time.readings.len();
+    let found = match (by_tare, by_scruple) {
+        (Some(by_tare), Some(by_scruple)) => {
+            let both = &by_tare & &by_scruple;
+            if enough(&both, all) { both } else { by_scruple }
+        }
+        (by_tare, by_scruple) => by_scruple.or(by_tare)?,
+    };
+    Some((found, all))
+}
+
+/// The blocks in which a witness was about as fast as in the fastest ones.
+fn quick(witness: &Sample) -> BTreeSet<u32> {
+    at_most(witness, DISTURBED * quantile(&sorted(&witness.readings), 0.02))
 }
 
 fn at_most(sample: &Sample, limit: f64) -> BTreeSet<u32> {
@@ -331,4 +356,71 @@ fn by_group(reference: &Sample, arm: &Sample, blocks_of_a_group: u32) -> (Vec<f6
     let other =
         base.iter().zip(groups.values()).map(|(base, (_, ratios))| base * median(ratios).exp()).collect();
     (base, other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::{Metric, Quality};
+    use crate::sample::{Figure, Reading};
+    use crate::unit::Unit;
+
+    fn arm(role: Role, figures: &[(&str, Vec<(u32, f64)>)]) -> Arm {
+        let subject =
+            Subject::Case { name: "f".into(), program: Vec::new(), shape: String::new(), timing: None };
+        let mut arm = Arm::new("f", subject, role);
+        for (key, readings) in figures {
+            let metric = Metric::custom(key, Unit::Nanoseconds, Quality::Noisy, Pass::Timing);
+            let mut figure = None;
+            for (block, value) in readings {
+                Figure::add(&mut figure, Reading::of(&metric, *value, "test"), Pass::Timing, *block);
+            }
+            arm.figures.extend(figure.map(|figure| ((*key).to_owned(), figure)));
+        }
+        arm
+    }
+
+    /// A neighbour shares the core in two of three blocks, and the case then takes twice as long.
+    const fn is_shared(block: u32) -> bool {
+        !block.is_multiple_of(3)
+    }
+
+    fn by_block(of: impl Fn(u32) -> f64) -> Vec<(u32, f64)> {
+        (0..60).map(|block| (block, of(block))).collect()
+    }
+
+    #[test]
+    fn where_the_tare_does_not_show_a_shared_core_the_witness_beside_it_does() {
+        let double = |one: f64| by_block(|block| if is_shared(block) { 2.0 * one } else { one });
+        let case = arm(Role::Subject, &[("time.wall", double(19.0))]);
+        let blind = by_block(|_| 2.7);
+        let found = |figures: &[(&str, Vec<(u32, f64)>)]| {
+            net_estimate(&case, &arm(Role::Tare, figures), "time.wall").expect("a net")
+        };
+        let time = ("time.wall", blind.clone());
+        assert!((found(&[time.clone()]) - 35.3).abs() < 1e-9);
+        assert!((found(&[time.clone(), (BESIDE, double(731.0))]) - 16.3).abs() < 1e-9);
+        // A block of which nothing is known was not disturbed: the program itself ran beside the witness.
+        let known = double(731.0).into_iter().filter(|(block, _)| *block != 1).collect();
+        let some = arm(Role::Tare, &[time.clone(), (BESIDE, known)]);
+        let kept = undisturbed(&some).expect("enough blocks");
+        assert!(kept.contains(&0) && kept.contains(&1) && !kept.contains(&2), "{kept:?}");
+        assert_eq!(kept.len(), 21);
+        // The program's own witness is nearer.
+        let own = (WITNESS, by_block(|_| 1.2));
+        assert!((found(&[time, own, (BESIDE, double(731.0))]) - 35.3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_tare_that_shows_a_shared_core_counts_beside_the_witness_if_enough_blocks_are_left() {
+        let tare = by_block(|block| if block % 2 == 0 { 1.0 } else { 2.0 });
+        let beside = by_block(|block| if is_shared(block) { 2.0 } else { 1.0 });
+        let both = arm(Role::Tare, &[("time.wall", tare), (BESIDE, beside.clone())]);
+        let kept = undisturbed(&both).expect("enough blocks");
+        assert!(kept.iter().all(|block| block % 6 == 0) && kept.len() == 10, "{kept:?}");
+        let opposite = by_block(|block| if is_shared(block) { 1.0 } else { 2.0 });
+        let none = arm(Role::Tare, &[("time.wall", opposite), (BESIDE, beside)]);
+        let kept = undisturbed(&none).expect("those of the witness");
+        assert!(kept.iter().all(|block| !is_shared(*block)) && kept.len() == 20, "{kept:?}");
+    }
 }

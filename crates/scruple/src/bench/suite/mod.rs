@@ -10,6 +10,7 @@ mod differing_processes;
 mod earlier_nets;
 mod instructions;
 mod introduce;
+mod neighbours;
 mod prepare;
 mod programs;
 mod readings;
@@ -40,6 +41,7 @@ use cycle_times::EarlierClock;
 use earlier_nets::EarlierNets;
 use instructions::InstructionPass;
 use introduce::{Introduced, Introduction};
+use neighbours::Neighbours;
 use programs::Programs;
 use scruple_core::metric::Metric;
 use scruple_core::run::{Run, RunState};
@@ -301,6 +303,7 @@ impl Suite {
             clock: &self.clock,
             nets: &self.nets,
             screen: &self.screen,
+            neighbours: Neighbours::new(),
             began: Instant::now(),
         }
     }

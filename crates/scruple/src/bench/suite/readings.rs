@@ -3,7 +3,7 @@
 use super::cases::arm_name;
 use super::counting::declaration;
 use scruple_core::budget::{Budget, Limit};
-use scruple_core::judge::cases::{WAITED, WITNESS};
+use scruple_core::judge::cases::{BESIDE, WAITED, WITNESS};
 use scruple_core::judge::clock::CYCLE;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::{BatchReply, Case, Hello, Loose, OnceReply};
@@ -34,10 +34,12 @@ pub(crate) fn of_batch(case: &Case, reply: &BatchReply) -> Vec<Reading> {
     readings
 }
 
-/// Returns the readings of a block that are kept with the tare: the slowest witness of the program, the length of a
-/// core cycle in nanoseconds, and the share of the block in which the program waited for a core.
+/// Returns the readings of a block that are kept with the tare: the slowest witness of the program, or else Scruple's
+/// own beside the block, the length of a core cycle in nanoseconds, and the share of the block in which the program
+/// waited for a core.
 pub(crate) fn readings_of_tare(
     replies: &[BatchReply],
+    beside: Option<f64>,
     cycle: Option<f64>,
     waited: Option<f64>,
 ) -> Vec<Reading> {
@@ -45,10 +47,12 @@ pub(crate) fn readings_of_tare(
     let of = |key, unit, value: Option<f64>, source: &str| {
         value.map(|value| Reading { source: source.to_owned(), ..own(key, unit, value) })
     };
+    let beside = beside.filter(|_| witness.is_none());
     let witness = witness.map(|witness| own(WITNESS, Unit::Nanoseconds, witness));
+    let beside = of(BESIDE, Unit::Nanoseconds, beside, "independent additions");
     let cycle = of(CYCLE, Unit::Nanoseconds, cycle, "a chain of additions");
     let waited = of(WAITED, Unit::Ratio, waited, "the kernel's scheduler");
-    [witness, cycle, waited].into_iter().flatten().collect()
+    [witness, beside, cycle, waited].into_iter().flatten().collect()
 }
 
 /// Returns how long threads of a block waited for a core, in nanoseconds; `None` for cases of one thread.

@@ -3,6 +3,7 @@
 use super::cycle_times::EarlierClock;
 use super::earlier_nets::EarlierNets;
 use super::introduce::Introduced;
+use super::neighbours::Neighbours;
 use super::prepare::Preparation;
 use super::programs::Programs;
 use super::{Alike, Cases, Screen, Stop, SuiteEffort, SuiteRecord, Weighed, differing_processes, readings};
@@ -80,6 +81,7 @@ pub(super) struct TimingPass<'a> {
     pub(super) clock: &'a EarlierClock,
     pub(super) nets: &'a EarlierNets,
     pub(super) screen: &'a Screen,
+    pub(super) neighbours: Neighbours,
     pub(super) began: Instant,
 }
 
@@ -206,7 +208,10 @@ impl TimingPass<'_> {
                 break;
             }
             self.screen.progress.step("timing", process, block as usize, blocks as usize, "");
-            let cycle = programs.first().and_then(BenchProgram::cycle);
+            let cycle = programs.first_mut().and_then(BenchProgram::cycle);
+            if let Some(program) = programs.first() {
+                self.neighbours.begin(program);
+            }
             for index in plan.order(block) {
                 self.programs.stop_if_interrupted()?;
                 let weighed = &self.cases.weighed[index];
@@ -282,12 +287,15 @@ impl TimingPass<'_> {
                 return Ok(None);
             }
         };
+        // A program with a witness of its own needs no other.
+        let has_witness = replies.iter().any(|reply| reply.reading("witness").is_some());
+        let beside = if has_witness { None } else { self.neighbours.after_block(program) };
         let by_scheduler =
             before.zip(program.waited()).map(|(before, after)| after.saturating_sub(before) as f64);
         let waited = by_scheduler.or_else(|| readings::waited(&replies));
         let spent: f64 = replies.iter().filter_map(|reply| reply.reading("time.wall")).sum();
         let waited = waited.map(|waited| waited / spent.max(1.0));
-        let beside = readings::readings_of_tare(&replies, cycle, waited);
+        let beside = readings::readings_of_tare(&replies, beside, cycle, waited);
         for reply in replies {
             let position = if reply.kind == LoopKind::Case { weighed.arm } else { weighed.tare };
             if let (Some(said), Subject::Case { timing, .. }) =
