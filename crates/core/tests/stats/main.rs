@@ -21,4 +21,5 @@ mod oracle;
 mod range;
 mod sampled_bytes;
 mod sequences;
+mod shared_core;
 mod verdicts;

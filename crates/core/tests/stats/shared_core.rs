@@ -1,0 +1,92 @@
+//! How often two invocations agree on a case whose core is shared for some of the time, by simulation.
+#![expect(clippy::print_stdout, reason = "the figures are what one runs the long version for")]
+
+use crate::coverage::share;
+use crate::noise::normal;
+use scruple_core::judge::cases::{self, BESIDE};
+use scruple_core::metric::{Metric, Pass, Quality};
+use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
+use scruple_core::stats::rng::Pcg;
+use scruple_core::stats::tare::Net;
+use scruple_core::subject::{Arm, Role, Subject};
+use scruple_core::unit::Unit;
+
+/// The cost of the case alone on a core, in nanoseconds, and how many times that on a shared one: a sort in Guile.
+const COST: f64 = 1600.0;
+const SHARED: f64 = 1.36;
+
+/// The share of witnesses that show the state of another moment.
+const MISTAKEN: f64 = 0.05;
+
+/// One invocation of five processes. Its core is shared for any share of the time up to nine tenths, and in every third
+/// block on average, that is drawn anew. The tare does not show it.
+fn invocation(pcg: &mut Pcg, has_witness: bool) -> Net {
+    let subject = Subject::Command { argv: vec!["case".to_owned()] };
+    let mut case = Arm::new("case", subject.clone(), Role::Subject);
+    let mut tare = Arm::new("case", subject, Role::Tare);
+    let busy = 0.9 * pcg.unit();
+    let mut shared = pcg.unit() < busy;
+    for (process, blocks) in (0..).zip([12, 12, 12, 30, 30]) {
+        for block in 0..blocks {
+            if pcg.unit() < 1.0 / 3.0 {
+                shared = pcg.unit() < busy;
+            }
+            let slow = if shared { SHARED } else { 1.0 };
+            let seen = if pcg.unit() < MISTAKEN { pcg.unit() < busy } else { shared };
+            let witness = 731.0 * if seen { 1.37 } else { 1.0 };
+            let mut noise = || (0.01 * normal(pcg)).exp();
+            let readings = [
+                (true, "time.wall", COST * slow * noise()),
+                (false, "time.wall", 10.0 * noise()),
+                (false, BESIDE, witness * noise()),
+            ];
+            for (of_case, key, value) in
+                readings.into_iter().filter(|(_, key, _)| has_witness || *key != BESIDE)
+            {
+                let arm = if of_case { &mut case } else { &mut tare };
+                let metric = Metric::custom(key, Unit::Nanoseconds, Quality::Noisy, Pass::Timing);
+                let mut figure = arm.figures.remove(key);
+                let number = process * BLOCKS_OF_A_PROCESS + block;
+                Figure::add(&mut figure, Reading::of(&metric, value, "simulated"), Pass::Timing, number);
+                arm.figures.extend(figure.map(|figure| (key.to_owned(), figure)));
+            }
+        }
+    }
+    cases::net(&case, &tare, "time.wall", 0.95).expect("five processes")
+}
+
+fn agree(one: &Net, other: &Net) -> bool {
+    let (low, high) = (one.estimate.min(other.estimate), one.estimate.max(other.estimate));
+    let overlap = one.interval.low <= other.interval.high && other.interval.low <= one.interval.high;
+    high <= 1.03 * low || overlap
+}
+
+fn pairs_of_invocations(tries: u64) {
+    for has_witness in [false, true] {
+        let agreed =
+            share(tries, 92, |pcg| agree(&invocation(pcg, has_witness), &invocation(pcg, has_witness)));
+        let right = share(tries, 93, |pcg| {
+            (invocation(pcg, has_witness).estimate / (COST - 10.0) - 1.0).abs() < 0.03
+        });
+        println!(
+            "witness: {has_witness}; two invocations agree in {:.1} %; a net is within 3 % of that on a core alone in {:.1} %",
+            100.0 * agreed,
+            100.0 * right
+        );
+        match has_witness {
+            true => assert!(agreed >= 0.97 && right >= 0.95, "{agreed}, {right}"),
+            false => assert!(right <= 0.75, "the simulated machine does not need a witness: {right}"),
+        }
+    }
+}
+
+#[test]
+fn two_invocations_agree_although_the_core_is_shared_for_some_of_the_time() {
+    pairs_of_invocations(30);
+}
+
+#[test]
+#[ignore = "takes minutes in a debug build"]
+fn invocations_on_a_shared_core_at_ten_times_the_size() {
+    pairs_of_invocations(1000);
+}
