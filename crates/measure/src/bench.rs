@@ -40,7 +40,7 @@ pub struct BenchProgram {
 }
 
 /// A queue that makes no progress: the elements that it had moved, and what its threads have done since.
-struct Stall {
+struct StandingQueue {
     moved: (u64, u64),
     activity: ThreadActivity,
 }
@@ -236,10 +236,14 @@ impl BenchProgram {
 
     /// Ends a program whose threads make no progress although nothing keeps them from running. `stall` is what was known
     /// when the program last told of it.
-    fn judge_stall(&mut self, stalled: &Stalled, stall: &mut Option<Stall>) -> Result<(), BenchError> {
+    fn judge_stall(
+        &mut self,
+        stalled: &Stalled,
+        stall: &mut Option<StandingQueue>,
+    ) -> Result<(), BenchError> {
         let moved = (stalled.put, stalled.got);
         let Some(stall) = stall.as_mut().filter(|stall| stall.moved == moved) else {
-            *stall = ThreadActivity::begin(self.child.id()).map(|activity| Stall { moved, activity });
+            *stall = ThreadActivity::begin(self.child.id()).map(|activity| StandingQueue { moved, activity });
             return Ok(());
         };
         let Some(seen) = stall.activity.observe() else { return Ok(()) };

@@ -398,7 +398,7 @@ mod tests {
             net_estimate(&case, &arm(Role::Tare, figures), "time.wall").expect("a net")
         };
         let time = ("time.wall", blind.clone());
-        assert!((found(&[time.clone()]) - 35.3).abs() < 1e-9);
+        assert!((found(std::slice::from_ref(&time)) - 35.3).abs() < 1e-9);
         assert!((found(&[time.clone(), (BESIDE, double(731.0))]) - 16.3).abs() < 1e-9);
         // A block of which nothing is known was not disturbed: the program itself ran beside the witness.
         let known = double(731.0).into_iter().filter(|(block, _)| *block != 1).collect();
