@@ -328,7 +328,9 @@ impl LeakMeasurement<'_> {
         Ok(match points {
             Err(_) if self.args.scripted.is_some() => MallocAtEnd::NotWanted,
             Err(why) => MallocAtEnd::Unknown(why),
-            Ok(points) if points.len() < sizes.len() => MallocAtEnd::Unknown("the budget was spent".to_owned()),
+            Ok(points) if points.len() < sizes.len() => {
+                MallocAtEnd::Unknown("the budget was spent".to_owned())
+            }
             Ok(points) => MallocAtEnd::Read(points),
         })
     }
