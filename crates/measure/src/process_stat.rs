@@ -26,9 +26,11 @@ impl ProcessStat {
         self.0.split_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
     }
 
-    /// Whether the process runs. One that has ended counts as gone, although it may be reaped late.
+    /// Whether the process runs. One that has ended counts as gone, although it may be reaped late. If only its first
+    /// thread has ended, the others still hold its files, such as the socket on which it listens.
     pub(crate) fn is_alive(&self) -> bool {
-        !matches!(self.field(3), None | Some('Z' | 'X'))
+        let has_threads = self.field(20).is_some_and(|threads: u32| threads > 1);
+        !matches!(self.field(3), None | Some('Z' | 'X')) || has_threads
     }
 }
 
@@ -45,6 +47,11 @@ mod tests {
         assert_eq!((stat.field(4), stat.field(5), stat.field::<u64>(40)), (Some(7), Some(12), None));
         fs::write(folder.path().join("stat"), "12 (a) Z 5 12\n").expect("written");
         assert!(!ProcessStat::at(folder.path()).expect("figures").is_alive());
+        for (threads, is_alive) in [(1, false), (2, true)] {
+            let text = format!("12 (a) Z 5 12 12 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0\n");
+            fs::write(folder.path().join("stat"), text).expect("written");
+            assert_eq!(ProcessStat::at(folder.path()).expect("figures").is_alive(), is_alive, "{threads}");
+        }
         assert!(ProcessStat::at(&folder.path().join("missing")).is_none());
     }
 

@@ -127,7 +127,7 @@ fn four_nodes_do_a_command_line_and_are_joined_and_a_node_of_another_class_is_no
     // The stored run has the same judgement in every output format.
     let id = told["run"]["id"].as_str().expect("an id");
     let shown = place.run(["show", id]);
-    assert!(shown.stdout.contains("nodes differ"), "{}", shown.exchange());
+    assert!(shown.unwrapped().contains("nodes differ"), "{}", shown.exchange());
     assert_eq!(comparison(&place.run(["show", id, "--json"]).json(), "time.cpu"), cpu);
     assert_eq!(place.run(["store", "list", "--json"]).stdout.matches(id).count(), 1);
     let left = names(place.file("cache/scruple/farm/lines"));
