@@ -5,6 +5,8 @@ import re
 
 from program import Gone, Program, Silent
 
+# A program that uses a smaller share of a core is idle.
+IDLE_SHARE = 0.02
 # A compiler may still be at work on what ran before, for longer on a busy machine. So many further silences are waited
 # for until an idle program is idle.
 COMPILER_ENDS = 5
@@ -135,9 +137,9 @@ def directive(program, words, name, check):
     elif word in ("busy", "idle"):
         share = program.busy_share()
         waits = COMPILER_ENDS if word == "idle" else 0
-        while share >= 0.02 and waits > 0:
+        while share >= IDLE_SHARE and waits > 0:
             waits -= 1
             share = share_of_further_silence(program)
-        check(name, None if (share >= 0.02) == (word == "busy") else f"it used {share:.1%} of a core")
+        check(name, None if (share >= IDLE_SHARE) == (word == "busy") else f"it used {share:.1%} of a core")
     elif word not in ("needs", "lacks"):
         raise ValueError(f"unknown directive {words!r}")

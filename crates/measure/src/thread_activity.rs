@@ -84,10 +84,20 @@ fn judge(rounds: &[Vec<u32>], idle: bool, had_turn: impl Fn(u32) -> bool) -> Act
 
 /// The living threads of a process that are not blocked: they run, are ready to run, wait for a disk or are stopped.
 pub(crate) fn ready_threads(process: u32) -> Option<Vec<u32>> {
+    threads_where(process, |state| !matches!(state, 'S' | 'I' | 'Z' | 'X'))
+}
+
+/// Whether a thread of a process runs, is ready to run, or waits for a disk.
+pub(crate) fn is_at_work(process: u32) -> bool {
+    threads_where(process, |state| matches!(state, 'R' | 'D')).is_some_and(|found| !found.is_empty())
+}
+
+/// The living threads of a process whose state, as the kernel abbreviates it, fits.
+fn threads_where(process: u32, fits: impl Fn(char) -> bool) -> Option<Vec<u32>> {
     let listed = fs::read_dir(format!("/proc/{process}/task")).ok()?;
     let of_thread = |path: PathBuf| -> Option<u32> {
-        let is_blocked = matches!(ProcessStat::at(&path)?.field(3)?, 'S' | 'I' | 'Z' | 'X');
-        path.file_name()?.to_str()?.parse().ok().filter(|_| !is_blocked)
+        let state = ProcessStat::at(&path)?.field(3)?;
+        path.file_name()?.to_str()?.parse().ok().filter(|_| fits(state))
     };
     Some(listed.flatten().filter_map(|thread| of_thread(thread.path())).collect())
 }
@@ -153,6 +163,7 @@ mod tests {
         }) {
             std::thread::sleep(Duration::from_millis(1));
         }
+        assert!(!is_at_work(child.id()) && is_at_work(std::process::id()));
         let mut activity = ThreadActivity::begin(child.id()).expect("the kernel reports it");
         assert_eq!(activity.observe().map(|seen| seen.activity), Some(Activity::HeldUp));
         child.kill().expect("it is ours");

@@ -245,14 +245,15 @@ fn count_over(
 /// Waits until the processes below `root` are idle. One that waits for a core is not: it may still be starting.
 fn settle(root: i32) {
     let Ok(tree) = ProcessTree::of(root) else { return };
-    let (began, waited) = (Instant::now(), tree.waited());
+    let waited = || Duration::from_nanos(tree.living().sum().waited);
+    let (began, waited_before) = (Instant::now(), waited());
     let mut before = processor_times(&tree.processes());
     loop {
         std::thread::sleep(REST);
         let after = processor_times(&tree.processes());
         let is_idle = std::mem::replace(&mut before, after.clone()) == after && !tree.is_at_work();
         let elapsed = began.elapsed();
-        let ran = elapsed.saturating_sub(tree.waited().saturating_sub(waited));
+        let ran = elapsed.saturating_sub(waited().saturating_sub(waited_before));
         if is_idle || ran > SETTLING.0 || elapsed > SETTLING.1 {
             return;
         }

@@ -4,7 +4,7 @@ use super::threads::LivingThreads;
 use crate::descendants::descendants;
 use crate::memory_map::MemoryMap;
 use crate::process_stat::ProcessStat;
-use crate::scheduler_waits;
+use crate::thread_activity::is_at_work;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use std::fs;
@@ -122,13 +122,7 @@ impl ProcessTree {
 
     /// Whether a thread runs, is ready to run, or waits for a disk.
     pub fn is_at_work(&self) -> bool {
-        self.processes().into_iter().any(is_at_work)
-    }
-
-    /// How long the living threads waited for a core since they started, in total.
-    pub fn waited(&self) -> Duration {
-        let of = |pid: i32| scheduler_waits::waited(pid as u32).unwrap_or_default();
-        Duration::from_nanos(self.processes().into_iter().map(of).sum())
+        self.processes().into_iter().any(|pid| is_at_work(pid as u32))
     }
 
     /// Reads only the counts of living threads.
@@ -183,15 +177,6 @@ fn read_process(pid: i32, sum: &mut Accounts) -> Option<()> {
     sum.blocks.0 += field(&io, "read_bytes");
     sum.blocks.1 += field(&io, "write_bytes");
     Some(())
-}
-
-/// Whether a thread of a process runs, is ready to run, or waits for a disk.
-fn is_at_work(pid: i32) -> bool {
-    let running = |folder: fs::DirEntry| {
-        let stat = fs::read_to_string(folder.path().join("stat")).unwrap_or_default();
-        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['R', 'D']))
-    };
-    fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().any(running)
 }
 
 /// The figures in the stat file of a process, including its reaped children.

@@ -287,11 +287,11 @@ impl TimingPass<'_> {
                 return Ok(None);
             }
         };
+        let by_scheduler =
+            before.zip(program.waited()).map(|(before, after)| after.saturating_sub(before) as f64);
         // A program with a witness of its own needs no other.
         let has_witness = replies.iter().any(|reply| reply.reading("witness").is_some());
         let beside = if has_witness { None } else { self.neighbours.after_block(program) };
-        let by_scheduler =
-            before.zip(program.waited()).map(|(before, after)| after.saturating_sub(before) as f64);
         let waited = by_scheduler.or_else(|| readings::waited(&replies));
         let spent: f64 = replies.iter().filter_map(|reply| reply.reading("time.wall")).sum();
         let waited = waited.map(|waited| waited / spent.max(1.0));
