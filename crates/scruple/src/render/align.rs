@@ -26,16 +26,25 @@ pub(crate) fn right(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
-/// Breaks a line at spaces, so that no piece is wider than the terminal unless a single word is.
+/// Symbols that stay on the line of the number before them.
+const SYMBOLS: [&str; 13] = ["×", "%", "ps", "ns", "µs", "ms", "s", "B", "kB", "MB", "GB", "k", "M"];
+
+/// Breaks a line at spaces, so that no piece is wider than the terminal unless a single word is. A number and its unit are
+/// one word.
 pub(crate) fn wrap(text: &str, columns: usize) -> String {
-    let mut lines: Vec<String> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {
+        let is_symbol = SYMBOLS.contains(&word.trim_end_matches([',', '.', ';', ':', ')', ']']));
+        match words.last_mut().filter(|last| is_symbol && last.ends_with(|end: char| end.is_ascii_digit())) {
+            Some(number) => number.extend([" ", word]),
+            None => words.push(word.to_owned()),
+        }
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
         match lines.last_mut() {
-            Some(line) if line.width() + 1 + word.width() <= columns => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
+            Some(line) if line.width() + 1 + word.width() <= columns => line.extend([" ", word.as_str()]),
+            _ => lines.push(word),
         }
     }
     lines.join("\n")
@@ -70,6 +79,13 @@ pub(crate) fn on_points(cells: &mut [String]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_and_its_unit_stand_on_one_line() {
+        assert_eq!(wrap("it is 4.97 × to 5.63 ×, 10 blocks", 20), "it is 4.97 × to\n5.63 ×, 10 blocks");
+        assert_eq!(wrap("takes 12 ms", 8), "takes\n12 ms");
+        assert_eq!(wrap("all of s and B", 6), "all of\ns and\nB");
+    }
 
     #[test]
     fn points_stand_below_each_other() {
