@@ -62,8 +62,8 @@ static IRDirty *dirty(const HChar *name, void *helper, IRExpr **arguments) {
     return unsafeIRDirty_0_N(registers, name, VG_(fnptr_to_fnentry)(helper), arguments);
 }
 
-/* Calls a helper if this block is not in the shadow stack's current function. The helper's arguments cost little,
- * because they are constants and the place of the registers: values would be determined even if it is not called. */
+/* Calls a helper if this block is not in the shadow stack's current function. The helper reads the registers itself:
+ * what is passed to it would be determined even if it is not called. */
 static void check(IRSB *out, IRExpr *base, const VexGuestLayout *layout, Function *function, Bool is_entry, ULong key) {
     IRExpr *present = load(out, base, &now.key);
     IRExpr *differs = value_of(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, IRExpr_Const(IRConst_U64(key)), present));
@@ -71,9 +71,9 @@ static void check(IRSB *out, IRExpr *base, const VexGuestLayout *layout, Functio
     if (is_entry) {
         CallSite *entry = take(sizeof *entry);
         entry->function = function;
-        call = dirty("on_entry", on_entry, mkIRExprVec_2(mkIRExpr_HWord((HWord)entry), IRExpr_GSPTR()));
+        call = dirty("on_entry", on_entry, mkIRExprVec_1(mkIRExpr_HWord((HWord)entry)));
     } else {
-        call = dirty("on_other_function", on_other_function, mkIRExprVec_1(IRExpr_GSPTR()));
+        call = dirty("on_other_function", on_other_function, mkIRExprVec_0());
     }
     sp_register = layout->offset_SP;
     ip_register = layout->offset_IP;
@@ -123,6 +123,28 @@ static IRExpr *count(IRSB *out, IRExpr *base, IRExpr *sum, Function *function, A
     return add(out, base, &now.instructions, sum, instructions);
 }
 
+/* Whether the instruction pointer that this statement writes is overwritten before anything may read it. The translator
+ * keeps such writes before each exit. */
+static Bool is_overwritten(const IRSB *in, Int at, Int ip) {
+    const IRStmt *write = in->stmts[at];
+    if (write->tag != Ist_Put || write->Ist.Put.offset != ip) return False;
+    for (Int i = at + 1; i < in->stmts_used; i++) {
+        const IRStmt *statement = in->stmts[i];
+        switch (statement->tag) {
+            case Ist_NoOp: case Ist_IMark: case Ist_AbiHint: break;
+            case Ist_Put: if (statement->Ist.Put.offset == ip) return True; break;
+            case Ist_WrTmp: {
+                const IRExpr *value = statement->Ist.WrTmp.data;
+                if (value->tag == Iex_Load || (value->tag == Iex_Get && value->Iex.Get.offset == ip)) return False;
+                break;
+            }
+            case Ist_Exit: return True;
+            default: return False;
+        }
+    }
+    return True;
+}
+
 IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,
                 const VexArchInfo *host, IRType guest_word, IRType host_word) {
     IRSB *out = deepCopyIRSBExceptStmts(in);
@@ -139,7 +161,7 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
     if (!total_only) kind = code_at(block, &function, &is_entry, &object);
     for (; i < in->stmts_used; i++) {
         IRStmt *statement = in->stmts[i];
-        if (!statement || statement->tag == Ist_NoOp) continue;
+        if (!statement || statement->tag == Ist_NoOp || is_overwritten(in, i, layout->offset_IP)) continue;
         if (statement->tag == Ist_IMark) {
             if (!begun) base = guest(out, layout->total_sizeB);
             if (!begun && !total_only && kind != CODE_STUB) {

@@ -20,7 +20,6 @@ macro_rules! sources {
 /// The tool's sources and its licence. They are embedded in the binary, so that they are distributed with it.
 static SOURCES: [(&str, Embedded); 15] = sources![
     "COPYING",
-    "aes.c",
     "begins.c",
     "calltree.h",
     "contexts.c",
@@ -30,6 +29,7 @@ static SOURCES: [(&str, Embedded); 15] = sources![
     "leftovers.c",
     "live.c",
     "main.c",
+    "processor.c",
     "profile.c",
     "scruple-calltree.h",
     "stack.c",
@@ -38,7 +38,7 @@ static SOURCES: [(&str, Embedded); 15] = sources![
 
 /// Compiler flags. A Valgrind tool is linked statically, without the C library, at an address that programs do not
 /// use.
-const FLAGS: [&str; 21] = [
+const FLAGS: [&str; 22] = [
     "-std=gnu11",
     "-O2",
     "-m64",
@@ -55,12 +55,13 @@ const FLAGS: [&str; 21] = [
     "_start",
     "-Wl,-Ttext-segment=0x58000000",
     "-Wl,--build-id=none",
-    // See main.c and aes.c: these replace functions of Valgrind. Line and unwinding tables are not read at the program's
-    // start, checks of translated blocks are left out, and the processor executes AES instructions.
+    // See main.c and processor.c: these replace functions of Valgrind. Line and unwinding tables are not read at the program's
+    // start, checks of translated blocks are left out, and the processor executes what the core emulates slowly.
     "-Wl,--wrap=vgModuleLocal_read_debuginfo_dwarf3",
     "-Wl,--wrap=vgModuleLocal_read_callframe_info_dwarf3",
     "-Wl,--wrap=sanityCheckIRSB",
     "-Wl,--wrap=amd64g_dirtyhelper_AES",
+    "-Wl,--wrap=h_generic_calc_GetMSBs8x16",
     "-s",
 ];
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Executes AES instructions on the processor. The core's emulation computes each byte, which takes most of the time of a
- * Go program with large maps: Go hashes keys by these instructions. */
+/* Executes on the processor what the core emulates byte by byte. The linker replaces the core's functions by these. */
 #include "calltree.h"
 
 #if defined(VGA_amd64)
@@ -10,8 +9,8 @@ typedef ULong Block __attribute__((vector_size(16), aligned(8), may_alias));
 
 #define ARGUMENTS void *guest, HWord instruction, HWord result, HWord key, HWord state
 
-/* The linker replaces the first, which is the core's, by the second. `instruction` is the last byte of the opcode; the
- * others are distances from the start of the guest's registers. */
+/* AES instructions, by which Go hashes the keys of its maps. `instruction` is the last byte of the opcode; the others are
+ * distances from the start of the guest's registers. */
 void __real_amd64g_dirtyhelper_AES(ARGUMENTS);
 void __wrap_amd64g_dirtyhelper_AES(ARGUMENTS);
 
@@ -40,5 +39,14 @@ void __wrap_amd64g_dirtyhelper_AES(ARGUMENTS) {
         default: tl_assert(False);
     }
     *(Block *)(registers + result) = value;
+}
+
+/* The highest bits of sixteen bytes, by which strings are searched. */
+UInt __wrap_h_generic_calc_GetMSBs8x16(ULong high, ULong low);
+UInt __wrap_h_generic_calc_GetMSBs8x16(ULong high, ULong low) {
+    Block bytes = {low, high};
+    UInt bits;
+    __asm__("pmovmskb %1, %0" : "=r"(bits) : "x"(bytes));
+    return bits;
 }
 #endif
