@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs all tests: the crates, the SDKs in their languages, the examples. Prints the number of skipped tests at the end.
-# With the name of a step, runs only that: format, build, tests, accuracy, or an SDK such as go.
+# With the name of a step, runs only that: format, build, whole (tests of the whole program), parts (all other tests of
+# the crates), accuracy, or an SDK such as go.
 set -eu
 cd "$(dirname "$0")/.."
 PATH=$PATH:$PWD/target/nginx/usr/sbin
@@ -19,11 +20,11 @@ else
 fi
 
 # A test on the real machine may fail under load. If at most five tests fail, each is run once more, alone; those that
-# pass then are printed as flaky and counted. Many tests wait for programs and servers, so there are three for each core.
+# pass then are printed as flaky and counted. The arguments select the tests.
 cargo_tests() {
     tests=$(mktemp)
     trap 'rm -f "$tests" "$tests.code" "$tests.again"' EXIT
-    { cargo_test --no-fail-fast -- --nocapture --test-threads=$((3 * $(nproc))) 2>&1; echo $? >"$tests.code"; } | tee "$tests"
+    { cargo_test --no-fail-fast "$@" 2>&1; echo $? >"$tests.code"; } | tee "$tests"
     [ "$(cat "$tests.code")" != 0 ] || return 0
     # The lists at the end of each program: the lines of single tests may be mixed with what other tests print.
     names=$(awk '/^failures:$/ { list = 1; next } /^test result:/ { list = 0 } list && /^    [^ ]+$/ { print $1 }' "$tests")
@@ -42,7 +43,14 @@ if [ $# -gt 0 ]; then
     case $1 in
     format) if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; fi ;;
     build) cargo_test --no-run ;;
-    tests) cargo_tests || exit 1 ;;
+    # Many of these tests wait for programs and servers, so there are three for each core.
+    whole) cargo_tests --test it -- --nocapture --test-threads=$((3 * $(nproc))) || exit 1 ;;
+    # Selected by exclusion, so that no test can be forgotten.
+    parts)
+        # shellcheck disable=SC2016 # The variables belong to the shell that cargo starts.
+        others='case $0 in */it-*) ;; *) exec "$0" "$@" ;; esac'
+        cargo_tests --config "target.'cfg(unix)'.runner=['sh', '-c', '''$others''']" -- --nocapture || exit 1
+        ;;
     # The accuracy of each runtime's figures on this machine, as in docs/runtimes.md.
     accuracy) target/debug/examples/runtimes ;;
     *) sh "sdk/$1/test.sh" ;;
@@ -71,7 +79,7 @@ steps() {
 echo "== build"
 steps build format
 echo "== tests"
-steps tests haskell rust c go java guile js python accuracy
+steps whole parts haskell rust c go java guile js python accuracy
 echo "skips: $(cat "$out"/* | grep -c 'skipped: ' || true)"
 # A test that runs alone prints its reason after its own name.
 grep -ho 'skipped: .*' "$out"/* | sort | uniq -c || true
@@ -83,14 +91,14 @@ if [ -e "$out/failed" ]; then
         case $step in
         haskell | rust | c | go | java | guile | js | python | accuracy)
             echo "== again, alone: $step"
-            sh .ci/test.sh "$step" >"$out/again" 2>&1 && echo "flaky: $step" | tee -a "$out/tests" && continue
+            sh .ci/test.sh "$step" >"$out/again" 2>&1 && echo "flaky: $step" | tee -a "$out/flaky" && continue
             cat "$out/again"
             ;;
         esac
         echo "$line" >>"$out/failed"
     done <"$out/first"
 fi
-echo "flaky: $(grep -c '^flaky: ' "$out/tests" || true)"
+echo "flaky: $(cat "$out"/* | grep -c '^flaky: ' || true)"
 [ -e "$out/failed" ] || exit 0
 cat "$out/failed"
 exit 1
