@@ -12,7 +12,7 @@ use scruple_core::run::RunState;
 use scruple_core::sorting;
 use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Role, Subject};
-use scruple_core::unit::{Unit, exact, quantity, share, times};
+use scruple_core::unit::{Unit, exact, quantity, relative_spread, share, times};
 use scruple_core::verdict::{Direction, Verdict};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -314,8 +314,8 @@ fn raw_text(row: &CaseRow<'_>) -> String {
 fn precision(row: &CaseRow<'_>) -> String {
     let raw = row.raw.as_ref().filter(|raw| row.tare.is_none() && raw.value > 0.0);
     match (&row.net, raw.and_then(|raw| Some((raw.value, raw.interval?)))) {
-        (None, Some((value, interval))) => share((interval.high - interval.low) / 2.0 / value),
-        (Some(net), _) if is_known(net) => share((net.interval.high - net.interval.low) / 2.0 / net.estimate),
+        (None, Some((value, interval))) => relative_spread(interval.half_width() / value),
+        (Some(net), _) if is_known(net) => relative_spread(net.interval.half_width() / net.estimate),
         _ => String::new(),
     }
 }
