@@ -27,7 +27,7 @@ const ROWS: usize = 5;
 const MOST: usize = 20;
 
 /// What is needed to build the versions of a history again. Kept builds are used if they exist.
-pub struct Of<'a> {
+pub struct RebuildContext<'a> {
     /// The path or URL of the repository.
     pub place: &'a str,
     /// How versions are built.
@@ -104,7 +104,7 @@ struct Changed {
 }
 
 /// Explains every change of a history of commands, as text. If an explanation fails, the text contains the reason.
-pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
+pub fn explained(history: &History, of: &RebuildContext<'_>) -> Result<String, Fault> {
     let mut out = String::new();
     let changes = changes(history, of.subjects);
     if changes.is_empty() {

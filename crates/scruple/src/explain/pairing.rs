@@ -110,7 +110,8 @@ impl<'a> Pairings<'a> {
         let of = |pairings: &[Pairing]| pairings.iter().map(|one| one.explained(count)).collect::<Vec<_>>();
         match self.between.as_slice() {
             [one] if self.within.is_empty() => one.explained(count),
-            all => explain::settled(of(all), &of(&self.within)).unwrap_or_else(|| all[0].explained(count)),
+            all => explain::mean_with_spread(of(all), &of(&self.within))
+                .unwrap_or_else(|| all[0].explained(count)),
         }
     }
 }

@@ -81,7 +81,7 @@ impl LeakSchedule {
             0 | 1 => String::new(),
             _ => format!("about {} left · ", in_words(self.rest(made))),
         };
-        self.progress.tell(&format!("{rest}size {}", self.sizes[size].1), made, all, name);
+        self.progress.steps(&format!("{rest}size {}", self.sizes[size].1), made, all, name);
         Some(ScheduledRun { size, left })
     }
 

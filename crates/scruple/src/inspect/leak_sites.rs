@@ -3,7 +3,7 @@
 use super::args::LeakSitesWhen;
 use super::leak_schedule::in_words;
 use super::site_rows::{self, SiteRow};
-use super::sites::{Found, counter, exact, sampled};
+use super::sites::{CommandSites, counter, exact, sampled};
 use crate::fault::{Code, Fault};
 use crate::progress::Progress;
 use scruple_core::stats::leak::{GrowthDoubt, Retained};
@@ -56,7 +56,7 @@ pub struct GrowingSite {
 /// The result of looking for sites.
 pub enum Sites {
     /// The sites.
-    Found(LeakSites),
+    CommandSites(LeakSites),
     /// There is nothing to look for.
     NotWanted,
     /// The reason why the sites are not known.
@@ -125,7 +125,7 @@ pub fn find(
     progress.clear();
     let [small, large] = found;
     match (small, large) {
-        (Ok(small), Ok(large)) => Ok(Sites::Found(growth(by, small, large))),
+        (Ok(small), Ok(large)) => Ok(Sites::CommandSites(growth(by, small, large))),
         (Err(fault), _) | (_, Err(fault)) => failed(fault, when),
     }
 }
@@ -154,7 +154,7 @@ fn failed(fault: Fault, when: LeakSitesWhen) -> Result<Sites, Fault> {
     }
 }
 
-fn count(commands: &mut Commands, job: &Job, by: &BlockCounter) -> Result<Found, Fault> {
+fn count(commands: &mut Commands, job: &Job, by: &BlockCounter) -> Result<CommandSites, Fault> {
     match by {
         BlockCounter::Tree(counter) => exact(commands, job, counter, false),
         BlockCounter::Recorder => sampled(commands, job, SiteSampling { mean: 1, seed: 1 }, false),
@@ -197,7 +197,11 @@ fn chosen(
 }
 
 /// Compares what sites leave at the end of two runs, in all their processes.
-fn growth(by: BlockCounter, (small, at_small): (f64, Found), (large, at_large): (f64, Found)) -> LeakSites {
+fn growth(
+    by: BlockCounter,
+    (small, at_small): (f64, CommandSites),
+    (large, at_large): (f64, CommandSites),
+) -> LeakSites {
     let mut sites: HashMap<SiteFrame, GrowingSite> = HashMap::new();
     let mut totals = [MemoryBlocks::default(); 2];
     for (at, found) in [&at_small, &at_large].into_iter().enumerate() {

@@ -5,7 +5,7 @@ use crate::render::align::{fit, on_points, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::run_on_terminal::preface;
 use crate::render::{Report, effect_text, scaling, sentence, title, verdict_words};
-use scruple_core::judge::{Estimate, cases, headline};
+use scruple_core::judge::{Estimate, bench_cases, headline};
 use scruple_core::metric::Quality;
 use scruple_core::protocol::Timing;
 use scruple_core::run::RunState;
@@ -126,7 +126,7 @@ fn rows<'a>(report: &Report<'a>) -> Vec<CaseRow<'a>> {
                 arm,
                 raw: report.estimate(arm, "time.wall"),
                 tare: tare.and_then(|tare| report.estimate(tare, "time.wall")),
-                net: tare.and_then(|tare| cases::net(arm, tare, "time.wall", level)),
+                net: tare.and_then(|tare| bench_cases::net(arm, tare, "time.wall", level)),
             }
         })
         .collect()

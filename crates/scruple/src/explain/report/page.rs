@@ -173,7 +173,7 @@ fn causes(found: &Findings, explanation: &Explanation, row: &FunctionDifference)
     let told = row.reported();
     let shown = told.iter().filter(|part| part.delta.abs() >= least).take(3);
     let mut told: Vec<String> =
-        shown.map(|part| format!("{}: {}", words::signed(part.delta), words::tell(row, part))).collect();
+        shown.map(|part| format!("{}: {}", words::signed(part.delta), words::clause(row, part))).collect();
     let hunk = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
     told.extend(hunk.map(|(_, hunk)| format!("changed at {} {}", hunk.place(), hunk.context)));
     sentence(told.join("; ").trim())

@@ -278,11 +278,11 @@ fn nothing(found: &Findings) -> String {
 
 /// Writes the largest part of a row as a clause.
 pub fn first(row: &FunctionDifference) -> Option<String> {
-    row.reported().first().map(|part| tell(row, part))
+    row.reported().first().map(|part| clause(row, part))
 }
 
 /// Writes a part of a row as a clause.
-pub fn tell(row: &FunctionDifference, part: &DifferencePart) -> String {
+pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
     let callee = part.callee.as_deref().unwrap_or("");
     let site = part.site.as_ref().map_or(String::new(), |site| format!("in {site}, "));
     let calls = |(a, b): (u64, u64)| match a == b {
