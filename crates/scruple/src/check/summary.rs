@@ -251,7 +251,7 @@ fn varying(rows: &[FoundRow]) -> String {
         .collect();
     match told.is_empty() {
         true => String::new(),
-        false => format!("Not deciding, because they vary from run to run: {}.", told.join(", ")),
+        false => format!("Not deciding, because they vary from launch to launch: {}.", told.join(", ")),
     }
 }
 

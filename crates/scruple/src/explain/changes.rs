@@ -1,7 +1,7 @@
 //! Explains the changes of a history by comparing the version that brought each change with the version before it.
 
-use super::counted_runs;
-use super::counted_runs::GatheredRuns;
+use super::counted_launches;
+use super::counted_launches::GatheredLaunches;
 use super::findings::Findings;
 use super::report::{terminal, words};
 use super::verb::{AtRevisions, at_revisions};
@@ -57,7 +57,7 @@ fn keep(
     run: &str,
     (before, at): (&str, &str),
     subject: &str,
-    (found, gathered): (&Findings, &GatheredRuns),
+    (found, gathered): (&Findings, &GatheredLaunches),
 ) -> Result<(), Fault> {
     // Only call trees are kept: what another tool counted could not be compared with them later.
     let are_trees = gathered.kind.callers == KnownCallers::Contexts;
@@ -135,7 +135,7 @@ pub fn explained(history: &History, of: &RebuildContext<'_>) -> Result<String, F
             subject: template,
             limit: of.limit,
         };
-        let effort = counted_runs::Effort {
+        let effort = counted_launches::Effort {
             count: Count::Instructions,
             runs: 5,
             once: false,

@@ -167,7 +167,7 @@ fn sizes(args: &LeakArgs) -> Result<Vec<(f64, String)>, Fault> {
         ));
     }
     if args.runs == 0 {
-        return Err(Fault::usage("zero runs show nothing: give --runs at least 1"));
+        return Err(Fault::usage("zero launches show nothing: give --runs at least 1"));
     }
     let mut sizes = Vec::new();
     for text in &args.sizes {
@@ -258,7 +258,7 @@ impl LeakMeasurement<'_> {
             .then(|| "the program’s objects are its language runtime’s, which malloc does not see".to_owned())
     }
 
-    /// Reads a metric in the runs that the schedule makes, or says why it is not available.
+    /// Reads a metric in the launches that the schedule makes, or says why it is not available.
     fn all(
         &mut self,
         schedule: &mut LeakSchedule,

@@ -227,7 +227,8 @@ mod tests {
     #[test]
     fn waiting_for_a_core_leaves_no_less_room_for_inputs() {
         let ms = Duration::from_millis;
-        let since = ThreadTimes { ran: 2_000_000, busiest_ran: 2_000_000, busiest_waited: 30_000_000, others: 0 };
+        let since =
+            ThreadTimes { ran: 2_000_000, busiest_ran: 2_000_000, busiest_waited: 30_000_000, others: 0 };
         assert_eq!(not_waiting(ms(40), 6_000_000, Some(since)), ms(4));
         assert_eq!(not_waiting(ms(40), 0, None), ms(40));
         assert!(not_waiting(ms(20), 0, Some(since)) > Duration::ZERO);

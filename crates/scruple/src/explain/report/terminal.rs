@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 /// The number of rows of tables that follow the first.
 const FEW: usize = 3;
 
-/// The number of rows that are shown although they vary from run to run.
+/// The number of rows that are shown although they vary from launch to launch.
 const GREY: usize = 3;
 
 /// The column of functions, in which the parts of a row begin.

@@ -33,7 +33,7 @@ pub struct Leak {
     pub pass: Pass,
     /// The preferred metrics that were not available.
     pub passed_over: Vec<PassedOver>,
-    /// The runs, by size.
+    /// The launches, by size.
     pub points: Vec<LeakPoint>,
     /// The verdict about the growth of the metric.
     pub verdict: Retained,
@@ -43,7 +43,7 @@ pub struct Leak {
     pub peak: Option<Retained>,
     /// The sites that keep the memory.
     pub sites: Sites,
-    /// The runs that did not fit into the budget, if any.
+    /// The launches that did not fit into the budget, if any.
     pub left_out: Option<LeftOut>,
 }
 
@@ -53,12 +53,12 @@ pub enum MallocAtEnd {
     NotWanted,
     /// The reason why they are not known.
     Unknown(String),
-    /// The runs, by size, one each.
+    /// The launches, by size, one each.
     Read(Vec<LeakPoint>),
 }
 
 impl MallocAtEnd {
-    /// The run at a size.
+    /// The launch with a size.
     pub fn at(&self, size: f64) -> Option<&LeakPoint> {
         match self {
             MallocAtEnd::Read(points) => points.iter().find(|point| point.size == size),
@@ -80,16 +80,16 @@ impl MallocAtEnd {
 /// Runs that did not fit into the budget.
 #[derive(Serialize)]
 pub struct LeftOut {
-    /// The sizes of which no run was made.
+    /// The sizes of which no launch was made.
     pub sizes: Vec<String>,
-    /// The number of all runs that were not made.
+    /// The number of all launches that were not made.
     pub runs: usize,
-    /// The expected time of all runs, in nanoseconds.
+    /// The expected time of all launches, in nanoseconds.
     pub whole: u64,
 }
 
 impl LeftOut {
-    /// What a schedule left out after this many runs.
+    /// What a schedule left out after this many launches.
     pub fn of(schedule: &LeakSchedule, made: usize) -> Option<LeftOut> {
         let sizes: Vec<String> = schedule.left_out().iter().map(|(_, written)| written.clone()).collect();
         let runs = schedule.count().saturating_sub(made);
@@ -106,20 +106,20 @@ pub struct PassedOver {
     pub why: String,
 }
 
-/// A run at one size, in which the metric was read.
+/// A launch with one size, in which the metric was read.
 pub struct LeakPoint {
     /// The size of the work.
     pub size: f64,
     /// The key of the metric.
     metric: &'static str,
-    /// All readings of the run.
+    /// All readings of the launch.
     readings: Vec<Reading>,
-    /// The wall time of the run.
+    /// The wall time of the launch.
     pub wall: Duration,
 }
 
 impl LeakPoint {
-    /// Creates the point of a run.
+    /// Creates the point of a launch.
     ///
     /// # Errors
     /// Says why the metric could not be read.
@@ -140,7 +140,7 @@ impl LeakPoint {
         self.readings.iter().find(|reading| reading.key == key)
     }
 
-    /// The value of a metric, if the run read it.
+    /// The value of a metric, if the launch read it.
     pub fn value(&self, key: &str) -> Option<f64> {
         self.reading(key)?.value.clone().ok()
     }
@@ -254,7 +254,7 @@ fn not_made(left_out: &LeftOut) -> String {
         several => format!("the sizes {}", several.join(", ")),
     };
     format!(
-        "Left out, because the budget was spent: {what}. All runs take about {}; a longer --budget makes them.",
+        "Left out, because the budget was spent: {what}. All launches take about {}; a longer --budget makes them.",
         quantity(left_out.whole as f64, &Unit::Nanoseconds)
     )
 }
@@ -326,7 +326,7 @@ fn said_of(doubt: &GrowthDoubt) -> String {
     }
 }
 
-/// A run in JSON, with sizes in bytes.
+/// A launch in JSON, with sizes in bytes.
 #[derive(Serialize)]
 struct LeakRunEntry {
     n: f64,
@@ -383,7 +383,7 @@ pub struct LeakReport<'a> {
     /// Why memory outside the heap of the runtime was not examined.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_examined: Option<&'a str>,
-    /// The runs that did not fit into the budget.
+    /// The launches that did not fit into the budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<&'a LeftOut>,
 }

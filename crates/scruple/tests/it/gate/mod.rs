@@ -111,7 +111,7 @@ fn a_count_that_varies_at_the_base_does_not_decide_and_is_named() {
         &["--export", "check.md", "--export", "check.json"],
     );
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let said = "Not deciding, because they vary from run to run: malloc bytes of ‘new’ (4,096 B to 5,000 B at the reference).";
+    let said = "Not deciding, because they vary from launch to launch: malloc bytes of ‘new’ (4,096 B to 5,000 B at the reference).";
     let stdout = answer.unwrapped();
     assert!(stdout.contains(said), "{}", answer.exchange());
     assert!(place.read("check.md").contains(said), "{}", place.read("check.md"));
