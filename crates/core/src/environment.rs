@@ -68,7 +68,7 @@ pub struct Environments {
 
 /// Whether two environments allow a comparison of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Comparability {
     /// The environments do not affect a difference of the metric.
     Comparable,
     /// The environments may have caused a part of a difference.
@@ -101,20 +101,20 @@ impl Environments {
     }
 
     /// Whether a metric can be compared across the two environments.
-    pub fn standing(&self, metric: &Metric) -> Standing {
+    pub fn comparability(&self, metric: &Metric) -> Comparability {
         let counted = metric.quality <= Quality::Near && metric.unit != Unit::Nanoseconds;
         if self.has(Aspect::Architecture) {
-            return Standing::Incomparable(Why::OtherArchitecture);
+            return Comparability::Incomparable(Why::OtherArchitecture);
         }
         let clouds = |aspects: &[Aspect]| match aspects.iter().any(|aspect| self.has(*aspect)) {
-            true => Standing::Clouded,
-            false => Standing::Comparable,
+            true => Comparability::Clouded,
+            false => Comparability::Comparable,
         };
         match (counted, self.has(Aspect::Machine)) {
             (true, _) => clouds(&[Aspect::Tool, Aspect::Toolchain, Aspect::Library, Aspect::Variable]),
-            (false, true) => Standing::Incomparable(Why::OtherMachine),
-            (false, false) if self.differences.is_empty() => Standing::Comparable,
-            (false, false) => Standing::Clouded,
+            (false, true) => Comparability::Incomparable(Why::OtherMachine),
+            (false, false) if self.differences.is_empty() => Comparability::Comparable,
+            (false, false) => Comparability::Clouded,
         }
     }
 
@@ -122,7 +122,7 @@ impl Environments {
     pub fn withhold(&self, judged: &mut [Judged], declared: impl Fn(&str) -> Metric) {
         for one in judged {
             let metric = declared(&one.metric);
-            if let Standing::Incomparable(why) = self.standing(&metric) {
+            if let Comparability::Incomparable(why) = self.comparability(&metric) {
                 let evidence = &one.comparison.evidence;
                 let absent =
                     Evidence::Absent { why, pointing: evidence.effect(), readings: evidence.readings() };
@@ -137,13 +137,13 @@ impl Environments {
     pub fn sentences(&self, metrics: &[Metric]) -> Vec<String> {
         let mut said = vec![self.what_differs()];
         said.extend(self.other_commands());
-        let titles = |wanted: fn(&Standing) -> bool| -> Vec<&str> {
-            let all = metrics.iter().filter(|metric| wanted(&self.standing(metric)));
+        let titles = |wanted: fn(&Comparability) -> bool| -> Vec<&str> {
+            let all = metrics.iter().filter(|metric| wanted(&self.comparability(metric)));
             all.map(|metric| metric.title.as_ref()).collect()
         };
-        let lost = titles(|standing| matches!(standing, Standing::Incomparable(_)));
-        let kept = titles(|standing| !matches!(standing, Standing::Incomparable(_)));
-        let clouded = titles(|standing| *standing == Standing::Clouded);
+        let lost = titles(|comparability| matches!(comparability, Comparability::Incomparable(_)));
+        let kept = titles(|comparability| !matches!(comparability, Comparability::Incomparable(_)));
+        let clouded = titles(|comparability| *comparability == Comparability::Clouded);
         if !lost.is_empty() {
             let why = match self.has(Aspect::Architecture) {
                 true => "programs of different architectures do different work",
@@ -334,17 +334,17 @@ mod tests {
         Environments { differences, apart: 200_000_000, ..Environments::default() }
     }
 
-    fn standing(environments: &Environments, key: &str) -> Standing {
-        environments.standing(metric(key).expect("a metric"))
+    fn comparability(environments: &Environments, key: &str) -> Comparability {
+        environments.comparability(metric(key).expect("a metric"))
     }
 
     #[test]
     fn counts_stay_comparable_across_machines_and_times_do_not() {
         let apart = between(provenance("epyc/2/x86_64", "6.1"), provenance("xeon/8/x86_64", "6.1"));
-        assert_eq!(standing(&apart, "malloc.bytes"), Standing::Comparable);
-        assert_eq!(standing(&apart, "instructions"), Standing::Comparable);
+        assert_eq!(comparability(&apart, "malloc.bytes"), Comparability::Comparable);
+        assert_eq!(comparability(&apart, "instructions"), Comparability::Comparable);
         for key in ["time.wall", "time.cpu", "memory.peak", "gc.time", "load.p99"] {
-            assert_eq!(standing(&apart, key), Standing::Incomparable(Why::OtherMachine), "{key}");
+            assert_eq!(comparability(&apart, key), Comparability::Incomparable(Why::OtherMachine), "{key}");
         }
     }
 
@@ -352,7 +352,11 @@ mod tests {
     fn nothing_is_compared_across_architectures() {
         let apart = between(provenance("epyc/2/x86_64", "6.1"), provenance("m1/2/aarch64", "6.1"));
         for key in ["malloc.bytes", "time.wall"] {
-            assert_eq!(standing(&apart, key), Standing::Incomparable(Why::OtherArchitecture), "{key}");
+            assert_eq!(
+                comparability(&apart, key),
+                Comparability::Incomparable(Why::OtherArchitecture),
+                "{key}"
+            );
         }
     }
 
@@ -363,10 +367,10 @@ mod tests {
             ..provenance("epyc/2/x86_64", "6.1")
         };
         let compilers = between(with("GCC 12"), with("GCC 13"));
-        assert_eq!(standing(&compilers, "malloc.bytes"), Standing::Clouded);
+        assert_eq!(comparability(&compilers, "malloc.bytes"), Comparability::Clouded);
         let kernels = between(provenance("epyc/2/x86_64", "6.1"), provenance("epyc/2/x86_64", "6.5"));
-        assert_eq!(standing(&kernels, "malloc.bytes"), Standing::Comparable);
-        assert_eq!(standing(&kernels, "time.cpu"), Standing::Clouded);
+        assert_eq!(comparability(&kernels, "malloc.bytes"), Comparability::Comparable);
+        assert_eq!(comparability(&kernels, "time.cpu"), Comparability::Clouded);
     }
 
     #[test]
@@ -376,8 +380,8 @@ mod tests {
         let tool = Some("weigh".to_owned());
         let theirs = Provenance { machine_class: "weigh/unknown".to_owned(), tool, ..Provenance::default() };
         let apart = between(here, theirs);
-        assert_eq!(standing(&apart, "alloc.bytes"), Standing::Clouded);
-        assert_eq!(standing(&apart, "time.wall"), Standing::Incomparable(Why::OtherMachine));
+        assert_eq!(comparability(&apart, "alloc.bytes"), Comparability::Clouded);
+        assert_eq!(comparability(&apart, "time.wall"), Comparability::Incomparable(Why::OtherMachine));
         let machine = apart.differences.iter().find(|one| one.aspect == Aspect::Machine).expect("it differs");
         assert_eq!(machine.run, None);
         assert!(apart.differences.iter().all(|one| one.aspect != Aspect::Load), "{:?}", apart.differences);

@@ -1,7 +1,7 @@
 //! Draws conclusions from readings: estimates of each arm, comparisons between arms, and which of them to quote.
 
+pub mod bench_cases;
 mod between_runs;
-pub mod cases;
 pub mod clock;
 pub mod earlier_runs;
 mod equal_parameters;
@@ -157,9 +157,9 @@ pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
 
 fn pairs_of(run: &Run) -> Vec<Pair<'_>> {
     if matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Case { .. })) {
-        return cases::pairs(run);
+        return bench_cases::pairs(run);
     }
-    let at_versions = cases::at_versions(run);
+    let at_versions = bench_cases::at_versions(run);
     if !at_versions.is_empty() {
         return at_versions;
     }

@@ -262,14 +262,14 @@ pub struct BatchReply {
     pub threads: Vec<ThreadReply>,
     /// All other readings of the whole batch, by key.
     #[serde(flatten)]
-    pub readings: BTreeMap<String, Loose>,
+    pub readings: BTreeMap<String, LooseNumber>,
 }
 
 impl BatchReply {
     /// A reading of the whole batch; `None` where it is absent or not a finite number.
     pub fn reading(&self, key: &str) -> Option<f64> {
         match self.readings.get(key) {
-            Some(Loose::Number(number)) if number.is_finite() => Some(*number),
+            Some(LooseNumber::Number(number)) if number.is_finite() => Some(*number),
             _ => None,
         }
     }
@@ -315,7 +315,7 @@ impl ThreadReply {
 /// A number, or another value, which is ignored.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub enum Loose {
+pub enum LooseNumber {
     /// A number.
     Number(f64),
     /// Any other value, which is ignored.
@@ -324,7 +324,7 @@ pub enum Loose {
 
 /// An error that a program reports.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Complaint {
+pub struct ProgramError {
     /// The message for people.
     pub error: String,
     /// The kind of the error, one of those that the protocol lists.
@@ -337,7 +337,7 @@ pub struct Complaint {
     pub fatal: bool,
 }
 
-impl Complaint {
+impl ProgramError {
     /// The message for people, after the kind if that is a livelock or a deadlock.
     pub fn message(&self) -> String {
         match self.kind.as_str() {
@@ -373,7 +373,7 @@ pub struct OnceReply {
     pub digest: Option<String>,
     /// The readings that the case declared.
     #[serde(flatten)]
-    pub readings: BTreeMap<String, Loose>,
+    pub readings: BTreeMap<String, LooseNumber>,
 }
 
 /// A line of a reply.
@@ -381,7 +381,7 @@ pub struct OnceReply {
 #[serde(untagged)]
 pub enum Reply {
     /// An error, which may replace any other reply.
-    Error(Complaint),
+    Error(ProgramError),
     /// A case with threads makes no progress. The program goes on, and the reply to the request is still due.
     Stalled(Stalled),
     /// The answer to `hello`.

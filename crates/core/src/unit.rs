@@ -256,6 +256,12 @@ fn times_between(ratio: f64, low: f64, high: f64) -> String {
     format!("{ratio:.decimals$} × [{low:.decimals$}, {high:.decimals$}]")
 }
 
+/// How uncertain or how noisy a value is, as a share of the value: `1.2 %`. Above 1000 %, nothing is known of the value,
+/// and the number is left out: `> 1000 %`.
+pub fn relative_spread(ratio: f64) -> String {
+    if ratio > 10.0 { "> 1000 %".to_owned() } else { share(ratio) }
+}
+
 /// A ratio as a share: `41 %`.
 pub fn share(ratio: f64) -> String {
     let percent = ratio * 100.0;
@@ -396,6 +402,14 @@ mod tests {
         assert_eq!(tick(200_200.0, 200.0, &Unit::Count), "200.2 k");
         assert_eq!(tick(-20.0, 10.0, &Unit::Ratio), "-20");
         assert_eq!(tick(0.0, 1.0, &Unit::Bytes), "0");
+    }
+
+    #[test]
+    fn a_hopeless_width_is_a_bound() {
+        assert_eq!(relative_spread(0.012), "1.2 %");
+        assert_eq!(relative_spread(10.0), "1000 %");
+        assert_eq!(relative_spread(12_024.16), "> 1000 %");
+        assert_eq!(relative_spread(f64::INFINITY), "> 1000 %");
     }
 
     #[test]

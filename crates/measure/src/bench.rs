@@ -6,7 +6,7 @@ use crate::own_environment::withhold;
 use crate::scheduler_waits::Threads;
 use crate::thread_activity::{Activity, ThreadActivity};
 use crate::{core_speed, scheduler_waits, thread_activity};
-use scruple_core::protocol::{BenchRequest, Case, Complaint, Reply, Stalled};
+use scruple_core::protocol::{BenchRequest, Case, ProgramError, Reply, Stalled};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
@@ -82,7 +82,7 @@ pub enum BenchError {
     },
     /// The program reported an error.
     #[error("{}", .0.message())]
-    Complained(Complaint),
+    Complained(ProgramError),
     /// The user interrupted.
     #[error("interrupted")]
     Interrupted,
@@ -261,7 +261,7 @@ impl BenchProgram {
             seen.ran.as_secs_f64(),
             seen.of.as_secs_f64()
         );
-        let complaint = Complaint { error, kind: kind.to_owned(), id: Some(stalled.stalled), fatal: true };
+        let complaint = ProgramError { error, kind: kind.to_owned(), id: Some(stalled.stalled), fatal: true };
         Err(BenchError::Complained(complaint))
     }
 

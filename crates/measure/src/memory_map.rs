@@ -6,7 +6,7 @@
 
 mod course;
 
-pub use course::{Extent, read_once, watch, watch_process};
+pub use course::{WatchedProcesses, read_once, watch, watch_process};
 
 use scruple_core::memory_map::{Class, MapRow, MemoryAmount, mapped_and_anonymous};
 use serde::{Deserialize, Serialize};

@@ -25,7 +25,7 @@ struct Thread {
 
 /// What the threads of a program did between two readings, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Since {
+pub struct ThreadTimes {
     /// How long all threads ran.
     pub ran: u64,
     /// How long the busiest thread ran: the one that ran most.
@@ -38,7 +38,7 @@ pub struct Since {
 
 impl Threads {
     /// What the threads did since an earlier reading.
-    pub fn since(&self, before: &Threads) -> Since {
+    pub fn since(&self, before: &Threads) -> ThreadTimes {
         let done = self.0.iter().map(|(id, now)| {
             let then = before.0.get(id).copied().unwrap_or_default();
             let (ran, waited) = (now.ran.saturating_sub(then.ran), now.waited.saturating_sub(then.waited));
@@ -47,7 +47,7 @@ impl Threads {
         let sum = |(ran, all): (u64, u64), (more, whole)| (ran + more, all + whole);
         let (ran, all) = done.clone().fold((0, 0), sum);
         let (busiest_ran, whole) = done.max().unwrap_or_default();
-        Since { ran, busiest_ran, busiest_waited: whole - busiest_ran, others: all - whole }
+        ThreadTimes { ran, busiest_ran, busiest_waited: whole - busiest_ran, others: all - whole }
     }
 
     /// The thread that ran most since an earlier reading; `None` if none ran.
@@ -121,7 +121,7 @@ mod tests {
         let after = threads(&[(1, 520, 5), (2, 400, 30), (3, 7, 7), (4, 1, 60)]);
         assert_eq!(
             after.since(&before),
-            Since { ran: 321, busiest_ran: 300, busiest_waited: 20, others: 25 + 61 }
+            ThreadTimes { ran: 321, busiest_ran: 300, busiest_waited: 20, others: 25 + 61 }
         );
         assert_eq!((after.busiest_since(&before), after.busiest_since(&after)), (Some(2), None));
     }

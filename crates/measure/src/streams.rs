@@ -64,10 +64,10 @@ pub(crate) enum OutputCapture {
 }
 
 /// What was captured: digests if they were requested, and the end of standard error.
-pub(crate) type Yield = (Option<Captured>, String);
+pub(crate) type CapturedOutput = (Option<Captured>, String);
 
 /// The digest of a stream, and its last bytes.
-type Carried = (Digest, Vec<u8>);
+type DigestAndEnd = (Digest, Vec<u8>);
 
 /// The three descriptors of a launch, and the threads that read the other ends of its pipes.
 pub(crate) struct Streams {
@@ -78,8 +78,8 @@ pub(crate) struct Streams {
 enum Ends {
     None,
     Discarding,
-    LastWords(JoinHandle<io::Result<Carried>>),
-    Capturing(JoinHandle<io::Result<Carried>>, JoinHandle<io::Result<Carried>>),
+    LastWords(JoinHandle<io::Result<DigestAndEnd>>),
+    Capturing(JoinHandle<io::Result<DigestAndEnd>>, JoinHandle<io::Result<DigestAndEnd>>),
 }
 
 /// The number of bytes that are kept from the end of a stream.
@@ -123,7 +123,7 @@ impl Streams {
     }
 
     /// Separates the descriptors from the threads. The closure waits for the captured streams after the launch.
-    pub(crate) fn split(self) -> ([OwnedFd; 3], impl FnOnce() -> Yield) {
+    pub(crate) fn split(self) -> ([OwnedFd; 3], impl FnOnce() -> CapturedOutput) {
         let Streams { stdio, ends } = self;
         (stdio, move || match ends {
             Ends::None | Ends::Discarding => (None, String::new()),
@@ -137,7 +137,7 @@ impl Streams {
     }
 }
 
-fn carried(end: JoinHandle<io::Result<Carried>>) -> Option<Carried> {
+fn carried(end: JoinHandle<io::Result<DigestAndEnd>>) -> Option<DigestAndEnd> {
     end.join().ok()?.ok()
 }
 
@@ -177,7 +177,7 @@ fn dup(stream: impl std::os::fd::AsFd) -> io::Result<OwnedFd> {
 }
 
 /// Reads a stream to its end and hashes all of it, independently of the sizes of its pieces.
-fn digest(mut stream: impl Read) -> io::Result<Carried> {
+fn digest(mut stream: impl Read) -> io::Result<DigestAndEnd> {
     let mut buffer = vec![0; 1 << 20];
     let mut digest = Digest { hash: 0xcbf2_9ce4_8422_2325, length: 0 };
     let mut tail: Vec<u8> = Vec::new();

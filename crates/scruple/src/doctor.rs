@@ -10,7 +10,7 @@ use crate::render::output;
 use scruple_core::metric::Pass;
 use scruple_core::sample::Reading;
 use scruple_core::stats::quantile::median;
-use scruple_core::unit::{Unit, quantity, share};
+use scruple_core::unit::{Unit, quantity, relative_spread};
 use scruple_core::verdict::{Comparison, compare_noisy};
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::command::{Commands, Job, WeighedLaunch, Weigher};
@@ -309,7 +309,7 @@ fn noise(weigher: &mut Commands, job: &Job, interrupted: &Arc<AtomicBool>) -> Re
 fn resolution(comparison: &Comparison) -> String {
     let Some(interval) = comparison.interval() else { return "too few blocks to tell".to_owned() };
     let half = (interval.high.ln() - interval.low.ln()) / 2.0;
-    let at = |blocks: f64| share(half * (comparison.evidence.readings() as f64 / blocks).sqrt());
+    let at = |blocks: f64| relative_spread(half * (comparison.evidence.readings() as f64 / blocks).sqrt());
     format!(
         "identical programs differ by {}; differences of about {} show in 20 blocks, of {} in 80",
         scruple_core::unit::change_between(

@@ -95,7 +95,7 @@ impl Progress {
     }
 
     /// Shows the progress of a history, or of a search for leaks.
-    pub fn tell(&self, doing: &str, done: usize, all: usize, name: &str) {
+    pub fn steps(&self, doing: &str, done: usize, all: usize, name: &str) {
         self.bar.set_length(all as u64);
         self.bar.set_position(done as u64);
         self.message(format!("{doing} · {name}"));

@@ -3,7 +3,7 @@
 use super::confidence_set::{PlacedCut, placed};
 use super::fit::LevelFit;
 use super::scaled::Scaled;
-use super::selection::{SelectedCuts, settled};
+use super::selection::{SelectedCuts, without_chance_cuts};
 use super::stretches::{SHORTEST, bounds};
 
 /// In series of fewer values every remaining cut is reported.
@@ -28,7 +28,7 @@ pub(super) fn pruned(series: &Scaled, mut steps: SelectedCuts, error: f64, least
             break;
         };
         let cuts = steps.fit.cuts.iter().copied().filter(|cut| !gone.contains(cut)).collect();
-        let mut rest = settled(series, LevelFit::of(series, cuts), error);
+        let mut rest = without_chance_cuts(series, LevelFit::of(series, cuts), error);
         // A cut that was judged together with a background keeps that probability if it is the larger one.
         for (cut, chance) in rest.fit.cuts.iter().zip(&mut rest.chances) {
             let before = steps.fit.cuts.iter().position(|other| other == cut);

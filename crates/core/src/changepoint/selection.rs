@@ -39,11 +39,11 @@ pub(super) fn select(series: &Scaled, error: f64) -> SelectedCuts {
             best = other;
         }
     }
-    settled(series, best, error)
+    without_chance_cuts(series, best, error)
 }
 
 /// Removes the cuts whose probability in noise alone exceeds `error`, the weakest first.
-pub(super) fn settled(series: &Scaled, mut best: LevelFit, error: f64) -> SelectedCuts {
+pub(super) fn without_chance_cuts(series: &Scaled, mut best: LevelFit, error: f64) -> SelectedCuts {
     let needed = gain(error, series.len());
     loop {
         let without: Vec<LevelFit> = (0..best.cuts.len()).map(|i| best.without_cut(series, i)).collect();

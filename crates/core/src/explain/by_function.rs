@@ -15,7 +15,7 @@ pub struct Explanation {
     pub count: Count,
     /// The total cost of the first and of the second program.
     pub totals: (f64, f64),
-    /// The size up to which the difference of the totals may be variation from run to run; 0 where the programs repeat.
+    /// The size up to which the difference of the totals may be variation from launch to launch; 0 where the programs repeat.
     pub spread: f64,
     /// The functions in which the difference originates, the most likely first. Their differences add up to the whole.
     pub rows: Vec<FunctionDifference>,
@@ -48,7 +48,7 @@ pub struct FunctionDifference {
     pub own: (u64, u64),
     /// The parts of the difference, the largest first.
     pub parts: Vec<DifferencePart>,
-    /// The size up to which the difference may be variation from run to run; 0 where the programs repeat.
+    /// The size up to which the difference may be variation from launch to launch; 0 where the programs repeat.
     pub spread: f64,
     /// The functions of the first and of the second tree that the row stands for, the largest first.
     #[serde(skip)]
@@ -118,12 +118,12 @@ impl Explanation {
         self.totals.1 - self.totals.0
     }
 
-    /// Whether the difference of the totals may be variation from run to run.
+    /// Whether the difference of the totals may be variation from launch to launch.
     pub fn is_within_spread(&self) -> bool {
         self.spread > 0.0 && self.delta().abs() <= self.spread
     }
 
-    /// A row's share of the whole difference; `None` if there is none, or if it may be variation from run to run.
+    /// A row's share of the whole difference; `None` if there is none, or if it may be variation from launch to launch.
     pub fn share_of(&self, row: &FunctionDifference) -> Option<f64> {
         let delta = self.delta();
         (delta.round() != 0.0 && !self.is_within_spread()).then(|| row.delta / delta)
@@ -184,7 +184,7 @@ impl FunctionDifference {
         told
     }
 
-    /// Whether the difference may be variation from run to run.
+    /// Whether the difference may be variation from launch to launch.
     pub fn is_within_spread(&self) -> bool {
         self.spread > 0.0 && self.delta.abs() <= self.spread
     }

@@ -18,7 +18,7 @@ pub use by_function::{ComparedProgram, DifferencePart, Explanation, FunctionDiff
 pub use context_differences::{ContextDifference, differences};
 pub use matching::{Key, Matched};
 pub use names::{group, is_allocator, is_library, normal};
-pub use noise::settled;
+pub use noise::mean_with_spread;
 
 use crate::words::words;
 use serde::{Deserialize, Serialize};

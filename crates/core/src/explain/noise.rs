@@ -1,15 +1,15 @@
-//! Explains programs that do not repeat, whose variation from run to run must not appear as a difference.
+//! Explains programs that do not repeat, whose variation from launch to launch must not appear as a difference.
 
 use super::Explanation;
 use std::collections::HashMap;
 
-/// A difference must exceed the largest deviation among runs of one program by this factor: chance sometimes exceeds
-/// the largest deviation of a few runs, and there are many rows.
+/// A difference must exceed the largest deviation among launches of one program by this factor: chance sometimes exceeds
+/// the largest deviation of a few launches, and there are many rows.
 const FACTOR: f64 = 3.0;
 
-/// The mean of the explanations of pairs of runs, with the spread of the totals and of each row; `None` without pairs. The spread is
+/// The mean of the explanations of pairs of launches, with the spread of the totals and of each row; `None` without pairs. The spread is
 /// [`FACTOR`] times the largest of the deviations of pairs from their mean and of the differences `within` one program.
-pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explanation> {
+pub fn mean_with_spread(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explanation> {
     let runs = pairs.len() as f64;
     let mean = |of: fn(&Explanation) -> f64| pairs.iter().map(of).sum::<f64>() / runs;
     let totals = (mean(|one| one.totals.0), mean(|one| one.totals.1));
@@ -32,7 +32,7 @@ pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explan
     for row in pairs.into_iter().flat_map(|pair| pair.rows) {
         rows.entry(id(&row)).or_insert(row);
     }
-    let settle = |(id, mut row): (PartId, super::FunctionDifference)| {
+    let with_spread = |(id, mut row): (PartId, super::FunctionDifference)| {
         let seen = deltas.remove(&id).unwrap_or_default();
         row.delta = seen.iter().sum::<f64>() / runs;
         // A pair that lacks the row has a difference of zero.
@@ -48,7 +48,7 @@ pub fn settled(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explan
         count,
         totals,
         spread: FACTOR * whole.max(of_pairs),
-        rows: rows.into_iter().map(settle).collect(),
+        rows: rows.into_iter().map(with_spread).collect(),
     };
     explanation.rank();
     Some(explanation)

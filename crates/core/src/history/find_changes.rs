@@ -44,7 +44,7 @@ pub fn find_changes(history: &History) -> Judgement {
     let mut judged: Vec<JudgedSeries> = gathered
         .iter()
         .zip(found)
-        .map(|(one, judged)| match judged.is_settled(one) {
+        .map(|(one, judged)| match judged.is_final(one) {
             true => judged.at(stricter),
             false => noisy::judged(&graph, one, stricter, least),
         })

@@ -3,7 +3,7 @@
 //! A processor runs faster or slower with heat, power and the load of neighbours, sometimes for a whole run. All
 //! readings of such a run agree, so their spread does not show the difference to the next run.
 
-use super::cases::{self, within};
+use super::bench_cases::{self, within};
 use crate::stats::Interval;
 use crate::stats::quantile::{median, quantile, sorted};
 use crate::stats::tare::Net;
@@ -30,7 +30,7 @@ pub fn usual(earlier: &[f64], now: f64) -> (f64, f64) {
 /// The length of a cycle while a case was timed, in nanoseconds, over the blocks that count.
 pub fn cycle(tare: &Arm) -> Option<f64> {
     let cycles = tare.sample(CYCLE)?;
-    let counted = cases::undisturbed(tare).map(|blocks| within(cycles, &blocks).readings);
+    let counted = bench_cases::undisturbed(tare).map(|blocks| within(cycles, &blocks).readings);
     let readings = counted.filter(|readings| !readings.is_empty()).unwrap_or_else(|| cycles.readings.clone());
     Some(median(&readings))
 }

@@ -13,7 +13,7 @@
 //! Turns differ by more than the windows of one turn show, so the interval is never narrower than Student's interval of
 //! the ratios of turns.
 
-use super::{Estimate, POOLED, Pair, cases};
+use super::{Estimate, POOLED, Pair, bench_cases};
 use crate::evidence::Evidence;
 use crate::metric::metric;
 use crate::sample::Sample;
@@ -104,7 +104,7 @@ impl<'a> Figures<'a> {
         }
         let (reference, arm) = (of(pair.reference, key)?, of(pair.arm, key)?);
         let (before, after) = (pair.reference.sample(key)?, pair.arm.sample(key)?);
-        let (left, right, _) = cases::by_turn(before, after, pair.paired);
+        let (left, right, _) = bench_cases::by_turn(before, after, pair.paired);
         Some(Figures { key, pair, reference, arm, level, turns: (left, right) })
     }
 

@@ -1,6 +1,6 @@
 //! Finds cases whose processes fall into two groups, such as two ways in which a just-in-time compiler compiled them.
 
-use super::cases::{self, ProcessReadings};
+use super::bench_cases::{self, ProcessReadings};
 use crate::stats::quantile::median;
 use crate::subject::Arm;
 
@@ -23,7 +23,7 @@ impl Groups {
     /// The groups of a case's processes, by their net wall time; `None` if there is one group. A group may be a single
     /// process, which may also have been disturbed.
     pub fn of(arm: &Arm, tare: &Arm) -> Option<Groups> {
-        Groups::among(&cases::processes(arm, tare, "time.wall")?)
+        Groups::among(&bench_cases::processes(arm, tare, "time.wall")?)
     }
 
     /// The groups among processes with these readings of their wall time.

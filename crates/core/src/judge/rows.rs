@@ -1,7 +1,8 @@
 //! The rows of a table of comparisons, and the families in which their verdicts hold together.
 
 use super::{
-    Judged, POOLED, Pair, between_runs, cases, declaration, floor_of, node_replicates, pooled, waiting_share,
+    Judged, POOLED, Pair, bench_cases, between_runs, declaration, floor_of, node_replicates, pooled,
+    waiting_share,
 };
 use crate::evidence::{Evidence, Readings, Replicate};
 use crate::metric::{Better, Pass, Quality};
@@ -122,7 +123,7 @@ pub(super) fn samples_of(pair: &Pair<'_>, key: &str) -> Option<(Sample, Sample)>
     let (reference, arm) = (pair.reference.sample(key)?, pair.arm.sample(key)?);
     Some(match pair.tares {
         Some((left, right)) if matches!(pair.arm.subject, Subject::Case { .. }) => {
-            (cases::counted(reference, left), cases::counted(arm, right))
+            (bench_cases::counted(reference, left), bench_cases::counted(arm, right))
         }
         _ => (reference.clone(), arm.clone()),
     })
@@ -202,9 +203,9 @@ pub(super) fn replicates_of(
     match (&pair.arm.subject, timed) {
         // Results of other tools do not say which readings come from one process.
         (Subject::Case { .. }, true) if pair.tares.is_some() => {
-            cases::by_process(reference, arm, pair.paired)
+            bench_cases::by_process(reference, arm, pair.paired)
         }
-        (Subject::Request { .. }, true) => cases::by_turn(reference, arm, pair.paired),
+        (Subject::Request { .. }, true) => bench_cases::by_turn(reference, arm, pair.paired),
         (_, true) => (left, right, Replicate::Block),
         (_, false) => (left, right, Replicate::Launch),
     }

@@ -3,7 +3,7 @@
 
 use crate::coverage::share;
 use crate::noise::normal;
-use scruple_core::judge::cases::{self, BESIDE};
+use scruple_core::judge::bench_cases::{self, BESIDE};
 use scruple_core::metric::{Metric, Pass, Quality};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
 use scruple_core::stats::rng::Pcg;
@@ -52,7 +52,7 @@ fn invocation(pcg: &mut Pcg, has_witness: bool) -> Net {
             }
         }
     }
-    cases::net(&case, &tare, "time.wall", 0.95).expect("five processes")
+    bench_cases::net(&case, &tare, "time.wall", 0.95).expect("five processes")
 }
 
 fn agree(one: &Net, other: &Net) -> bool {

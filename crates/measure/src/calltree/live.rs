@@ -55,8 +55,10 @@ impl Side {
             self.functions.iter().cloned().enumerate().map(|(at, function)| (function, at)).collect();
         let child =
             |(at, context): (usize, &explain::Context)| Some(((context.parent?, context.function), at));
-        let mut below =
-            Below { functions, children: self.tree.contexts.iter().enumerate().filter_map(child).collect() };
+        let mut below = ContextFinder {
+            functions,
+            children: self.tree.contexts.iter().enumerate().filter_map(child).collect(),
+        };
         let mut processes = std::mem::take(&mut self.processes);
         for profile in &profiles.processes {
             let Some(live) = profile.live.as_ref().filter(|live| !live.contexts.is_empty()) else { continue };
@@ -99,12 +101,12 @@ impl Side {
 }
 
 /// Finds the contexts of a side by the functions on their paths.
-struct Below {
+struct ContextFinder {
     functions: HashMap<ProfileFunction, usize>,
     children: HashMap<(usize, usize), usize>,
 }
 
-impl Below {
+impl ContextFinder {
     /// The context of a function that is called in the context `parent`; of a function that is on its path already, the
     /// context there, as the tool counts recursion. `None` is an interruption by a signal.
     fn find(

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use super::sites::{MOST_PIECES, PIECE, SiteSampling};
 use super::{
-    AllocationCounts, HeapError, LiveMemory, Peak, Process, ProcessOrigin, Totals, TreePeak, Unseen,
+    AllocationCounts, HeapError, LiveMemory, Peak, Process, ProcessOrigin, Totals, TreePeak,
+    UnrecordedProgram,
 };
 
 const MAGIC: u64 = 0x3170_6165_682e_6373;
@@ -251,17 +252,17 @@ impl Note {
 }
 
 /// Programs whose start was announced but that left no record, at most one for each process.
-fn unanswered(notes: Vec<Note>, began: &[(u32, i32)]) -> Vec<Unseen> {
+fn unanswered(notes: Vec<Note>, began: &[(u32, i32)]) -> Vec<UnrecordedProgram> {
     let mut last: HashMap<i32, u32> = HashMap::new();
     for (unit, pid) in began {
         let unit_of = last.entry(*pid).or_default();
         *unit_of = (*unit_of).max(*unit);
     }
-    let mut unseen: Vec<Unseen> = Vec::new();
+    let mut unseen: Vec<UnrecordedProgram> = Vec::new();
     for note in notes {
         let answered = last.get(&note.pid).is_some_and(|unit| *unit >= note.since);
         if !answered && !unseen.iter().any(|known| known.pid == note.pid) {
-            unseen.push(Unseen { pid: note.pid, path: note.path });
+            unseen.push(UnrecordedProgram { pid: note.pid, path: note.path });
         }
     }
     unseen

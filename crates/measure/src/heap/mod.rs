@@ -41,7 +41,7 @@ pub use measurable::{Unmeasurable, measurable};
 pub use session::{DATA_VARIABLE, HeapSession};
 pub use site_recorder::{RecordedSites, SiteRecorder};
 pub use sites::SiteSampling;
-pub use totals::{AllocationCounts, LiveMemory, Process, ProcessOrigin, Totals, TreePeak, Unseen};
+pub use totals::{AllocationCounts, LiveMemory, Process, ProcessOrigin, Totals, TreePeak, UnrecordedProgram};
 
 /// What is recorded besides calls and requested bytes. Each mode has its own library, so that no mode pays for
 /// another.

@@ -11,7 +11,7 @@ pub struct Totals {
     /// started.
     pub processes: Vec<Process>,
     /// Programs that counted processes started and that did not load the counter. Their allocations are missing.
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<UnrecordedProgram>,
     /// Counts of threads and processes for which there was no room for a record. They are part of the sums only.
     pub unattributed: AllocationCounts,
     /// The number of threads and processes without a record.
@@ -66,7 +66,7 @@ pub enum ProcessOrigin {
 
 /// A program that was started but left no record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unseen {
+pub struct UnrecordedProgram {
     /// The process id.
     pub pid: i32,
     /// The path of the program, as its parent named it (the last 111 bytes of a longer one).

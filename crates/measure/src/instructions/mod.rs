@@ -10,10 +10,9 @@ pub(crate) use bench::{END, launch};
 pub use hardware::{Hardware, HardwareEvent};
 pub use steady::steady;
 
-use crate::calltree::{self, CalltreeSession, ChosenTool, CountDetail, LaunchCounts, Settings, ValgrindTool};
-use crate::command::{Commands, Job};
+use crate::calltree::{CalltreeSession, ChosenTool, CountDetail, LaunchCounts, Settings, ValgrindTool};
 use crate::instrument::Instrument;
-use crate::launcher::{Ending, Launch, LaunchResult};
+use crate::launcher::{Launch, LaunchResult};
 use crate::program::Program;
 use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Reading;
@@ -222,72 +221,6 @@ impl Instrument for Instructions {
     fn read(&mut self, _outcome: &LaunchResult) -> Vec<Reading> {
         self.readings()
     }
-}
-
-/// The number of instructions of a command in several launches.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
-    /// The count of each launch, in order.
-    pub counts: Vec<u64>,
-    /// The means of counting, and why a better one cannot be used.
-    pub by: String,
-    /// The definition of one instruction.
-    pub definition: &'static str,
-}
-
-impl Measured {
-    /// Whether every launch had the same count.
-    pub fn is_deterministic(&self) -> bool {
-        self.counts.iter().all(|count| Some(count) == self.counts.first())
-    }
-
-    /// The least and the largest count.
-    pub fn spread(&self) -> (u64, u64) {
-        let counts = || self.counts.iter().copied();
-        (counts().min().unwrap_or(0), counts().max().unwrap_or(0))
-    }
-}
-
-/// Counts a command's instructions in `launches` launches, but at least two: only counts that repeat are exact.
-///
-/// # Errors
-/// Says why there is no count, or how a launch failed.
-pub fn measure(
-    commands: &mut Commands,
-    job: &Job,
-    instrument: &mut Instructions,
-    launches: u32,
-) -> Result<Measured, String> {
-    let by = instrument.describe()?;
-    let definition = match instrument.means()? {
-        CountingMeans::Hardware => "instructions that the processor completed in user space",
-        CountingMeans::Tool { .. } => calltree::DEFINITION,
-    };
-    let mut counts = Vec::new();
-    for _ in 0..launches.max(2) {
-        let weighing = commands.weigh_with(job, instrument).map_err(|error| error.to_string())?;
-        match weighing.ending {
-            Ending::Exited(0) => {}
-            Ending::Exited(code) => {
-                return Err(format!("‘{}’ exited with code {code} while it was counted", job.name));
-            }
-            Ending::Signaled(signal) => {
-                return Err(format!("‘{}’ was ended by signal {signal} while it was counted", job.name));
-            }
-            Ending::TimedOut => {
-                return Err(format!("‘{}’ exceeded its time limit while it was counted", job.name));
-            }
-            Ending::Interrupted => {
-                return Err(format!("‘{}’ was interrupted while it was counted", job.name));
-            }
-        }
-        match weighing.readings.into_iter().find(|reading| reading.key == KEY).map(|reading| reading.value) {
-            Some(Ok(value)) => counts.push(value as u64),
-            Some(Err(why)) => return Err(why),
-            None => return Err("nothing was counted".to_owned()),
-        }
-    }
-    Ok(Measured { counts, by, definition })
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ extern "C" fn on_tick(_signal: libc::c_int) {}
 
 /// Serves launches until the other end closes the socket or the process `parent` has ended.
 pub(super) fn serve(socket: BorrowedFd<'_>, parent: libc::pid_t) -> io::Result<()> {
-    settle(parent);
+    set_up(parent);
     while let Some(request) = wire::receive_request(socket)? {
         if orphaned() {
             return Ok(());
@@ -59,7 +59,7 @@ fn not_started((step, error): (String, io::Error)) -> LaunchAnswer {
 }
 
 /// Sets up the launcher process: it reaps orphans, ends with its parent, and ignores the terminal's signals.
-fn settle(parent: libc::pid_t) {
+fn set_up(parent: libc::pid_t) {
     PARENT.store(parent, Ordering::Relaxed);
     // SAFETY: plain system calls, and handlers that only store to an atomic and set a timer. Unlike ignored signals,
     // handlers are not inherited by executed programs, which therefore start with default handling of these signals.

@@ -97,12 +97,12 @@ pub fn capacity(
             lateness,
             ..plan.clone()
         };
-        let mut tell = |moment: TurnEvent<'_>| {
+        let mut on_event = |moment: TurnEvent<'_>| {
             if let TurnEvent::Progress(seen) = moment {
                 progress(rate, seen);
             }
         };
-        let load = session.turn(&step, interrupted, &mut tell)?;
+        let load = session.turn(&step, interrupted, &mut on_event)?;
         if interrupted.load(Ordering::Relaxed) {
             break knee.result_if_ended();
         }

@@ -1,6 +1,6 @@
 //! Responses that contain a delay of the generator itself, and their lower bounds.
 
-use super::latencies::{Latencies, Sparse};
+use super::latencies::{Latencies, SparseHistogram};
 
 /// Shorter delays are not distinguished, in nanoseconds: the kernel's time to wake a thread.
 pub(crate) const PUNCTUAL: u64 = 50_000;
@@ -8,8 +8,8 @@ pub(crate) const PUNCTUAL: u64 = 50_000;
 /// The responses of one thread that contain a delay of the generator.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DelayedRecord {
-    recorded: Sparse,
-    least: Sparse,
+    recorded: SparseHistogram,
+    least: SparseHistogram,
 }
 
 impl DelayedRecord {
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn only_the_delayed_responses_can_have_been_shorter() {
-        let (mut all, mut record) = (Sparse::default(), DelayedRecord::default());
+        let (mut all, mut record) = (SparseHistogram::default(), DelayedRecord::default());
         for i in 1..=1000_u64 {
             let late = if i > 995 { 200_000_000 } else { 20_000 };
             all.record(10_000_000 + i + late);

@@ -13,16 +13,16 @@ pub(super) const LONGEST: u64 = 3_600_000_000_000;
 /// A distribution whose memory grows only with its content. Like the others it has three significant digits.
 /// Recording a latency takes about 10 ns.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sparse(NumberMap<u64, u64>);
+pub(crate) struct SparseHistogram(NumberMap<u64, u64>);
 
-impl Sparse {
+impl SparseHistogram {
     /// Adds one latency.
     pub(crate) fn record(&mut self, nanoseconds: u64) {
         *self.0.entry(bucket(nanoseconds).1).or_default() += 1;
     }
 
     /// Adds the latencies of another distribution.
-    pub(crate) fn add(&mut self, other: &Sparse) {
+    pub(crate) fn add(&mut self, other: &SparseHistogram) {
         other.0.iter().for_each(|(value, count)| *self.0.entry(*value).or_default() += count);
     }
 

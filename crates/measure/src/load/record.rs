@@ -2,7 +2,7 @@
 
 use super::delayed::DelayedRecord;
 use super::failure::{Failure, Failures};
-use super::latencies::Sparse;
+use super::latencies::SparseHistogram;
 use super::latency_counts::LatencyCounts;
 use super::plan::{Plan, RowOf};
 use super::request::Request;
@@ -89,29 +89,29 @@ pub(crate) struct KindRecord {
 pub(crate) struct KindPart {
     pub(crate) answered: u64,
     pub(crate) failures: Failures,
-    pub(crate) response: Sparse,
+    pub(crate) response: SparseHistogram,
     pub(crate) delayed: DelayedRecord,
     pub(crate) carried: DelayedRecord,
 }
 
 /// Up to how much of a response the generator was late.
 #[derive(Clone, Copy)]
-struct Late {
+struct Lateness {
     /// With this request itself.
     own: u64,
     /// With this request, or with others in flight at the same time, for which it may have waited.
     carried: u64,
 }
 
-impl Late {
-    fn of(exchange: &Exchange, uncertain: u64) -> Late {
+impl Lateness {
+    fn of(exchange: &Exchange, uncertain: u64) -> Lateness {
         let own = exchange.late + uncertain;
-        Late { own, carried: uncertain + exchange.carried.max(exchange.late) }
+        Lateness { own, carried: uncertain + exchange.carried.max(exchange.late) }
     }
 }
 
 impl KindPart {
-    fn responded(&mut self, response: u64, late: Late) {
+    fn responded(&mut self, response: u64, late: Lateness) {
         self.response.record(response);
         self.delayed.note(response, late.own);
         self.carried.note(response, late.carried);
@@ -119,7 +119,7 @@ impl KindPart {
 }
 
 impl KindRecord {
-    fn answered(&mut self, part: u16, response: u64, late: Late, service: u64) {
+    fn answered(&mut self, part: u16, response: u64, late: Lateness, service: u64) {
         self.answered += 1;
         if let Some(own) = &mut self.service {
             own.record(service);
@@ -130,7 +130,12 @@ impl KindRecord {
         }
     }
 
-    fn failed(&mut self, part: u16, response: Option<(u64, Late)>, (class, status): (Failure, Option<u16>)) {
+    fn failed(
+        &mut self,
+        part: u16,
+        response: Option<(u64, Lateness)>,
+        (class, status): (Failure, Option<u16>),
+    ) {
         self.failures.count(class, status);
         if let Some(part) = self.parts.get_mut(usize::from(part)) {
             part.failures.count(class, status);
@@ -266,7 +271,7 @@ impl Recorder {
         record.bytes += bytes;
         let done = read.latest.max(exchange.sent);
         let (response, service) = (done.saturating_sub(exchange.intended), done - exchange.sent);
-        let late = Late::of(exchange, read.uncertain());
+        let late = Lateness::of(exchange, read.uncertain());
         self.kinds[exchange.request as usize].answered(exchange.part, response, late, service);
         if let Some(group) = self.groups.get(exchange.request as usize).copied().flatten() {
             self.kinds[group as usize].answered(exchange.part, response, late, service);
@@ -287,7 +292,7 @@ impl Recorder {
         let row = &mut self.kinds[row as usize];
         let length = done.saturating_sub(began);
         match outcome {
-            Ok(()) => row.answered(part, length, Late { own: late, carried: late }, length),
+            Ok(()) => row.answered(part, length, Lateness { own: late, carried: late }, length),
             Err(class) => row.failed(part, None, (class, None)),
         }
     }
@@ -302,7 +307,7 @@ impl Recorder {
         }
         self.parts[usize::from(exchange.part)].failures.count(class, status);
         let waited = matches!(class, Failure::TimedOut | Failure::Unsent);
-        let late = Late::of(exchange, 0);
+        let late = Lateness::of(exchange, 0);
         let response = waited.then(|| (done.saturating_sub(exchange.intended), late));
         self.kinds[exchange.request as usize].failed(exchange.part, response, (class, status));
         if let Some(group) = self.groups.get(exchange.request as usize).copied().flatten() {
@@ -319,7 +324,7 @@ impl Recorder {
         }
     }
 
-    fn latency(&mut self, exchange: &Exchange, done: u64, late: Late, was_sent: bool) {
+    fn latency(&mut self, exchange: &Exchange, done: u64, late: Lateness, was_sent: bool) {
         let record = &mut self.parts[usize::from(exchange.part)];
         let response = done.saturating_sub(exchange.intended);
         record.response.record(response);

@@ -72,7 +72,7 @@ impl RequestSink {
         self.start = start;
     }
 
-    pub(crate) fn tell(
+    pub(crate) fn record(
         &mut self,
         exchange: &Exchange,
         done: u64,

@@ -24,7 +24,7 @@ const FEWEST: u64 = 3;
 
 /// A time without answers as one thread saw it, in nanoseconds on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Quiet {
+pub(crate) struct AnswerGap {
     /// When the last answer before it came.
     from: u64,
     /// Since when a request was due and nothing was answered.
@@ -74,7 +74,7 @@ pub(crate) struct Listener {
     looked: Option<u64>,
     /// Since when the generator had not polled, because it was busy sending or had no core; `None` if it had.
     blind: Option<u64>,
-    quiet: Vec<Quiet>,
+    quiet: Vec<AnswerGap>,
     /// The sum of the times from answer to answer while a request was due, and their number.
     pub(crate) between: (u64, u64),
 }
@@ -135,7 +135,7 @@ impl Listener {
         if let Some(due) = self.since
             && to.saturating_sub(self.last) >= SHORTEST
         {
-            self.quiet.push(Quiet { from: self.last, due, to, waiting: self.most });
+            self.quiet.push(AnswerGap { from: self.last, due, to, waiting: self.most });
         }
     }
 }
@@ -145,7 +145,7 @@ pub(crate) fn stalls(threads: &[&Listener], start: u64) -> Vec<Stall> {
     let (time, answers) = threads.iter().fold((0, 0), |sum, t| (sum.0 + t.between.0, sum.1 + t.between.1));
     let ordinary = time / u64::max(answers, 1) / threads.len().max(1) as u64;
     let shortest = SHORTEST.max(ordinary.saturating_mul(ORDINARY).min(time / 4));
-    let mut found: Vec<Quiet> = match threads.first() {
+    let mut found: Vec<AnswerGap> = match threads.first() {
         Some(first) => first.quiet.clone(),
         None => Vec::new(),
     };
@@ -154,7 +154,7 @@ pub(crate) fn stalls(threads: &[&Listener], start: u64) -> Vec<Stall> {
         for mine in &found {
             let after = other.quiet.partition_point(|theirs| theirs.to <= mine.from);
             for theirs in other.quiet[after..].iter().take_while(|theirs| theirs.from < mine.to) {
-                both.push(Quiet {
+                both.push(AnswerGap {
                     from: mine.from.max(theirs.from),
                     due: mine.due.min(theirs.due),
                     to: mine.to.min(theirs.to),
@@ -164,10 +164,10 @@ pub(crate) fn stalls(threads: &[&Listener], start: u64) -> Vec<Stall> {
         }
         found = both;
     }
-    let long = |quiet: &Quiet| quiet.to.saturating_sub(quiet.due.max(quiet.from)) >= shortest;
+    let long = |quiet: &AnswerGap| quiet.to.saturating_sub(quiet.due.max(quiet.from)) >= shortest;
     found.retain(|quiet| quiet.waiting >= FEWEST && long(quiet));
     let relative = |time: u64| time as i64 - start as i64;
-    let stall = |quiet: &Quiet| Stall {
+    let stall = |quiet: &AnswerGap| Stall {
         from: relative(quiet.due.max(quiet.from)),
         to: relative(quiet.to),
         requests: quiet.waiting,

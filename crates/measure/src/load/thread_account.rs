@@ -4,7 +4,7 @@ use super::plan::Plan;
 
 /// Pins the thread, makes its timers precise and requests priority. Returns false if priority was requested and
 /// refused.
-pub(super) fn settle_thread(plan: &Plan, number: u32) -> bool {
+pub(super) fn configure_thread(plan: &Plan, number: u32) -> bool {
     // SAFETY: plain system calls about the calling thread; the structures are valid when zero and outlive the calls.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64);
@@ -21,7 +21,7 @@ pub(super) fn settle_thread(plan: &Plan, number: u32) -> bool {
 }
 
 /// What a thread has consumed; times in nanoseconds.
-pub(super) struct Consumed {
+pub(super) struct ThreadUsage {
     /// Processor time in user mode.
     pub user: u64,
     /// Processor time in the kernel.
@@ -33,7 +33,7 @@ pub(super) struct Consumed {
 }
 
 /// What the calling thread has consumed so far.
-pub(super) fn consumed() -> Consumed {
+pub(super) fn thread_usage() -> ThreadUsage {
     // SAFETY: the kernel fills in plain data that is valid when zero.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -45,7 +45,7 @@ pub(super) fn consumed() -> Consumed {
         .ok()
         .and_then(|text| text.split_whitespace().nth(1)?.parse().ok())
         .unwrap_or(0);
-    Consumed {
+    ThreadUsage {
         user: nanoseconds(usage.ru_utime),
         system: nanoseconds(usage.ru_stime),
         waited,

@@ -11,12 +11,11 @@ use std::time::{Duration, Instant};
 /// The largest number of moments that are kept: a page or a terminal cannot show more.
 const MOST: usize = 800;
 
-/// How rarely expensive readings are taken: the pause after a reading is the reading's processor time multiplied by
-/// this number. A launch whose only purpose is the reading may be delayed; a process that does real work hardly.
+/// The pause after an expensive reading is the reading's processor time multiplied by this number. A launch whose only purpose is the reading may be delayed; a process that does real work hardly.
 #[derive(Clone, Copy)]
-enum Rarely {
-    ForALaunch = 10,
-    ForAnybodysProcess = 100,
+enum PauseFactor {
+    OwnLaunch = 10,
+    OtherProcess = 100,
 }
 
 /// Watches the descendants of a process, such as the launcher, until `stop` is true.
@@ -35,22 +34,22 @@ pub fn watch(root: i32, interval: Duration, stop: &AtomicBool) -> MemoryCourse {
         });
         tree
     };
-    follow(tree, interval, Rarely::ForALaunch, stop)
+    follow(tree, interval, PauseFactor::OwnLaunch, stop)
 }
 
 /// Whether the descendants of a process are watched too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum WatchedProcesses {
     /// Only the process.
     Alone,
     /// The process and its descendants, except the watching process.
     Tree,
 }
 
-impl Extent {
+impl WatchedProcesses {
     fn of(self, pid: i32) -> Vec<i32> {
         let mut tree = vec![pid];
-        if self == Extent::Tree {
+        if self == WatchedProcesses::Tree {
             let own = std::process::id() as i32;
             tree.extend(descendants(pid).into_iter().filter(|other| *other != own));
         }
@@ -60,33 +59,38 @@ impl Extent {
 
 /// Watches a process until it ends or `stop` is true. The process is delayed for at most about a hundredth of the
 /// time.
-pub fn watch_process(pid: i32, extent: Extent, interval: Duration, stop: &AtomicBool) -> MemoryCourse {
+pub fn watch_process(
+    pid: i32,
+    watched: WatchedProcesses,
+    interval: Duration,
+    stop: &AtomicBool,
+) -> MemoryCourse {
     let tree = || match fs::exists(format!("/proc/{pid}/status")) {
-        Ok(true) => extent.of(pid),
+        Ok(true) => watched.of(pid),
         _ => Vec::new(),
     };
-    follow(tree, interval, Rarely::ForAnybodysProcess, stop)
+    follow(tree, interval, PauseFactor::OtherProcess, stop)
 }
 
 /// Reads the memory of a process once.
-pub fn read_once(pid: i32, extent: Extent) -> MemoryCourse {
-    let mut follower = MemoryWatcher::new(Rarely::ForAnybodysProcess);
-    follower.record_current(&extent.of(pid));
+pub fn read_once(pid: i32, watched: WatchedProcesses) -> MemoryCourse {
+    let mut follower = MemoryWatcher::new(PauseFactor::OtherProcess);
+    follower.record_current(&watched.of(pid));
     follower.course
 }
 
 fn follow(
     tree: impl Fn() -> Vec<i32>,
     interval: Duration,
-    rarely: Rarely,
+    pause_factor: PauseFactor,
     stop: &AtomicBool,
 ) -> MemoryCourse {
-    let mut follower = MemoryWatcher::new(rarely);
+    let mut follower = MemoryWatcher::new(pause_factor);
     let mut interval = interval;
     let mut begun = false;
     while !stop.load(Ordering::Relaxed) {
         let there = follower.record_current(&tree());
-        if matches!(rarely, Rarely::ForAnybodysProcess) && begun && !there {
+        if matches!(pause_factor, PauseFactor::OtherProcess) && begun && !there {
             break;
         }
         begun |= there;
@@ -100,16 +104,16 @@ fn follow(
 }
 
 struct MemoryWatcher {
-    rarely: Rarely,
+    pause_factor: PauseFactor,
     began: Instant,
     next_look: Instant,
     course: MemoryCourse,
 }
 
 impl MemoryWatcher {
-    fn new(rarely: Rarely) -> MemoryWatcher {
+    fn new(pause_factor: PauseFactor) -> MemoryWatcher {
         let now = Instant::now();
-        MemoryWatcher { rarely, began: now, next_look: now, course: MemoryCourse::default() }
+        MemoryWatcher { pause_factor, began: now, next_look: now, course: MemoryCourse::default() }
     }
 
     /// Records the current memory of these processes; false if none of them exists.
@@ -129,7 +133,7 @@ impl MemoryWatcher {
             {
                 (self.course.largest, self.course.map) = (Some(largest), map);
             }
-            self.next_look = Instant::now() + own_time().saturating_sub(before) * self.rarely as u32;
+            self.next_look = Instant::now() + own_time().saturating_sub(before) * self.pause_factor as u32;
         }
         self.course.moments.push(moment);
         true
@@ -215,20 +219,21 @@ mod tests {
 
     #[test]
     fn a_process_can_be_looked_at_once_and_watched_until_its_end() {
-        let once = read_once(std::process::id() as i32, Extent::Alone);
+        let once = read_once(std::process::id() as i32, WatchedProcesses::Alone);
         let unique = once.total().unique();
         assert!(once.moments.len() == 1 && unique > 0, "{unique}");
         let mut child = std::process::Command::new("sleep").arg("0.2").spawn().expect("a child");
         let pid = child.id() as i32;
         let waiter = std::thread::spawn(move || child.wait());
-        let course = watch_process(pid, Extent::Tree, Duration::from_millis(1), &AtomicBool::new(false));
+        let course =
+            watch_process(pid, WatchedProcesses::Tree, Duration::from_millis(1), &AtomicBool::new(false));
         assert!(course.peak().is_some_and(|peak| peak.resident > 0) && course.high_water > 0);
         waiter.join().expect("waited").expect("ended");
     }
 
     #[test]
     fn a_long_course_keeps_its_peaks() {
-        let mut follower = MemoryWatcher::new(Rarely::ForALaunch);
+        let mut follower = MemoryWatcher::new(PauseFactor::OwnLaunch);
         let at = |resident: u64| Moment {
             resident,
             divided: Some(Divided { proportional: resident, unique: 1 }),

@@ -14,7 +14,7 @@ pub(super) struct Adapter {
     /// Recognises the runtime in a program's file.
     pub(super) find: fn(&Elf) -> Option<Recognition>,
     /// Reads the record of one process of the runtime; `answers` are the hooks' answers of the same process.
-    pub(super) tell: fn(&AgentRecord, &[&HookFile]) -> Result<Vec<RuntimeFigure>, String>,
+    pub(super) figures_of: fn(&AgentRecord, &[&HookFile]) -> Result<Vec<RuntimeFigure>, String>,
     /// Whether the totals of a forked process contain its parent's counts, or the process reports nothing. For other
     /// runtimes the agent knows the values at the fork.
     pub(super) counts_from_its_parent: bool,
@@ -30,7 +30,7 @@ impl Adapter {
         word: "",
         lacks: &[],
         find: |_| None,
-        tell: |_, _| Ok(Vec::new()),
+        figures_of: |_, _| Ok(Vec::new()),
         counts_from_its_parent: false,
         tells_when: false,
         hook: None,

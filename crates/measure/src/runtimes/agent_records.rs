@@ -102,7 +102,7 @@ pub(super) struct HookFile {
 
 /// All records and answers of a launch.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Left {
+pub(super) struct AgentOutput {
     pub(super) records: Vec<AgentRecord>,
     pub(super) answers: Vec<HookFile>,
     /// The number of programs that were started where the agent's library could not be read.
@@ -118,8 +118,8 @@ pub(super) fn processes(folder: &Path) -> Vec<i32> {
 }
 
 /// Reads the folder and removes the files that it read, so that the next launch starts with an empty folder.
-pub(super) fn take(folder: &Path) -> Left {
-    let mut left = Left::default();
+pub(super) fn take(folder: &Path) -> AgentOutput {
+    let mut left = AgentOutput::default();
     let Ok(entries) = fs::read_dir(folder) else { return left };
     for entry in entries.flatten() {
         let path = entry.path();

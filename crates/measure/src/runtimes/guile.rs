@@ -13,7 +13,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("gc.major", "the collector has no generations; see gc.count"),
     ],
     find,
-    tell,
+    figures_of,
     tells_when: true,
     ..Adapter::SILENT
 };
@@ -28,7 +28,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
         .and_then(|_| Recognition::new(None, "the collector's library, which it needs", asked))
 }
 
-fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
+fn figures_of(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     if !record.reported() {
         return Err(record.silence());
     }

@@ -2,7 +2,7 @@
 
 use super::Runtime;
 use super::agent_folder::{AgentFolder, Mark};
-use super::agent_records::{self, AgentRecord, HookFile, Left};
+use super::agent_records::{self, AgentOutput, AgentRecord, HookFile};
 use super::elf::Elf;
 use super::figures::{self, COMMON, RuntimeReport};
 use super::go::EmptyProgram;
@@ -245,7 +245,7 @@ const NOT_FOLLOWED: &str = "a program of the tree was started where the library 
 const UNREACHED: &str = "in a program of the tree that is static or changes its user, so that nothing can be loaded into \
                          it: its figures are not known";
 
-fn report_of(record: &AgentRecord, left: &Left) -> RuntimeReport {
+fn report_of(record: &AgentRecord, left: &AgentOutput) -> RuntimeReport {
     let mine = |answer: &&HookFile| answer.runtime == record.runtime && answer.pid == record.pid;
     let answers: Vec<&HookFile> = left.answers.iter().filter(mine).collect();
     let figures = match record.forked() && record.runtime.adapter().counts_from_its_parent {
@@ -253,7 +253,7 @@ fn report_of(record: &AgentRecord, left: &Left) -> RuntimeReport {
             "a forked {0} process: its counters continue from those of its parent, which are not known",
             record.runtime.word()
         )),
-        false => (record.runtime.adapter().tell)(record, &answers),
+        false => (record.runtime.adapter().figures_of)(record, &answers),
     };
     let missing = match (record.runtime, &figures) {
         (Runtime::Ghc, _) if record.refused() || !record.asked() => Some(ghc::FROM_MEMORY.to_owned()),
@@ -264,14 +264,14 @@ fn report_of(record: &AgentRecord, left: &Left) -> RuntimeReport {
 }
 
 /// The reports of forked children. Hooks answer in them too, but the agent keeps no record of them.
-fn of_forks(left: &Left) -> Vec<RuntimeReport> {
+fn of_forks(left: &AgentOutput) -> Vec<RuntimeReport> {
     let known = |answer: &HookFile| {
         left.records.iter().any(|record| (record.runtime, record.pid) == (answer.runtime, answer.pid))
     };
     let mut told: Vec<RuntimeReport> = Vec::new();
     for answer in left.answers.iter().filter(|answer| !known(answer)) {
         let (runtime, pid) = (answer.runtime, answer.pid);
-        let figures = (runtime.adapter().tell)(&AgentRecord::of_fork(runtime, pid), &[answer]);
+        let figures = (runtime.adapter().figures_of)(&AgentRecord::of_fork(runtime, pid), &[answer]);
         told.push(RuntimeReport { runtime, pid, figures, missing: None });
     }
     told

@@ -18,7 +18,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("heap.peak", "Lua keeps no maximum; malloc.peak is exact"),
     ],
     find,
-    tell,
+    figures_of,
     counts_from_its_parent: true,
     hook: Some(("hook.lua", include_str!("hooks/hook.lua"))),
     ..Adapter::SILENT
@@ -32,7 +32,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     .flatten()
 }
 
-pub(super) fn tell(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
+pub(super) fn figures_of(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     match answers.first().and_then(|answer| field(&answer.text, "cycles")) {
         Some(cycles) => Ok(vec![RuntimeFigure::exact("gc.count", cycles)]),
         None => Err(format!("{}; os.exit without `true` closes nothing", record.silence())),

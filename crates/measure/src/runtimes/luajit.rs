@@ -2,7 +2,7 @@
 
 use super::adapter::{Adapter, Recognition};
 use super::elf::Elf;
-use super::lua::tell;
+use super::lua::figures_of;
 
 const NO_TOTAL: &str =
     "LuaJIT keeps no total, and its allocator takes memory from the kernel, which malloc.* does not see";
@@ -23,7 +23,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("heap.peak", NO_MAXIMUM),
     ],
     find,
-    tell,
+    figures_of,
     counts_from_its_parent: true,
     ..Adapter::SILENT
 };

@@ -11,7 +11,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     word: "node",
     lacks: &[("alloc.objects", "V8 counts bytes, not objects")],
     find,
-    tell,
+    figures_of,
     tells_when: true,
     hook: Some(("hook.cjs", include_str!("hooks/hook.cjs"))),
     ..Adapter::SILENT
@@ -45,7 +45,7 @@ struct CollectionKind {
     longest: f64,
 }
 
-fn tell(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
+fn figures_of(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     if answers.is_empty() {
         return Err(match record.refused() {
             true => "node's permission model is on, and would stop the program at our hook: run it without"

@@ -15,7 +15,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("heap.live_max", "the summary does not say what is alive; see heap.peak"),
     ],
     find,
-    tell,
+    figures_of,
     counts_from_its_parent: true,
     ..Adapter::SILENT
 };
@@ -39,7 +39,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     Recognition::new(word_after(&elf.comment, "OCaml "), by, asked)
 }
 
-fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
+fn figures_of(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     match summary(&record.text()) {
         Some(mut figures) => {
             figures.extend(live(record, &figures));

@@ -15,7 +15,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("heap.live_max", "memory is counted by reference, so all that is held is alive; see heap.peak"),
     ],
     find,
-    tell,
+    figures_of,
     ..Adapter::SILENT
 };
 
@@ -25,7 +25,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     php.then(|| Recognition::new(None, "the symbols it exports", asked)).flatten()
 }
 
-fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
+fn figures_of(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     if !record.reported() {
         return Err(record.silence());
     }

@@ -18,7 +18,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("heap.live_max", "the log says what is in use at collections of the young objects; see heap.peak"),
     ],
     find,
-    tell,
+    figures_of,
     counts_from_its_parent: true,
     ..Adapter::SILENT
 };
@@ -28,7 +28,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     elf.needs("libpypy").and_then(|_| Recognition::new(None, "the library it needs", asked))
 }
 
-fn tell(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
+fn figures_of(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     if record.refused() {
         return Err("the program's own PYPYLOG is kept: run it without".to_owned());
     }

@@ -16,7 +16,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("heap.peak", "blocks come from arenas and from malloc; see memory.peak"),
     ],
     find,
-    tell,
+    figures_of,
     tells_when: true,
     ..Adapter::SILENT
 };
@@ -41,7 +41,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
         .flatten()
 }
 
-fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
+fn figures_of(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     let value = |at: usize| record.values[at] as f64;
     // The raw domain belongs to the interpreter and differs by one call between runs, so it is kept separate.
     let calls = value(CALLS + 1) + value(CALLS + 2);

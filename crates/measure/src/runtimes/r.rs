@@ -16,7 +16,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("heap.live_max", "R keeps the most in use, not the most alive; see heap.peak"),
     ],
     find,
-    tell,
+    figures_of,
     counts_from_its_parent: true,
     hook: Some(("hook.R", include_str!("hooks/hook.R"))),
     ..Adapter::SILENT
@@ -27,7 +27,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     elf.needs("libR.so").and_then(|_| Recognition::new(None, "the library it needs", asked))
 }
 
-fn tell(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
+fn figures_of(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     let Some(answer) = answers.first() else {
         return Err(format!("{}; with --vanilla R runs no profile", record.silence()));
     };

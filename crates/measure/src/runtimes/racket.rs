@@ -9,7 +9,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     word: "racket",
     lacks: &[("alloc.objects", "the runtime counts bytes, not objects")],
     find,
-    tell,
+    figures_of,
     counts_from_its_parent: true,
     ..Adapter::SILENT
 };
@@ -21,7 +21,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
         .flatten()
 }
 
-fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
+fn figures_of(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     match log(&record.text()) {
         Some(figures) => Ok(figures),
         None if record.refused() => {

@@ -9,7 +9,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     word: "ruby",
     lacks: &[("heap.live_max", "the collector keeps no maximum; see heap.peak")],
     find,
-    tell,
+    figures_of,
     hook: Some(("hook.rb", include_str!("hooks/hook.rb"))),
     ..Adapter::SILENT
 };
@@ -23,7 +23,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     elf.exports("ruby_init").then(|| Recognition::new(None, "the symbols it exports", asked)).flatten()
 }
 
-fn tell(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
+fn figures_of(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     match answers.first() {
         Some(answer) => answered(&answer.text),
         None if record.asked() => Err(format!("{}; ‘exit!’ runs nothing at exit", record.silence())),

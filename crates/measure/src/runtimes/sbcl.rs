@@ -18,7 +18,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("heap.peak", "the runtime keeps no maximum; see memory.peak"),
     ],
     find,
-    tell,
+    figures_of,
     counts_from_its_parent: true,
     hook: Some(("hook.lisp", include_str!("hooks/hook.lisp"))),
     ..Adapter::SILENT
@@ -30,7 +30,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     sbcl.then(|| Recognition::new(None, "the symbols it exports", asked)).flatten()
 }
 
-fn tell(_record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
+fn figures_of(_record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     let Some(answer) = answers.first() else {
         return Err("sbcl reported nothing: only `sbcl --script FILE`, `sbcl --load …` and `sbcl --eval …` can be asked, by \
                     themselves or behind env, nice and the like; not a script that names it, not a saved image and \

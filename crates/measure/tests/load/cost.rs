@@ -1,13 +1,13 @@
 //! Tests of the cost of a request, with servers whose cost is known because it was planted.
 
+use super::free_port::free_port;
 use super::servers::{self, Loop, Stall};
 use super::{load, small};
 use scruple_measure::load::cost::{
     instructions, sampled, sheet, start::ServerCommand, syscalls, tree::ProcessTree,
 };
 use scruple_measure::load::{Arrivals, Pace, Plan, Target, run_watched};
-use std::net::TcpListener;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A value of `leak` that asks for a server with a thread for each connection, or with `work` for each request.
@@ -29,22 +29,9 @@ fn server_of_the_cost_tests() {
     }
 }
 
-/// A port on which a server may be started, also several times. It lies below those that the kernel gives to clients and
-/// to servers that ask for any, so that no other program takes it before the server does.
-fn free_port() -> u16 {
-    static TAKEN: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let number = std::process::id().wrapping_mul(97).wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
-        let port = 20_000 + (number % 12_000) as u16;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-}
-
 /// A server that leaks `leak` bytes and works `work` steps per request.
 fn server(leak: usize, work: usize) -> (ServerCommand, Target) {
-    let port = free_port();
+    let port: u16 = free_port().parse().expect("a number");
     let own = std::env::current_exe().expect("this program");
     let mut command = ServerCommand::of(vec![
         own.into(),

@@ -4,6 +4,7 @@
 
 mod cost;
 mod encrypted;
+mod free_port;
 mod http2;
 mod servers;
 mod sessions;

@@ -205,7 +205,7 @@ impl Peer {
         }
     }
 
-    fn settle(&self) {
+    fn configure(&self) {
         match self {
             Peer::Tcp(stream) => {
                 let _ = stream.set_nodelay(true);
@@ -255,7 +255,7 @@ fn poll_loop(
             next_stall += stall.period * 1_000_000;
         }
         while let Some(peer) = accept() {
-            peer.settle();
+            peer.configure();
             peers.push(peer);
         }
         let mut watched: Vec<libc::pollfd> = peers

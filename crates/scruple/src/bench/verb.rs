@@ -3,7 +3,7 @@
 use super::args::BenchArgs;
 use super::report;
 use super::suite::timing::{FEW, FIRST_BLOCKS};
-use super::suite::{Alike, BenchSide, CaseSelection, Stop, Suite, SuiteEffort};
+use super::suite::{BenchSide, CaseSelection, KnownIterations, Stop, Suite, SuiteEffort};
 use crate::cli::values;
 use crate::command::verb::RequestedInstruments;
 use crate::config::Config;
@@ -20,7 +20,7 @@ use crate::render::output;
 use crate::render::{Report, run_on_terminal};
 use scruple_core::budget::{Budget, Kept};
 use scruple_core::environment::Environments;
-use scruple_core::judge::{Nodes, Pair, cases};
+use scruple_core::judge::{Nodes, Pair, bench_cases};
 use scruple_core::run::{Run, Terms};
 use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
@@ -129,7 +129,7 @@ fn taken(
         suite.show_progress(Progress::new(), Box::new(partial_results));
     }
     if let Some(baseline) = &baseline {
-        suite.alike = Alike::those_of(baseline);
+        suite.known_iterations = KnownIterations::those_of(baseline);
     }
     let result = suite.take();
     drop(work);
@@ -214,7 +214,7 @@ fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], budget
         .filter_map(|arm| {
             let reference = *subjects.get(arm.name.as_str())?;
             let nodes = Nodes { reference: &baseline.provenance.nodes, arm: &run.provenance.nodes };
-            let tares = cases::tare_of(baseline, reference).zip(cases::tare_of(run, arm));
+            let tares = bench_cases::tare_of(baseline, reference).zip(bench_cases::tare_of(run, arm));
             Some(Pair { reference, arm, paired: false, tares, nodes })
         })
         .collect();

@@ -69,7 +69,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let amounts = limits.as_ref().is_none_or(|all| all.iter().any(|one| !one.limit.is_relative()))
         || config.budgets(&[]).map_or(true, |all| all.iter().any(|one| !one.limit.is_relative()));
     if built.same_build && !amounts {
-        context.nothing =
+        context.not_measured =
             built.remarks.iter().find(|(code, _)| *code == "same-build").map(|(_, text)| text.clone());
         return conclude(&[], &rules, context, &args.results);
     }

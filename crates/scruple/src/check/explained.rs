@@ -1,7 +1,7 @@
 //! Finds the origin of regressions: the functions, and the lines that the change touched.
 
 use super::summary::WeighedRun;
-use crate::explain::counted_runs::Effort;
+use crate::explain::counted_launches::Effort;
 use crate::explain::findings::Findings;
 use crate::explain::hunks::Hunk;
 use crate::explain::verb::{self, at_revisions};

@@ -72,7 +72,7 @@ pub struct GateSummary {
     /// The functions that regressions come from.
     pub origins: Vec<RegressionOrigin>,
     /// Why no measurement was needed, if none was made.
-    pub nothing: Option<String>,
+    pub not_measured: Option<String>,
     /// The remarks on all runs.
     pub remarks: Vec<Warning>,
     /// Statements about the environment and the method.
@@ -119,7 +119,7 @@ impl GateSummary {
         sorting::by_key(&mut rows, |row| (row.finding.outcome, !row.finding.gates));
         let findings: Vec<Finding> = rows.iter().map(|row| row.finding.clone()).collect();
         let of_limits: Vec<Kept> = limits.iter().map(|limit| limit.kept).collect();
-        let kept = match context.nothing {
+        let kept = match context.not_measured {
             Some(_) => Kept::Yes,
             // A run that failed cannot show that limits are kept.
             None => match gate::overall_outcome(&findings, &of_limits) {
@@ -127,7 +127,9 @@ impl GateSummary {
                 kept => kept,
             },
         };
-        facts.insert(0, what_decides(&findings));
+        if context.not_measured.is_none() {
+            facts.insert(0, what_decides(&findings, !limits.is_empty()));
+        }
         let words = weighed.first().map(|one| one.run.argv.as_slice()).unwrap_or_default();
         // The path of the program is replaced, to keep local paths private.
         let repeat = words.iter().skip(1).map(String::as_str);
@@ -139,7 +141,7 @@ impl GateSummary {
             rows,
             limits,
             origins: context.origins,
-            nothing: context.nothing,
+            not_measured: context.not_measured,
             remarks,
             facts,
             repeat: shell_words::join(repeat),
@@ -155,8 +157,8 @@ impl GateSummary {
 
     /// Writes the outcome in one line.
     pub fn headline(&self) -> String {
-        if let Some(why) = &self.nothing {
-            return format!("Gate kept: nothing was weighed, since {why}.");
+        if let Some(why) = &self.not_measured {
+            return format!("Gate kept without measuring: {why}.");
         }
         let deciding = |outcome| self.rows_of(outcome, true).count();
         let exceeded = self.limits.iter().filter(|limit| limit.kept == Kept::No).count();
@@ -223,13 +225,19 @@ fn value_text(sample: &Sample, estimate: &Estimate) -> String {
     }
 }
 
-fn what_decides(findings: &[Finding]) -> String {
+fn what_decides(findings: &[Finding], limited: bool) -> String {
     let keys: BTreeSet<&str> =
         sorting::set(findings.iter().filter(|one| one.gates).map(|one| one.metric.as_str()));
     let titles: Vec<String> = keys.into_iter().map(title).collect();
-    match titles.is_empty() {
-        true => "No metric decides here.".to_owned(),
-        false => format!("What decides here: {}. Everything else is for information.", titles.join(", ")),
+    match (titles.is_empty(), limited) {
+        (false, _) => {
+            format!("What decides here: {}. Everything else is for information.", titles.join(", "))
+        }
+        (true, true) => "Only the limits decide: no metric that decides was read.".to_owned(),
+        (true, false) => {
+            "No metric that decides was read: by default counts that repeat decide, and --gate names others."
+                .to_owned()
+        }
     }
 }
 
@@ -243,7 +251,7 @@ fn varying(rows: &[FoundRow]) -> String {
         .collect();
     match told.is_empty() {
         true => String::new(),
-        false => format!("Not deciding, because they vary from run to run: {}.", told.join(", ")),
+        false => format!("Not deciding, because they vary from launch to launch: {}.", told.join(", ")),
     }
 }
 

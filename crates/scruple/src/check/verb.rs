@@ -102,7 +102,7 @@ pub struct SummaryContext {
     /// The name that identifies the gate's comment on a pull request.
     pub name: Option<String>,
     /// Why no measurement was needed, if none was made.
-    pub nothing: Option<String>,
+    pub not_measured: Option<String>,
     /// The functions that regressions come from.
     pub origins: Vec<RegressionOrigin>,
 }

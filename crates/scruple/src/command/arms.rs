@@ -1,7 +1,7 @@
 //! Converts the words of the command line into arms, and the jobs that weigh them.
 
 use super::args::{HookArgs, LaunchArgs, RunArgs, ScanArgs};
-use super::session::Ignored;
+use super::session::IgnoredFailures;
 use super::shell::{Shell, words};
 use crate::cli::values::duration;
 use crate::config::Config;
@@ -292,10 +292,10 @@ fn prepare_one(name: &str, command: &str, shell: Option<&[String]>, base: &Job) 
 }
 
 /// Parses the exit codes that are ignored, the `CODES` of `--ignore-failure`.
-pub fn ignored(codes: Option<&str>) -> Result<Ignored, Fault> {
+pub fn ignored(codes: Option<&str>) -> Result<IgnoredFailures, Fault> {
     match codes {
-        None => Ok(Ignored::Nothing),
-        Some("all-non-zero") => Ok(Ignored::Everything),
+        None => Ok(IgnoredFailures::Nothing),
+        Some("all-non-zero") => Ok(IgnoredFailures::Everything),
         Some(codes) => {
             let code = |text: &str| {
                 text.trim().parse().map_err(|_| {
@@ -304,7 +304,7 @@ pub fn ignored(codes: Option<&str>) -> Result<Ignored, Fault> {
                     ))
                 })
             };
-            codes.split(',').map(code).collect::<Result<_, _>>().map(Ignored::Codes)
+            codes.split(',').map(code).collect::<Result<_, _>>().map(IgnoredFailures::Codes)
         }
     }
 }

@@ -66,7 +66,7 @@ const FIRST_LOOK: u32 = 10;
 
 /// The failures of commands that are ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ignored {
+pub enum IgnoredFailures {
     /// No failure is ignored.
     Nothing,
     /// Every exit code other than 0 and every signal is ignored.
@@ -75,13 +75,13 @@ pub enum Ignored {
     Codes(Vec<i32>),
 }
 
-impl Ignored {
+impl IgnoredFailures {
     fn covers(&self, ending: &Ending) -> bool {
         match (self, ending) {
-            (_, Ending::TimedOut) | (Ignored::Nothing, _) => false,
-            (Ignored::Everything, _) => true,
-            (Ignored::Codes(codes), Ending::Exited(code)) => codes.contains(code),
-            (Ignored::Codes(_), _) => false,
+            (_, Ending::TimedOut) | (IgnoredFailures::Nothing, _) => false,
+            (IgnoredFailures::Everything, _) => true,
+            (IgnoredFailures::Codes(codes), Ending::Exited(code)) => codes.contains(code),
+            (IgnoredFailures::Codes(_), _) => false,
         }
     }
 }
@@ -111,7 +111,7 @@ pub struct CommandPasses {
     pub run: Run,
     /// The writer to which readings are written.
     pub writer: RunWriter,
-    ignored: Ignored,
+    ignored: IgnoredFailures,
     interrupted: Arc<AtomicBool>,
     progress: Progress,
     /// The time that the launches took.
@@ -133,7 +133,7 @@ impl CommandPasses {
         mut run: Run,
         store: Option<Store>,
         interrupted: Arc<AtomicBool>,
-        ignored: Ignored,
+        ignored: IgnoredFailures,
         progress: Progress,
     ) -> Result<CommandPasses, Fault> {
         let mut jobs = Vec::new();

@@ -7,7 +7,7 @@ use crate::cli::values;
 use crate::command::args::SamplingArgs;
 use crate::command::arms;
 use crate::command::arms::Prepared;
-use crate::command::session::{CommandPasses, Ignored, Stop};
+use crate::command::session::{CommandPasses, IgnoredFailures, Stop};
 use crate::command::verb;
 use crate::command::verb::FinishedCommands;
 use crate::command::verb::ReadingSource;
@@ -185,8 +185,15 @@ impl RevisionSettings<'_> {
         let store = paths::open_store(self.store)?;
         let progress = if self.quiet { Progress::hidden() } else { Progress::new() };
         let weigher = self.source.into_weigher(&self.interrupted, &work, &self.asked);
-        let mut session =
-            CommandPasses::new(weigher, prepared, run, store, self.interrupted, Ignored::Nothing, progress)?;
+        let mut session = CommandPasses::new(
+            weigher,
+            prepared,
+            run,
+            store,
+            self.interrupted,
+            IgnoredFailures::Nothing,
+            progress,
+        )?;
         let result = session.take(&effort);
         drop(work);
         if self.clean {

@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::render::Report;
 use scruple_core::budget::Budget;
 use scruple_core::environment::Environments;
-use scruple_core::judge::{Nodes, Pair, cases};
+use scruple_core::judge::{Nodes, Pair, bench_cases};
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::{Arm, Role};
 
@@ -46,7 +46,8 @@ impl<'a> RunPair<'a> {
             .map(|(pair, (reference, arm))| {
                 let nodes =
                     Nodes { reference: &self.left.provenance.nodes, arm: &self.right.provenance.nodes };
-                let tares = cases::tare_of(self.left, reference).zip(cases::tare_of(self.right, arm));
+                let tares =
+                    bench_cases::tare_of(self.left, reference).zip(bench_cases::tare_of(self.right, arm));
                 Pair { reference: &pair[0], arm: &pair[1], paired: false, tares, nodes }
             })
             .collect();

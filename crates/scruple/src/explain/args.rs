@@ -7,7 +7,7 @@ use scruple_core::explain::Count;
 use std::path::PathBuf;
 
 const EXPORT: &str = "Write a file. Its extension chooses the format: .md, .html, .json; .svg (a flame graph of what is \
-more and less); or both call trees, of the first run of each, for other tools: .collapsed (two columns), .callgrind, .pb.gz (pprof, as a \
+more and less); or both call trees, of the first launch of each, for other tools: .collapsed (two columns), .callgrind, .pb.gz (pprof, as a \
 difference), .speedscope.json, .firefox.json";
 
 /// Show which code makes two commands or revisions differ.
@@ -15,7 +15,7 @@ difference), .speedscope.json, .firefox.json";
 /// Both run under Scruple's call tree, which counts instructions, calls and allocations of every calling context
 /// exactly. Scruple matches the functions of the two and divides the difference among the functions in which it
 /// originates; the parts add up to the whole. A function whose machine code is the same in both is never named as the
-/// origin. If counts differ between runs of one program, it is run several times, and rows within that variation are
+/// origin. If counts differ between launches of one program, it is launched several times, and rows within that variation are
 /// marked.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -58,10 +58,10 @@ pub struct ExplainArgs {
     /// Where runs are stored.
     #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true, hide_short_help = true)]
     pub store: Option<PathBuf>,
-    /// The count to explain. The counts of memory in use, at the peak or at the end, take one more run of each command.
+    /// The count to explain. The counts of memory in use, at the peak or at the end, take one more launch of each command.
     #[arg(long, value_name = "METRIC", default_value = "instructions")]
     pub metric: ExplainedMetric,
-    /// The number of runs of each side if counts do not repeat.
+    /// The number of launches of each side if counts do not repeat.
     #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=50))]
     pub runs: u32,
     /// Show source lines and machine code of the first row.

@@ -1,6 +1,6 @@
 //! Both programs, and what runs them: side by side, or one after the other.
 
-use super::counted_runs::Effort;
+use super::counted_launches::Effort;
 use crate::fault::{Code, Fault};
 use crate::inspect::calls::tree_of;
 use crate::inspect::single_launch::{ended, failure};
@@ -26,7 +26,7 @@ pub struct BothPrograms<'a> {
     strict: bool,
 }
 
-/// A run of one program under the call tree.
+/// A launch of one program under the call tree.
 pub struct CalltreeRun {
     /// All instructions.
     pub total: u64,
@@ -34,16 +34,16 @@ pub struct CalltreeRun {
     pub left_behind: u32,
     /// The call tree.
     pub side: Side,
-    /// A file that it found, and that an earlier run of either program had left or changed.
+    /// A file that it found, and that an earlier launch of either program had left or changed.
     pub leftover: Option<String>,
     effect: Option<String>,
 }
 
-/// A run of one program in which only its instructions were counted.
+/// A launch of one program in which only its instructions were counted.
 pub struct TotalRun {
     /// All instructions.
     pub total: u64,
-    /// A file that it found, and that an earlier run of either program had left or changed.
+    /// A file that it found, and that an earlier launch of either program had left or changed.
     pub leftover: Option<String>,
 }
 
@@ -84,14 +84,14 @@ impl<'a> BothPrograms<'a> {
         std::thread::scope(|scope| {
             let beside = scope.spawn(|| one(0, left, jobs[0], first));
             let here = one(1, right, jobs[1], second);
-            let beside = beside.join().unwrap_or_else(|_| Err(Fault::internal("a run was lost")));
+            let beside = beside.join().unwrap_or_else(|_| Err(Fault::internal("a launch was lost")));
             Ok([beside?, here?])
         })
     }
 
-    /// Runs both under the call tree, after `earlier` runs of this kind, and returns whether they ran at the same time.
+    /// Runs both under the call tree, after `earlier` launches of this kind, and returns whether they ran at the same time.
     /// From then on each runs alone if it may disturb the other, or if the tool cannot see whether it does. If the tool
-    /// fails on the first run, the next best one counts; if a program fails while the other one runs, both run again
+    /// fails on the first launch, the next best one counts; if a program fails while the other one runs, both run again
     /// alone. The two programs take turns at running first, so that the effect of files that one finds from the other
     /// varies, and is not taken for the program's own cost.
     pub fn count_trees(
@@ -126,7 +126,7 @@ impl<'a> BothPrograms<'a> {
     }
 
     /// Runs both under the call tree, which counts only their instructions. The second program runs first, other than in
-    /// the first run.
+    /// the first launch.
     pub fn totals(&mut self) -> Result<[TotalRun; 2], Fault> {
         self.count(CountDetail::Total, true, |_, counts| TotalRun {
             total: counts.total(),

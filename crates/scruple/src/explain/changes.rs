@@ -1,7 +1,7 @@
 //! Explains the changes of a history by comparing the version that brought each change with the version before it.
 
-use super::counted_runs;
-use super::counted_runs::GatheredRuns;
+use super::counted_launches;
+use super::counted_launches::GatheredLaunches;
 use super::findings::Findings;
 use super::report::{terminal, words};
 use super::verb::{AtRevisions, at_revisions};
@@ -27,7 +27,7 @@ const ROWS: usize = 5;
 const MOST: usize = 20;
 
 /// What is needed to build the versions of a history again. Kept builds are used if they exist.
-pub struct Of<'a> {
+pub struct RebuildContext<'a> {
     /// The path or URL of the repository.
     pub place: &'a str,
     /// How versions are built.
@@ -57,7 +57,7 @@ fn keep(
     run: &str,
     (before, at): (&str, &str),
     subject: &str,
-    (found, gathered): (&Findings, &GatheredRuns),
+    (found, gathered): (&Findings, &GatheredLaunches),
 ) -> Result<(), Fault> {
     // Only call trees are kept: what another tool counted could not be compared with them later.
     let are_trees = gathered.kind.callers == KnownCallers::Contexts;
@@ -104,7 +104,7 @@ struct Changed {
 }
 
 /// Explains every change of a history of commands, as text. If an explanation fails, the text contains the reason.
-pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
+pub fn explained(history: &History, of: &RebuildContext<'_>) -> Result<String, Fault> {
     let mut out = String::new();
     let changes = changes(history, of.subjects);
     if changes.is_empty() {
@@ -135,7 +135,7 @@ pub fn explained(history: &History, of: &Of<'_>) -> Result<String, Fault> {
             subject: template,
             limit: of.limit,
         };
-        let effort = counted_runs::Effort {
+        let effort = counted_launches::Effort {
             count: Count::Instructions,
             runs: 5,
             once: false,

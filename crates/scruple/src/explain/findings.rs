@@ -1,9 +1,9 @@
-//! Draws conclusions from the runs of both sides: an explanation of each count, and how certain it is.
+//! Draws conclusions from the launches of both sides: an explanation of each count, and how certain it is.
 
 use super::causes::OtherCauses;
 use super::closures::{self, ClosureDifference};
 use super::code_view::{CodeView, Sources};
-use super::counted_runs::GatheredRuns;
+use super::counted_launches::GatheredLaunches;
 use super::hunks::Hunk;
 use super::interpreters;
 use super::pairing::Pairings;
@@ -22,9 +22,9 @@ pub struct Findings {
     pub explanations: Vec<Explanation>,
     /// Whether all counts of both sides repeated.
     pub repeats: bool,
-    /// Whether of the second run of each side only the total was counted.
+    /// Whether of the second launch of each side only the total was counted.
     pub totals_repeat: bool,
-    /// The number of runs of each side, or the smaller one if they differ.
+    /// The number of launches of each side, or the smaller one if they differ.
     pub runs: usize,
     /// The meaning of the counts, and their origin.
     pub kind: Kind,
@@ -77,7 +77,7 @@ const LEVEL: f64 = 0.95;
 
 impl Findings {
     /// Explains the measurements. `sources` return the texts of source files as each side was built from them.
-    pub fn of(names: [String; 2], gathered: &GatheredRuns, sources: [&SourceText<'_>; 2]) -> Findings {
+    pub fn of(names: [String; 2], gathered: &GatheredLaunches, sources: [&SourceText<'_>; 2]) -> Findings {
         let [first, second] = &gathered.sides;
         let binaries = Binaries::new();
         let repeat = repeats(first) && repeats(second);
@@ -128,7 +128,7 @@ impl Findings {
     }
 
     /// Adds the detailed view of the first row.
-    pub fn look_closer(&mut self, gathered: &GatheredRuns, sources: &Sources<'_>) {
+    pub fn look_closer(&mut self, gathered: &GatheredLaunches, sources: &Sources<'_>) {
         let [first, second] = &gathered.sides;
         let row = self.shown_rows(self.main()).next();
         self.code = row.map(|row| CodeView::of(row, [&first[0], &second[0]], sources));
@@ -160,7 +160,7 @@ impl Findings {
         &self.explanations[0]
     }
 
-    /// Returns the rows that are shown: those above the variation between runs and above a thousandth of all
+    /// Returns the rows that are shown: those above the variation between launches and above a thousandth of all
     /// differences. There are none if most of the executed code has no name, because any row would be a guess.
     pub fn shown_rows<'a>(
         &self,

@@ -1,6 +1,6 @@
 //! Counts what programs execute by functions of their own, where the interpreter of both sides can count that.
 
-use super::counted_runs::GatheredRuns;
+use super::counted_launches::GatheredLaunches;
 use super::variation;
 use crate::fault::Fault;
 use crate::inspect::single_launch::{ended, failure};
@@ -14,19 +14,19 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// One run of both programs, each of which counts itself.
+/// One launch of both programs, each of which counts itself.
 pub type RunBoth<'a> = dyn FnMut(Language) -> Result<[Result<ScriptCounts, String>; 2], Fault> + 'a;
 
 /// Counts both sides by functions of their language. Returns `None` if they are not both programs in one language that can be
 /// counted, or a sentence that says why nothing was counted. `repeats` says that all instructions of the interpreter were
-/// the same in two runs, so that one run suffices for the counts of the script; otherwise there are `most` runs at most.
+/// the same in two launches, so that one launch suffices for the counts of the script; otherwise there are `most` launches at most.
 pub fn gather(
     names: [&str; 2],
     languages: [Option<Language>; 2],
     repeats: bool,
     most: usize,
     run: &mut RunBoth<'_>,
-) -> Result<Option<Result<GatheredRuns, String>>, Fault> {
+) -> Result<Option<Result<GatheredLaunches, String>>, Fault> {
     let Some(language) = languages[0].filter(|_| languages[0] == languages[1]) else { return Ok(None) };
     let mut remarks = BTreeSet::new();
     let mut sides = [Vec::new(), Vec::new()];
@@ -69,7 +69,7 @@ pub fn gather(
     let kind = Kind { word, has_heap: false, ..Kind::counted(language.name()) };
     let remarks = remarks.into_iter().collect();
     let times = [Vec::new(), Vec::new()];
-    Ok(Some(Ok(GatheredRuns {
+    Ok(Some(Ok(GatheredLaunches {
         sides,
         totals_repeat: false,
         times,

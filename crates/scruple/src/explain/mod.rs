@@ -7,7 +7,7 @@ pub mod changes;
 pub mod closures;
 mod code_view;
 mod core_view;
-pub mod counted_runs;
+pub mod counted_launches;
 pub mod findings;
 pub mod hunks;
 mod interpreted;

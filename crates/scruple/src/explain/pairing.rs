@@ -1,21 +1,21 @@
-//! Pairs of runs. Their functions are matched only once, for all questions about the pair.
+//! Pairs of launches. Their functions are matched only once, for all questions about the pair.
 
 use super::causes::OtherCauses;
 use scruple_core::explain::{self, CodeComparison, Count, Explanation, Matched};
 use scruple_measure::calltree::{Binaries, Side};
 
-/// Two runs, and which of their functions are the same.
+/// Two launches, and which of their functions are the same.
 pub struct Pairing<'a> {
     sides: [&'a Side; 2],
     binaries: &'a Binaries,
     matched: Matched,
 }
 
-/// The pairs of runs of two programs, and the pairs of runs of the same program.
+/// The pairs of launches of two programs, and the pairs of launches of the same program.
 pub struct Pairings<'a> {
-    /// The pairs of a run of the first program and one of the second; there is at least one.
+    /// The pairs of a launch of the first program and one of the second; there is at least one.
     between: Vec<Pairing<'a>>,
-    /// The pairs of runs of the same program, if its counts vary.
+    /// The pairs of launches of the same program, if its counts vary.
     within: Vec<Pairing<'a>>,
 }
 
@@ -24,7 +24,7 @@ pub struct Pairings<'a> {
 const COSTS: f64 = 1e-4;
 
 impl<'a> Pairing<'a> {
-    /// Matches the functions of two runs.
+    /// Matches the functions of two launches.
     pub fn of(first: &'a Side, second: &'a Side, binaries: &'a Binaries) -> Pairing<'a> {
         let matched =
             with_code([first, second], binaries, |code| Matched::of(&first.tree, &second.tree, code));
@@ -90,7 +90,7 @@ fn with_code<T>(
 }
 
 impl<'a> Pairings<'a> {
-    /// Pairs the runs of both programs. If all counts repeat, a single pair suffices.
+    /// Pairs the launches of both programs. If all counts repeat, a single pair suffices.
     pub fn of(runs: [&'a [Side]; 2], repeats: bool, binaries: &'a Binaries) -> Pairings<'a> {
         let [first, second] = runs;
         let pairs = first.iter().zip(second).take(if repeats { 1 } else { usize::MAX });
@@ -100,7 +100,7 @@ impl<'a> Pairings<'a> {
         Pairings { between, within }
     }
 
-    /// Returns the pair of the first runs.
+    /// Returns the pair of the first launches.
     pub fn first(&self) -> &Pairing<'a> {
         &self.between[0]
     }
@@ -110,7 +110,8 @@ impl<'a> Pairings<'a> {
         let of = |pairings: &[Pairing]| pairings.iter().map(|one| one.explained(count)).collect::<Vec<_>>();
         match self.between.as_slice() {
             [one] if self.within.is_empty() => one.explained(count),
-            all => explain::settled(of(all), &of(&self.within)).unwrap_or_else(|| all[0].explained(count)),
+            all => explain::mean_with_spread(of(all), &of(&self.within))
+                .unwrap_or_else(|| all[0].explained(count)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Explains the difference between profiles that were written earlier.
 
-use super::counted_runs::GatheredRuns;
+use super::counted_launches::GatheredLaunches;
 use super::findings::Findings;
 use crate::fault::Fault;
 use crate::profile::read::{self, ImportedProfile, Kind};
@@ -9,7 +9,7 @@ use scruple_measure::calltree::{as_built, name_stripped};
 use std::path::Path;
 
 /// Reads both profiles, and explains where their difference comes from.
-pub fn explained(paths: [&str; 2], count: Count) -> Result<(Findings, GatheredRuns), Fault> {
+pub fn explained(paths: [&str; 2], count: Count) -> Result<(Findings, GatheredLaunches), Fault> {
     let [first, second] = std::thread::scope(|scope| {
         let beside = scope.spawn(|| read::read(Path::new(paths[1])));
         let first = read::read(Path::new(paths[0]))?;
@@ -33,7 +33,7 @@ pub fn explained(paths: [&str; 2], count: Count) -> Result<(Findings, GatheredRu
     }
     let mut sides = [vec![first.side], vec![second.side]];
     name_stripped(&mut sides);
-    let gathered = GatheredRuns {
+    let gathered = GatheredLaunches {
         sides,
         totals_repeat: false,
         times: [Vec::new(), Vec::new()],

@@ -1,6 +1,6 @@
 //! Counts what servers execute to answer requests.
 
-use super::counted_runs::GatheredRuns;
+use super::counted_launches::GatheredLaunches;
 use super::interpreted;
 use super::interpreters;
 use super::sides::Means;
@@ -76,7 +76,7 @@ pub fn scripts(
     servers: &[(ServerCommand, String); 2],
     under_call_tree: [&Side; 2],
     means: &Means<'_>,
-) -> Result<Option<Result<GatheredRuns, String>>, Fault> {
+) -> Result<Option<Result<GatheredLaunches, String>>, Fault> {
     let names = servers.each_ref().map(|(command, _)| words(command));
     let languages = under_call_tree.map(interpreters::language);
     // Both may listen on the same port, so they run one after the other.

@@ -1,7 +1,7 @@
 //! The two sides A and B of a comparison, and how their call trees are obtained.
 
 use super::args::ExplainArgs;
-use super::counted_runs::{self, Effort, GatheredRuns};
+use super::counted_launches::{self, Effort, GatheredLaunches};
 use super::findings::Findings;
 use super::servers;
 use crate::fault::{Code, Fault};
@@ -42,7 +42,7 @@ pub enum SideSource {
     Kept {
         /// The name of what was counted.
         name: String,
-        /// The call tree of each run.
+        /// The call tree of each launch.
         runs: Vec<Side>,
     },
 }
@@ -86,13 +86,14 @@ impl SideSource {
 }
 
 /// Counts both sides if necessary, and explains where their difference comes from.
-pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Findings, GatheredRuns), Fault> {
+pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Findings, GatheredLaunches), Fault> {
     let names = [sources[0].name(), sources[1].name()];
     if let [SideSource::Command(first), SideSource::Command(second)] = &sources {
         let launchers = [single_launch::launcher()?, single_launch::launcher()?];
         let counter = needed(means.counter)?;
         let (jobs, sources): ([&Job; 2], [&SourceText<'_>; 2]) = ([first, second], [&as_built, &as_built]);
-        let gathered = counted_runs::gather(jobs, launchers, counter, means.work, &means.effort, sources)?;
+        let gathered =
+            counted_launches::gather(jobs, launchers, counter, means.work, &means.effort, sources)?;
         return Ok((Findings::of(names, &gathered, sources), gathered));
     }
     let count = means.effort.count;
@@ -128,7 +129,7 @@ pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Finding
         None => None,
     };
     let script = script.and_then(|script| script.map_err(|why| remarks.push(why)).ok()).map(Box::new);
-    let gathered = GatheredRuns {
+    let gathered = GatheredLaunches {
         sides,
         totals_repeat: false,
         times: [Vec::new(), Vec::new()],
@@ -155,7 +156,7 @@ pub fn runs_of(
         SideSource::Kept { runs, .. } => Ok(runs),
         SideSource::Command(job) => {
             let launcher: Launcher = single_launch::launcher()?;
-            counted_runs::count(&job, launcher, needed(means.counter)?, means.work, &means.effort)
+            counted_launches::count(&job, launcher, needed(means.counter)?, means.work, &means.effort)
         }
         SideSource::Case { job, name } => of_case(&job, &name, means, iterations),
         SideSource::Server { command, url } => servers::trees(&command, &url, means),
@@ -195,7 +196,7 @@ fn of_case(job: &Job, name: &str, means: &Means<'_>, known: &mut Option<u64>) ->
             *known.insert(iterations)
         }
     };
-    counted_runs::until_known(means.effort.runs, || {
+    counted_launches::until_known(means.effort.runs, || {
         let mut side = Side::of(&count(CountDetail::Tree, iterations)?);
         if means.effort.count.is_live() {
             side.add_live(&count(CountDetail::Sites, iterations)?);

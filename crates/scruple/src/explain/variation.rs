@@ -1,13 +1,13 @@
-//! How counts vary among runs of one program, and when there are enough runs.
+//! How counts vary among launches of one program, and when there are enough launches.
 
 use scruple_measure::calltree::Side;
 use std::collections::BTreeMap;
 
-/// How many times as large as the variation a difference must be if two runs of each program are enough. A row counts
+/// How many times as large as the variation a difference must be if two launches of each program are enough. A row counts
 /// from three times its variation on, so such a difference is far from that limit.
 const FAR: u64 = 100;
 
-/// What the runs of one program counted in one function.
+/// What the launches of one program counted in one function.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct FunctionCounts {
     instructions: u64,
@@ -24,7 +24,7 @@ pub fn repeats(runs: &[Side]) -> bool {
     rest.iter().all(|run| by_function(run) == first)
 }
 
-/// Whether there are enough runs of both programs: the most that are wanted, or two if their counts repeat or vary by
+/// Whether there are enough launches of both programs: the most that are wanted, or two if their counts repeat or vary by
 /// less than a hundredth of the difference between the programs. Bytes may also vary by a ten-thousandth of them all,
 /// because programs that differ in their instructions often allocate the same.
 pub fn are_enough(sides: &[Vec<Side>; 2], most: usize) -> bool {
@@ -93,7 +93,7 @@ impl Variation {
     }
 }
 
-/// By how much a count of the runs of one program varies: the sum of the functions' ranges.
+/// By how much a count of the launches of one program varies: the sum of the functions' ranges.
 fn range(runs: &[RunCounts], count: impl Fn(&FunctionCounts) -> u64) -> u64 {
     let mut ranges: BTreeMap<&(String, String), (u64, u64, usize)> = BTreeMap::new();
     for (function, counts) in runs.iter().flatten() {

@@ -2,7 +2,7 @@
 
 use super::args::ExplainArgs;
 use super::code_view;
-use super::counted_runs::{self, Effort, GatheredRuns};
+use super::counted_launches::{self, Effort, GatheredLaunches};
 use super::findings::Findings;
 use super::hunks;
 use super::profiles;
@@ -84,7 +84,7 @@ fn compared(args: &ExplainArgs, sources: [SideSource; 2]) -> Result<Code, Fault>
     show(args, &found, &gathered)
 }
 
-fn closer(args: &ExplainArgs, found: &mut Findings, gathered: &GatheredRuns) {
+fn closer(args: &ExplainArgs, found: &mut Findings, gathered: &GatheredLaunches) {
     if args.lines {
         found.look_closer(gathered, &code_view::on_disk);
     }
@@ -154,7 +154,7 @@ pub fn at_revisions(
     at: &AtRevisions<'_>,
     counter: &ChosenTool,
     effort: &Effort,
-) -> Result<(Findings, GatheredRuns), Fault> {
+) -> Result<(Findings, GatheredLaunches), Fault> {
     let launchers = [single_launch::launcher()?, single_launch::launcher()?];
     let revisions =
         Revisions { reference: at.first.to_owned(), base: false, other: at.second.map(str::to_owned) };
@@ -177,7 +177,7 @@ pub fn at_revisions(
     };
     let old = |_: &Path, source: &Path| at_commit(0, source.to_str()?);
     let new = |_: &Path, source: &Path| at_commit(1, source.to_str()?);
-    let gathered = counted_runs::gather(jobs, launchers, counter, work.path(), effort, [&old, &new])?;
+    let gathered = counted_launches::gather(jobs, launchers, counter, work.path(), effort, [&old, &new])?;
     let mut found = Findings::of([jobs[0].name.clone(), jobs[1].name.clone()], &gathered, [&old, &new]);
     found.remarks.extend(built.remarks.iter().map(|(_, text)| text.clone()));
     let [first, second] = &built.commits;
@@ -213,7 +213,7 @@ fn exports(args: &ExplainArgs) -> Result<Vec<Export>, Fault> {
     checked(files, &[names(&FORMATS), names(&profile::FORMATS)].concat())
 }
 
-fn show(args: &ExplainArgs, found: &Findings, gathered: &GatheredRuns) -> Result<Code, Fault> {
+fn show(args: &ExplainArgs, found: &Findings, gathered: &GatheredLaunches) -> Result<Code, Fault> {
     let exports = exports(args)?;
     let aside = exports.iter().any(|export| export.path == Path::new("-"));
     let files = exports.iter().filter_map(|export| {

@@ -4,7 +4,7 @@
 //! No version is built or launched. The clock of the simulation advances by the time that the units of each step would
 //! take, distributed to nodes as these become free. `bench/simulate/run.sh` prints a table.
 
-use crate::history::schedule::{Ahead, HistoryEffort, VersionProgress, ahead};
+use crate::history::schedule::{HistoryEffort, ParallelWork, VersionProgress, ahead};
 use scruple_core::history::{Graph, VersionState};
 use scruple_core::stats::Pcg;
 use std::io::Write;
@@ -95,7 +95,7 @@ fn simulate(world: &SimulatedHistory, costs: &SimulatedCosts, nodes: usize) -> S
         let now = ahead(&seen, &graph, &effort, Duration::ZERO, (nodes, u32::MAX), |a, b| {
             f64::from(world.differ(a, b))
         });
-        if now == Ahead::default() {
+        if now == ParallelWork::default() {
             break;
         }
         let builds: Vec<f64> =

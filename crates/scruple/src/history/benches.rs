@@ -1,7 +1,7 @@
 //! Runs the bench programs of versions, and keeps the batch sizes of each version's cases for later visits.
 
 use crate::bench::suite::single_process::{OfCase, count_once, time_once};
-use crate::bench::suite::{Alike, BenchSide, CaseSelection, Stop, Suite, SuiteEffort};
+use crate::bench::suite::{BenchSide, CaseSelection, KnownIterations, Stop, Suite, SuiteEffort};
 use crate::fault::Fault;
 use crate::new_run::Passes;
 use crate::versions::recipe::Effective;
@@ -25,7 +25,7 @@ const BLOCKS: u32 = 30;
 pub struct Benches {
     open: HashMap<(usize, String), Suite>,
     /// For each subject, the settings of its cases that are the same at every version.
-    alike: HashMap<usize, Alike>,
+    known_iterations: HashMap<usize, KnownIterations>,
     work: PathBuf,
     instructions: bool,
     interrupted: Arc<AtomicBool>,
@@ -62,7 +62,14 @@ impl Benches {
         interrupted: Arc<AtomicBool>,
         time_limit: Option<Duration>,
     ) -> Benches {
-        Benches { open: HashMap::new(), alike: HashMap::new(), work, instructions, interrupted, time_limit }
+        Benches {
+            open: HashMap::new(),
+            known_iterations: HashMap::new(),
+            work,
+            instructions,
+            interrupted,
+            time_limit,
+        }
     }
 
     /// Times all cases in one fresh process, or counts each case in a process of its own.
@@ -72,14 +79,14 @@ impl Benches {
             Some(suite) => suite,
             None => self.begin(visit).map_err(Stop::Failed)?,
         };
-        if let Some(alike) = self.alike.get(&visit.subject) {
-            suite.alike.clone_from(alike);
+        if let Some(known_iterations) = self.known_iterations.get(&visit.subject) {
+            suite.known_iterations.clone_from(known_iterations);
         }
         let cases = match visit.pass {
             Pass::Timing => time_once(&mut suite, visit.run.seed.wrapping_add(u64::from(visit.block)))?,
             _ => count_once(&mut suite)?,
         };
-        self.alike.insert(visit.subject, suite.alike.clone());
+        self.known_iterations.insert(visit.subject, suite.known_iterations.clone());
         self.open.insert(key, suite);
         Ok(cases)
     }

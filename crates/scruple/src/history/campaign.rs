@@ -282,7 +282,7 @@ impl Campaign {
                 continue;
             }
             let doing = format!("weighing · round {}", block + 1);
-            self.progress.tell(&doing, visited, visits.len(), version.short());
+            self.progress.steps(&doing, visited, visits.len(), version.short());
             self.visits().visit(index, launch, Pass::Timing, block, plan.padding(block))?;
         }
         let versions = if all.len() == 1 { "version" } else { "versions" };

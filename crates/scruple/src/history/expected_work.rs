@@ -1,7 +1,7 @@
 //! The expected work of a history, from its present state to its end: the schedule is asked for its steps, as in a real
 //! history, and a clock advances by what each of them is assumed to take.
 
-use super::schedule::{Ahead, HistoryEffort, VersionProgress, ahead};
+use super::schedule::{HistoryEffort, ParallelWork, VersionProgress, ahead};
 use scruple_core::history::{Graph, VersionState};
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const UNIT: Duration = Duration::from_millis(500);
 
 /// What is assumed about the costs of a history.
 #[derive(Clone, Copy)]
-pub struct Assumed {
+pub struct AssumedCosts {
     /// The time of a build.
     pub build: Duration,
     /// The time of a launch of a subject.
@@ -46,7 +46,7 @@ impl ExpectedWork {
         seen: &[VersionProgress],
         graph: &Graph,
         effort: &HistoryEffort,
-        assumed: &Assumed,
+        assumed: &AssumedCosts,
         difference: impl Fn(usize, usize) -> f64,
     ) -> ExpectedWork {
         let (mut seen, mut work, mut spent) = (seen.to_vec(), ExpectedWork::default(), assumed.spent);
@@ -63,7 +63,7 @@ impl ExpectedWork {
         }
         loop {
             let now = ahead(&seen, graph, effort, spent, (places, u32::MAX), &difference);
-            if now == Ahead::default() {
+            if now == ParallelWork::default() {
                 break;
             }
             let rounds = assumed.within_budget(&now, effort, spent);
@@ -93,7 +93,7 @@ impl ExpectedWork {
     }
 
     /// Adds work that is divided into units for this many nodes at a time.
-    fn add(&mut self, work: Duration, units: usize, nodes: usize, assumed: &Assumed) {
+    fn add(&mut self, work: Duration, units: usize, nodes: usize, assumed: &AssumedCosts) {
         let overhead = if assumed.nodes.is_some() { UNIT * units as u32 } else { Duration::ZERO };
         if !work.is_zero() {
             self.total += work + overhead;
@@ -102,7 +102,7 @@ impl ExpectedWork {
     }
 }
 
-impl Assumed {
+impl AssumedCosts {
     /// Among how many nodes the subjects are divided.
     fn groups(&self, nodes: usize) -> usize {
         nodes.clamp(1, self.subjects.max(1))
@@ -114,7 +114,7 @@ impl Assumed {
     }
 
     /// The number of rounds of a step before the budget is used up.
-    fn within_budget(&self, now: &Ahead, effort: &HistoryEffort, spent: Duration) -> u32 {
+    fn within_budget(&self, now: &ParallelWork, effort: &HistoryEffort, spent: Duration) -> u32 {
         let round = self.launch * (now.beside.len() * self.subjects) as u32;
         match effort.budget {
             Some(budget) if spent < budget && !round.is_zero() => {
@@ -140,7 +140,7 @@ mod tests {
         budget: Some(Duration::from_secs(300)),
     };
 
-    const ASSUMED: Assumed = Assumed {
+    const ASSUMED: AssumedCosts = AssumedCosts {
         build: Duration::from_secs(10),
         launch: Duration::from_secs(1),
         counted: 8,
@@ -156,13 +156,18 @@ mod tests {
         let few = expected(40, &fill, &ASSUMED, 0);
         assert_eq!((few.builds, few.launches), (40, 40 * (8 + 20)));
         // With a budget, the end is unknown until the duration of a launch is known.
-        let free = Assumed { build: Duration::ZERO, launch: Duration::ZERO, ..ASSUMED };
+        let free = AssumedCosts { build: Duration::ZERO, launch: Duration::ZERO, ..ASSUMED };
         let bounded = HistoryEffort { budget: Some(Duration::from_secs(300)), ..fill.clone() };
         assert_eq!(expected(5_000, &bounded, &free, 7).builds, 5_000);
         assert!(expected(400, &bounded, &ASSUMED, 7).builds < 400, "the budget ends first");
     }
 
-    fn expected(versions: usize, effort: &HistoryEffort, assumed: &Assumed, step: usize) -> ExpectedWork {
+    fn expected(
+        versions: usize,
+        effort: &HistoryEffort,
+        assumed: &AssumedCosts,
+        step: usize,
+    ) -> ExpectedWork {
         let queued = VersionProgress {
             state: VersionState::Queued,
             original: None,
@@ -182,7 +187,7 @@ mod tests {
         let all = expected(15, &HistoryEffort { budget: None, ..EFFORT }, &ASSUMED, 0);
         assert_eq!((all.builds, all.launches), (15, 15 * 8 + 15 * 20));
         assert_eq!((all.total, all.elapsed), (seconds(150 + 420), seconds(150 + 420)));
-        let bounded = expected(15, &EFFORT, &Assumed { launch: seconds(2), ..ASSUMED }, 0);
+        let bounded = expected(15, &EFFORT, &AssumedCosts { launch: seconds(2), ..ASSUMED }, 0);
         assert_eq!(bounded.launches, 15 * 8 + 15 * 10, "ten rounds of thirty seconds");
         let rebuilt = expected(15, &HistoryEffort { builds: 6, ..EFFORT }, &ASSUMED, 0);
         assert_eq!(rebuilt.builds, 90);
@@ -195,7 +200,7 @@ mod tests {
         assert_eq!(same.builds, 2);
         assert!(differing.builds > 5 && differing.total > same.total, "{differing:?}");
         let all = HistoryEffort { budget: None, ..EFFORT };
-        let shared = expected(100, &all, &Assumed { nodes: Some(4), ..ASSUMED }, 0);
+        let shared = expected(100, &all, &AssumedCosts { nodes: Some(4), ..ASSUMED }, 0);
         let alone = expected(100, &all, &ASSUMED, 0);
         assert_eq!((shared.builds, shared.launches), (alone.builds, alone.launches));
         let overhead = UNIT * (100 + 1 + 4);

@@ -140,7 +140,7 @@ fn needy(
 
 /// The work that is possible now, without knowing the results of any of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ahead {
+pub struct ParallelWork {
     /// The versions to build.
     pub builds: Vec<usize>,
     /// The versions whose memory and counting passes are to run.
@@ -160,8 +160,8 @@ pub fn ahead(
     spent: Duration,
     (places, most): (usize, u32),
     difference: impl Fn(usize, usize) -> f64,
-) -> Ahead {
-    let (mut seen, mut found) = (seen.to_vec(), Ahead::default());
+) -> ParallelWork {
+    let (mut seen, mut found) = (seen.to_vec(), ParallelWork::default());
     let begun = seen.iter().any(|one| one.state == VersionState::Built);
     loop {
         match next_step(&seen, graph, effort, spent, &difference) {

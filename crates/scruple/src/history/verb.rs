@@ -89,7 +89,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     if let (Some((place, of)), None) = (explained, &fault) {
         let store = paths::open_store(&args.store)?;
         let store = store.as_ref();
-        let of = changes::Of {
+        let of = changes::RebuildContext {
             place: &place,
             recipe: &of.recipe,
             subjects: &of.subjects,

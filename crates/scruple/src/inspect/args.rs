@@ -22,7 +22,7 @@ pub enum InspectVerb {
 
 /// Show where a program's memory comes from, or the memory map of a running process.
 ///
-/// With a command, the program runs once. Scruple counts every block that it gets from malloc, by the place in the code
+/// With a command, the program is launched once. Scruple counts every block that it gets from malloc, by the place in the code
 /// that requests it: bytes in use at the peak, bytes left at the end, and bytes allocated in total. The program runs 5
 /// to 30 times slower. With --sites=sampled it runs at nearly its normal speed, and shares are estimated.
 ///
@@ -92,7 +92,7 @@ pub enum SitesBy {
 
 /// Count exactly what each function of a program does: instructions, calls, allocations.
 ///
-/// The program runs once under Scruple's call tree, which counts every instruction in user space by calling context, in
+/// The program is launched once under Scruple's call tree, which counts every instruction in user space by calling context, in
 /// all its processes. The program runs 5 to 20 times slower. The whole tree can be exported for other tools.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -153,7 +153,7 @@ pub enum SortCalls {
 
 /// Find out whether a program leaks: its live heap against the size of its work.
 ///
-/// The command runs for each size, which replaces {size} (or n in braces). The figure is the largest live heap after
+/// The command is launched for each size, which replaces {size} (or n in braces). The figure is the largest live heap after
 /// full collections, which Scruple makes the language runtime do. Without such a runtime it is the memory of malloc
 /// that was not freed at the end, or else the peak of resident memory. If the heap grows in proportion to the work, the
 /// program keeps a part of everything that it has handled. Only you know whether it should.
@@ -167,7 +167,7 @@ pub struct LeakArgs {
     /// The sizes of the work: at least four, better six. The largest must be at least four times the smallest.
     #[arg(long, value_name = "N", value_delimiter = ',', required = true)]
     pub sizes: Vec<String>,
-    /// Run each size this many times.
+    /// Launch the program this many times with each size.
     #[arg(short, long, value_name = "N", default_value_t = 2)]
     pub runs: u32,
     /// Use this figure: heap.live, malloc.live, memory.peak (default: the first of them that is available),
@@ -177,17 +177,17 @@ pub struct LeakArgs {
     /// Ignore growth of less than this for each unit of work.
     #[arg(long, value_name = "BYTES", default_value = SMALLEST)]
     pub smallest: String,
-    /// Exit with code 1 if the heap grows in proportion to the work, and with 3 if the runs cannot tell.
+    /// Exit with code 1 if the heap grows in proportion to the work, and with 3 if the readings cannot tell.
     #[arg(long)]
     pub check: bool,
     /// Spend at most about this long. Larger sizes and repetitions that do not fit are left out.
     #[arg(long, value_name = "TIME", default_value = "2min")]
     pub budget: String,
-    /// End a run that takes longer.
+    /// End a launch that takes longer.
     #[arg(long, value_name = "TIME")]
     pub time_limit: Option<String>,
-    /// Whether to run two of the sizes once more if malloc.live grows, and show which code keeps the memory. With
-    /// ‘auto’, these runs take at most about a minute. Without valgrind, or if it would take longer, every allocation
+    /// Whether to launch two of the sizes once more if malloc.live grows, and show which code keeps the memory. With
+    /// ‘auto’, these launches take at most about a minute. Without valgrind, or if it would take longer, every allocation
     /// is recorded instead.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = LeakSitesWhen::Auto)]
     pub sites: LeakSitesWhen,
@@ -208,9 +208,9 @@ pub struct LeakArgs {
 /// When a search for leaks looks for allocation sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LeakSitesWhen {
-    /// If the figure grows and the runs take at most about a minute.
+    /// If the figure grows and the launches take at most about a minute.
     Auto,
-    /// Even if the figure does not grow or the runs take longer.
+    /// Even if the figure does not grow or the launches take longer.
     Always,
     /// Never.
     Never,

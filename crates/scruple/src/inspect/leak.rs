@@ -5,7 +5,7 @@ use super::leak_schedule::LeakSchedule;
 use super::leak_sites::{self, Sites, SizedCommand};
 use super::report;
 use super::report::leak;
-use super::report::leak::{Leak, LeakPoint, LeftOut, MallocAtEnd, PassedOver};
+use super::report::leak::{Leak, LeakPoint, LeftOut, MallocAtEnd, PEAK, PassedOver};
 use super::single_launch;
 use crate::cli::values;
 use crate::fault::{Code, Fault};
@@ -21,8 +21,7 @@ use scruple_core::run::{RunState, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;
 use scruple_core::stats::leak::{
-    GrowthDoubt, LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_growth,
-    judge_outside_the_heap,
+    LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_growth, judge_outside_the_heap,
 };
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
@@ -31,7 +30,7 @@ use scruple_measure::heap::HeapInstrument;
 use scruple_measure::instrument::Instrument;
 use scruple_measure::launcher::Ending;
 use scruple_measure::program::Program;
-use scruple_measure::runtimes::{COMMON, LIVE, LIVE_AT_MOST, Runtime, Runtimes};
+use scruple_measure::runtimes::{COMMON, LIVE, Runtime, Runtimes};
 use scruple_measure::scripted::{Script, Scripted};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,8 +40,7 @@ const FIGURES: [(&str, Pass, u32); 3] =
     [(LIVE, Pass::Counting, 0), ("malloc.live", Pass::Counting, 1), ("memory.peak", Pass::Memory, 0)];
 
 /// The metrics that are used only if the user names them.
-const BY_NAME: [(&str, Pass, u32); 2] =
-    [("malloc.peak", Pass::Counting, 1), ("heap.live_max", Pass::Counting, 2)];
+const BY_NAME: [(&str, Pass, u32); 2] = [(PEAK, Pass::Counting, 1), ("heap.live_max", Pass::Counting, 2)];
 
 /// The parameter of stored arms that holds the size of the work.
 pub const SIZE: &str = "size";
@@ -88,13 +86,13 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     };
     let was_run = |(size, _): &(f64, String)| points.iter().any(|point| point.size == *size);
     let sizes: Vec<(f64, String)> = sizes.into_iter().filter(was_run).collect();
-    let readings = |of: fn(&LeakPoint) -> Option<f64>| {
+    let bytes: Vec<(f64, f64)> = points.iter().map(|point| (point.size, point.bytes())).collect();
+    let of_each = |of: fn(&LeakPoint) -> Option<f64>| {
         points.iter().map(|point| Some((point.size, of(point)?))).collect::<Option<Vec<(f64, f64)>>>()
     };
-    let verdict = match (readings(|point| Some(point.bytes)), readings(|point| point.at_most)) {
-        (Some(bytes), Some(at_most)) => judge_bounded_growth(&bytes, &at_most, smallest),
-        (Some(bytes), None) => judge_growth(&bytes, smallest),
-        (None, _) => Retained::Unknown(GrowthDoubt::TooFewSizes),
+    let verdict = match of_each(LeakPoint::at_most) {
+        Some(at_most) => judge_bounded_growth(&bytes, &at_most, smallest),
+        None => judge_growth(&bytes, smallest),
     };
     let malloc = match heap_does_not_grow(key, &verdict) {
         true => taking.malloc_beside(&sizes, &points, schedule.left())?,
@@ -104,7 +102,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
         Some(bytes) => judge_outside_the_heap(verdict, &bytes, smallest),
         None => verdict,
     };
-    let peaks = readings(|point| point.peak).filter(|_| key == "malloc.live");
+    let peaks = of_each(|point| point.value(PEAK)).filter(|_| key == "malloc.live");
     let peak = peaks.map(|peaks| judge_growth(&peaks, smallest));
     let command = args.command.clone();
     let sites = taking.sites(&sizes, &points, key, &verdict, schedule.left())?;
@@ -138,10 +136,10 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
         arm.params.insert(SIZE.to_owned(), Parameter::Number(*size));
         let points = found.points.iter().filter(|point| point.size == *size);
         for (block, point) in points.enumerate() {
-            add_readings(&mut arm, point.readings.clone(), found.pass, block as u32);
+            add_readings(&mut arm, point.deciding_readings().cloned(), found.pass, block as u32);
         }
         if let Some(beside) = found.malloc.at(*size) {
-            let of_malloc = beside.readings.iter().filter(|reading| reading.key == "malloc.live");
+            let of_malloc = beside.deciding_readings().filter(|reading| reading.key == "malloc.live");
             add_readings(&mut arm, of_malloc.cloned(), found.pass, 0);
         }
         run.arms.push(arm);
@@ -169,7 +167,7 @@ fn sizes(args: &LeakArgs) -> Result<Vec<(f64, String)>, Fault> {
         ));
     }
     if args.runs == 0 {
-        return Err(Fault::usage("zero runs show nothing: give --runs at least 1"));
+        return Err(Fault::usage("zero launches show nothing: give --runs at least 1"));
     }
     let mut sizes = Vec::new();
     for text in &args.sizes {
@@ -260,11 +258,11 @@ impl LeakMeasurement<'_> {
             .then(|| "the program’s objects are its language runtime’s, which malloc does not see".to_owned())
     }
 
-    /// Reads a metric in the runs that the schedule makes, or says why it is not available.
+    /// Reads a metric in the launches that the schedule makes, or says why it is not available.
     fn all(
         &mut self,
         schedule: &mut LeakSchedule,
-        key: &str,
+        key: &'static str,
         pass: Pass,
         instrument: u32,
     ) -> Result<Result<Vec<LeakPoint>, String>, Fault> {
@@ -283,23 +281,13 @@ impl LeakMeasurement<'_> {
                 schedule.cut();
                 continue;
             }
-            let WeighedLaunch { mut readings, wall, .. } = single_launch::ended_well(&job, weighed)?;
+            let WeighedLaunch { readings, wall, .. } = single_launch::ended_well(&job, weighed)?;
             let common = |reading: &&Reading| COMMON.contains(&reading.key.as_str());
             self.managed |= readings.iter().filter(common).any(|reading| reading.value.is_ok());
-            let value = |key: &str| readings.iter().find(|reading| reading.key == key);
-            let number = |key: &str| value(key).and_then(|reading| reading.value.clone().ok());
-            let Some(reading) = value(key) else { return Ok(Err("it was not read".to_owned())) };
-            let bytes = match &reading.value {
-                Ok(bytes) => *bytes,
-                Err(why) => return Ok(Err(why.clone())),
-            };
-            let at_most = number(LIVE_AT_MOST).filter(|_| key == LIVE);
-            let (peak, collections, majors) = (number("malloc.peak"), number("gc.count"), number("gc.major"));
-            readings.retain(|reading| {
-                let used = [Some(key), at_most.map(|_| LIVE_AT_MOST), peak.map(|_| "malloc.peak")];
-                used.contains(&Some(reading.key.as_str()))
-            });
-            points.push(LeakPoint { size, bytes, at_most, peak, readings, wall, collections, majors });
+            match LeakPoint::of(size, key, readings, wall) {
+                Ok(point) => points.push(point),
+                Err(why) => return Ok(Err(why)),
+            }
             schedule.made(turn.size, wall);
         }
         if points.is_empty() {

@@ -1,4 +1,4 @@
-//! Decides which runs of a search for leaks are made: all that fit into the budget, smallest sizes first.
+//! Decides which launches of a search for leaks are made: all that fit into the budget, smallest sizes first.
 
 use crate::progress::Progress;
 use scruple_core::unit::{Unit, quantity};
@@ -9,7 +9,7 @@ const STEEPEST: f64 = 2.0;
 /// Searches that are expected to take less are not announced.
 const SHORT: Duration = Duration::from_secs(15);
 
-/// The runs of all sizes, in rounds: every size once, then every size again. What is known grows evenly, so that the
+/// The launches of all sizes, in rounds: every size once, then every size again. What is known grows evenly, so that the
 /// search can end at any moment.
 pub struct LeakSchedule {
     /// The sizes, smallest first, each with its text.
@@ -19,12 +19,12 @@ pub struct LeakSchedule {
     budget: Duration,
     progress: Progress,
     announced: bool,
-    /// The longest time of a run of each size with the current instrument.
+    /// The longest time of a launch of each size with the current instrument.
     took: Vec<Duration>,
     cut: bool,
 }
 
-/// A run that is to be made.
+/// A launch that is to be made.
 pub struct ScheduledRun {
     /// The index of its size.
     pub size: usize,
@@ -33,7 +33,7 @@ pub struct ScheduledRun {
 }
 
 impl LeakSchedule {
-    /// Plans to run each size `rounds` times within this budget, which begins now.
+    /// Plans to launch each size `rounds` times within this budget, which begins now.
     pub fn new(sizes: &[(f64, String)], rounds: u32, budget: Duration) -> LeakSchedule {
         LeakSchedule {
             sizes: sizes.to_vec(),
@@ -47,7 +47,7 @@ impl LeakSchedule {
         }
     }
 
-    /// The number of runs.
+    /// The number of launches.
     pub fn count(&self) -> usize {
         self.sizes.len() * self.rounds as usize
     }
@@ -57,13 +57,13 @@ impl LeakSchedule {
         &self.sizes[at]
     }
 
-    /// Forgets the times of runs, because the next runs have another instrument.
+    /// Forgets the times of launches, because the next launches have another instrument.
     pub fn begin(&mut self) {
         self.took.clear();
         self.cut = false;
     }
 
-    /// The next run after this many; `None` if all were made, or the budget does not suffice for it.
+    /// The next launch after this many; `None` if all were made, or the budget does not suffice for it.
     pub fn next(&mut self, made: usize, name: &str) -> Option<ScheduledRun> {
         let all = self.count();
         if made >= all || self.cut {
@@ -81,11 +81,11 @@ impl LeakSchedule {
             0 | 1 => String::new(),
             _ => format!("about {} left · ", in_words(self.rest(made))),
         };
-        self.progress.tell(&format!("{rest}size {}", self.sizes[size].1), made, all, name);
+        self.progress.steps(&format!("{rest}size {}", self.sizes[size].1), made, all, name);
         Some(ScheduledRun { size, left })
     }
 
-    /// Notes how long a run of a size took.
+    /// Notes how long a launch of a size took.
     pub fn made(&mut self, size: usize, took: Duration) {
         match self.took.get_mut(size) {
             Some(longest) => *longest = (*longest).max(took),
@@ -93,7 +93,7 @@ impl LeakSchedule {
         }
     }
 
-    /// Notes that a run was ended because the budget was spent.
+    /// Notes that a launch was ended because the budget was spent.
     pub fn cut(&mut self) {
         self.cut = true;
     }
@@ -103,17 +103,17 @@ impl LeakSchedule {
         self.budget.saturating_sub(self.started.elapsed())
     }
 
-    /// The sizes of which no run was made, if any, as texts.
+    /// The sizes of which no launch was made, if any, as texts.
     pub fn left_out(&self) -> &[(f64, String)] {
         &self.sizes[self.took.len().min(self.sizes.len())..]
     }
 
-    /// How long all runs would have taken together.
+    /// How long all launches would have taken together.
     pub fn whole(&self) -> Duration {
         (0..self.sizes.len()).map(|size| self.expected(size)).sum::<Duration>() * self.rounds
     }
 
-    /// The expected time of a run of a size: that of the longest one so far, or the power of the size that the two
+    /// The expected time of a launch of a size: that of the longest one so far, or the power of the size that the two
     /// largest known sizes show.
     fn expected(&self, size: usize) -> Duration {
         if let Some(took) = self.took.get(size) {
@@ -146,13 +146,13 @@ impl LeakSchedule {
         let left = self.left();
         if rest > left {
             self.progress.say(&format!(
-                "all runs would take about {} more, and {} of the budget are left: larger sizes or repetitions will be \
+                "all launches would take about {} more, and {} of the budget are left: larger sizes or repetitions will be \
                  left out",
                 in_words(rest),
                 in_words(left)
             ));
         } else if rest > SHORT {
-            self.progress.say(&format!("the remaining runs will take about {}", in_words(rest)));
+            self.progress.say(&format!("the remaining launches will take about {}", in_words(rest)));
         }
     }
 }

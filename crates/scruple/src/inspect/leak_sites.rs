@@ -3,7 +3,7 @@
 use super::args::LeakSitesWhen;
 use super::leak_schedule::in_words;
 use super::site_rows::{self, SiteRow};
-use super::sites::{Found, counter, exact, sampled};
+use super::sites::{CommandSites, counter, exact, sampled};
 use crate::fault::{Code, Fault};
 use crate::progress::Progress;
 use scruple_core::stats::leak::{GrowthDoubt, Retained};
@@ -14,9 +14,9 @@ use scruple_measure::heap::SiteSampling;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The longest time that the runs may be expected to take if they were not requested.
+/// The longest time that the launches may be expected to take if they were not requested.
 const AFFORDABLE: Duration = Duration::from_secs(60);
-/// The assumed cost of a run under valgrind and of one whose allocations are all recorded, as multiples of the time of
+/// The assumed cost of a launch under valgrind and of one whose allocations are all recorded, as multiples of the time of
 /// a plain one, and a constant (`bench/heap/sites.py` and `bench/heap/sampled_sites.py`).
 const SLOWER: u32 = 30;
 const SLOWER_RECORDED: u32 = 12;
@@ -45,9 +45,9 @@ pub struct LeakSites {
     pub rows: Vec<GrowingSite>,
 }
 
-/// A site with what it left at the end of both runs.
+/// A site with what it left at the end of both launches.
 pub struct GrowingSite {
-    /// The site and its callers in the larger run.
+    /// The site and its callers in the larger launch.
     pub row: SiteRow,
     /// What it left at the end, at the smaller and at the larger size.
     pub left: [MemoryBlocks; 2],
@@ -56,7 +56,7 @@ pub struct GrowingSite {
 /// The result of looking for sites.
 pub enum Sites {
     /// The sites.
-    Found(LeakSites),
+    CommandSites(LeakSites),
     /// There is nothing to look for.
     NotWanted,
     /// The reason why the sites are not known.
@@ -69,7 +69,7 @@ pub struct SizedCommand {
     pub size: f64,
     /// The command.
     pub job: Job,
-    /// The wall time of its fastest run.
+    /// The wall time of its fastest launch.
     pub wall: Duration,
 }
 
@@ -87,7 +87,7 @@ impl LeakSites {
     }
 }
 
-/// Looks for the sites, if the verdict is growth, `metric` is malloc's, and the runs are affordable in the time that is
+/// Looks for the sites, if the verdict is growth, `metric` is malloc's, and the launches are affordable in the time that is
 /// left.
 pub fn find(
     commands: &mut Commands,
@@ -120,12 +120,12 @@ pub fn find(
         BlockCounter::Tree(_) => "under valgrind",
         BlockCounter::Recorder => "with every allocation recorded",
     };
-    progress.note(&format!("finding the sites: two more runs, {how}, up to about {}", in_words(cost)));
+    progress.note(&format!("finding the sites: two more launches, {how}, up to about {}", in_words(cost)));
     let found = [small, large].map(|sized| Ok((sized.size, count(commands, &sized.job, &by)?)));
     progress.clear();
     let [small, large] = found;
     match (small, large) {
-        (Ok(small), Ok(large)) => Ok(Sites::Found(growth(by, small, large))),
+        (Ok(small), Ok(large)) => Ok(Sites::CommandSites(growth(by, small, large))),
         (Err(fault), _) | (_, Err(fault)) => failed(fault, when),
     }
 }
@@ -145,7 +145,7 @@ fn by(
     }
 }
 
-/// What a failure of these runs means: the verdict stands without sites, unless the user asked for them.
+/// What a failure of these launches means: the verdict stands without sites, unless the user asked for them.
 fn failed(fault: Fault, when: LeakSitesWhen) -> Result<Sites, Fault> {
     let is_final = matches!(fault.code, Code::Interrupted | Code::Internal);
     match when == LeakSitesWhen::Auto && !is_final {
@@ -154,21 +154,21 @@ fn failed(fault: Fault, when: LeakSitesWhen) -> Result<Sites, Fault> {
     }
 }
 
-fn count(commands: &mut Commands, job: &Job, by: &BlockCounter) -> Result<Found, Fault> {
+fn count(commands: &mut Commands, job: &Job, by: &BlockCounter) -> Result<CommandSites, Fault> {
     match by {
         BlockCounter::Tree(counter) => exact(commands, job, counter, false),
         BlockCounter::Recorder => sampled(commands, job, SiteSampling { mean: 1, seed: 1 }, false),
     }
 }
 
-/// The two sizes that are compared, and how long runs of both are expected to take.
+/// The two sizes that are compared, and how long launches of both are expected to take.
 struct ChosenSizes<'a> {
     small: &'a SizedCommand,
     large: &'a SizedCommand,
     cost: Duration,
 }
 
-/// Returns the smallest size and the largest affordable one, if runs take this many times as long as plain ones.
+/// Returns the smallest size and the largest affordable one, if launches take this many times as long as plain ones.
 fn chosen(
     sizes: &[SizedCommand],
     when: LeakSitesWhen,
@@ -189,15 +189,19 @@ fn chosen(
     }
     Err(match dear {
         Some(cost) => format!(
-            "two runs that count them may take {}; --sites=always takes the smallest and the largest size regardless",
+            "two launches that count them may take {}; --sites=always takes the smallest and the largest size regardless",
             in_words(cost)
         ),
         None => "no size is at least twice the smallest".to_owned(),
     })
 }
 
-/// Compares what sites leave at the end of two runs, in all their processes.
-fn growth(by: BlockCounter, (small, at_small): (f64, Found), (large, at_large): (f64, Found)) -> LeakSites {
+/// Compares what sites leave at the end of two launches, in all their processes.
+fn growth(
+    by: BlockCounter,
+    (small, at_small): (f64, CommandSites),
+    (large, at_large): (f64, CommandSites),
+) -> LeakSites {
     let mut sites: HashMap<SiteFrame, GrowingSite> = HashMap::new();
     let mut totals = [MemoryBlocks::default(); 2];
     for (at, found) in [&at_small, &at_large].into_iter().enumerate() {

@@ -9,7 +9,7 @@ use crate::new_run;
 use crate::render::json;
 use crate::render::output;
 use scruple_core::memory_map::MemoryCourse;
-use scruple_measure::memory_map::{self, Extent};
+use scruple_measure::memory_map::{self, WatchedProcesses};
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -36,10 +36,10 @@ pub fn memory(args: &MemoryArgs) -> Result<Code, Fault> {
 
 /// Reads the memory map of the process once or watches it, and prints the result.
 fn map(args: &MemoryArgs, pid: i32) -> Result<Code, Fault> {
-    let extent = if args.tree { Extent::Tree } else { Extent::Alone };
+    let watched = if args.tree { WatchedProcesses::Tree } else { WatchedProcesses::Alone };
     let course = match &args.watching {
-        None => memory_map::read_once(pid, extent),
-        Some(time) => watch(pid, extent, values::duration(time)?)?,
+        None => memory_map::read_once(pid, watched),
+        Some(time) => watch(pid, watched, values::duration(time)?)?,
     };
     if course.moments.is_empty() {
         return Err(Fault::usage(format!(
@@ -59,7 +59,7 @@ fn map(args: &MemoryArgs, pid: i32) -> Result<Code, Fault> {
 }
 
 /// Watches the process until the time is over, the process ends, or the user interrupts.
-fn watch(pid: i32, extent: Extent, time: Duration) -> Result<MemoryCourse, Fault> {
+fn watch(pid: i32, watched: WatchedProcesses, time: Duration) -> Result<MemoryCourse, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let (over, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let until = Instant::now() + time;
@@ -73,7 +73,7 @@ fn watch(pid: i32, extent: Extent, time: Duration) -> Result<MemoryCourse, Fault
             }
             over.store(true, Ordering::Relaxed);
         });
-        let course = memory_map::watch_process(pid, extent, INTERVAL, &over);
+        let course = memory_map::watch_process(pid, watched, INTERVAL, &over);
         ended.store(true, Ordering::Relaxed);
         course
     }))

@@ -18,7 +18,7 @@ use scruple_measure::runtimes::{Runtime, recognise};
 use std::path::Path;
 
 /// The sites of a command, and what is to be known about them.
-pub struct Found {
+pub struct CommandSites {
     /// The command line.
     pub title: String,
     /// Each process that allocated or freed something, the one with the largest peak first; not empty.
@@ -73,7 +73,7 @@ pub fn exact(
     job: &Job,
     counter: &ChosenTool,
     ignore_failure: bool,
-) -> Result<Found, Fault> {
+) -> Result<CommandSites, Fault> {
     let work = WorkFolder::make()?;
     let mut trees = Trees::new(counter, work.path());
     trees.count(CountDetail::Sites);
@@ -86,7 +86,7 @@ pub fn exact(
     }
     processes.sort_by_key(|sites| std::cmp::Reverse(sites.total.at_peak.bytes));
     let remarks = remark_of_runtime(job).into_iter().chain(remark_of_orphans(profiles.left_behind)).collect();
-    Ok(Found { title: job.name.clone(), processes, remarks })
+    Ok(CommandSites { title: job.name.clone(), processes, remarks })
 }
 
 /// Runs the command, and records some of its allocations.
@@ -95,7 +95,7 @@ pub fn sampled(
     job: &Job,
     sampling: SiteSampling,
     ignore_failure: bool,
-) -> Result<Found, Fault> {
+) -> Result<CommandSites, Fault> {
     let work = WorkFolder::make()?;
     let mut recorder = SiteRecorder::new(work.path(), sampling);
     let cannot = |why: &str| format!("cannot record where ‘{}’ allocates: {why}", job.name);
@@ -125,7 +125,7 @@ pub fn sampled(
     let seed = format!("The samples are those of --seed={}.", sampling.seed);
     let seed = (sampling.mean > 1).then_some(seed);
     let remarks = seed.into_iter().chain(remark_of_runtime(job)).chain(missing).collect();
-    Ok(Found { title: job.name.clone(), processes, remarks })
+    Ok(CommandSites { title: job.name.clone(), processes, remarks })
 }
 
 /// Says why no process has an allocator.
@@ -161,7 +161,7 @@ pub fn remark_of_runtime(job: &Job) -> Option<String> {
     ))
 }
 
-fn write(args: &MemoryArgs, found: &Found, exports: &[Export]) -> Result<Code, Fault> {
+fn write(args: &MemoryArgs, found: &CommandSites, exports: &[Export]) -> Result<Code, Fault> {
     let aside = exports.iter().any(|export| export.path == Path::new("-"));
     let mut unwritten = None;
     for export in exports {

@@ -11,8 +11,8 @@ use super::watchers::Watchers;
 use super::windows::passes;
 use super::windows::passes::InstrumentPass;
 use super::windows::{
-    Division, Engine, LoadScript, Loaded, LoadedServer, Loader, Loading, Loads, Looking, Pool, RateSearch,
-    ScriptedLoader,
+    Division, Engine, LoadScript, Loaded, LoadedServer, Loader, Loading, Loads, ObservedServer, Pool,
+    RateSearch, ScriptedLoader,
 };
 use super::windows::{add_yardstick, plan, rates, sides};
 use crate::cli::values;
@@ -122,9 +122,9 @@ pub fn take(args: &LoadArgs, link: Option<RemoteServer>) -> Result<FinishedLoad,
     output::check_limits(&budgets, arms.iter())?;
     run.terms.limits.clone_from(&budgets);
     let interrupted = new_run::interruption_flag()?;
-    let looking = Looking::of(args)?;
+    let observed = ObservedServer::of(args)?;
     let watchers = Watchers::of(args, &args.results.export.all(), &sides)?;
-    let mut work = LoadSetup { args, sides, plan, looking, interrupted, folder, watchers };
+    let mut work = LoadSetup { args, sides, plan, observed, interrupted, folder, watchers };
     let (mut loading, loads, stop) = match args.slo() {
         Some(limits) => work.search(limits, run)?,
         None => work.weigh(arms, run, link)?,
@@ -172,7 +172,7 @@ struct LoadSetup<'a> {
     args: &'a LoadArgs,
     sides: Vec<LoadedServer>,
     plan: Plan,
-    looking: Looking,
+    observed: ObservedServer,
     interrupted: Arc<AtomicBool>,
     /// The folder for files of instruments and yardsticks; `None` for scripted loads.
     folder: Option<WorkFolder>,
@@ -197,8 +197,8 @@ impl LoadSetup<'_> {
             None => {
                 let interrupted = self.interrupted.clone();
                 let engine = match link {
-                    Some(link) => Engine::on_other_node(&self.sides, self.looking, link, interrupted)?,
-                    None => Engine::start(&self.sides, self.looking, interrupted)?,
+                    Some(link) => Engine::on_other_node(&self.sides, self.observed, link, interrupted)?,
+                    None => Engine::start(&self.sides, self.observed, interrupted)?,
                 };
                 let knows = engine.knows_a_server();
                 (Box::new(engine), knows)
@@ -290,7 +290,7 @@ impl LoadSetup<'_> {
                 side,
                 plan: &self.plan,
                 rate: server.pool.rate(),
-                looking: self.looking,
+                observed: self.observed,
                 interrupted: &self.interrupted,
             };
             if !cost.no_cost && side.command.is_some() {
@@ -362,9 +362,9 @@ impl LoadSetup<'_> {
         // A measurement is as long as a window would be.
         let duration = self.plan.duration / self.args.windows(1);
         let plan = Plan { pace: Pace::Open { rate: search.from, arrivals }, duration, ..self.plan.clone() };
-        let server = super::windows::started(side, self.looking.patience, &self.interrupted)?;
+        let server = super::windows::started(side, self.observed.patience, &self.interrupted)?;
         let progress = self.progress();
-        let mut tell = |rate: f64, seen: &scruple_measure::load::LoadProgress| {
+        let mut on_progress = |rate: f64, seen: &scruple_measure::load::LoadProgress| {
             progress.pass(
                 &side.name,
                 &format!("{}/s · {} answered", grouped(rate), grouped(seen.answered as f64)),
@@ -373,7 +373,7 @@ impl LoadSetup<'_> {
         let [least, most] =
             [1.0, LONGEST_MEASUREMENT].map(|n| quantity(duration.as_nanos() as f64 * n, &Unit::Nanoseconds));
         progress.note(&format!("up to {} measurements of {least} to {most}", search.steps));
-        let found = capacity(&side.target, &plan, &slo, search, &self.interrupted, &mut tell);
+        let found = capacity(&side.target, &plan, &slo, search, &self.interrupted, &mut on_progress);
         progress.clear();
         drop(server);
         let found = found.map_err(|error| Fault::program(format!("cannot load ‘{}’: {error}", side.name)))?;

@@ -56,9 +56,9 @@ impl Watchers {
     }
 
     /// Reports the progress of a turn to other programs.
-    pub fn tell(&self, server: &str, seen: &LoadProgress) {
+    pub fn update(&self, server: &str, seen: &LoadProgress) {
         if let Some(live) = &self.live {
-            live.tell(server, seen);
+            live.update(server, seen);
         }
     }
 

@@ -26,18 +26,27 @@ pub(crate) fn right(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
-/// Symbols that stay on the line of the number before them.
-const SYMBOLS: [&str; 13] = ["×", "%", "ps", "ns", "µs", "ms", "s", "B", "kB", "MB", "GB", "k", "M"];
+/// Units, and other symbols that stay on the line of the number before them.
+pub(crate) const UNITS: [&str; 19] = [
+    "×", "%", "ps", "ns", "µs", "ms", "s", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "Hz", "k", "M",
+    "G",
+];
 
 /// Breaks a line at spaces, so that no piece is wider than the terminal unless a single word is. A number and its unit are
-/// one word.
+/// one word, and so are a sign of multiplication and the factor after it.
 pub(crate) fn wrap(text: &str, columns: usize) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {
-        let is_symbol = SYMBOLS.contains(&word.trim_end_matches([',', '.', ';', ':', ')', ']']));
-        match words.last_mut().filter(|last| is_symbol && last.ends_with(|end: char| end.is_ascii_digit())) {
-            Some(number) => number.extend([" ", word]),
-            None => words.push(word.to_owned()),
+        let is_unit = UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')', ']']));
+        let is_number = word.starts_with(|first: char| first.is_ascii_digit());
+        match words.last_mut() {
+            Some(last)
+                if is_unit && last.ends_with(|end: char| end.is_ascii_digit())
+                    || is_number && *last == "×" =>
+            {
+                last.extend([" ", word]);
+            }
+            _ => words.push(word.to_owned()),
         }
     }
     let mut lines: Vec<String> = Vec::new();
@@ -85,6 +94,7 @@ mod tests {
         assert_eq!(wrap("it is 4.97 × to 5.63 ×, 10 blocks", 20), "it is 4.97 × to\n5.63 ×, 10 blocks");
         assert_eq!(wrap("takes 12 ms", 8), "takes\n12 ms");
         assert_eq!(wrap("all of s and B", 6), "all of\ns and\nB");
+        assert_eq!(wrap("60 times, × 5.9", 11), "60 times,\n× 5.9");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use scruple_core::budget::{Budget, Checked};
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
 use scruple_core::harmless_text::{shown, steers};
-use scruple_core::judge::{GrowthFit, Judged, cases, estimate, headlines, pooled};
+use scruple_core::judge::{GrowthFit, Judged, bench_cases, estimate, headlines, pooled};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::{Figure, Sample};
@@ -213,7 +213,7 @@ pub(crate) fn run_head(run: &Run) -> RunHead<'_> {
 }
 
 #[derive(Serialize)]
-struct Other<'a, T: Serialize> {
+struct DocumentWithHead<'a, T: Serialize> {
     scruple: SchemaFields,
     #[serde(flatten)]
     rest: &'a T,
@@ -222,7 +222,7 @@ struct Other<'a, T: Serialize> {
 /// Writes a document that is not a run, with the same head.
 pub fn document(rest: &impl Serialize) -> String {
     let scruple = SchemaFields { version: env!("CARGO_PKG_VERSION"), schema: SCHEMA };
-    written(&Other { scruple, rest })
+    written(&DocumentWithHead { scruple, rest })
 }
 
 /// Writes the document as text.
@@ -279,12 +279,12 @@ fn sample_result<'a>(
     tare: Option<&Arm>,
     level: f64,
 ) -> MetricResult<'a> {
-    let counted = tare.map(|tare| cases::counted(sample, tare));
+    let counted = tare.map(|tare| bench_cases::counted(sample, tare));
     let estimate = pooled::estimate(arm, key, level)
         .unwrap_or_else(|| estimate(counted.as_ref().unwrap_or(sample), level));
     let net = tare
         .filter(|_| arm.role == Role::Subject && key.starts_with("time."))
-        .and_then(|tare| cases::net(arm, tare, key, level));
+        .and_then(|tare| bench_cases::net(arm, tare, key, level));
     let in_order = sample.blocks.iter().enumerate().all(|(i, block)| *block as usize == i);
     MetricResult::Read {
         unit: sample.unit.name(),

@@ -105,7 +105,7 @@ impl<'a> Report<'a> {
         let sample_of = |arm: &Arm, key: &str| {
             let sample = arm.sample(key)?;
             Some(match tare_of(run, arm) {
-                Some(tare) => judge::cases::counted(sample, tare),
+                Some(tare) => judge::bench_cases::counted(sample, tare),
                 None => sample.clone(),
             })
         };
@@ -181,7 +181,7 @@ impl<'a> Report<'a> {
     fn counted(&self, arm: &Arm, key: &str) -> Option<Sample> {
         let sample = arm.sample(key)?;
         Some(match tare_of(self.run, arm) {
-            Some(tare) => judge::cases::counted(sample, tare),
+            Some(tare) => judge::bench_cases::counted(sample, tare),
             None => sample.clone(),
         })
     }
@@ -270,7 +270,7 @@ pub(crate) fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
     run.arms.get(position).filter(|found| std::ptr::eq(*found, arm))?;
     match arm.role {
         Role::Tare => Some(&run.arms[position]),
-        _ => judge::cases::tare_at(run, position),
+        _ => judge::bench_cases::tare_at(run, position),
     }
 }
 

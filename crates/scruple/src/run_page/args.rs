@@ -17,12 +17,11 @@ Examples:
   scruple report -o report.md
 ")]
 pub struct ReportArgs {
-    /// The runs, each by its id, the beginning of its id, its label, or last~1; each is compared with the first
-    /// (default: the newest run).
-    #[arg(value_name = "RUN")]
+    /// The runs: ids or their beginnings, labels, ‘last’, or ‘last~1’; each is compared with the first.
+    #[arg(value_name = "RUN", default_value = "last")]
     pub runs: Vec<String>,
-    /// The newest run.
-    #[arg(long, conflicts_with = "runs")]
+    /// The former way to name the newest run.
+    #[arg(long, hide = true)]
     pub last: bool,
     /// The file to write. Its extension chooses the format: .html, .md, .csv, .json or .svg (default: the charts on
     /// the terminal).

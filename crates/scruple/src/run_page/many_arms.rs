@@ -10,7 +10,7 @@ use crate::render::page::{
     Table, Tone, name, tone,
 };
 use crate::render::{Report, tare_of};
-use scruple_core::judge::{self, Judged, cases};
+use scruple_core::judge::{self, Judged, bench_cases};
 use scruple_core::sorting;
 use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Role};
@@ -137,7 +137,8 @@ pub fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
     let mut head = vec![ColumnHeading::text(if report.of_cases() { "Case" } else { "Command" })];
     // How often a case ran within one reading says nothing about its cost.
     let keys: Vec<&String> = report.shown.iter().filter(|key| !key.starts_with("batch.")).collect();
-    let net_of = |arm: &Arm| cases::net(arm, tare_of(report.run, arm)?, "time.wall", report.run.terms.level);
+    let net_of =
+        |arm: &Arm| bench_cases::net(arm, tare_of(report.run, arm)?, "time.wall", report.run.terms.level);
     let nets: Vec<Option<Net>> = arms.iter().map(|arm| net_of(arm)).collect();
     let with_net = nets.iter().any(Option::is_some);
     head.extend(with_net.then(|| ColumnHeading::number("net wall time")));

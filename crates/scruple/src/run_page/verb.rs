@@ -17,6 +17,9 @@ use std::path::Path;
 
 /// Writes the page of a stored run.
 pub fn report(args: &ReportArgs) -> Result<Code, Fault> {
+    if args.last {
+        return Err(Fault::usage("`scruple report --last` is now `scruple report last`"));
+    }
     output::check_metrics(&args.metrics)?;
     let format = format(args)?;
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
@@ -72,12 +75,11 @@ pub fn history_text(store: &Store, name: &str, metrics: &[String]) -> Result<Opt
 /// Returns the page of the requested run or runs.
 fn found(args: &ReportArgs) -> Result<Page, Fault> {
     let store = paths::existing_store(args.store.as_deref())?;
-    let name = args.runs.first().map_or("last", String::as_str);
-    if args.runs.len() > 1 {
+    let [name] = &args.runs[..] else {
         let runs: Result<Vec<_>, Fault> =
             args.runs.iter().map(|name| Ok((name.as_str(), store.find(name)?))).collect();
         return several::of(&runs?, &args.metrics);
-    }
+    };
     if let Some(history) = history::of_run(&store.find_id(name)?, &store)? {
         let explained = changes::known(&store, &history.run.id)?;
         return Ok(history::verb::page::of(&history, explained, &args.metrics));

@@ -81,7 +81,7 @@ impl Store {
 
 impl WholeRun {
     /// Returns the number of steps that leave no readings: versions with a known state, and the end of the run.
-    fn settled(&self) -> usize {
+    fn finished_steps(&self) -> usize {
         let versions =
             self.history.iter().flat_map(|history| history.entries.iter().chain(&history.unlisted));
         let open = [history::VersionState::Queued, history::VersionState::Building];
@@ -107,7 +107,7 @@ impl WholeRun {
                 .iter()
                 .find(|own| own.name == arm.name && own.version == arm.version && own.params == arm.params)
         };
-        let versions = versions && self.settled() >= other.settled();
+        let versions = versions && self.finished_steps() >= other.finished_steps();
         versions && other.run.arms.iter().all(|arm| arm_of(arm).is_some_and(|own| arm_continues(own, arm)))
     }
 }

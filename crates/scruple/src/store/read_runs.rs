@@ -18,6 +18,11 @@ const COURSES: i64 = 4;
 /// The schema version from which on arms have memory maps over time.
 const MEMORY_MAPS: i64 = 8;
 
+/// The condition of a run that has figures: readings, or the reasons why they are absent. A run that failed before its
+/// first reading has none.
+const HAS_FIGURES: &str = "(EXISTS (SELECT 1 FROM sample WHERE sample.run_id = run.id) \
+                           OR EXISTS (SELECT 1 FROM journal WHERE journal.run_id = run.id))";
+
 impl Store {
     /// Returns the runs, newest first.
     pub fn list(&self, most: usize) -> Result<Vec<ListedRun>, StoreError> {
@@ -59,7 +64,8 @@ impl Store {
         work().map_err(|failure| self.error(failure))
     }
 
-    /// Loads the run with this name: an id, a prefix of one, a label (the newest run that has it), `last`, or `last~N`.
+    /// Loads the run with this name: an id, a prefix of one, a label, `last`, or `last~N`. `last` is the newest run that
+    /// has figures. Of several runs with a label, it is the newest that has figures, if any has.
     pub fn find(&self, name: &str) -> Result<Run, StoreError> {
         match self.on_server(|server| server.find(name))? {
             Some(run) => Ok(run),
@@ -95,12 +101,19 @@ impl Store {
                 None => -1,
             };
             if back >= 0 {
-                let sql = "SELECT id FROM run ORDER BY started DESC, id DESC LIMIT 1 OFFSET $1";
-                return ids(sql, back.into())?.pop().ok_or_else(missing);
+                let sql = format!(
+                    "SELECT id FROM run WHERE {HAS_FIGURES} ORDER BY started DESC, id DESC LIMIT 1 OFFSET $1"
+                );
+                return ids(&sql, back.into())?.pop().ok_or_else(missing);
             }
         }
-        let labelled =
-            ids("SELECT id FROM run WHERE label = $1 ORDER BY started DESC, id DESC LIMIT 1", name.into())?;
+        let labelled = ids(
+            &format!(
+                "SELECT id FROM run WHERE label = $1 \
+                 ORDER BY CASE WHEN {HAS_FIGURES} THEN 0 ELSE 1 END, started DESC, id DESC LIMIT 1"
+            ),
+            name.into(),
+        )?;
         if let Some(id) = labelled.into_iter().next() {
             return Ok(id);
         }

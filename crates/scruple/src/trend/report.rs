@@ -11,7 +11,7 @@ use scruple_core::changepoint::{ChangePoint, StepSize};
 use scruple_core::environment;
 use scruple_core::harmless_text::plain;
 use scruple_core::stats::paired::Why;
-use scruple_core::unit::{change, change_between, exact, quantity, share};
+use scruple_core::unit::{change, change_between, exact, quantity, relative_spread, share};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -135,7 +135,7 @@ fn remark(trend: &Trend, found: &SeriesChanges) -> Option<String> {
         ));
     }
     let ratios = trend.values.iter().all(|(_, value)| *value > 0.0);
-    let noise = if ratios { share(series.noise) } else { quantity(series.noise, unit) };
+    let noise = if ratios { relative_spread(series.noise) } else { quantity(series.noise, unit) };
     let slow = match series.background.as_ref().map(|background| background.range) {
         Some(StepSize::Ratio(ratio)) => {
             format!("; also a slow drift of {}, which no single run caused", share(ratio - 1.0))

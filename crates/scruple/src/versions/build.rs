@@ -47,14 +47,14 @@ pub struct ObjectSource {
 }
 
 /// Why a build ended early: because of the version, or because of a fault that is not the version's.
-enum Early {
+enum BuildStop {
     Failed(VersionState, String),
     Fault(Fault),
 }
 
-impl From<Fault> for Early {
-    fn from(fault: Fault) -> Early {
-        Early::Fault(fault)
+impl From<Fault> for BuildStop {
+    fn from(fault: Fault) -> BuildStop {
+        BuildStop::Fault(fault)
     }
 }
 
@@ -131,8 +131,8 @@ impl VersionBuilder {
                 self.cache.remember(&essence, &artefacts)?;
                 Ok(BuildOutcome::Ready(artefacts))
             }
-            Err(Early::Fault(fault)) => Err(fault),
-            Err(Early::Failed(state, why)) => {
+            Err(BuildStop::Fault(fault)) => Err(fault),
+            Err(BuildStop::Failed(state, why)) => {
                 self.cache.check_space()?;
                 Ok(BuildOutcome::Failed(state, why))
             }
@@ -144,21 +144,26 @@ impl VersionBuilder {
         let (effective, log) = (self.recipe.of(commit), self.cache.log(commit));
         match self.steps_in_tree(commit, &effective, &log) {
             Ok(time) => Ok(Ok(time)),
-            Err(Early::Fault(fault)) => Err(fault),
-            Err(Early::Failed(_, why)) => {
+            Err(BuildStop::Fault(fault)) => Err(fault),
+            Err(BuildStop::Failed(_, why)) => {
                 self.cache.check_space()?;
                 Ok(Err(why))
             }
         }
     }
 
-    fn build_in_tree(&mut self, commit: &str, effective: &Effective, log: &Path) -> Result<Artefacts, Early> {
+    fn build_in_tree(
+        &mut self,
+        commit: &str,
+        effective: &Effective,
+        log: &Path,
+    ) -> Result<Artefacts, BuildStop> {
         let time = self.steps_in_tree(commit, effective, log)?;
         if let Some(check) = self.recipe.recipe().check.clone() {
             self.shell("check", &check, VersionState::CheckFailed, effective, log)?;
         }
         self.cache.keep(&self.recipe.recipe().artefacts, time)?.map_err(|missing| {
-            Early::Failed(
+            BuildStop::Failed(
                 VersionState::BuildFailed,
                 format!("the build did not produce the artefact ‘{missing}’"),
             )
@@ -166,11 +171,16 @@ impl VersionBuilder {
     }
 
     /// Runs the build steps in the commit's tree.
-    fn steps_in_tree(&mut self, commit: &str, effective: &Effective, log: &Path) -> Result<Duration, Early> {
+    fn steps_in_tree(
+        &mut self,
+        commit: &str,
+        effective: &Effective,
+        log: &Path,
+    ) -> Result<Duration, BuildStop> {
         self.prepare_tree(commit)?;
         match self.check_out(commit, log) {
             // An earlier build or a killed git may have damaged the tree, which is not the fault of this commit.
-            Err(Early::Failed(..)) if !self.untouched => {
+            Err(BuildStop::Failed(..)) if !self.untouched => {
                 note(log, "the tree is made anew, and the commit checked out once more\n")?;
                 let tree = self.cache.tree();
                 remove(&tree).map_err(|error| Fault::unwritable(&tree, error))?;
@@ -255,7 +265,7 @@ impl VersionBuilder {
 
     /// Checks the commit out. Ignored files stay, so that builds are incremental. Artefacts of other versions are
     /// removed, so that they cannot pass for the result of a build that produced none.
-    fn check_out(&mut self, commit: &str, log: &Path) -> Result<(), Early> {
+    fn check_out(&mut self, commit: &str, log: &Path) -> Result<(), BuildStop> {
         let tree = self.cache.tree();
         for name in &self.recipe.recipe().artefacts {
             let path = tree.join(name);
@@ -275,7 +285,7 @@ impl VersionBuilder {
     }
 
     /// Fetches each submodule from the clone beside the source's own, if there is one, or else from its configured URL.
-    fn submodules(&mut self, log: &Path) -> Result<(), Early> {
+    fn submodules(&mut self, log: &Path) -> Result<(), BuildStop> {
         let words =
             ["config", "--file", ".gitmodules", "--name-only", "--get-regexp", r"^submodule\..*\.path$"];
         let names = Repository::at(&self.cache.tree()).ask(words).unwrap_or_default();
@@ -302,7 +312,7 @@ impl VersionBuilder {
         self.git(&update, "be given its submodules", log)
     }
 
-    fn git(&mut self, words: &[&str], what: &str, log: &Path) -> Result<(), Early> {
+    fn git(&mut self, words: &[&str], what: &str, log: &Path) -> Result<(), BuildStop> {
         let tree = self.cache.tree();
         let words: Vec<&str> = ["git", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"]
             .iter()
@@ -316,14 +326,14 @@ impl VersionBuilder {
         let ran = self.hands.run(&child)?;
         match ran.well() {
             true => Ok(()),
-            false => Err(Early::Failed(
+            false => Err(BuildStop::Failed(
                 VersionState::BuildFailed,
                 format!("its tree could not {what}: git {}", ran.how()),
             )),
         }
     }
 
-    fn overlay(&mut self, effective: &Effective, log: &Path) -> Result<(), Early> {
+    fn overlay(&mut self, effective: &Effective, log: &Path) -> Result<(), BuildStop> {
         for patch in &effective.patches {
             let name = patch.display().to_string();
             note(log, &format!("+ git apply {name}\n"))?;
@@ -335,7 +345,7 @@ impl VersionBuilder {
             if !text.contains(&one.from) {
                 let why = format!("the text that the overlay replaces is not in ‘{}’", one.file);
                 note(log, &format!("{why}: {}\n", one.from))?;
-                return Err(Early::Failed(VersionState::BuildFailed, why));
+                return Err(BuildStop::Failed(VersionState::BuildFailed, why));
             }
             fs::write(&path, text.replace(&one.from, &one.to))
                 .map_err(|error| Fault::unwritable(&path, error))?;
@@ -350,7 +360,7 @@ impl VersionBuilder {
         state: VersionState,
         effective: &Effective,
         log: &Path,
-    ) -> Result<Duration, Early> {
+    ) -> Result<Duration, BuildStop> {
         note(log, &format!("+ {command}\n"))?;
         let (tree, limit) = (self.cache.tree(), self.recipe.recipe().limit);
         let child =
@@ -360,14 +370,14 @@ impl VersionBuilder {
         match ran.ending {
             Ending::Exited(0) => Ok(ran.wall),
             Ending::TimedOut => {
-                Err(Early::Failed(VersionState::TimedOut, format!("the {what} ‘{command}’ {how}")))
+                Err(BuildStop::Failed(VersionState::TimedOut, format!("the {what} ‘{command}’ {how}")))
             }
             // A step that exited by itself has left the tree in a state that its build system can continue from.
             Ending::Exited(_) => {
                 self.unmark()?;
-                Err(Early::Failed(state, format!("the {what} ‘{command}’ {how}")))
+                Err(BuildStop::Failed(state, format!("the {what} ‘{command}’ {how}")))
             }
-            _ => Err(Early::Failed(state, format!("the {what} ‘{command}’ {how}"))),
+            _ => Err(BuildStop::Failed(state, format!("the {what} ‘{command}’ {how}"))),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 /// How much was freed, or could be freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Freed {
+pub struct FreedSpace {
     /// The freed disk space, in bytes.
     pub bytes: u64,
     /// The number of freed builds.
@@ -23,7 +23,7 @@ pub struct Freed {
 /// Removes the builds of the repository with this folder: those that were not used within the given time, or else all
 /// of them with the tree and the mirror. With `only_say`, removes nothing. Readings stay in the store, and removed
 /// builds are made again when they are needed.
-pub fn clean(folder: PathBuf, older_than: Option<Duration>, only_say: bool) -> Result<Freed, Fault> {
+pub fn clean(folder: PathBuf, older_than: Option<Duration>, only_say: bool) -> Result<FreedSpace, Fault> {
     let cache = Cache::take(folder, &[])?;
     let before = size(cache.folder());
     let builds = entries(&cache.folder().join("built")).len();
@@ -32,7 +32,7 @@ pub fn clean(folder: PathBuf, older_than: Option<Duration>, only_say: bool) -> R
             let folder = cache.folder();
             fs::remove_dir_all(folder).map_err(|error| Fault::unwritable(folder, error))?;
         }
-        return Ok(Freed { bytes: before, builds, left: 0 });
+        return Ok(FreedSpace { bytes: before, builds, left: 0 });
     };
     let old = |path: &Path| {
         let modified = path.metadata().and_then(|data| data.modified());
@@ -59,7 +59,7 @@ pub fn clean(folder: PathBuf, older_than: Option<Duration>, only_say: bool) -> R
             removed.map_err(|error| Fault::unwritable(path, error))?;
         }
     }
-    Ok(Freed { bytes, builds: built.len(), left: before - bytes })
+    Ok(FreedSpace { bytes, builds: built.len(), left: before - bytes })
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

@@ -140,7 +140,7 @@ fn what_is_imported_shows_names_and_units_and_nothing_happens() {
         is_inert("the terminal", &answer.stdout);
         is_inert("the terminal", &answer.stderr);
         assert_eq!(answer.code, 0, "{}", answer.exchange());
-        for words in [["store", "list"], ["show", "last"], ["report", "--last"]] {
+        for words in [["store", "list"], ["show", "last"], ["report", "last"]] {
             is_inert("the terminal", &place.run(words).stdout);
         }
         for name in ["page.md", "page.csv", "page.json"] {

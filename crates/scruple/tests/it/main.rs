@@ -5,6 +5,8 @@
 //! depend on a quiet machine.
 
 mod fake;
+#[path = "../../../measure/tests/load/free_port.rs"]
+mod free_port;
 mod postgres_server;
 mod programs;
 mod repository;

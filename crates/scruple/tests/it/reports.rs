@@ -33,7 +33,7 @@ fn the_first_line_is_the_verdict_that_show_prints() {
 #[test]
 fn a_page_stands_by_itself() {
     let place = place();
-    let page = written(&place, &["--last", "-o", "page.html"], "page.html");
+    let page = written(&place, &["last", "-o", "page.html"], "page.html");
     for foreign in ["<script", "<link rel=\"stylesheet\"", "@import", "url(", "src=", "http://", "https://"] {
         let places: Vec<_> =
             page.match_indices(foreign).map(|(at, _)| &page[at..(at + 40).min(page.len())]).collect();
@@ -248,4 +248,11 @@ fn a_run_that_has_just_ended_has_the_page_of_the_stored_one() {
     let words = ["--export", "live.html", "-n", "old", "-n", "new", "-r", "26", "true", "true new"];
     assert_eq!(place.play(&arms, &words).code, 0);
     assert_eq!(written(&place, &["-o", "page.html"], "page.html"), place.read("live.html"));
+}
+
+#[test]
+fn the_former_option_for_the_newest_run_says_what_to_write() {
+    let answer = place().run(["report", "--last"]);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert_eq!(answer.stderr, "error: `scruple report --last` is now `scruple report last`\n");
 }

@@ -84,13 +84,13 @@ impl Cluster {
     }
 
     /// Points a Slurm program to this cluster.
-    pub fn tell<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    pub fn configure<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("SLURM_CONF", self.folder.join("slurm.conf"))
     }
 
     /// The standard output of a Slurm program. It is empty if the controller is down.
     pub fn ask(&self, words: &[&str]) -> String {
-        let output = self.tell(Command::new(words[0]).args(&words[1..]).stdin(Stdio::null())).output();
+        let output = self.configure(Command::new(words[0]).args(&words[1..]).stdin(Stdio::null())).output();
         String::from_utf8_lossy(&output.expect("a program of Slurm's").stdout).into_owned()
     }
 
@@ -115,7 +115,10 @@ impl Cluster {
             None => Command::new(format!("/usr/sbin/{daemon}")),
         };
         command.env("PATH", path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        assert!(self.tell(&mut command).status().is_ok_and(|status| status.success()), "{daemon} starts");
+        assert!(
+            self.configure(&mut command).status().is_ok_and(|status| status.success()),
+            "{daemon} starts"
+        );
         assert!(self.eventually(|| !self.ask(&["sinfo", "-h"]).is_empty()), "{daemon} answers");
     }
 

@@ -1,24 +1,11 @@
 //! Temporary places in which tests run Scruple, and the answers as text.
 
+pub use crate::free_port::free_port;
+
 use std::ffi::OsStr;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
-
-/// A port on which a server may be started, also several times. It lies below those that the kernel gives to clients and
-/// to servers that ask for any, so that no other program takes it while the server does not run.
-pub fn free_port() -> String {
-    static TAKEN: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let number = std::process::id().wrapping_mul(97).wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
-        let port = 20_000 + (number % 12_000) as u16;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port.to_string();
-        }
-    }
-}
 
 /// The folder of the cache that holds the compiled call-tree tool. All places share it, because compiling the tool takes
 /// longer than most tests.

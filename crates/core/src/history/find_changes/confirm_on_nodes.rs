@@ -1,4 +1,4 @@
-//! Settles the changes of noisy metrics on a farm: nodes differ, so a change that all pairs together show need not hold
+//! Confirms the changes of noisy metrics on a farm: nodes differ, so a change that all pairs together show need not hold
 //! for the class of machines.
 
 use crate::history::{ByNodes, History, Series, over_nodes};

@@ -45,12 +45,12 @@ impl JudgedSeries {
     }
 
     /// Whether a stricter error leads to the same changes.
-    pub fn is_settled(&self, gathered: &GatheredSeries) -> bool {
+    pub fn is_final(&self, gathered: &GatheredSeries) -> bool {
         let nothing = self.steps.cuts.is_empty() && self.steps.modes.is_none();
         gathered.exact || gathered.shifting || (nothing && self.steps.power.is_some())
     }
 
-    /// Adapts a settled judgement to a stricter error, which changes only the detectable step.
+    /// Adapts a final judgement to a stricter error, which changes only the detectable step.
     pub fn at(mut self, error: f64) -> JudgedSeries {
         if let Some(power) = self.steps.power {
             self.steps.detectable = power.detectable(error);

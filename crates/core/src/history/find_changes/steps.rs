@@ -106,7 +106,7 @@ pub(super) fn steps(known: &SearchInput<'_>, forest: Forest) -> Steps {
     let mut search = CutSearch { known, forest, cuts: Vec::new() };
     search.begin(&variances);
     loop {
-        search.settle();
+        search.move_cuts();
         search.attach_merges();
         let fit = StepFit::fit_levels(known, &search.forest, &search.cuts);
         let tests: Vec<Test> = search.cuts.iter().map(|&cut| search.test(&fit, cut)).collect();
@@ -153,7 +153,7 @@ impl CutSearch<'_> {
     }
 
     /// Moves every cut to the best place between the two levels that it separates.
-    fn settle(&mut self) {
+    fn move_cuts(&mut self) {
         for i in 0..self.cuts.len() {
             let fit = StepFit::fit_levels(self.known, &self.forest, &self.cuts);
             let costs = self.costs_of_places(&fit, self.cuts[i]);

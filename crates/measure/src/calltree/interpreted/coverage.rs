@@ -129,7 +129,7 @@ struct Block {
 }
 
 /// A function of a file, with what is its own and not that of the functions in it.
-struct Own {
+struct OwnFunction {
     name: String,
     calls: u64,
     executed: u64,
@@ -247,7 +247,7 @@ fn module_of(path: &Path, main: &Path) -> String {
 }
 
 /// The functions of a file that ran. Without the file's text, tokens are taken to have [`LENGTH`] characters.
-fn functions(script: &CoveredScript, text: Option<&[u16]>) -> Vec<Own> {
+fn functions(script: &CoveredScript, text: Option<&[u16]>) -> Vec<OwnFunction> {
     let mut all: Vec<(Block, &Covered)> =
         script.functions.iter().filter_map(|function| Some((*function.ranges.first()?, function))).collect();
     // Outer functions before those in them.
@@ -380,11 +380,11 @@ fn owned(
     sums: Vec<u64>,
     digests: &[u64],
     callees: Vec<Callees>,
-) -> Vec<Own> {
+) -> Vec<OwnFunction> {
     let known = all.iter().zip(names.into_iter().zip(called)).zip(sums).zip(digests).zip(callees);
     known
         .filter(|(((((whole, _), _), _), _), _)| whole.count > 0)
-        .map(|(((((whole, _), (name, called)), executed), digest), callees)| Own {
+        .map(|(((((whole, _), (name, called)), executed), digest), callees)| OwnFunction {
             name,
             calls: whole.count,
             executed,

@@ -48,7 +48,7 @@ fn units_of_one_process_are_one_record() {
     assert_eq!(process.origin, ProcessOrigin::Fork);
     let live = LiveMemory { freed: 300, bytes: 1600, peak: 1700, peak_error: 2 * 65536 };
     assert_eq!(process.counts, AllocationCounts { allocations: 30, bytes: 1200, frees: 9, live: Some(live) });
-    assert_eq!(totals.unseen, [Unseen { pid: 80, path: "/bin/other".into() }]);
+    assert_eq!(totals.unseen, [UnrecordedProgram { pid: 80, path: "/bin/other".into() }]);
     assert_eq!(totals.counts(), process.counts);
     assert_eq!(totals.tree, Some(TreePeak { peak: 1900, error: 2 * 65536 }));
 }

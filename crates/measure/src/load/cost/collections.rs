@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// How long a server and its helpers may take to become idle before they are loaded: without the time that they wait for
 /// a core, and in all.
-const SETTLING: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+const IDLE_WAIT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 /// How long processes must have used no processor time to be idle.
 const REST: Duration = Duration::from_millis(50);
@@ -208,7 +208,7 @@ fn count_over(
     let mut running = running.map_err(|error| error.to_string())?;
     // A Go server cannot be stopped at its exit, but its counters can be read from its memory at any time. It may run
     // below a wrapper, so the whole process tree is searched.
-    settle(running.pid());
+    wait_until_idle(running.pid());
     let before = processor_times(&runtimes.processes());
     let (loaded, stops) = watched(running.pid(), || load(requests));
     let idle = unchanged(&before);
@@ -243,7 +243,7 @@ fn count_over(
 }
 
 /// Waits until the processes below `root` are idle. One that waits for a core is not: it may still be starting.
-fn settle(root: i32) {
+fn wait_until_idle(root: i32) {
     let Ok(tree) = ProcessTree::of(root) else { return };
     let waited = || Duration::from_nanos(tree.living().sum().waited);
     let (began, waited_before) = (Instant::now(), waited());
@@ -254,7 +254,7 @@ fn settle(root: i32) {
         let is_idle = std::mem::replace(&mut before, after.clone()) == after && !tree.is_at_work();
         let elapsed = began.elapsed();
         let ran = elapsed.saturating_sub(waited().saturating_sub(waited_before));
-        if is_idle || ran > SETTLING.0 || elapsed > SETTLING.1 {
+        if is_idle || ran > IDLE_WAIT.0 || elapsed > IDLE_WAIT.1 {
             return;
         }
     }
@@ -272,10 +272,10 @@ fn unchanged(before: &[(i32, Option<u64>)]) -> Vec<i32> {
 }
 
 /// Start and end of each pause in nanoseconds since 1970, or why they are not known.
-type Stops = Result<Vec<(u64, u64)>, String>;
+type PauseTimes = Result<Vec<(u64, u64)>, String>;
 
 /// Runs `work`, and meanwhile reads the pauses of Go processes below `pid`.
-fn watched<T>(pid: i32, work: impl FnOnce() -> T) -> (T, Stops) {
+fn watched<T>(pid: i32, work: impl FnOnce() -> T) -> (T, PauseTimes) {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watch = scope.spawn(|| {

@@ -67,7 +67,7 @@ pub type ReadCounters<'a> = dyn FnMut() -> Vec<Reading> + 'a;
 
 /// Runs one window of load, and calls the second argument before the connections are closed, as
 /// [`crate::load::run_watched`] does.
-pub type Drive<'a> = dyn FnMut(&Plan, &(dyn Fn() + Sync)) -> Result<LoadResult, LoadError> + 'a;
+pub type LoadWindow<'a> = dyn FnMut(&Plan, &(dyn Fn() + Sync)) -> Result<LoadResult, LoadError> + 'a;
 
 /// Metrics whose counts are lost when threads end. They are absent if threads that were never seen used too much
 /// time.
@@ -99,7 +99,7 @@ pub fn weigh(
     tree: &ProcessTree,
     plan: &Plan,
     lengths: &[u64],
-    drive: &mut Drive<'_>,
+    drive: &mut LoadWindow<'_>,
     more: &mut ReadCounters<'_>,
 ) -> Result<Sheet, LoadError> {
     let mut watch = ServerWindows::of(tree, more)?;
@@ -116,7 +116,7 @@ pub fn weigh(
 
 /// The readings at one moment, such as the start of a window.
 #[derive(Clone, Debug)]
-struct Before {
+struct WindowStart {
     accounts: Accounts,
     counters: Vec<Reading>,
     began: Instant,
@@ -135,7 +135,7 @@ pub struct ServerWindows {
     idle: Vec<(String, f64)>,
     map_before: Option<MemoryMap>,
     windows: Vec<Window>,
-    before: Option<Before>,
+    before: Option<WindowStart>,
     known: Vec<Reading>,
     unseen: UnseenThreads,
 }
@@ -165,7 +165,7 @@ impl ServerWindows {
     pub fn window(
         &mut self,
         plan: &Plan,
-        drive: &mut Drive<'_>,
+        drive: &mut LoadWindow<'_>,
         more: &mut ReadCounters<'_>,
     ) -> Result<LoadResult, LoadError> {
         // What threads of earlier connections do while they end is not a cost of this window.
@@ -195,13 +195,13 @@ impl ServerWindows {
         Ok(())
     }
 
-    fn look(&self, handled: &dyn Fn() -> u64, more: &mut ReadCounters<'_>) -> Result<Before, String> {
+    fn look(&self, handled: &dyn Fn() -> u64, more: &mut ReadCounters<'_>) -> Result<WindowStart, String> {
         let before = handled();
         let mut accounts = self.tree.read()?;
         let handled = (before, handled());
         accounts.memory = self.tree.memory();
         let counters = all(&accounts, more);
-        Ok(Before { accounts, counters, began: Instant::now(), handled })
+        Ok(WindowStart { accounts, counters, began: Instant::now(), handled })
     }
 
     /// Ends a window. `handled` returns the number of requests of the load that have been handled so far. `at_end`
@@ -217,7 +217,7 @@ impl ServerWindows {
     }
 
     /// Ends the window with these readings, and returns whether it was long enough; if not, it is continued.
-    fn close(&mut self, mut after: Before, at_end: Option<&LivingThreads>) -> bool {
+    fn close(&mut self, mut after: WindowStart, at_end: Option<&LivingThreads>) -> bool {
         let Some(before) = self.before.take() else { return false };
         let middle = |(from, to): (u64, u64)| (from + to) / 2;
         let blur = (before.handled.1 - before.handled.0 + after.handled.1 - after.handled.0) as f64 / 2.0;

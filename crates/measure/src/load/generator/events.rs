@@ -10,7 +10,7 @@ use super::super::request::Failed;
 use super::super::scenario::answer::{AnswerHead, KeptAnswer};
 use super::super::stalls::Arrival;
 use super::super::tls::Tls;
-use super::{Due, Generator, LONGEST_SLEEP};
+use super::{DueRequest, Generator, LONGEST_SLEEP};
 use std::io;
 
 impl Generator {
@@ -305,7 +305,7 @@ impl Generator {
             let part = self.time.part(now);
             self.recorder.due(part, now, now, 0);
             self.time.count(part);
-            Some((Due { at: freed.unwrap_or(now), user: NOBODY, late: 0 }, part))
+            Some((DueRequest { at: freed.unwrap_or(now), user: NOBODY, late: 0 }, part))
         } else {
             None
         };
@@ -340,7 +340,11 @@ impl Generator {
                     Some(outcome) => outcome,
                     None => {
                         let late = exchange.late + read.uncertain();
-                        self.queue.push_first(Due { at: exchange.intended, user: exchange.user, late });
+                        self.queue.push_first(DueRequest {
+                            at: exchange.intended,
+                            user: exchange.user,
+                            late,
+                        });
                         return;
                     }
                 }
@@ -353,7 +357,7 @@ impl Generator {
         match outcome {
             Ok(bytes) => {
                 self.recorder.answered(exchange, read, part, bytes);
-                self.tell(exchange, read.latest.max(exchange.sent), Some(answer.status), outcome);
+                self.record_request(exchange, read.latest.max(exchange.sent), Some(answer.status), outcome);
                 if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NOBODY) {
                     users.go_on(exchange.user, read.now, &self.time, &mut self.recorder);
                 }
@@ -369,7 +373,7 @@ impl Generator {
 
     fn failed_with(&mut self, exchange: &Exchange, now: u64, status: Option<u16>, class: Failure) {
         self.recorder.failed(exchange, now, class, status);
-        self.tell(exchange, now, status, Err(class));
+        self.record_request(exchange, now, status, Err(class));
         if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NOBODY) {
             users.end_session(exchange.user, (now, Err(class)), &self.time, &mut self.recorder);
         }

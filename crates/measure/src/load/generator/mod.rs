@@ -47,7 +47,7 @@ const PUBLISHED: u64 = 200_000_000;
 
 /// A request that is due.
 #[derive(Clone, Copy)]
-struct Due {
+struct DueRequest {
     at: u64,
     /// The index of the user who sends it, or [`NOBODY`].
     user: u32,
@@ -55,10 +55,10 @@ struct Due {
     late: u64,
 }
 
-impl Due {
+impl DueRequest {
     /// Returns the exchange in which this request is sent at `now`. It carries its own lateness only.
     fn exchange(&self, request: u32, part: u16, now: u64) -> Exchange {
-        let Due { at, user, late } = *self;
+        let DueRequest { at, user, late } = *self;
         Exchange { request, part, intended: at, sent: now, late, carried: late, user }
     }
 }
@@ -290,9 +290,15 @@ impl Generator {
     }
 
     /// Passes a finished request on to the listeners, if there are any.
-    fn tell(&mut self, exchange: &Exchange, done: u64, status: Option<u16>, outcome: Result<u64, Failure>) {
+    fn record_request(
+        &mut self,
+        exchange: &Exchange,
+        done: u64,
+        status: Option<u16>,
+        outcome: Result<u64, Failure>,
+    ) {
         if let Some(sink) = &mut self.sink {
-            sink.tell(exchange, done, status, outcome);
+            sink.record(exchange, done, status, outcome);
         }
     }
 
@@ -336,14 +342,14 @@ impl Generator {
     }
 
     /// Takes a request that is due by now.
-    fn take_due(&mut self, now: u64) -> Option<Due> {
+    fn take_due(&mut self, now: u64) -> Option<DueRequest> {
         if let Some(users) = &mut self.users {
             return users.due(&mut self.schedule, &self.time, now);
         }
         let schedule = self.schedule.as_mut()?;
         let at = schedule.next().filter(|due| *due <= now)?;
         schedule.advance();
-        Some(Due { at, user: NOBODY, late: 0 })
+        Some(DueRequest { at, user: NOBODY, late: 0 })
     }
 
     /// Sends the requests that are due by now, by the schedule or for users. Returns the time.
@@ -432,7 +438,7 @@ impl Generator {
 
     /// Accounts for the requests that are in flight or wait when the turn ends at `now`: they failed, or do not count
     /// at all if the turn was interrupted. Connections with requests in flight are closed, the others stay open.
-    pub(crate) fn settle(&mut self, ended: Ended, now: u64) {
+    pub(crate) fn account_for_unfinished(&mut self, ended: Ended, now: u64) {
         for index in 0..self.connections.list.len() {
             let busy: Vec<Exchange> = self.connections.list[index].exchanges().collect();
             if busy.is_empty() {
@@ -442,14 +448,14 @@ impl Generator {
             self.in_flight -= busy.len();
             for exchange in busy.iter().filter(|_| ended != Ended::Interrupted) {
                 self.recorder.failed(exchange, now, Failure::TimedOut, None);
-                self.tell(exchange, now, None, Err(Failure::TimedOut));
+                self.record_request(exchange, now, None, Err(Failure::TimedOut));
             }
         }
         while let Some(due) = self.queue.pop().filter(|_| ended != Ended::Interrupted) {
             let (request, part) = (self.request_of(due), self.time.part(due.at));
             let exchange = due.exchange(request, part, now);
             self.recorder.failed(&exchange, now, Failure::Unsent, None);
-            self.tell(&exchange, now, None, Err(Failure::Unsent));
+            self.record_request(&exchange, now, None, Err(Failure::Unsent));
         }
         if let Some(sink) = &mut self.sink {
             sink.flush();

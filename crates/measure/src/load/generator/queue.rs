@@ -1,13 +1,13 @@
 //! The queues of one thread: requests that wait for a connection, and connections that wait for a request.
 
 use super::super::connection::Connection;
-use super::Due;
+use super::DueRequest;
 use std::collections::VecDeque;
 
 #[derive(Default)]
 pub(super) struct Queue {
     /// Requests that wait for a connection.
-    requests: VecDeque<Due>,
+    requests: VecDeque<DueRequest>,
     /// The largest number of requests that waited at one time.
     pub(super) most: u64,
     /// Idle connections, the longest idle one first.
@@ -34,18 +34,18 @@ impl Queue {
     }
 
     /// Appends a request that waits for a connection.
-    pub(super) fn push(&mut self, due: Due) {
+    pub(super) fn push(&mut self, due: DueRequest) {
         self.requests.push_back(due);
         self.most = self.most.max(self.requests.len() as u64);
     }
 
     /// Inserts a request before all others that wait.
-    pub(super) fn push_first(&mut self, due: Due) {
+    pub(super) fn push_first(&mut self, due: DueRequest) {
         self.requests.push_front(due);
     }
 
     /// Removes the request that has waited longest.
-    pub(super) fn pop(&mut self) -> Option<Due> {
+    pub(super) fn pop(&mut self) -> Option<DueRequest> {
         self.requests.pop_front()
     }
 

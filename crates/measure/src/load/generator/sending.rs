@@ -5,7 +5,7 @@ use super::super::failure::Failure;
 use super::super::http2;
 use super::super::record::{Exchange, NOBODY};
 use super::super::request::Request;
-use super::{Due, Generator};
+use super::{DueRequest, Generator};
 
 impl Generator {
     /// Sends, in a closed loop, on all connections that have become free. They are used together, so that the server
@@ -22,7 +22,7 @@ impl Generator {
                 self.recorder.due(part, now, now, 0);
                 self.time.last_due = now;
                 self.time.count(part);
-                self.start(index, Due { at: intended, user: NOBODY, late: 0 }, now, part);
+                self.start(index, DueRequest { at: intended, user: NOBODY, late: 0 }, now, part);
             }
             if std::mem::take(&mut self.connections.list[index].gathers)
                 && let Err(class) = self.connections.list[index].send_frames(index, &self.connections.poller)
@@ -33,7 +33,7 @@ impl Generator {
         self.queue.give_back(gathered);
     }
 
-    pub(super) fn start(&mut self, index: usize, due: Due, now: u64, part: u16) {
+    pub(super) fn start(&mut self, index: usize, due: DueRequest, now: u64, part: u16) {
         // Lateness is absorbed once nothing is in flight.
         self.carried = if self.in_flight == 0 { due.late } else { self.carried.max(due.late) };
         self.in_flight += 1;
@@ -74,7 +74,7 @@ impl Generator {
     }
 
     /// The index of the plan's request that is sent for `due`.
-    pub(super) fn request_of(&mut self, due: Due) -> u32 {
+    pub(super) fn request_of(&mut self, due: DueRequest) -> u32 {
         match &self.users {
             Some(users) if due.user != NOBODY => users.request(due.user),
             _ => self.choice.next(&self.shared.cumulated),
@@ -82,7 +82,7 @@ impl Generator {
     }
 
     /// Sends a user's request, which may differ from the plan's.
-    fn start_of_user(&mut self, index: usize, due: Due, now: u64, part: u16) {
+    fn start_of_user(&mut self, index: usize, due: DueRequest, now: u64, part: u16) {
         let Some(users) = &mut self.users else { return };
         let request = users.request(due.user);
         let mut exchange = Exchange { carried: self.carried, ..due.exchange(request, part, now) };

@@ -9,7 +9,7 @@ use super::super::record::Exchange;
 use super::super::request::Request;
 use super::super::scenario::answer::KeptAnswer;
 use super::super::scenario::{Cookies, Scenario, SessionStep, UserSession};
-use super::Due;
+use super::DueRequest;
 use scruple_core::stats::rng::Pcg;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -51,12 +51,12 @@ struct User {
     /// The path of the last request, to which cookies of its answer apply.
     path: String,
     /// The redirect of the last answer, if it is to be followed.
-    hop: Option<Hop>,
-    hops: u32,
+    redirect: Option<Redirect>,
+    redirects: u32,
 }
 
 /// A redirect that is to be followed.
-struct Hop {
+struct Redirect {
     path: String,
     /// Whether the redirected request is a GET without content.
     get: bool,
@@ -104,8 +104,8 @@ impl Users {
         self.wakes.clear();
     }
 
-    fn pop(&mut self) -> Option<Due> {
-        self.wakes.pop().map(|Reverse((at, user))| Due { at, user, late: 0 })
+    fn pop(&mut self) -> Option<DueRequest> {
+        self.wakes.pop().map(|Reverse((at, user))| DueRequest { at, user, late: 0 })
     }
 
     /// Adds a user; `None` if data has run out.
@@ -120,8 +120,8 @@ impl Users {
                 values: vec![None; self.scenario.slots],
                 cookies: Cookies::default(),
                 path: String::new(),
-                hop: None,
-                hops: 0,
+                redirect: None,
+                redirects: 0,
             });
             self.users.len() as u32 - 1
         });
@@ -154,7 +154,7 @@ impl Users {
                 self.cumulated.partition_point(|sum| *sum <= drawn).min(self.cumulated.len() - 1) as u32
             }
         };
-        (user.step, user.hops, user.hop) = (0, 0, None);
+        (user.step, user.redirects, user.redirect) = (0, 0, None);
         (user.began.0, user.late) = (0, 0);
         user.cookies.clear();
         user.values.iter_mut().for_each(|value| *value = None);
@@ -186,7 +186,7 @@ impl Users {
 
     /// The time at which the request was sent that a redirect continues; `None` if there is no redirect.
     pub(super) fn sent_before(&self, index: u32) -> Option<u64> {
-        self.users[index as usize].hop.as_ref().map(|hop| hop.sent)
+        self.users[index as usize].redirect.as_ref().map(|redirect| redirect.sent)
     }
 
     /// The request as this user sends it; `None` if it does not differ from the plan's.
@@ -194,13 +194,13 @@ impl Users {
         let scenario = Arc::clone(&self.scenario);
         let user = &mut self.users[index as usize];
         let step = &scenario.sessions[user.session as usize].steps[user.step as usize];
-        let hop = user.hop.take();
+        let redirect = user.redirect.take();
         let filled = step.template.as_ref().map(|template| template.filled(base, &user.values));
-        let filled = match (hop, filled) {
+        let filled = match (redirect, filled) {
             (None, filled) => filled,
-            (Some(hop), filled) => {
-                let mut request = Request { path: hop.path, ..filled.unwrap_or_else(|| base.clone()) };
-                if hop.get {
+            (Some(redirect), filled) => {
+                let mut request = Request { path: redirect.path, ..filled.unwrap_or_else(|| base.clone()) };
+                if redirect.get {
                     request.method = if request.method == "HEAD" { "HEAD" } else { "GET" }.to_owned();
                     request.body.clear();
                     let of_content = |name: &str| name.to_ascii_lowercase().starts_with("content-");
@@ -238,15 +238,15 @@ impl Users {
         }
         if scenario.redirects > 0 && matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
             let place = answer.head.header("location").and_then(|place| local(place, &user.path, host));
-            user.hops += 1;
-            let Some(path) = place.filter(|_| user.hops <= scenario.redirects) else {
+            user.redirects += 1;
+            let Some(path) = place.filter(|_| user.redirects <= scenario.redirects) else {
                 return Some(Err(Failure::Redirected));
             };
             let get = matches!(answer.status, 301..=303);
-            user.hop = Some(Hop { path, get, sent: exchange.sent });
+            user.redirect = Some(Redirect { path, get, sent: exchange.sent });
             return None;
         }
-        user.hops = 0;
+        user.redirects = 0;
         let step = &scenario.sessions[user.session as usize].steps[user.step as usize];
         if outcome.is_ok() {
             for capture in &step.captures {

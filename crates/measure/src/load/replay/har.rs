@@ -21,7 +21,7 @@ struct HarLog {
 struct HarEntry {
     started_date_time: String,
     request: Sent,
-    response: Option<Got>,
+    response: Option<HarResponse>,
 }
 
 #[derive(Deserialize)]
@@ -46,7 +46,7 @@ struct Content {
 }
 
 #[derive(Deserialize)]
-struct Got {
+struct HarResponse {
     status: i64,
 }
 

@@ -7,7 +7,8 @@ use super::{
     Abort, Capture, DataRows, Model, RequestTemplate, Scenario, SessionStep, Stage, UserSession, placeholders,
 };
 use entries::{
-    AbortEntry, CaptureEntry, DataEntry, Level, RequestEntry, RequestFile, SessionEntry, StageEntry, Think,
+    AbortEntry, CaptureEntry, DataEntry, Level, RequestEntry, RequestFile, SessionEntry, StageEntry,
+    ThinkTime,
 };
 use regex_lite::Regex;
 use scruple_core::harmless_text::list_names;
@@ -375,10 +376,10 @@ fn source(entry: &CaptureEntry) -> Result<CaptureSource, String> {
     }
 }
 
-fn think_time(think: &Think) -> Result<(Duration, Duration), String> {
+fn think_time(think: &ThinkTime) -> Result<(Duration, Duration), String> {
     match think {
-        Think::Constant(time) => duration(time).map(|time| (time, time)),
-        Think::Between([least, most]) => {
+        ThinkTime::Constant(time) => duration(time).map(|time| (time, time)),
+        ThinkTime::Between([least, most]) => {
             let (least, most) = (duration(least)?, duration(most)?);
             let order = if least <= most { Ok((least, most)) } else { Err(()) };
             order.map_err(|()| "give the shorter think time first: think = [\"1s\", \"3s\"]".to_owned())

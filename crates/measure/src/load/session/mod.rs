@@ -140,13 +140,13 @@ impl Session {
         &mut self,
         plan: &Plan,
         interrupted: &AtomicBool,
-        tell: &mut dyn FnMut(TurnEvent<'_>),
+        on_event: &mut dyn FnMut(TurnEvent<'_>),
     ) -> Result<LoadResult, LoadError> {
         plan.validate().map_err(LoadError::Plan)?;
         let plan = Arc::new(plan.clone());
         self.shared.begin();
         self.generators.iter_mut().for_each(|generator| generator.begin(&plan));
-        run_threads(&self.shared, &plan, &mut self.generators, interrupted, tell)
+        run_threads(&self.shared, &plan, &mut self.generators, interrupted, on_event)
     }
 }
 
@@ -179,12 +179,12 @@ pub fn run_watched(
     at_end: &(dyn Fn() + Sync),
 ) -> Result<LoadResult, LoadError> {
     let mut session = Session::new(target, plan)?;
-    let mut tell = |moment: TurnEvent<'_>| {
+    let mut on_event = |moment: TurnEvent<'_>| {
         if let TurnEvent::Progress(seen) = moment {
             progress(seen);
         }
     };
-    let result = session.turn(plan, interrupted, &mut tell)?;
+    let result = session.turn(plan, interrupted, &mut on_event)?;
     at_end();
     Ok(result)
 }

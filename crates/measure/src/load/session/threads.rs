@@ -7,7 +7,7 @@ use super::super::merge::{ThreadResult, merge};
 use super::super::plan::Plan;
 use super::super::result::{GeneratorCost, LoadResult};
 use super::super::shared::LoadShared;
-use super::super::thread_account::{consumed, settle_thread};
+use super::super::thread_account::{configure_thread, thread_usage};
 use super::watch::{TurnStart, WatchState};
 use super::{LoadError, TurnEvent};
 use scruple_core::unit::{Unit, quantity};
@@ -36,7 +36,7 @@ pub(super) fn run_threads(
     plan: &Plan,
     generators: &mut [Generator],
     interrupted: &AtomicBool,
-    tell: &mut dyn FnMut(TurnEvent<'_>),
+    on_event: &mut dyn FnMut(TurnEvent<'_>),
 ) -> Result<LoadResult, LoadError> {
     let mut waiting = generators.len();
     let gate =
@@ -60,7 +60,7 @@ pub(super) fn run_threads(
                 Ok(ThreadMessage::Ready) => {
                     waiting -= 1;
                     if waiting == 0 {
-                        watch.begin(shared, plan, start, tell);
+                        watch.begin(shared, plan, start, on_event);
                         gate.open.wait();
                     }
                 }
@@ -70,7 +70,7 @@ pub(super) fn run_threads(
                     error = error.filter(|error| !matches!(error, LoadError::Interrupted)).or(Some(failed));
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
-                Err(mpsc::RecvTimeoutError::Timeout) => watch.check_progress(shared, start, tell),
+                Err(mpsc::RecvTimeoutError::Timeout) => watch.check_progress(shared, start, on_event),
             }
             if interrupted.load(Ordering::Relaxed) {
                 shared.stop();
@@ -82,7 +82,7 @@ pub(super) fn run_threads(
             Some(error) => Err(error),
             None if done.iter().any(|thread| thread.gave_up) => Err(silent(plan, &done)),
             None => {
-                watch.finish(shared, start, handled, tell);
+                watch.finish(shared, start, handled, on_event);
                 let started =
                     (start.monotonic.load(Ordering::Relaxed), start.since_1970.load(Ordering::Relaxed));
                 Ok(merge(plan, done, started, watch.abort.and_then(|abort| abort.why)))
@@ -103,11 +103,11 @@ fn one_thread(
     gate: &Gate,
     reports: &mpsc::Sender<ThreadMessage>,
 ) -> ThreadMessage {
-    let priority_refused = !settle_thread(plan, generator.thread);
-    let (began, waited) = (clock::now(), consumed().waited);
+    let priority_refused = !configure_thread(plan, generator.thread);
+    let (began, waited) = (clock::now(), thread_usage().waited);
     let opened = generator.open();
     let ready = opened.map_err(|class| {
-        let waited = consumed().waited.saturating_sub(waited);
+        let waited = thread_usage().waited.saturating_sub(waited);
         let starved = (waited > (clock::now() - began) / 2).then_some(waited);
         unreachable(shared, class, generator.take_tls_trouble(), starved)
     });
@@ -124,11 +124,11 @@ fn one_thread(
         Err(error) => return ThreadMessage::Failed(error),
     }
     let began = clock::now();
-    let before = consumed();
+    let before = thread_usage();
     let ended = generator.run(start);
-    let (after, elapsed) = (consumed(), clock::now() - began);
+    let (after, elapsed) = (thread_usage(), clock::now() - began);
     gate.end.wait();
-    generator.settle(ended, began + elapsed);
+    generator.account_for_unfinished(ended, began + elapsed);
     let (answered, failed) = generator.recorder.totals();
     let cost = GeneratorCost {
         threads: 1,

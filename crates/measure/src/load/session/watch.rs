@@ -64,13 +64,13 @@ impl WatchState {
         shared: &LoadShared,
         plan: &Plan,
         start: &TurnStart,
-        tell: &mut dyn FnMut(TurnEvent<'_>),
+        on_event: &mut dyn FnMut(TurnEvent<'_>),
     ) {
         if shared.stopped() {
             return;
         }
         if self.marks.len() > 1 && plan.warm_up_before() == 0 {
-            tell(TurnEvent::Mark(0, Handled { shared, whole: None }));
+            on_event(TurnEvent::Mark(0, Handled { shared, whole: None }));
             self.reached = 1;
         }
         let ahead = 2_000_000 + plan.warm_up_before();
@@ -83,7 +83,7 @@ impl WatchState {
         &mut self,
         shared: &LoadShared,
         start: &TurnStart,
-        tell: &mut dyn FnMut(TurnEvent<'_>),
+        on_event: &mut dyn FnMut(TurnEvent<'_>),
     ) {
         let (now, start) = (clock::now(), start.monotonic.load(Ordering::Relaxed));
         if start == 0 || now < start {
@@ -91,7 +91,7 @@ impl WatchState {
         }
         let at = if self.by_count { shared.handled() } else { now - start };
         if self.marks.len() > 1 && self.marks.get(self.reached).is_some_and(|mark| *mark <= at) {
-            tell(TurnEvent::Mark(self.reached, Handled { shared, whole: None }));
+            on_event(TurnEvent::Mark(self.reached, Handled { shared, whole: None }));
             self.reached += 1;
         }
         if now - self.told_at >= PROGRESS_INTERVAL {
@@ -101,7 +101,7 @@ impl WatchState {
                 shared.stop();
             }
             self.last = seen;
-            tell(TurnEvent::Progress(&self.last));
+            on_event(TurnEvent::Progress(&self.last));
         }
     }
 
@@ -112,12 +112,12 @@ impl WatchState {
         shared: &LoadShared,
         start: &TurnStart,
         handled: u64,
-        tell: &mut dyn FnMut(TurnEvent<'_>),
+        on_event: &mut dyn FnMut(TurnEvent<'_>),
     ) {
         let elapsed = clock::now().saturating_sub(start.monotonic.load(Ordering::Relaxed));
-        tell(TurnEvent::Progress(&LoadProgress::of(&shared.live, elapsed as f64 / 1e9, &self.last)));
+        on_event(TurnEvent::Progress(&LoadProgress::of(&shared.live, elapsed as f64 / 1e9, &self.last)));
         if self.marks.len() > 1 {
-            tell(TurnEvent::Mark(self.marks.len(), Handled { shared, whole: Some(handled) }));
+            on_event(TurnEvent::Mark(self.marks.len(), Handled { shared, whole: Some(handled) }));
         }
     }
 }

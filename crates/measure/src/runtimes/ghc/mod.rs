@@ -22,7 +22,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     word: "ghc",
     lacks: &[("alloc.objects", "the runtime counts bytes, not objects; a build with -ticky counts closures")],
     find,
-    tell,
+    figures_of,
     tells_when: true,
     ..Adapter::SILENT
 };
@@ -107,7 +107,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
     Some(found)
 }
 
-fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
+fn figures_of(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     let text = record.text();
     let report = report::read(&text);
     let anew = record.reported() && record.values[value::ANEW] == 1;

@@ -33,7 +33,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ),
     ],
     find,
-    tell: |_: &AgentRecord, _: &[&HookFile]| Ok(Vec::new()),
+    figures_of: |_: &AgentRecord, _: &[&HookFile]| Ok(Vec::new()),
     tells_when: true,
     ..Adapter::SILENT
 };

@@ -6,7 +6,7 @@ use crate::runtimes::figures::RuntimeFigure;
 
 /// The heap according to the management beans.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Beans {
+pub(super) struct HeapBeans {
     /// The current size of the heap in bytes.
     committed: f64,
     /// The name and the number of collections of each collector.
@@ -22,10 +22,10 @@ struct CollectionCounts {
     major: f64,
 }
 
-impl Beans {
+impl HeapBeans {
     /// Parses the lines `heap COMMITTED`, `collector COUNT NAME` and `pool PEAK AFTER NAME`.
-    pub(super) fn parse(text: &str) -> Beans {
-        let mut beans = Beans::default();
+    pub(super) fn parse(text: &str) -> HeapBeans {
+        let mut beans = HeapBeans::default();
         for line in text.lines() {
             let words: Vec<&str> = line.split(' ').collect();
             let number = |at: usize| words.get(at).and_then(|word| word.parse::<f64>().ok());
@@ -41,7 +41,7 @@ impl Beans {
 
     /// Takes away the collections that the questions of the agent caused. Allocations cause young collections; where a
     /// collector has no generations, its cycles are not the stops that the agent counts, and nothing is taken away.
-    pub(super) fn subtract_caused_collections(mut self, stops: f64) -> Beans {
+    pub(super) fn subtract_caused_collections(mut self, stops: f64) -> HeapBeans {
         if let Some((_, count)) = self.collectors.iter_mut().find(|(name, _)| is_young(name)) {
             *count = (*count - stops).max(0.0);
         }
@@ -145,23 +145,24 @@ mod tests {
         let text = "heap 1\ncollector 8 G1 Young Generation\ncollector 1 G1 Old Generation\npool 5 3 G1 Eden Space\n";
         Corpus::default()
             .with("of G1", text)
-            .is_survived_by_text(|text| drop(Beans::parse(text).figures(None)));
+            .is_survived_by_text(|text| drop(HeapBeans::parse(text).figures(None)));
     }
 
     #[test]
     fn collections_that_the_questions_caused_are_not_the_programs() {
         let text = "heap 1\ncollector 8 G1 Young Generation\ncollector 1 G1 Old Generation\n";
-        let figures = Beans::parse(text).subtract_caused_collections(1.0).figures(None);
+        let figures = HeapBeans::parse(text).subtract_caused_collections(1.0).figures(None);
         assert_eq!((value(&figures, "gc.minor"), value(&figures, "gc.major")), (Some(7.0), Some(1.0)));
-        let figures =
-            Beans::parse("heap 1\ncollector 9 ZGC Cycles\n").subtract_caused_collections(3.0).figures(None);
+        let figures = HeapBeans::parse("heap 1\ncollector 9 ZGC Cycles\n")
+            .subtract_caused_collections(3.0)
+            .figures(None);
         assert_eq!(value(&figures, "gc.count"), Some(9.0));
     }
 
     #[test]
     fn cycles_are_collections_and_their_stops_are_not() {
         let text = "heap 530579456\ncollector 9 ZGC Cycles\ncollector 30 ZGC Pauses\npool 530579456 81788928 ZHeap\n";
-        let figures = Beans::parse(text).figures(None);
+        let figures = HeapBeans::parse(text).figures(None);
         assert_eq!((value(&figures, "gc.count"), value(&figures, "gc.minor")), (Some(9.0), Some(0.0)));
         assert_eq!(value(&figures, "heap.peak"), Some(530_579_456.0));
         assert_eq!(value(&figures, "heap.live_max"), None, "what was allocated meanwhile is in it");
@@ -172,7 +173,7 @@ mod tests {
         let text = "heap 396361728\ncollector 21 ZGC Minor Cycles\ncollector 66 ZGC Minor Pauses\n\
                     collector 5 ZGC Major Cycles\ncollector 23 ZGC Major Pauses\n\
                     pool 100663296 77594624 ZGC Old Generation\npool 396361728 18874368 ZGC Young Generation\n";
-        let figures = Beans::parse(text).figures(None);
+        let figures = HeapBeans::parse(text).figures(None);
         let counts = ["gc.count", "gc.minor", "gc.major"].map(|key| value(&figures, key));
         assert_eq!(counts, [Some(26.0), Some(21.0), Some(5.0)]);
         assert_eq!(value(&figures, "heap.live_max"), None);
@@ -183,7 +184,7 @@ mod tests {
     fn without_a_collection_nothing_is_known_to_be_alive() {
         let text = "heap 395051008\ncollector 0 Shenandoah Pauses\ncollector 0 Shenandoah Cycles\n\
                     pool 492568576 0 Shenandoah\n";
-        let figures = Beans::parse(text).figures(None);
+        let figures = HeapBeans::parse(text).figures(None);
         assert_eq!((value(&figures, "gc.count"), value(&figures, "heap.live_max")), (Some(0.0), None));
     }
 
@@ -193,7 +194,7 @@ mod tests {
         let counters = PerfData::parse(counters).expect("counters");
         let text = "heap 480247808\ncollector 3 G1 Young Generation\ncollector 0 G1 Old Generation\n\
                     pool 281018368 0 G1 Eden Space\npool 378535936 0 G1 Old Gen\n";
-        let figures = Beans::parse(text).figures(Some(&counters));
+        let figures = HeapBeans::parse(text).figures(Some(&counters));
         let counts = ["gc.count", "gc.minor", "gc.major"].map(|key| value(&figures, key));
         assert_eq!(counts, [Some(3.0), Some(3.0), Some(0.0)]);
         assert!(value(&figures, "heap.live_max").is_some_and(|live| live > 0.0));

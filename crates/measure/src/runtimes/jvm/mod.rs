@@ -9,14 +9,14 @@ use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile};
 use super::elf::Elf;
 use super::figures::{LIVE, RuntimeFigure};
-use beans::Beans;
+use beans::HeapBeans;
 use perf_data::PerfData;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "jvm",
     lacks: &[("alloc.objects", "the machine counts bytes, not objects; its flight recorder samples them")],
     find,
-    tell,
+    figures_of,
     tells_when: true,
     ..Adapter::SILENT
 };
@@ -54,15 +54,15 @@ pub(super) fn why_no_live(record: &AgentRecord, figures: &[RuntimeFigure]) -> Op
 }
 
 /// What the management beans said, and the counter file.
-fn beans_of(record: &AgentRecord) -> (Beans, Option<PerfData>) {
+fn beans_of(record: &AgentRecord) -> (HeapBeans, Option<PerfData>) {
     const COUNTERS: &[u8] = b"counters\n";
     let text = &record.text;
     let at = text.windows(COUNTERS.len()).position(|window| window == COUNTERS);
     let counters = at.and_then(|at| PerfData::parse(&text[at + COUNTERS.len()..]).ok());
-    (Beans::parse(&String::from_utf8_lossy(&text[..at.unwrap_or(text.len())])), counters)
+    (HeapBeans::parse(&String::from_utf8_lossy(&text[..at.unwrap_or(text.len())])), counters)
 }
 
-fn tell(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
+fn figures_of(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     if !record.reported() {
         return Err(record.silence());
     }

@@ -1,7 +1,7 @@
 //! The diagnostic panel of a case: the figures that users of criterion know, and how disturbed the batches were.
 
 use crate::render::block_characters;
-use scruple_core::judge::{cases, clock};
+use scruple_core::judge::{bench_cases, clock};
 use scruple_core::protocol::Timing;
 use scruple_core::run::Run;
 use scruple_core::stats::quantile::median;
@@ -104,8 +104,8 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
             count(median(&fixed.readings))
         );
     }
-    let net =
-        crate::render::tare_of(run, arm).and_then(|tare| cases::net(arm, tare, "time.cpu", run.terms.level));
+    let net = crate::render::tare_of(run, arm)
+        .and_then(|tare| bench_cases::net(arm, tare, "time.cpu", run.terms.level));
     if let Some(net) = net {
         let _ = writeln!(
             out,
@@ -125,17 +125,19 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
 /// Says in how many blocks the program had to wait for a core, where that was recorded.
 fn waiting(run: &Run, arm: &Arm) -> String {
     let Some((tare, waited)) = crate::render::tare_of(run, arm)
-        .and_then(|tare| tare.sample(cases::WAITED).map(|waited| (tare, waited)))
+        .and_then(|tare| tare.sample(bench_cases::WAITED).map(|waited| (tare, waited)))
     else {
         return String::new();
     };
-    let (count, all) =
-        (waited.readings.iter().filter(|share| **share > cases::MOST_WAITED).count(), waited.readings.len());
+    let (count, all) = (
+        waited.readings.iter().filter(|share| **share > bench_cases::MOST_WAITED).count(),
+        waited.readings.len(),
+    );
     let which = match arm.sample("threads.fairness").is_some() {
         true => "in which not all threads had a core all the time",
         false => "in which the program had to wait for a core",
     };
-    match (count, cases::undisturbed(tare)) {
+    match (count, bench_cases::undisturbed(tare)) {
         (0, _) => String::new(),
         (_, Some(_)) => format!("      left out: {count} of {all} blocks, {which}\n"),
         (_, None) => format!("      {count} of {all} blocks, {which}, count: too few others remain\n"),

@@ -5,14 +5,14 @@ use crate::render::align::{fit, on_points, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::run_on_terminal::preface;
 use crate::render::{Report, effect_text, scaling, sentence, title, verdict_words};
-use scruple_core::judge::{Estimate, cases, headline};
+use scruple_core::judge::{Estimate, bench_cases, headline};
 use scruple_core::metric::Quality;
 use scruple_core::protocol::Timing;
 use scruple_core::run::RunState;
 use scruple_core::sorting;
 use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Role, Subject};
-use scruple_core::unit::{Unit, exact, quantity, share, times};
+use scruple_core::unit::{Unit, exact, quantity, relative_spread, share, times};
 use scruple_core::verdict::{Direction, Verdict};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -126,7 +126,7 @@ fn rows<'a>(report: &Report<'a>) -> Vec<CaseRow<'a>> {
                 arm,
                 raw: report.estimate(arm, "time.wall"),
                 tare: tare.and_then(|tare| report.estimate(tare, "time.wall")),
-                net: tare.and_then(|tare| cases::net(arm, tare, "time.wall", level)),
+                net: tare.and_then(|tare| bench_cases::net(arm, tare, "time.wall", level)),
             }
         })
         .collect()
@@ -314,8 +314,8 @@ fn raw_text(row: &CaseRow<'_>) -> String {
 fn precision(row: &CaseRow<'_>) -> String {
     let raw = row.raw.as_ref().filter(|raw| row.tare.is_none() && raw.value > 0.0);
     match (&row.net, raw.and_then(|raw| Some((raw.value, raw.interval?)))) {
-        (None, Some((value, interval))) => share((interval.high - interval.low) / 2.0 / value),
-        (Some(net), _) if is_known(net) => share((net.interval.high - net.interval.low) / 2.0 / net.estimate),
+        (None, Some((value, interval))) => relative_spread(interval.half_width() / value),
+        (Some(net), _) if is_known(net) => relative_spread(net.interval.half_width() / net.estimate),
         _ => String::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! Checks the answers of bench programs, and describes what is wrong with them.
 
 use scruple_core::harmless_text::plain;
-use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind, Loose, Reply};
+use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind, LooseNumber, Reply};
 use scruple_core::subject::Parameter;
 use scruple_measure::bench::BenchError;
 use std::sync::OnceLock;
@@ -106,8 +106,10 @@ fn fault_in_times(reply: &BatchReply) -> Option<String> {
         return Some("it has no time.wall".to_owned());
     }
     ["time.wall", "time.cpu"].into_iter().find_map(|key| match reply.readings.get(key) {
-        Some(Loose::Number(time)) if *time < 0.0 => Some(format!("it has a negative time, {key} {time}")),
-        Some(Loose::Other(_)) => Some(format!("its {key} is not a number")),
+        Some(LooseNumber::Number(time)) if *time < 0.0 => {
+            Some(format!("it has a negative time, {key} {time}"))
+        }
+        Some(LooseNumber::Other(_)) => Some(format!("its {key} is not a number")),
         _ => None,
     })
 }

@@ -4,7 +4,7 @@ use super::Weighed;
 use super::programs::Programs;
 use scruple_core::protocol::{BatchReply, LoopKind};
 use scruple_measure::bench::{BenchError, BenchProgram};
-use scruple_measure::scheduler_waits::{self, Since};
+use scruple_measure::scheduler_waits::{self, ThreadTimes};
 use std::time::{Duration, Instant};
 
 /// The length of a batch, in nanoseconds: short enough that most batches fit between two interruptions by the
@@ -203,7 +203,7 @@ impl<'a> Calibration<'a> {
 
 /// Returns how much of the time that Scruple waited for a batch neither of the two waited for a core; `own` is Scruple's
 /// wait in nanoseconds. On a busy machine the rest would leave room for so few inputs that only cold code is timed.
-fn not_waiting(took: Duration, own: u64, since: Option<Since>) -> Duration {
+fn not_waiting(took: Duration, own: u64, since: Option<ThreadTimes>) -> Duration {
     let waited = since.map_or(0, |since| since.busiest_waited);
     took.saturating_sub(Duration::from_nanos(own + waited)).max(Duration::from_micros(1))
 }
@@ -227,7 +227,8 @@ mod tests {
     #[test]
     fn waiting_for_a_core_leaves_no_less_room_for_inputs() {
         let ms = Duration::from_millis;
-        let since = Since { ran: 2_000_000, busiest_ran: 2_000_000, busiest_waited: 30_000_000, others: 0 };
+        let since =
+            ThreadTimes { ran: 2_000_000, busiest_ran: 2_000_000, busiest_waited: 30_000_000, others: 0 };
         assert_eq!(not_waiting(ms(40), 6_000_000, Some(since)), ms(4));
         assert_eq!(not_waiting(ms(40), 0, None), ms(40));
         assert!(not_waiting(ms(20), 0, Some(since)) > Duration::ZERO);

@@ -1,6 +1,6 @@
 //! The cases of a suite: which are selected, how each is run, and which are left out.
 
-use super::too_many_cases::Hurry;
+use super::too_many_cases::TightBudget;
 use super::{BenchSide, readings};
 use crate::store::add_readings;
 use scruple_core::budget::Budget;
@@ -49,7 +49,7 @@ pub struct Declared {
     /// The number of selected cases that the budget cannot suffice for.
     pub(super) beyond: usize,
     /// What is left of the budget if it cannot suffice for all cases.
-    pub(super) hurry: Option<Hurry>,
+    pub(super) tight_budget: Option<TightBudget>,
 }
 
 /// The cases that are weighed, and what the programs declared.

@@ -2,7 +2,7 @@
 
 use super::calibrate::length;
 use super::programs::{Programs, reason};
-use super::{Cases, Screen, Stop, SuiteEffort, SuiteRecord, Weighed};
+use super::{Cases, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed};
 use scruple_core::evidence::DIFFER;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -36,7 +36,7 @@ pub(super) struct CountingPass<'a> {
     pub(super) cases: &'a Cases,
     pub(super) record: &'a mut SuiteRecord,
     pub(super) effort: &'a SuiteEffort,
-    pub(super) screen: &'a Screen,
+    pub(super) screen: &'a ProgressScreen,
 }
 
 impl CountingPass<'_> {
@@ -55,8 +55,10 @@ impl CountingPass<'_> {
         for (index, visit) in visits {
             self.programs.stop_if_interrupted()?;
             let new = shared.as_ref().is_none_or(|((_, of), _, _)| *of != visit);
-            let ended = match cases.declared.hurry {
-                Some(hurry) => hurry.left() <= if new { hurry.starting } else { Duration::ZERO },
+            let ended = match cases.declared.tight_budget {
+                Some(tight_budget) => {
+                    tight_budget.left() <= if new { tight_budget.starting } else { Duration::ZERO }
+                }
                 None => began.elapsed() >= self.effort.budget,
             };
             if !fresh && !self.effort.counts_decide && ended {
@@ -97,7 +99,7 @@ impl CountingPass<'_> {
 
     /// Whether each case is counted in processes of its own.
     fn each_is_fresh(&self) -> bool {
-        self.cases.len() <= FRESH_CASES && self.cases.declared.hurry.is_none()
+        self.cases.len() <= FRESH_CASES && self.cases.declared.tight_budget.is_none()
     }
 
     /// Adds a remark about the cases that the budget did not suffice for, from this visit on.

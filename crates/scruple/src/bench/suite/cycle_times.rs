@@ -28,7 +28,7 @@ impl EarlierClock {
 
     /// Stores the usual range of clock frequencies with the times of each case, and adds a remark if this run had
     /// another one.
-    pub(super) fn tell(&self, cases: &Cases, record: &mut SuiteRecord) {
+    pub(super) fn add_to(&self, cases: &Cases, record: &mut SuiteRecord) {
         let Some(seen) = SeenClock::of(cases, &record.run) else { return };
         for (tare, block, reading) in self.usual(cases, &seen) {
             record.keep(tare, Pass::Timing, block, vec![reading]);

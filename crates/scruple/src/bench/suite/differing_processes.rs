@@ -26,7 +26,7 @@ pub(super) fn any(programs: &Programs, cases: &Cases, run: &Run) -> bool {
 }
 
 /// Adds remarks about the cases whose processes fall into two groups.
-pub(super) fn tell(programs: &Programs, cases: &Cases, record: &mut SuiteRecord) {
+pub(super) fn add_remarks(programs: &Programs, cases: &Cases, record: &mut SuiteRecord) {
     let time = |value: f64| quantity(value, &Unit::Nanoseconds);
     let certain = groups(programs, cases, &record.run).filter(|(_, groups)| groups.are_certain());
     let mut told: Vec<String> = certain

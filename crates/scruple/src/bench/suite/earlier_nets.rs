@@ -4,7 +4,7 @@ use super::programs::BenchSide;
 use super::readings::own;
 use super::{Cases, SuiteRecord, timing};
 use crate::store::Store;
-use scruple_core::judge::cases::{net_estimate, tare_of};
+use scruple_core::judge::bench_cases::{net_estimate, tare_of};
 use scruple_core::judge::earlier_runs::EARLIER;
 use scruple_core::metric::Pass;
 use scruple_core::provenance::Provenance;
@@ -45,7 +45,7 @@ impl EarlierNets {
     }
 
     /// Stores the nets with the times of each case.
-    pub(super) fn tell(&self, cases: &Cases, record: &mut SuiteRecord) {
+    pub(super) fn add_to(&self, cases: &Cases, record: &mut SuiteRecord) {
         for weighed in cases.weighed.iter().filter(|weighed| !weighed.failed) {
             let nets = self.0.get(record.name(weighed)).map_or(&[][..], Vec::as_slice);
             for (block, net) in (0..).zip(nets) {

@@ -7,7 +7,7 @@
 //! tare; the rest is the intercept.
 
 use super::programs::{Programs, reason};
-use super::{Cases, Screen, Stop, SuiteRecord, Weighed};
+use super::{Cases, ProgressScreen, Stop, SuiteRecord, Weighed};
 use scruple_core::evidence::DIFFER;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -49,7 +49,7 @@ pub(super) struct InstructionPass<'a> {
     pub(super) programs: &'a Programs,
     pub(super) cases: &'a Cases,
     pub(super) record: &'a mut SuiteRecord,
-    pub(super) screen: &'a Screen,
+    pub(super) screen: &'a ProgressScreen,
     pub(super) counter: &'a mut Instructions,
 }
 
@@ -80,8 +80,8 @@ impl InstructionPass<'_> {
             }
         };
         let resolution = ANSWER / iterations as f64;
-        let (nets, net_quality) = settled(counted.iter().map(|one| one.net), resolution);
-        let (tares, tare_quality) = settled(counted.iter().map(|one| one.tare), resolution);
+        let (nets, net_quality) = counts_and_quality(counted.iter().map(|one| one.net), resolution);
+        let (tares, tare_quality) = counts_and_quality(counted.iter().map(|one| one.tare), resolution);
         for (repeat, one) in counted.iter().enumerate() {
             let mut of_case = of("instructions", nets[repeat], net_quality);
             if net_quality != Quality::Exact {
@@ -135,7 +135,7 @@ impl InstructionPass<'_> {
             let (case, tare) = ((case - base) / iterations as f64, (tare - base) / iterations as f64);
             counted.push(IterationCounts { net: case - tare, tare, intercept });
             let resolution = ANSWER / iterations as f64;
-            if settled(counted.iter().map(|one| one.net), resolution).1 != Quality::Exact {
+            if counts_and_quality(counted.iter().map(|one| one.net), resolution).1 != Quality::Exact {
                 wanted = ENOUGH;
             }
         }
@@ -155,7 +155,7 @@ impl InstructionPass<'_> {
 
 /// Returns the counts of the repeats and their quality, which is exact if all are equal. If each iteration does the
 /// same, its number of instructions is a whole number, which is known up to the variation that answers cause.
-fn settled(counts: impl Iterator<Item = f64>, resolution: f64) -> (Vec<f64>, Quality) {
+fn counts_and_quality(counts: impl Iterator<Item = f64>, resolution: f64) -> (Vec<f64>, Quality) {
     let counts: Vec<f64> = counts.collect();
     let whole = counts.first().map_or(0.0, |first| first.round());
     let is_whole = |count: &f64| (count - whole).abs() <= resolution;
@@ -181,11 +181,14 @@ mod tests {
 
     #[test]
     fn a_count_is_exact_where_all_repeats_are_one_whole_number_to_within_the_answers() {
-        assert_eq!(settled([57.004, 57.004].into_iter(), 0.05), (vec![57.0, 57.0], Quality::Exact));
-        assert_eq!(settled([57.02, 56.99].into_iter(), 0.1), (vec![57.0, 57.0], Quality::Exact));
-        assert_eq!(settled([57.02, 58.0].into_iter(), 0.1).1, Quality::Near);
-        assert_eq!(settled([57.4, 57.4].into_iter(), 0.1), (vec![57.4, 57.4], Quality::Exact));
+        assert_eq!(
+            counts_and_quality([57.004, 57.004].into_iter(), 0.05),
+            (vec![57.0, 57.0], Quality::Exact)
+        );
+        assert_eq!(counts_and_quality([57.02, 56.99].into_iter(), 0.1), (vec![57.0, 57.0], Quality::Exact));
+        assert_eq!(counts_and_quality([57.02, 58.0].into_iter(), 0.1).1, Quality::Near);
+        assert_eq!(counts_and_quality([57.4, 57.4].into_iter(), 0.1), (vec![57.4, 57.4], Quality::Exact));
         // If answers cost as much as iterations, the whole number is not known.
-        assert_eq!(settled([57.0, 57.5].into_iter(), 5.0).1, Quality::Near);
+        assert_eq!(counts_and_quality([57.0, 57.5].into_iter(), 5.0).1, Quality::Near);
     }
 }

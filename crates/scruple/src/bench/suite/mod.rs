@@ -24,7 +24,7 @@ mod warm_up;
 pub use cases::{CaseSelection, Cases, Declared};
 pub use programs::BenchSide;
 pub use record::SuiteRecord;
-pub use same_iterations::Alike;
+pub use same_iterations::KnownIterations;
 
 pub use crate::command::session::Stop;
 
@@ -53,7 +53,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use timing::TimingPass;
-use too_many_cases::Hurry;
+use too_many_cases::TightBudget;
 
 /// How long and how often to measure.
 #[derive(Clone, Debug)]
@@ -103,31 +103,31 @@ pub struct Suite {
     /// The run, with the readings so far, and its writer.
     pub record: SuiteRecord,
     /// How cases are run in the first program that has them.
-    pub alike: Alike,
+    pub known_iterations: KnownIterations,
     introduced: Introduced,
     /// The instruction counter, if the user requested it.
     instructions: Option<Instructions>,
     clock: EarlierClock,
     nets: EarlierNets,
-    screen: Screen,
+    screen: ProgressScreen,
 }
 
 /// What the user sees during the measurement.
-struct Screen {
+struct ProgressScreen {
     progress: Progress,
-    look: Option<Look>,
+    write: Option<WriteResults>,
 }
 
 /// A function that writes the run so far in this many columns.
-pub type Look = Box<dyn Fn(&Run, usize) -> String>;
+pub type WriteResults = Box<dyn Fn(&Run, usize) -> String>;
 
-impl Screen {
+impl ProgressScreen {
     /// Shows the results so far, if standard error is a terminal with a row for each of the cases.
     fn show(&self, cases: usize, so_far: impl FnOnce() -> Run) {
-        if let (Some(look), Some(room)) = (&self.look, self.progress.room())
+        if let (Some(write), Some(room)) = (&self.write, self.progress.room())
             && cases <= room.1
         {
-            self.progress.show_partial_results(&look(&so_far(), room.0));
+            self.progress.show_partial_results(&write(&so_far(), room.0));
         }
     }
 }
@@ -163,7 +163,7 @@ impl Suite {
                     true => declared.beyond += threads.len(),
                     false => {}
                 }
-                declared.beyond == 0 || Hurry::lists(effort.budget, opened.elapsed())
+                declared.beyond == 0 || TightBudget::lists(effort.budget, opened.elapsed())
             })
             .map_err(|error| {
                 let advice = match &error {
@@ -196,7 +196,8 @@ impl Suite {
         if !effort.lists_in_first {
             introduced = Introduced::default();
         }
-        declared.hurry = (declared.beyond > 0).then(|| Hurry::new(opened, effort.budget, starting));
+        declared.tight_budget =
+            (declared.beyond > 0).then(|| TightBudget::new(opened, effort.budget, starting));
         let alone = weighed.iter_mut().filter(|weighed| weighed.case.fresh);
         alone.zip(sides.len()..).for_each(|(weighed, place)| weighed.place = place);
         if weighed.is_empty() {
@@ -213,12 +214,12 @@ impl Suite {
             cases: Cases { weighed, declared, calibrated: false },
             effort,
             record: SuiteRecord { run, writer: RunWriter::default() },
-            alike: Alike::default(),
+            known_iterations: KnownIterations::default(),
             introduced,
             instructions: None,
             clock: EarlierClock::default(),
             nets: EarlierNets::default(),
-            screen: Screen { progress: Progress::hidden(), look: None },
+            screen: ProgressScreen { progress: Progress::hidden(), write: None },
         })
     }
 
@@ -240,8 +241,8 @@ impl Suite {
     }
 
     /// Shows progress from now on, and the results so far, which `look` writes.
-    pub fn show_progress(&mut self, progress: Progress, look: Look) {
-        self.screen = Screen { progress, look: Some(look) };
+    pub fn show_progress(&mut self, progress: Progress, write: WriteResults) {
+        self.screen = ProgressScreen { progress, write: Some(write) };
     }
 
     /// Returns the names of the selected cases.
@@ -298,7 +299,7 @@ impl Suite {
             cases: &mut self.cases,
             record: &mut self.record,
             effort: &self.effort,
-            alike: &mut self.alike,
+            known_iterations: &mut self.known_iterations,
             introduced: &mut self.introduced,
             clock: &self.clock,
             nets: &self.nets,

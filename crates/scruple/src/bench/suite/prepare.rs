@@ -6,7 +6,7 @@ use super::programs::Programs;
 use super::warm_up::CaseWarmUp;
 use super::{Stop, SuiteRecord, Weighed, readings};
 use scruple_core::metric::Pass;
-use scruple_core::protocol::{BenchRequest, Complaint, Reply};
+use scruple_core::protocol::{BenchRequest, ProgramError, Reply};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::time::Duration;
 
@@ -34,13 +34,21 @@ impl<'a> Preparation<'a> {
 
     /// Gets a case ready. Cases that are warmed up in turn are not warm yet. Replaces a program that has ended by a new
     /// one.
-    pub(super) fn settle(&mut self, weighed: &mut Weighed, program: &mut BenchProgram) -> Result<(), Stop> {
-        let result = self.try_settle(weighed, program);
+    pub(super) fn prepare_case(
+        &mut self,
+        weighed: &mut Weighed,
+        program: &mut BenchProgram,
+    ) -> Result<(), Stop> {
+        let result = self.try_prepare_case(weighed, program);
         self.programs.tolerate(weighed, self.record, program, result)?;
         Ok(())
     }
 
-    fn try_settle(&mut self, weighed: &mut Weighed, program: &mut BenchProgram) -> Result<(), BenchError> {
+    fn try_prepare_case(
+        &mut self,
+        weighed: &mut Weighed,
+        program: &mut BenchProgram,
+    ) -> Result<(), BenchError> {
         if self.first {
             self.check(weighed, program)?;
             self.calibration.of_cold(weighed, program)?;
@@ -52,8 +60,8 @@ impl<'a> Preparation<'a> {
         if self.first { self.calibration.of_warm(weighed, program) } else { Ok(()) }
     }
 
-    /// Warms up the cases that are warmed up in turn, and does for these what [`Preparation::settle`] leaves.
-    pub(super) fn settle_in_turn(
+    /// Warms up the cases that are warmed up in turn, and does for these what [`Preparation::prepare_case`] leaves.
+    pub(super) fn prepare_in_turn(
         &mut self,
         place: usize,
         cases: &mut [Weighed],
@@ -84,7 +92,7 @@ impl<'a> Preparation<'a> {
                 self.record.keep(weighed.arm, Pass::Counting, 0, readings);
                 Ok(())
             }
-            Reply::Once(once) => Err(BenchError::Complained(Complaint {
+            Reply::Once(once) => Err(BenchError::Complained(ProgramError {
                 error: format!(
                     "its check failed: {}",
                     once.why.unwrap_or_else(|| "no reason given".to_owned())

@@ -3,10 +3,10 @@
 use super::cases::arm_name;
 use super::counting::declaration;
 use scruple_core::budget::{Budget, Limit};
-use scruple_core::judge::cases::{BESIDE, WAITED, WITNESS};
+use scruple_core::judge::bench_cases::{BESIDE, WAITED, WITNESS};
 use scruple_core::judge::clock::CYCLE;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
-use scruple_core::protocol::{BatchReply, Case, Hello, Loose, OnceReply};
+use scruple_core::protocol::{BatchReply, Case, Hello, LooseNumber, OnceReply};
 use scruple_core::run::Run;
 use scruple_core::sample::Reading;
 use scruple_core::subject::Parameter;
@@ -82,10 +82,10 @@ pub(crate) fn of_once(case: &Case, once: &OnceReply) -> Vec<Reading> {
 
 fn declared<'a>(
     case: &'a Case,
-    readings: &'a std::collections::BTreeMap<String, Loose>,
+    readings: &'a std::collections::BTreeMap<String, LooseNumber>,
 ) -> impl Iterator<Item = Reading> + 'a {
     case.readings.iter().filter_map(|counter| match readings.get(&counter.key) {
-        Some(Loose::Number(value)) if value.is_finite() => {
+        Some(LooseNumber::Number(value)) if value.is_finite() => {
             let noisy = declaration(counter);
             Some(Reading::of(&noisy, *value, "the case itself").with_quality(Quality::Noisy))
         }

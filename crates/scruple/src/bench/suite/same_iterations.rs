@@ -23,22 +23,22 @@ struct CaseIterations {
 
 /// How cases are run in the first program that has them, by name.
 #[derive(Clone, Debug, Default)]
-pub struct Alike(HashMap<String, CaseIterations>);
+pub struct KnownIterations(HashMap<String, CaseIterations>);
 
-impl Alike {
+impl KnownIterations {
     /// Returns the batch sizes of the cases of a stored run, if the run records them.
-    pub fn those_of(run: &Run) -> Alike {
+    pub fn those_of(run: &Run) -> KnownIterations {
         let iterations =
             |arm: &Arm| Some(median(&arm.sample("batch.iterations")?.readings).round().max(1.0) as u64);
         let known = |(place, arm): (usize, &Arm)| {
-            let tare_iterations = judge::cases::tare_at(run, place).and_then(iterations)?;
+            let tare_iterations = judge::bench_cases::tare_at(run, place).and_then(iterations)?;
             // Each case has two arms, so half the index of its arm is the index of the case.
             Some((
                 arm.name.clone(),
                 CaseIterations { iterations: iterations(arm)?, tare_iterations, place: place / 2 },
             ))
         };
-        Alike(
+        KnownIterations(
             run.arms
                 .iter()
                 .enumerate()
@@ -49,7 +49,7 @@ impl Alike {
     }
 }
 
-impl Alike {
+impl KnownIterations {
     /// Gives the cases of later programs the iterations of the first program. The cost of an iteration depends slightly
     /// on the number of iterations, since a short batch may or may not contain a collection, and branch predictors
     /// learn in long ones. Two copies of a program that are calibrated separately on a busy machine would differ by

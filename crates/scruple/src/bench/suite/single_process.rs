@@ -3,7 +3,7 @@
 
 use super::instructions::INTERCEPT;
 use super::{Stop, Suite, Weighed};
-use scruple_core::judge::{RESOLUTION, cases};
+use scruple_core::judge::{RESOLUTION, bench_cases};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{Figure, Reading, Sample};
 use scruple_core::stats::quantile::median;
@@ -97,7 +97,7 @@ fn time_of(arm: &Arm, tare: &Arm, key: &str, sample: &Sample) -> (f64, String) {
         return (median(&sample.readings), sample.source.clone());
     }
     let source = format!("{}, less the tare", sample.source);
-    match (cases::net(arm, tare, key, LEVEL), tare.sample(key)) {
+    match (bench_cases::net(arm, tare, key, LEVEL), tare.sample(key)) {
         (Some(net), _) => (net.estimate, source),
         // If there are too few blocks for an interval, the difference of the medians is used.
         (None, Some(tare)) => (median(&sample.readings) - median(&tare.readings), source),

@@ -6,10 +6,13 @@ use super::introduce::Introduced;
 use super::neighbours::Neighbours;
 use super::prepare::Preparation;
 use super::programs::Programs;
-use super::{Alike, Cases, Screen, Stop, SuiteEffort, SuiteRecord, Weighed, differing_processes, readings};
+use super::{
+    Cases, KnownIterations, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed, differing_processes,
+    readings,
+};
 use crate::fault::Fault;
 use scruple_core::judge;
-use scruple_core::judge::cases::MOST_WAITED;
+use scruple_core::judge::bench_cases::MOST_WAITED;
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{Batch, BatchReply, LoopKind};
 use scruple_core::sample::BLOCKS_OF_A_PROCESS;
@@ -76,11 +79,11 @@ pub(super) struct TimingPass<'a> {
     pub(super) record: &'a mut SuiteRecord,
     pub(super) effort: &'a SuiteEffort,
     /// How cases are run in the first program that has them.
-    pub(super) alike: &'a mut Alike,
+    pub(super) known_iterations: &'a mut KnownIterations,
     pub(super) introduced: &'a mut Introduced,
     pub(super) clock: &'a EarlierClock,
     pub(super) nets: &'a EarlierNets,
-    pub(super) screen: &'a Screen,
+    pub(super) screen: &'a ProgressScreen,
     pub(super) neighbours: Neighbours,
     pub(super) began: Instant,
 }
@@ -103,7 +106,12 @@ impl TimingPass<'_> {
             let started = Instant::now();
             self.one_process(process)?;
             let taken = process + 1;
-            if self.cases.declared.hurry.is_some_and(|hurry| hurry.left() < started.elapsed()) {
+            if self
+                .cases
+                .declared
+                .tight_budget
+                .is_some_and(|tight_budget| tight_budget.left() < started.elapsed())
+            {
                 break;
             }
             let out_of_time = !self.effort.exact_processes
@@ -120,9 +128,9 @@ impl TimingPass<'_> {
                 self.screen.show(self.cases.len(), || self.clock.partial_run(self.cases, &self.record.run));
             }
         }
-        self.clock.tell(self.cases, self.record);
-        self.nets.tell(self.cases, self.record);
-        differing_processes::tell(self.programs, self.cases, self.record);
+        self.clock.add_to(self.cases, self.record);
+        self.nets.add_to(self.cases, self.record);
+        differing_processes::add_remarks(self.programs, self.cases, self.record);
         Ok(())
     }
 
@@ -155,8 +163,8 @@ impl TimingPass<'_> {
         // The time is taken after the start, because starting a program that declares very many cases takes long.
         let ready = Instant::now();
         let first = !self.cases.calibrated;
-        let share = match self.cases.declared.hurry {
-            Some(hurry) => hurry.calibration(self.effort.passes.count()),
+        let share = match self.cases.declared.tight_budget {
+            Some(tight_budget) => tight_budget.calibration(self.effort.passes.count()),
             None => self.effort.budget.mul_f64(CALIBRATION),
         };
         for index in 0..self.cases.len() {
@@ -174,19 +182,19 @@ impl TimingPass<'_> {
             if !weighed.failed {
                 self.screen.progress.step("calibrating", process, done, all, self.record.name(weighed));
                 Preparation::new(self.programs, self.record, (self.effort.budget, all), first)
-                    .settle(weighed, &mut programs[weighed.place])?;
+                    .prepare_case(weighed, &mut programs[weighed.place])?;
             }
         }
         let scale = (self.effort.budget, self.cases.len());
         let mut preparation = Preparation::new(self.programs, self.record, scale, first);
         for (place, program) in programs.iter_mut().enumerate() {
-            preparation.settle_in_turn(place, &mut self.cases.weighed, program)?;
+            preparation.prepare_in_turn(place, &mut self.cases.weighed, program)?;
         }
         if first {
             if self.cases.declared.beyond > 0 {
                 self.leave_out_from(self.cases.len());
             }
-            self.alike.apply(&mut self.cases.weighed);
+            self.known_iterations.apply(&mut self.cases.weighed);
             self.cases.calibrated = true;
             self.record.begin_writing()?;
         }
@@ -237,8 +245,12 @@ impl TimingPass<'_> {
     /// Leaves out the cases from this one on, and adds a remark about that.
     fn leave_out_from(&mut self, index: usize) {
         let budget = self.effort.budget;
-        let slow =
-            self.cases.declared.hurry.map(|hurry| hurry.starting).filter(|starting| *starting > budget / 4);
+        let slow = self
+            .cases
+            .declared
+            .tight_budget
+            .map(|tight_budget| tight_budget.starting)
+            .filter(|starting| *starting > budget / 4);
         let slow =
             slow.map_or(String::new(), |starting| format!(" (the program takes {starting:.0?} to start)"));
         let why = format!(
@@ -337,7 +349,7 @@ impl TimingPass<'_> {
         let (arm, tare) = (&self.record.run.arms[weighed.arm], &self.record.run.arms[weighed.tare]);
         let middle = |arm: &Arm| arm.sample("time.wall").map_or(0.0, |sample| median(&sample.readings));
         let margin = self.record.run.terms.margin;
-        judge::cases::net_or_raw(arm, tare, "time.wall", level).is_some_and(|(value, interval)| {
+        judge::bench_cases::net_or_raw(arm, tare, "time.wall", level).is_some_and(|(value, interval)| {
             // The interval includes the possible difference between two copies of one loop, which no number of readings
             // reduces.
             let copies = RESOLUTION * middle(tare);

@@ -16,16 +16,16 @@ const FURTHER: f64 = 1.0;
 
 /// What is left of the budget of such a suite.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hurry {
+pub(super) struct TightBudget {
     opened: Instant,
     budget: Duration,
     /// How long the program takes from its start to its first answer.
     pub(super) starting: Duration,
 }
 
-impl Hurry {
-    pub(super) fn new(opened: Instant, budget: Duration, starting: Duration) -> Hurry {
-        Hurry { opened, budget, starting }
+impl TightBudget {
+    pub(super) fn new(opened: Instant, budget: Duration, starting: Duration) -> TightBudget {
+        TightBudget { opened, budget, starting }
     }
 
     /// Whether cases are still listed after this time, although there are too many.
@@ -56,13 +56,13 @@ mod tests {
     #[test]
     fn a_program_that_starts_slowly_is_weighed_in_one_process() {
         let s = Duration::from_secs;
-        let quick = Hurry::new(Instant::now(), s(100), s(1)).calibration(false);
-        let slow = Hurry::new(Instant::now(), s(100), s(30)).calibration(false);
+        let quick = TightBudget::new(Instant::now(), s(100), s(1)).calibration(false);
+        let slow = TightBudget::new(Instant::now(), s(100), s(30)).calibration(false);
         assert!(quick > s(35) && quick < s(45), "{quick:?}");
         assert!(slow > s(65) && slow < s(75), "{slow:?}");
-        let counting = Hurry::new(Instant::now(), s(100), s(30)).calibration(true);
+        let counting = TightBudget::new(Instant::now(), s(100), s(30)).calibration(true);
         assert!(counting < slow, "{counting:?}");
-        let over = Hurry::new(Instant::now(), s(0), s(30));
+        let over = TightBudget::new(Instant::now(), s(0), s(30));
         assert_eq!((over.left(), over.calibration(true)), (s(0), s(0)));
     }
 }

@@ -54,21 +54,22 @@ pub fn text(summary: &GateSummary) -> String {
         }
     }
     folded(&format!("{} that did not decide, or did not become worse", rest.len()), &rest, &mut out);
-    let _ = writeln!(out, "\n<details><summary>Where and how</summary>\n");
-    for fact in &summary.facts {
-        let _ = writeln!(out, "- {}", prose(fact));
-    }
-    for remark in &summary.remarks {
-        let _ = writeln!(out, "- {}", prose(&remark.text));
-    }
+    let mut details: Vec<String> = summary.facts.iter().map(|fact| prose(fact)).collect();
+    details.extend(summary.remarks.iter().map(|remark| prose(&remark.text)));
     let kept = summary.limits.iter().filter(|limit| limit.kept == Kept::Yes).count();
     if kept > 0 {
-        let _ = writeln!(out, "- {kept} limits kept");
+        details.push(format!("{kept} limits kept"));
     }
     if !summary.repeat.is_empty() {
-        let _ = writeln!(out, "- Again: {}", code(&plain(&summary.repeat), Markup::Markdown));
+        details.push(format!("Again: {}", code(&plain(&summary.repeat), Markup::Markdown)));
     }
-    out.push_str("\n</details>\n");
+    if !details.is_empty() {
+        let _ = writeln!(out, "\n<details><summary>Where and how</summary>\n");
+        for detail in details {
+            let _ = writeln!(out, "- {detail}");
+        }
+        out.push_str("\n</details>\n");
+    }
     out
 }
 

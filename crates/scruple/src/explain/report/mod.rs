@@ -6,7 +6,7 @@ pub mod page;
 pub mod terminal;
 pub mod words;
 
-use super::counted_runs::GatheredRuns;
+use super::counted_launches::GatheredLaunches;
 use super::findings::Findings;
 use crate::profile::{CallProfile, TreeWriter};
 use crate::render::export::Formats;
@@ -15,7 +15,7 @@ use crate::render::export::Formats;
 pub const ROWS: usize = 10;
 
 /// The formats of an explanation, by the endings of their file names.
-pub const FORMATS: Formats<fn(&Findings, &GatheredRuns) -> String, 4> = [
+pub const FORMATS: Formats<fn(&Findings, &GatheredLaunches) -> String, 4> = [
     ("md", |found, _| markdown::text(found, ROWS)),
     ("html", |found, gathered| page::text(found, ROWS, gathered)),
     ("svg", page::picture),
@@ -24,7 +24,7 @@ pub const FORMATS: Formats<fn(&Findings, &GatheredRuns) -> String, 4> = [
 
 /// Writes the call trees of both sides: those of the script, if there is one. If there were several runs, these are the
 /// first ones.
-pub fn trees(found: &Findings, gathered: &GatheredRuns, write: TreeWriter) -> Vec<u8> {
+pub fn trees(found: &Findings, gathered: &GatheredLaunches, write: TreeWriter) -> Vec<u8> {
     let gathered = gathered.script.as_deref().unwrap_or(gathered);
     let side = |(place, letter): (usize, &str)| {
         let title = format!("{letter}: {}", found.names[place]);

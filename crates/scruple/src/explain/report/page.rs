@@ -4,7 +4,7 @@
 use super::{terminal, words};
 use crate::address::without_password;
 use crate::explain::closures::ClosureDifference;
-use crate::explain::counted_runs::GatheredRuns;
+use crate::explain::counted_launches::GatheredLaunches;
 use crate::explain::findings::Findings;
 use crate::render::chart;
 use crate::render::flame::{self, FlameBox};
@@ -23,25 +23,25 @@ const WIDTH: usize = 120;
 const LEAST: f64 = 0.002;
 
 /// Writes the page as HTML, with this many functions for each count.
-pub fn text(found: &Findings, rows: usize, gathered: &GatheredRuns) -> String {
+pub fn text(found: &Findings, rows: usize, gathered: &GatheredLaunches) -> String {
     let of_script = in_script(found, gathered).map(|(script, gathered)| contexts(script, gathered));
     html::text(&of(found, rows, &contexts(found, gathered), &of_script.unwrap_or_default()))
 }
 
 /// Draws the flame graph as a separate picture: that of the script, if there is one.
-pub fn picture(found: &Findings, gathered: &GatheredRuns) -> String {
+pub fn picture(found: &Findings, gathered: &GatheredLaunches) -> String {
     let (found, gathered) = in_script(found, gathered).unwrap_or((found, gathered));
     chart::picture(flame(found, &contexts(found, gathered)).iter())
 }
 
 fn in_script<'a>(
     found: &'a Findings,
-    gathered: &'a GatheredRuns,
-) -> Option<(&'a Findings, &'a GatheredRuns)> {
+    gathered: &'a GatheredLaunches,
+) -> Option<(&'a Findings, &'a GatheredLaunches)> {
     found.script.as_deref().zip(gathered.script.as_deref())
 }
 
-fn contexts(found: &Findings, gathered: &GatheredRuns) -> Vec<ContextDifference> {
+fn contexts(found: &Findings, gathered: &GatheredLaunches) -> Vec<ContextDifference> {
     let [first, second] = gathered.sides.each_ref().map(|runs| &runs[0].tree);
     differences(first, second, found.main().count)
 }
@@ -173,7 +173,7 @@ fn causes(found: &Findings, explanation: &Explanation, row: &FunctionDifference)
     let told = row.reported();
     let shown = told.iter().filter(|part| part.delta.abs() >= least).take(3);
     let mut told: Vec<String> =
-        shown.map(|part| format!("{}: {}", words::signed(part.delta), words::tell(row, part))).collect();
+        shown.map(|part| format!("{}: {}", words::signed(part.delta), words::clause(row, part))).collect();
     let hunk = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
     told.extend(hunk.map(|(_, hunk)| format!("changed at {} {}", hunk.place(), hunk.context)));
     sentence(told.join("; ").trim())
@@ -239,7 +239,7 @@ fn flame(found: &Findings, contexts: &[ContextDifference]) -> Option<Chart> {
         note: format!(
             "A box is as wide as the differences in it and above it, increases (red) and decreases (green) added up; \
              the number is the increase less the decrease. Callers are below.{}",
-            if found.repeats { "" } else { " It shows the first run of each; the tables show the means of all." }
+            if found.repeats { "" } else { " It shows the first launch of each; the tables show the means of all." }
         ),
         label,
         drawn: Drawn::Flame(Flame { boxes }),

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 /// The number of rows of tables that follow the first.
 const FEW: usize = 3;
 
-/// The number of rows that are shown although they vary from run to run.
+/// The number of rows that are shown although they vary from launch to launch.
 const GREY: usize = 3;
 
 /// The column of functions, in which the parts of a row begin.
@@ -172,7 +172,7 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
         let _ = writeln!(out, "{}", fit(&line(row), width).trim_end());
         let least = row.delta.abs() / 20.0;
         for part in row.reported().iter().filter(|part| part.delta.abs() >= least).take(3) {
-            let clause = format!("{}: {}", words::signed(part.delta), words::tell(row, part));
+            let clause = format!("{}: {}", words::signed(part.delta), words::clause(row, part));
             for line in wrap(&clause, width.saturating_sub(INDENT)).lines() {
                 let _ = writeln!(out, "{DIM}{:INDENT$}{}{DIM:#}", "", fit(line, width).trim_end());
             }

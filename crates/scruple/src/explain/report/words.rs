@@ -91,10 +91,10 @@ pub fn total_difference(found: &Findings, explanation: &Explanation) -> String {
     let what = found.word(explanation.count);
     let repeats = match () {
         () if found.kind.is_sampled => "sampled, not counted".to_owned(),
-        () if found.runs < 2 => "one run of each".to_owned(),
-        () if found.totals_repeat => "the total of instructions is the same in 2 runs of each".to_owned(),
-        () if found.repeats => format!("every count repeated in {} runs of each", found.runs),
-        () => format!("means of {} runs of each, which vary", found.runs),
+        () if found.runs < 2 => "one launch of each".to_owned(),
+        () if found.totals_repeat => "the total of instructions is the same in 2 launches of each".to_owned(),
+        () if found.repeats => format!("every count repeated in {} launches of each", found.runs),
+        () => format!("means of {} launches of each, which vary", found.runs),
     };
     if first.round() == second.round() {
         let verb = if executes(found, explanation) { "execute" } else { "have" };
@@ -153,7 +153,7 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         }
         () if row.same_code.is_none() => "It shows first in",
         () if explanation.is_within_spread() => {
-            "One function differs by more than it varies from run to run:"
+            "One function differs by more than it varies from launch to launch:"
         }
         () if delta.round() == 0.0 => "Increases and decreases of functions cancel out; the largest is",
         () if part >= CAUSE => "It comes from",
@@ -268,7 +268,7 @@ fn nothing(found: &Findings) -> String {
              stripped have names.",
             share(nameless)
         ),
-        () if !found.repeats => "No function differs by more than it varies from run to run.".to_owned(),
+        () if !found.repeats => "No function differs by more than it varies from launch to launch.".to_owned(),
         () => {
             "All of its code is the same: paths or environments of different lengths cause so small a difference."
                 .to_owned()
@@ -278,11 +278,11 @@ fn nothing(found: &Findings) -> String {
 
 /// Writes the largest part of a row as a clause.
 pub fn first(row: &FunctionDifference) -> Option<String> {
-    row.reported().first().map(|part| tell(row, part))
+    row.reported().first().map(|part| clause(row, part))
 }
 
 /// Writes a part of a row as a clause.
-pub fn tell(row: &FunctionDifference, part: &DifferencePart) -> String {
+pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
     let callee = part.callee.as_deref().unwrap_or("");
     let site = part.site.as_ref().map_or(String::new(), |site| format!("in {site}, "));
     let calls = |(a, b): (u64, u64)| match a == b {

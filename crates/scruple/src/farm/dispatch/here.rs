@@ -66,7 +66,7 @@ impl Dispatch for Here {
     fn run(&mut self, order: &WorkOrder<'_>) -> Result<(), Fault> {
         let all: Vec<&String> = order.stages.iter().flatten().collect();
         for (number, name) in all.iter().enumerate() {
-            order.progress.tell("units", number, all.len(), name);
+            order.progress.steps("units", number, all.len(), name);
             for attempt in 1.. {
                 if order.folder.result(name)?.is_some() {
                     break;

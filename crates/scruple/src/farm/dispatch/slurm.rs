@@ -42,7 +42,7 @@ pub struct Slurm {
 }
 
 /// Why units could not be sent.
-enum Unsent {
+enum SendFailure {
     /// Slurm refused the units, or did not answer.
     Refused(String),
     /// An error that would occur again.
@@ -75,14 +75,19 @@ impl Slurm {
     }
 
     /// Sends units as arrays that wait for the jobs of the previous stage. Returns the ids of the arrays.
-    fn send(&self, order: &WorkOrder<'_>, units: &[String], after: &[String]) -> Result<Vec<String>, Unsent> {
+    fn send(
+        &self,
+        order: &WorkOrder<'_>,
+        units: &[String],
+        after: &[String],
+    ) -> Result<Vec<String>, SendFailure> {
         let longest = longest_array();
         let mut ids = Vec::new();
         for part in units.chunks(longest) {
             let lists = order.folder.path().join("lists");
             let number = numbers(&lists).last().map_or(0, |last| last + 1);
             let list = lists.join(number.to_string());
-            order.folder.replace(&list, &(part.join("\n") + "\n")).map_err(Unsent::Fault)?;
+            order.folder.replace(&list, &(part.join("\n") + "\n")).map_err(SendFailure::Fault)?;
             let mut command = Command::new("sbatch");
             command.args(["--parsable", "--exclusive", "--requeue", "--export=NIL", "--open-mode=append"]);
             command.arg(format!("--array=0-{}", part.len() - 1));
@@ -108,7 +113,7 @@ impl Slurm {
                 // `--parsable` appends the name of the cluster if there are several.
                 Ok(said) => ids.push(said.trim().split(';').next().unwrap_or_default().to_owned()),
                 // The list of units stays, because Slurm may have accepted the jobs although its answer was lost.
-                Err(why) => return Err(Unsent::Refused(why)),
+                Err(why) => return Err(SendFailure::Refused(why)),
             }
         }
         Ok(ids)
@@ -194,7 +199,7 @@ impl Slurm {
             let done = order.folder.done()?;
             failure(order.folder, &all)?;
             let open: Vec<&String> = all.iter().filter(|name| !done.contains(*name)).collect();
-            order.progress.tell("units", all.len() - open.len(), all.len(), "waiting for Slurm");
+            order.progress.steps("units", all.len() - open.len(), all.len(), "waiting for Slurm");
             if open.is_empty() {
                 return Ok(());
             }
@@ -229,11 +234,11 @@ impl Slurm {
             if !lost.is_empty() {
                 match self.send_again(order, &lost, &done, &queue, &mut attempts) {
                     Ok(()) => {}
-                    Err(Unsent::Fault(fault)) => return Err(fault),
-                    Err(Unsent::Refused(why)) if Slurm::queue(order).is_ok() => {
+                    Err(SendFailure::Fault(fault)) => return Err(fault),
+                    Err(SendFailure::Refused(why)) if Slurm::queue(order).is_ok() => {
                         return Err(Fault::usage(format!("Slurm rejects the units: {why}")));
                     }
-                    Err(Unsent::Refused(why)) => {
+                    Err(SendFailure::Refused(why)) => {
                         once(format!("Slurm does not answer ({why}): waiting for it, and for results"));
                     }
                 }
@@ -253,16 +258,16 @@ impl Slurm {
         done: &BTreeSet<String>,
         queue: &HashMap<String, Vec<QueuedJob>>,
         attempts: &mut BTreeMap<String, u32>,
-    ) -> Result<(), Unsent> {
+    ) -> Result<(), SendFailure> {
         let mut after: Vec<String> = Vec::new();
         let mut ready = true;
         for stage in order.stages {
             let units: Vec<String> = stage.iter().filter(|name| lost.contains(name)).cloned().collect();
             for name in units.iter() {
                 if attempts.get(name).is_some_and(|count| *count >= ATTEMPTS)
-                    && !have_results_late(order, &[name]).map_err(Unsent::Fault)?
+                    && !have_results_late(order, &[name]).map_err(SendFailure::Fault)?
                 {
-                    return Err(Unsent::Fault(Fault::usage(format!(
+                    return Err(SendFailure::Fault(Fault::usage(format!(
                         "a unit ended {ATTEMPTS} times without a result; what it wrote is in ‘{}’. Nodes must see that folder and \
                          ‘scruple’: [farm] folder and program name others",
                         order.folder.path().join("logs").display()

@@ -122,7 +122,7 @@ impl Ssh {
     fn wait(&self, order: &WorkOrder<'_>, child: &mut Child, all: &[String]) -> Result<(), Fault> {
         loop {
             let done = order.folder.done()?.iter().filter(|name| all.contains(name)).count();
-            order.progress.tell("units", done, all.len(), "waiting for the hosts");
+            order.progress.steps("units", done, all.len(), "waiting for the hosts");
             failure(order.folder, all)?;
             if order.interrupted.load(Ordering::Relaxed) {
                 return Err(Fault::interrupted());

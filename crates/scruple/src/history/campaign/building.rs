@@ -33,7 +33,7 @@ impl Building<'_> {
         let tried = |entry: &&StoredVersion| entry.artefacts.is_some() || entry.version.state.failed();
         let built = self.journal.history.entries.iter().filter(tried).count();
         let title = &self.journal.history.entries[index].version.title;
-        self.progress.tell("building", built, self.journal.history.entries.len(), title);
+        self.progress.steps("building", built, self.journal.history.entries.len(), title);
         self.journal.put(index, &[])?;
         let outcome = match self.builds.build(&commit) {
             Ok(outcome) => outcome,
@@ -119,7 +119,7 @@ impl Building<'_> {
             return Ok(true);
         }
         let commit = entry.version.commit.clone();
-        self.progress.tell("building", index, self.journal.history.entries.len(), "what was cleaned away");
+        self.progress.steps("building", index, self.journal.history.entries.len(), "what was cleaned away");
         match self.builds.build(&commit)? {
             BuildOutcome::Ready(artefacts) => {
                 // A rebuilt version counts as the same commit even if its artefacts are not byte for byte the same.
@@ -166,7 +166,7 @@ impl Building<'_> {
             let index = set[place];
             let version = &self.journal.history.entries[index].version;
             let (commit, short) = (version.commit.clone(), version.short().to_owned());
-            self.progress.tell(&format!("building · round {}", block + 1), done, set.len(), &short);
+            self.progress.steps(&format!("building · round {}", block + 1), done, set.len(), &short);
             let arm = self.journal.build_arm(index);
             match (self.builds.builder.build_again(&commit)?, arm) {
                 (Ok(time), Some(arm)) => {

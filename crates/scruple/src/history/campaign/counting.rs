@@ -43,8 +43,8 @@ impl Counting<'_> {
                         break;
                     }
                     let repeats = || self.repeats(index, (subject, launch), first_block);
-                    let settled = || long(BRIEF) || pass == Pass::Counting && repeats();
-                    if block == least * REPEATS && settled() {
+                    let is_enough = || long(BRIEF) || pass == Pass::Counting && repeats();
+                    if block == least * REPEATS && is_enough() {
                         break;
                     }
                     let block = first_block + block;

@@ -6,7 +6,7 @@ use super::counting::{BRIEF, LONG, REPEATS};
 use super::journal::Journal;
 use super::split_into_units::node_count;
 use crate::fault::Fault;
-use crate::history::expected_work::{Assumed, ExpectedWork};
+use crate::history::expected_work::{AssumedCosts, ExpectedWork};
 use crate::history::schedule::VersionProgress;
 use crate::progress::Progress;
 use scruple_core::history::{Graph, READINGS};
@@ -164,7 +164,7 @@ impl Basis<'_> {
     /// if one in the middle does.
     fn expected(&self, [build, launch]: [f64; 2]) -> [ExpectedWork; 2] {
         let launch = Duration::from_nanos(launch as u64);
-        let assumed = Assumed {
+        let assumed = AssumedCosts {
             build: Duration::from_nanos(build as u64),
             launch,
             counted: self.launches_of_a_count(launch),

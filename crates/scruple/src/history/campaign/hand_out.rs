@@ -11,7 +11,7 @@ use crate::farm::dispatch::{Farm, WorkOrder};
 use crate::farm::folder::UnitFolder;
 use crate::farm::unit_data::{UnitResult, parse};
 use crate::fault::Fault;
-use crate::history::schedule::{Ahead, Step, VersionProgress, ahead};
+use crate::history::schedule::{ParallelWork, Step, VersionProgress, ahead};
 use crate::progress::Progress;
 use crate::versions::source::key;
 use scruple_core::history::VersionState;
@@ -34,7 +34,7 @@ impl Campaign {
             room,
             |a, b| self.questions.difference(&self.journal, &unclear, a, b),
         );
-        if now == Ahead::default()
+        if now == ParallelWork::default()
             && let Step::Count(index) = step
         {
             // Both sides of a change are counted again on the same machine.
@@ -61,7 +61,12 @@ impl Campaign {
 
     /// Has the farm do the work that is possible now, and adopts all its results at once: if this process is killed,
     /// none are adopted.
-    fn hand_out(&mut self, farm: &mut Farm, mut ahead: Ahead, seen: &[VersionProgress]) -> Result<(), Fault> {
+    fn hand_out(
+        &mut self,
+        farm: &mut Farm,
+        mut ahead: ParallelWork,
+        seen: &[VersionProgress],
+    ) -> Result<(), Fault> {
         let shared = match &farm.folder {
             Some(folder) => folder.join(key(&self.journal.history.source)),
             None => self.builds.builder.cache.folder().to_owned(),
@@ -150,7 +155,7 @@ impl Campaign {
 }
 
 /// Prints what the next units do.
-fn tell_units(ahead: &Ahead, all: usize, progress: &Progress) {
+fn tell_units(ahead: &ParallelWork, all: usize, progress: &Progress) {
     let (builds, count, beside) = (ahead.builds.len(), ahead.count.len(), ahead.beside.len());
     let mut work = Vec::new();
     for (number, what) in [(builds, "to build"), (count, "to count"), (beside, "to time")] {

@@ -17,13 +17,13 @@ const VISITS: u32 = 2;
 /// Where the versions that cause changes are still looked for.
 pub(super) struct OpenQuestions {
     pub(super) graph: Graph,
-    suspected: Vec<Suspected>,
+    suspected: Vec<SuspectedVersions>,
     /// Versions that need to be counted again. The next one to count is at the end.
     pub(super) again: Vec<usize>,
 }
 
 /// The versions, weighed or not, that may have caused a change of one metric of one subject.
-pub(super) struct Suspected {
+pub(super) struct SuspectedVersions {
     set: Vec<usize>,
     subject: String,
     metric: String,
@@ -31,7 +31,7 @@ pub(super) struct Suspected {
     size: f64,
 }
 
-impl Suspected {
+impl SuspectedVersions {
     /// Whether the set contains the second of two versions, or a version between them.
     fn holds(&self, graph: &Graph, one: usize, other: usize) -> bool {
         self.set.contains(&other)
@@ -92,7 +92,13 @@ impl OpenQuestions {
 
     /// Returns by how much two versions differ, as [`log_ratio`] does, or by how much one of the suspected changes
     /// between them changes its metric.
-    pub(super) fn difference(&self, journal: &Journal, unclear: &[&Suspected], a: usize, b: usize) -> f64 {
+    pub(super) fn difference(
+        &self,
+        journal: &Journal,
+        unclear: &[&SuspectedVersions],
+        a: usize,
+        b: usize,
+    ) -> f64 {
         let graph = &self.graph;
         let suspected = unclear.iter().filter(|one| one.holds(graph, a, b)).map(|one| one.size);
         let builds = self.suspected.iter().filter(|one| one.metric.starts_with("build."));
@@ -103,7 +109,7 @@ impl OpenQuestions {
     }
 
     /// Returns the difference of two versions in the metric of a suspected change.
-    fn difference_in(&self, journal: &Journal, one: &Suspected, a: usize, b: usize) -> f64 {
+    fn difference_in(&self, journal: &Journal, one: &SuspectedVersions, a: usize, b: usize) -> f64 {
         let has = |arm: &&Arm| arm.name == one.subject && arm.sample(&one.metric).is_some();
         let arm = |index: usize| journal.arms_of(index).into_iter().find(has);
         match (arm(a), arm(b)) {
@@ -121,12 +127,12 @@ impl OpenQuestions {
         journal: &Journal,
         scope: &Scope,
         seen: &[VersionProgress],
-    ) -> Vec<&Suspected> {
+    ) -> Vec<&SuspectedVersions> {
         if self.suspected.is_empty() {
             return Vec::new();
         }
         let pairs = neighbours(seen, &self.graph, scope.effort.first());
-        let told = |one: &Suspected| {
+        let told = |one: &SuspectedVersions| {
             let mut within = pairs.iter().filter(|(a, b)| one.holds(&self.graph, *a, *b));
             within.any(|(a, b)| self.difference_in(journal, one, *a, *b) > 0.0)
         };
@@ -144,7 +150,7 @@ impl OpenQuestions {
         };
         for series in &judgement.series {
             let changes = series.changes.iter().filter(|change| change.set.iter().any(open));
-            self.suspected.extend(changes.map(|change| Suspected {
+            self.suspected.extend(changes.map(|change| SuspectedVersions {
                 set: change.set.clone(),
                 subject: series.subject.clone(),
                 metric: series.metric.clone(),

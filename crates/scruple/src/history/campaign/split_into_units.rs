@@ -8,7 +8,7 @@ use crate::farm::dispatch::Farm;
 use crate::farm::folder::UnitFolder;
 use crate::farm::unit_data::{UnitFile, UnitWork, VersionsToWeigh, WorkUnit, text};
 use crate::fault::Fault;
-use crate::history::schedule::Ahead;
+use crate::history::schedule::ParallelWork;
 use crate::store::StoredVersion;
 use scruple_core::history::VersionState;
 use scruple_core::sorting;
@@ -32,7 +32,7 @@ pub(super) struct UnitPlan<'a> {
 
 impl UnitPlan<'_> {
     /// Plans builds of the versions whose artefacts were removed by `scruple history clean`.
-    pub(super) fn add_cleaned(&self, shared: &Path, ahead: &mut Ahead) -> Result<(), Fault> {
+    pub(super) fn add_cleaned(&self, shared: &Path, ahead: &mut ParallelWork) -> Result<(), Fault> {
         let mut gone = Vec::new();
         for index in ahead.count.iter().chain(&ahead.beside).copied() {
             let entry = &self.journal.history.entries[index];
@@ -56,7 +56,7 @@ impl UnitPlan<'_> {
         &self,
         farm: &mut Farm,
         (folder, shared): (&UnitFolder, &Path),
-        ahead: &Ahead,
+        ahead: &ParallelWork,
         basis: String,
     ) -> Result<UnitBatch, Fault> {
         let mut batch = UnitBatch { basis, ..UnitBatch::default() };

@@ -33,7 +33,7 @@ struct SeriesPlan<'a> {
 }
 
 /// A history and its judgement.
-pub(crate) struct Made {
+pub(crate) struct JudgedHistory {
     pub(crate) history: History,
     pub(crate) judgement: Judgement,
 }
@@ -61,7 +61,7 @@ fn change(form: ChangeForm, at: usize, before: usize, from: f64, to: f64, noise:
 }
 
 /// Makes a history of 35 versions of an interpreter that becomes a thousand times faster, with all kinds of failures.
-pub(crate) fn rich() -> Made {
+pub(crate) fn rich() -> JudgedHistory {
     let mut versions = bare(35);
     let set = |version: &mut Version, state: VersionState, why: &str| {
         version.state = state;
@@ -206,7 +206,7 @@ pub(crate) fn rich() -> Made {
 }
 
 /// Makes a history of `count` versions with four steps in three metrics. Every thirteenth version does not build.
-pub(crate) fn long(count: usize) -> Made {
+pub(crate) fn long(count: usize) -> JudgedHistory {
     let mut versions = bare(count);
     for (index, version) in versions.iter_mut().enumerate() {
         if index % 13 == 6 {
@@ -259,11 +259,11 @@ pub(crate) fn bare(count: usize) -> Vec<Version> {
 }
 
 /// Makes a history of these versions, without readings.
-pub(crate) fn unread(versions: Vec<Version>) -> Made {
+pub(crate) fn unread(versions: Vec<Version>) -> JudgedHistory {
     made(versions, Vec::new())
 }
 
-fn made(versions: Vec<Version>, plans: Vec<SeriesPlan<'_>>) -> Made {
+fn made(versions: Vec<Version>, plans: Vec<SeriesPlan<'_>>) -> JudgedHistory {
     let mut arms: Vec<Arm> = Vec::new();
     let series = plans.iter().map(|plan| series(&versions, plan, &mut arms)).collect();
     let argv = ["scruple", "history", "v0.9..HEAD", "--remote", "winter folder"].map(str::to_owned).to_vec();
@@ -296,7 +296,7 @@ fn made(versions: Vec<Version>, plans: Vec<SeriesPlan<'_>>) -> Made {
         versions,
         run,
     };
-    Made { history, judgement: Judgement { series, break_even: Vec::new() } }
+    JudgedHistory { history, judgement: Judgement { series, break_even: Vec::new() } }
 }
 
 /// Makes the series of a plan, and adds its readings to the figures of the arms.

@@ -12,7 +12,7 @@ use crate::render::page::{
 use crate::run_page::environment;
 use crate::run_page::of_run;
 use scruple_core::history::{Change, Series, VersionState};
-use scruple_core::unit::{quantity, share};
+use scruple_core::unit::{quantity, relative_spread, share};
 
 /// The largest number of charts on a page. More would make it too large to read.
 const MOST_CHARTS: usize = 30;
@@ -337,10 +337,10 @@ fn course(series: &Series) -> Vec<Cell> {
     let readings: usize = series.points.iter().map(|point| point.readings.len()).sum();
     let noise = match series.noise {
         _ if series.exact => "exact".to_owned(),
-        Some(noise) => share(noise),
+        Some(noise) => relative_spread(noise),
         None => "–".to_owned(),
     };
-    let step = series.detectable.filter(|_| !series.exact).map_or("–".to_owned(), share);
+    let step = series.detectable.filter(|_| !series.exact).map_or("–".to_owned(), relative_spread);
     let points = series.points.iter().filter(|point| point.value.is_finite());
     let mut cells = vec![
         Cell::text(name(&series.subject)),

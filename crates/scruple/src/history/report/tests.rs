@@ -1,13 +1,13 @@
 //! Tests of properties that the page has in every format.
 
-use super::fixture::{Made, WICKED, bare, long, rich, unread};
+use super::fixture::{JudgedHistory, WICKED, bare, long, rich, unread};
 use super::{ChartOptions, ExplainedChange, ExplainedRow, HistoryReport, chart};
 use crate::render::page::SectionPart;
 use scruple_core::history::VersionState;
 use scruple_core::unit::Unit;
 use unicode_width::UnicodeWidthStr;
 
-fn page(made: &Made) -> HistoryReport<'_> {
+fn page(made: &JudgedHistory) -> HistoryReport<'_> {
     HistoryReport::of(&made.history, &made.judgement)
 }
 
@@ -50,7 +50,7 @@ fn pages_to_look_at() {
 }
 
 /// Returns all artificial histories that a page has to handle.
-fn all() -> Vec<(&'static str, Made)> {
+fn all() -> Vec<(&'static str, JudgedHistory)> {
     let mut failed = bare(3);
     failed.iter_mut().for_each(|version| version.state = VersionState::BuildFailed);
     let mut queued = bare(2);

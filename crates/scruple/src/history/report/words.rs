@@ -7,7 +7,7 @@ pub(crate) use scruple_core::harmless_text::plain;
 use scruple_core::history::{BreakEven, Change, ChangeForm, Series, VersionEffect, VersionState};
 use scruple_core::sorting;
 use scruple_core::stats::Interval;
-use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, share, times};
+use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, relative_spread};
 
 /// Writes a number with a noun: `1 version`, `2 versions`.
 pub(crate) fn number(count: usize, one: &str) -> String {
@@ -246,10 +246,9 @@ pub(crate) fn pays_off(one: &BreakEven, from: &str, to: &str) -> String {
     format!("{costs}{verdict}.")
 }
 
-/// Writes a share of a series' values, with a non-breaking space. A share above 100 % is written as a multiple.
+/// Writes a share of a series' values, with non-breaking spaces.
 fn figure(one: &Series, value: f64) -> String {
-    let told = if value > 1.0 { times(1.0 + value) } else { share(value) };
-    format!("{} {}", series(one), told.replace(' ', "\u{a0}"))
+    format!("{} {}", series(one), relative_spread(value).replace(' ', "\u{a0}"))
 }
 
 /// Lists the smallest steps that would have been detected, for the series where they are known.

@@ -60,12 +60,16 @@ fn play_graph(costs: &[i32], graph: &Graph, effort: &HistoryEffort) -> (Vec<Vers
 }
 
 /// Simulates a history like [`play`], but does all work at once that can be done in this many places.
-fn play_ahead(costs: &[i32], effort: &HistoryEffort, places: usize) -> (Vec<VersionProgress>, Vec<Ahead>) {
+fn play_ahead(
+    costs: &[i32],
+    effort: &HistoryEffort,
+    places: usize,
+) -> (Vec<VersionProgress>, Vec<ParallelWork>) {
     let (mut seen, graph, mut all) = (queued(costs.len()), line(costs.len()), Vec::new());
     loop {
         let now =
             ahead(&seen, &graph, effort, Duration::ZERO, (places, u32::MAX), |a, b| difference(costs, a, b));
-        if now == Ahead::default() {
+        if now == ParallelWork::default() {
             return (seen, all);
         }
         for index in &now.builds {
@@ -84,7 +88,7 @@ fn what_does_not_depend_on_each_other_is_done_at_once() {
     let plain = HistoryEffort { adaptive: false, ..EFFORT };
     let (_, all) = play_ahead(&[0; 20], &plain, 3);
     let every: Vec<usize> = (0..20).collect();
-    let whole = Ahead { builds: every.clone(), count: every.clone(), beside: every, rounds: 10 };
+    let whole = ParallelWork { builds: every.clone(), count: every.clone(), beside: every, rounds: 10 };
     assert_eq!(all, [whole], "all of a history without a search is one step");
     let costs: Vec<i32> = (0..100).map(|index| i32::from(index >= 37)).collect();
     for places in [1, 5, 20] {

@@ -6,7 +6,7 @@ use crate::history::args::CleanArgs;
 use crate::paths;
 use crate::render::output;
 use crate::versions;
-use crate::versions::clean::{Freed, clean as free};
+use crate::versions::clean::{FreedSpace, clean as free};
 use scruple_core::unit::{Unit, quantity};
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
     fault.map_or(Ok(Code::Fine), Err)
 }
 
-fn line(folder: &Path, freed: &Freed, only_say: bool) -> String {
+fn line(folder: &Path, freed: &FreedSpace, only_say: bool) -> String {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     // The name of the folder consists of the repository's name and a digest.
     let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);

@@ -11,10 +11,14 @@ use scruple_core::sample::Reading;
 use scruple_core::stats::Interval;
 use scruple_core::stats::leak::{GrowthDoubt, Retained};
 use scruple_core::unit::{Unit, exact, grouped, quantity};
+use scruple_measure::runtimes::{LIVE, LIVE_AT_MOST};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
+
+/// The key of malloc's peak.
+pub const PEAK: &str = "malloc.peak";
 
 /// The width of the bar that shows the growth, in columns.
 const BAR: usize = 40;
@@ -29,7 +33,7 @@ pub struct Leak {
     pub pass: Pass,
     /// The preferred metrics that were not available.
     pub passed_over: Vec<PassedOver>,
-    /// The runs, by size.
+    /// The launches, by size.
     pub points: Vec<LeakPoint>,
     /// The verdict about the growth of the metric.
     pub verdict: Retained,
@@ -39,7 +43,7 @@ pub struct Leak {
     pub peak: Option<Retained>,
     /// The sites that keep the memory.
     pub sites: Sites,
-    /// The runs that did not fit into the budget, if any.
+    /// The launches that did not fit into the budget, if any.
     pub left_out: Option<LeftOut>,
 }
 
@@ -49,12 +53,12 @@ pub enum MallocAtEnd {
     NotWanted,
     /// The reason why they are not known.
     Unknown(String),
-    /// The runs, by size, one each.
+    /// The launches, by size, one each.
     Read(Vec<LeakPoint>),
 }
 
 impl MallocAtEnd {
-    /// The run at a size.
+    /// The launch with a size.
     pub fn at(&self, size: f64) -> Option<&LeakPoint> {
         match self {
             MallocAtEnd::Read(points) => points.iter().find(|point| point.size == size),
@@ -65,7 +69,9 @@ impl MallocAtEnd {
     /// The sizes of the work and the bytes.
     pub fn bytes(&self) -> Option<Vec<(f64, f64)>> {
         match self {
-            MallocAtEnd::Read(points) => Some(points.iter().map(|point| (point.size, point.bytes)).collect()),
+            MallocAtEnd::Read(points) => {
+                Some(points.iter().map(|point| (point.size, point.bytes())).collect())
+            }
             _ => None,
         }
     }
@@ -74,16 +80,16 @@ impl MallocAtEnd {
 /// Runs that did not fit into the budget.
 #[derive(Serialize)]
 pub struct LeftOut {
-    /// The sizes of which no run was made.
+    /// The sizes of which no launch was made.
     pub sizes: Vec<String>,
-    /// The number of all runs that were not made.
+    /// The number of all launches that were not made.
     pub runs: usize,
-    /// The expected time of all runs, in nanoseconds.
+    /// The expected time of all launches, in nanoseconds.
     pub whole: u64,
 }
 
 impl LeftOut {
-    /// What a schedule left out after this many runs.
+    /// What a schedule left out after this many launches.
     pub fn of(schedule: &LeakSchedule, made: usize) -> Option<LeftOut> {
         let sizes: Vec<String> = schedule.left_out().iter().map(|(_, written)| written.clone()).collect();
         let runs = schedule.count().saturating_sub(made);
@@ -100,38 +106,67 @@ pub struct PassedOver {
     pub why: String,
 }
 
-/// A run at one size.
-#[derive(Serialize)]
+/// A launch with one size, in which the metric was read.
 pub struct LeakPoint {
     /// The size of the work.
-    #[serde(rename = "n")]
     pub size: f64,
-    /// The value of the metric, in bytes.
-    pub bytes: f64,
-    /// The largest possible value of the metric, in bytes, if the collector did not look at the end of the program.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<f64>,
-    /// The peak of malloc, in bytes.
-    #[serde(skip)]
-    pub peak: Option<f64>,
-    /// The readings from which these values are taken, as the instruments gave them.
-    #[serde(skip)]
-    pub readings: Vec<Reading>,
-    /// The wall time of the run.
-    #[serde(skip)]
+    /// The key of the metric.
+    metric: &'static str,
+    /// All readings of the launch.
+    readings: Vec<Reading>,
+    /// The wall time of the launch.
     pub wall: Duration,
-    /// The number of collections of all kinds.
-    #[serde(rename = "gc_count", skip_serializing_if = "Option::is_none")]
-    pub collections: Option<f64>,
-    /// The number of full collections. Only these show the whole live memory.
-    #[serde(rename = "gc_major", skip_serializing_if = "Option::is_none")]
-    pub majors: Option<f64>,
 }
 
 impl LeakPoint {
+    /// Creates the point of a launch.
+    ///
+    /// # Errors
+    /// Says why the metric could not be read.
+    pub fn of(
+        size: f64,
+        metric: &'static str,
+        readings: Vec<Reading>,
+        wall: Duration,
+    ) -> Result<LeakPoint, String> {
+        match readings.iter().find(|reading| reading.key == metric).map(|reading| &reading.value) {
+            None => Err("it was not read".to_owned()),
+            Some(Err(why)) => Err(why.clone()),
+            Some(Ok(_)) => Ok(LeakPoint { size, metric, readings, wall }),
+        }
+    }
+
+    fn reading(&self, key: &str) -> Option<&Reading> {
+        self.readings.iter().find(|reading| reading.key == key)
+    }
+
+    /// The value of a metric, if the launch read it.
+    pub fn value(&self, key: &str) -> Option<f64> {
+        self.reading(key)?.value.clone().ok()
+    }
+
+    /// The value of the metric of the search, in bytes.
+    pub fn bytes(&self) -> f64 {
+        // A point is created only if there is such a reading.
+        self.value(self.metric).unwrap_or(f64::NAN)
+    }
+
+    /// The largest possible value of the metric, in bytes, if the collector did not look at the end of the program.
+    pub fn at_most(&self) -> Option<f64> {
+        self.value(LIVE_AT_MOST).filter(|_| self.metric == LIVE)
+    }
+
+    /// The readings on which the verdict rests, which are stored.
+    pub fn deciding_readings(&self) -> impl Iterator<Item = &Reading> {
+        let bound = self.at_most().map(|_| LIVE_AT_MOST);
+        let peak = self.value(PEAK).map(|_| PEAK);
+        let keys = [Some(self.metric), bound, peak];
+        self.readings.iter().filter(move |reading| keys.contains(&Some(reading.key.as_str())))
+    }
+
     /// The instrument that read a metric; an empty text if none did.
     pub fn source(&self, key: &str) -> &str {
-        self.readings.iter().find(|reading| reading.key == key).map_or("", |reading| &reading.source)
+        self.reading(key).map_or("", |reading| &reading.source)
     }
 }
 
@@ -140,7 +175,7 @@ fn meaning(metric: &str) -> &'static str {
         "heap.live" => "the most that is alive after collections of the whole heap",
         "heap.live_max" => "the most live data seen at a collection",
         "malloc.live" => "the bytes of malloc that are left as the program ends",
-        "malloc.peak" => "the most bytes allocated by malloc at one time",
+        PEAK => "the most bytes allocated by malloc at one time",
         _ => "the largest resident size: it hides small growth, and includes memory that was freed later",
     }
 }
@@ -156,21 +191,21 @@ pub fn text(leak: &Leak, width: usize) -> String {
     }
     out.push('\n');
     let mut sizes: Vec<String> = leak.points.iter().map(|point| grouped(point.size)).collect();
-    let mut bytes: Vec<String> = leak.points.iter().map(|point| exact(point.bytes, &Unit::Bytes)).collect();
+    let mut bytes: Vec<String> = leak.points.iter().map(|point| exact(point.bytes(), &Unit::Bytes)).collect();
     for cells in [&mut sizes, &mut bytes] {
         on_points(cells);
     }
     let widest =
         |cells: &[String], least| cells.iter().map(|cell| cell.width()).max().unwrap_or(0).max(least);
     let (first, second) = (widest(&sizes, 4), widest(&bytes, 4));
-    let most = leak.points.iter().map(|point| point.bytes).fold(0.0, f64::max);
+    let most = leak.points.iter().map(LeakPoint::bytes).fold(0.0, f64::max);
     let head = format!("  {}  {}", right("size", first), right("live", second));
     let _ = writeln!(out, "{DIM}{head}{DIM:#}");
     let mut rows = sizes.iter().zip(&bytes).zip(&leak.points).collect::<Vec<_>>();
     // Runs with the same size and value share a row.
     rows.dedup_by_key(|((size, bytes), _)| (*size, *bytes));
     for ((size, bytes), point) in rows {
-        let columns = if most > 0.0 { (point.bytes / most * BAR as f64).round() as usize } else { 0 };
+        let columns = if most > 0.0 { (point.bytes() / most * BAR as f64).round() as usize } else { 0 };
         let bar = fit(&"▇".repeat(columns), BAR);
         let line = format!("  {}  {}  {bar}", right(size, first), right(bytes, second));
         let _ = writeln!(out, "{}", line.trim_end());
@@ -219,7 +254,7 @@ fn not_made(left_out: &LeftOut) -> String {
         several => format!("the sizes {}", several.join(", ")),
     };
     format!(
-        "Left out, because the budget was spent: {what}. All runs take about {}; a longer --budget makes them.",
+        "Left out, because the budget was spent: {what}. All launches take about {}; a longer --budget makes them.",
         quantity(left_out.whole as f64, &Unit::Nanoseconds)
     )
 }
@@ -291,6 +326,33 @@ fn said_of(doubt: &GrowthDoubt) -> String {
     }
 }
 
+/// A launch in JSON, with sizes in bytes.
+#[derive(Serialize)]
+struct LeakRunEntry {
+    n: f64,
+    bytes: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_most: Option<f64>,
+    /// The number of collections of all kinds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gc_count: Option<f64>,
+    /// The number of full collections. Only these show the whole live memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gc_major: Option<f64>,
+}
+
+impl LeakRunEntry {
+    fn of(point: &LeakPoint) -> LeakRunEntry {
+        LeakRunEntry {
+            n: point.size,
+            bytes: point.bytes(),
+            at_most: point.at_most(),
+            gc_count: point.value("gc.count"),
+            gc_major: point.value("gc.major"),
+        }
+    }
+}
+
 /// The report in JSON, with sizes in bytes.
 #[derive(Serialize)]
 pub struct LeakReport<'a> {
@@ -298,7 +360,7 @@ pub struct LeakReport<'a> {
     metric: &'a str,
     source: &'a str,
     passed_over: &'a [PassedOver],
-    runs: &'a [LeakPoint],
+    runs: Vec<LeakRunEntry>,
     verdict: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_unit: Option<f64>,
@@ -321,7 +383,7 @@ pub struct LeakReport<'a> {
     /// Why memory outside the heap of the runtime was not examined.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_examined: Option<&'a str>,
-    /// The runs that did not fit into the budget.
+    /// The launches that did not fit into the budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<&'a LeftOut>,
 }
@@ -333,7 +395,7 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
         metric: leak.metric,
         source: leak.points.first().map_or("", |point| point.source(leak.metric)),
         passed_over: &leak.passed_over,
-        runs: &leak.points,
+        runs: leak.points.iter().map(LeakRunEntry::of).collect(),
         verdict: "",
         bytes_per_unit: None,
         interval: None,

@@ -159,7 +159,7 @@ pub enum CostCentreOrder {
 
 /// A cost centre, summed over all its places in the call tree. Shares of the whole are between 0 and 1.
 #[derive(Serialize)]
-pub struct Centre {
+pub struct CostCentreSum {
     name: String,
     place: String,
     entries: u64,
@@ -176,7 +176,7 @@ pub struct CostCentreReport {
     ticks: u64,
     bytes: u64,
     by: &'static str,
-    cost_centres: Vec<Centre>,
+    cost_centres: Vec<CostCentreSum>,
 }
 
 /// Returns the own cost of a node. It is exact if the profile contains it, and otherwise derived from a rounded share.
@@ -205,12 +205,12 @@ fn frames(profile: &CostCentreProfile, by: CostCentreOrder) -> Vec<FlameBox> {
 }
 
 /// Returns the cost centres, the most costly first.
-pub fn centres(profile: &CostCentreProfile, by: CostCentreOrder) -> Vec<Centre> {
+pub fn centres(profile: &CostCentreProfile, by: CostCentreOrder) -> Vec<CostCentreSum> {
     let whole = [CostCentreOrder::Time, CostCentreOrder::Bytes].map(|by| flame::totals(&frames(profile, by)));
-    let mut found: BTreeMap<(String, &str), Centre> = BTreeMap::new();
+    let mut found: BTreeMap<(String, &str), CostCentreSum> = BTreeMap::new();
     for (index, node) in profile.nodes.iter().enumerate() {
         let name = profile.label(index);
-        let centre = found.entry((name.clone(), &node.place)).or_insert_with(|| Centre {
+        let centre = found.entry((name.clone(), &node.place)).or_insert_with(|| CostCentreSum {
             name: name.clone(),
             place: node.place.clone(),
             entries: 0,
@@ -230,8 +230,8 @@ pub fn centres(profile: &CostCentreProfile, by: CostCentreOrder) -> Vec<Centre> 
             centre.bytes_with_callees += whole[1][index];
         }
     }
-    let mut centres: Vec<Centre> = found.into_values().collect();
-    let key = |centre: &Centre| match by {
+    let mut centres: Vec<CostCentreSum> = found.into_values().collect();
+    let key = |centre: &CostCentreSum| match by {
         CostCentreOrder::Time => (centre.time, centre.bytes_share),
         CostCentreOrder::Bytes => (centre.bytes_share, centre.time),
     };

@@ -2,7 +2,7 @@
 
 use super::sites_json;
 use crate::inspect::site_rows::{SiteRow, called, place, rows};
-use crate::inspect::sites::Found;
+use crate::inspect::sites::CommandSites;
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::block_characters;
 use crate::render::colours::{BOLD, DIM};
@@ -19,7 +19,8 @@ use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
 /// The formats of the report, besides those of a page and of call trees.
-pub const FORMATS: Formats<fn(&Found) -> String, 2> = [("json", sites_json::text), ("svg", flame_graph)];
+pub const FORMATS: Formats<fn(&CommandSites) -> String, 2> =
+    [("json", sites_json::text), ("svg", flame_graph)];
 
 /// The width of the course in a terminal, in columns.
 const COURSE: usize = 60;
@@ -38,7 +39,7 @@ fn end(amounts: &HeapAmounts) -> u64 {
 }
 
 /// Writes the report for a terminal with this many columns.
-pub fn text(found: &Found, most: usize, width: usize) -> String {
+pub fn text(found: &CommandSites, most: usize, width: usize) -> String {
     let Some((sites, others)) = found.processes.split_first() else { return String::new() };
     let by_peak = rows(sites, peak);
     let mut out = format!("{BOLD}Memory of ‘{}’ by allocation site{BOLD:#}\n", plain(&found.title));
@@ -55,7 +56,7 @@ pub fn text(found: &Found, most: usize, width: usize) -> String {
 }
 
 /// Says how much was in use at most, and where most of it comes from.
-pub fn sentence(found: &Found, sites: &HeapSites, rows: &[SiteRow]) -> String {
+pub fn sentence(found: &CommandSites, sites: &HeapSites, rows: &[SiteRow]) -> String {
     let total = sites.total;
     let whole = match found.processes.len() {
         1 => String::new(),
@@ -278,7 +279,7 @@ fn processes(others: &[HeapSites], width: usize, out: &mut String) {
 }
 
 /// Says how the figures were found, and what they do not contain.
-pub fn remarks(found: &Found) -> Vec<String> {
+pub fn remarks(found: &CommandSites) -> Vec<String> {
     let how = match found.processes.first().map(|sites| sites.counting) {
         Some(SiteCounting::Sampled { bytes: mean, samples }) => format!(
             "Estimated from {} samples, about one for every {} that were allocated; sizes are as requested from malloc. The \
@@ -295,7 +296,7 @@ pub fn remarks(found: &Found) -> Vec<String> {
 }
 
 /// Draws the bytes at the peak by calling context as a flame graph.
-pub fn flame_graph(found: &Found) -> String {
+pub fn flame_graph(found: &CommandSites) -> String {
     let Some(sites) = found.processes.first() else { return String::new() };
     let title = format!("{}: bytes in use at the peak, by calling context", found.title);
     flame::svg(&title, &frames(sites), |value| bytes(value as u64))

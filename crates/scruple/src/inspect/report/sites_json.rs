@@ -2,7 +2,7 @@
 
 use super::sites;
 use crate::inspect::site_rows::{SiteRow, rows};
-use crate::inspect::sites::Found;
+use crate::inspect::sites::CommandSites;
 use crate::render::json;
 use scruple_measure::allocation_sites::{
     CourseUnit, HeapAmounts, HeapSites, MemoryBlocks, SiteCounting, SiteFrame,
@@ -93,7 +93,7 @@ fn entries<'a>(rows: &'a [SiteRow], sites: Option<&HeapSites>) -> Vec<SiteEntry<
 }
 
 /// Writes all sites of all processes as JSON.
-pub fn text(found: &Found) -> String {
+pub fn text(found: &CommandSites) -> String {
     let all: Vec<Vec<SiteRow>> = found.processes.iter().map(|sites| rows(sites, sites::peak)).collect();
     let processes = found.processes.iter().zip(&all).map(|(sites, rows)| ProcessEntry {
         pid: sites.process,

@@ -2,7 +2,7 @@
 
 use super::sites::{self, COLUMNS, share_of};
 use crate::inspect::site_rows::{SiteRow, called, place, rows};
-use crate::inspect::sites::Found;
+use crate::inspect::sites::CommandSites;
 use crate::render::export::Formats;
 use crate::render::flame;
 use crate::render::page::{
@@ -22,7 +22,7 @@ pub const FORMATS: Formats<fn(&Page) -> String, 3> =
 const LEAST: f64 = 0.002;
 
 /// Makes the page with this many sites in each table.
-pub fn page(found: &Found, most: usize) -> Page {
+pub fn page(found: &CommandSites, most: usize) -> Page {
     let mut sections = Vec::new();
     let mut verdict = String::new();
     if let Some(sites) = found.processes.first() {

@@ -68,7 +68,7 @@ impl ServerFigures {
         self.before.clone().add(&self.now)
     }
 
-    fn tell(&mut self, seen: &LoadProgress) {
+    fn update(&mut self, seen: &LoadProgress) {
         let now = LiveCounts {
             answered: seen.answered,
             failures: seen.failures.clone(),
@@ -147,14 +147,14 @@ impl LiveReport {
     }
 
     /// Reports the progress of a server's turn.
-    pub fn tell(&self, server: &str, seen: &LoadProgress) {
+    pub fn update(&self, server: &str, seen: &LoadProgress) {
         let mut told = self.shared.figures();
         let place = told.iter().position(|one| one.server == server);
         let place = place.unwrap_or_else(|| {
             told.push(ServerFigures { server: server.to_owned(), ..ServerFigures::default() });
             told.len() - 1
         });
-        told[place].tell(seen);
+        told[place].update(seen);
     }
 
     /// Reports the end of the load. Returns a sentence about what could not be reported.
@@ -204,13 +204,13 @@ fn since_1970() -> u128 {
 }
 
 /// Reports each second until the load is over, and once more at the end.
-fn each_second(shared: &LiveShared, tell: &dyn Fn(&LiveShared) -> std::io::Result<()>) {
+fn each_second(shared: &LiveShared, send: &dyn Fn(&LiveShared) -> std::io::Result<()>) {
     let mut next = Instant::now();
     loop {
         let over = shared.over.load(Ordering::Relaxed);
         if over || Instant::now() >= next {
             next += EVERY;
-            if let Err(error) = tell(shared) {
+            if let Err(error) = send(shared) {
                 shared.failed(error.to_string());
             }
         }
@@ -305,7 +305,7 @@ mod tests {
         let mut told = ServerFigures::default();
         let seen = |answered: u64| LoadProgress { answered, sum: answered * 10, ..LoadProgress::default() };
         for answered in [5, 9, 2, 4] {
-            told.tell(&seen(answered));
+            told.update(&seen(answered));
         }
         assert_eq!((told.counts().answered, told.counts().sum), (13, 130));
     }

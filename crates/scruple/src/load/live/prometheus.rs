@@ -59,7 +59,7 @@ mod tests {
         (seen.response[0], seen.response[LIVE_BOUNDS.len()]) = (2, 1);
         seen.failures.record(Failure::TimedOut, 4);
         let mut told = ServerFigures { server: "a\"}\n1 \\".to_owned(), ..ServerFigures::default() };
-        told.tell(&seen);
+        told.update(&seen);
         let text = text(&[told]);
         let server = "server=\"a\\\"}\\n1 \\\\\"";
         for line in [

@@ -3,7 +3,7 @@
 use super::{RemoteRequest, ServerReply};
 use crate::fault::{Code, Fault};
 use crate::load::args::LoadArgs;
-use crate::load::windows::{LoadedServer, Looking, reached_at, sides, started};
+use crate::load::windows::{LoadedServer, ObservedServer, reached_at, sides, started};
 use scruple_core::provenance::Provenance;
 use scruple_measure::load::cost::sheet::ServerWindows;
 use scruple_measure::load::cost::start::StartedServer;
@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, channel};
 struct Servers {
     sides: Vec<LoadedServer>,
     running: Vec<Option<(StartedServer, Option<ServerWindows>)>>,
-    looking: Looking,
+    observed: ObservedServer,
     interrupted: Arc<AtomicBool>,
     asks: Receiver<RemoteRequest>,
 }
@@ -63,8 +63,8 @@ pub fn serve(
     let sides = sides(args)?;
     say(&ServerReply::Ready(node.to_owned(), Box::new(machine)))?;
     let running = sides.iter().map(|_| None).collect();
-    let looking = Looking::of(args)?;
-    let mut servers = Servers { sides, running, looking, interrupted: ended, asks };
+    let observed = ObservedServer::of(args)?;
+    let mut servers = Servers { sides, running, observed, interrupted: ended, asks };
     while let Ok(ask) = servers.asks.recv() {
         let answer = servers.answer(&ask).unwrap_or_else(|fault| ServerReply::Failed(fault.message));
         say(&answer)?;
@@ -123,11 +123,11 @@ impl Servers {
         let Some(own) = self.sides.get(side) else { return Err(Fault::internal("there is no such server")) };
         // Where clients reach it shows that it accepts their connections.
         let own = reached_at(own, host)?;
-        let Some(server) = started(&own, self.looking.patience, &self.interrupted)? else {
+        let Some(server) = started(&own, self.observed.patience, &self.interrupted)? else {
             return Err(Fault::internal("that server has no command"));
         };
         let tree =
-            self.looking.cost.then(|| ProcessTree::of(server.pid())).transpose().map_err(Fault::program)?;
+            self.observed.cost.then(|| ProcessTree::of(server.pid())).transpose().map_err(Fault::program)?;
         let watch = tree.and_then(|tree| ServerWindows::of(&tree, &mut Vec::new).ok());
         let known = watch.is_some();
         self.running[side] = Some((server, watch));

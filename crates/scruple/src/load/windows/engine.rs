@@ -40,7 +40,7 @@ struct RunningServer {
 
 /// Which processes are read.
 #[derive(Clone, Copy, Debug)]
-pub struct Looking {
+pub struct ObservedServer {
     /// Whether any processes are read.
     pub cost: bool,
     /// The id of the process of a server that was not started here.
@@ -49,10 +49,10 @@ pub struct Looking {
     pub patience: Duration,
 }
 
-impl Looking {
+impl ObservedServer {
     /// Returns what the command line asks for.
-    pub fn of(args: &LoadArgs) -> Result<Looking, Fault> {
-        Ok(Looking {
+    pub fn of(args: &LoadArgs) -> Result<ObservedServer, Fault> {
+        Ok(ObservedServer {
             cost: !args.cost.no_cost,
             pid: args.cost.pid,
             patience: values::duration(&args.cost.patience)?,
@@ -85,7 +85,7 @@ impl Engine {
     /// A server does not start, or cannot be reached from here.
     pub fn on_other_node(
         sides: &[LoadedServer],
-        looking: Looking,
+        observed: ObservedServer,
         link: RemoteServer,
         interrupted: Arc<AtomicBool>,
     ) -> Result<Engine, Fault> {
@@ -95,7 +95,7 @@ impl Engine {
             let side = reached_at(side, link.borrow().address())?;
             let known = link.borrow_mut().start_server(index)?;
             let distant = || Box::new(RemoteAccounts::new(link.clone(), index)) as Box<dyn ServerAccounts>;
-            let accounts = (known && looking.cost).then(distant);
+            let accounts = (known && observed.cost).then(distant);
             servers.push(RunningServer { side, started: None, accounts, session: None, loaded: false });
         }
         Ok(Engine { servers, link: Some(link), interrupted })
@@ -107,7 +107,7 @@ impl Engine {
     /// A server does not start, or a named process does not exist.
     pub fn start(
         sides: &[LoadedServer],
-        looking: Looking,
+        observed: ObservedServer,
         interrupted: Arc<AtomicBool>,
     ) -> Result<Engine, Fault> {
         let mut servers = Vec::new();
@@ -119,9 +119,9 @@ impl Engine {
                     .answer_with(bytes)
                     .map_err(|error| Fault::usage(format!("nginx cannot be set up: {error}")))?;
             }
-            let started = start(side, looking.patience, &interrupted)?;
-            let pid = looking.pid.filter(|_| index + 1 == subjects);
-            let tree = match (looking.cost, &started, pid) {
+            let started = start(side, observed.patience, &interrupted)?;
+            let pid = observed.pid.filter(|_| index + 1 == subjects);
+            let tree = match (observed.cost, &started, pid) {
                 (false, ..) => None,
                 (true, Some(server), _) => Some(ProcessTree::of(server.pid()).map_err(Fault::program)?),
                 (true, None, Some(pid)) => Some(ProcessTree::of(pid).map_err(Fault::usage)?),
@@ -243,12 +243,12 @@ impl RunningServer {
             None => self.session.insert(Session::new(&self.side.target, plan)?),
         };
         let Some(accounts) = &mut self.accounts else {
-            let mut tell = |moment: TurnEvent<'_>| {
+            let mut on_event = |moment: TurnEvent<'_>| {
                 if let TurnEvent::Progress(seen) = moment {
                     progress(seen);
                 }
             };
-            let load = session.turn(plan, interrupted, &mut tell)?;
+            let load = session.turn(plan, interrupted, &mut on_event)?;
             return Ok(Turn { load, costs: Vec::new() });
         };
         let first = accounts.windows();
@@ -258,7 +258,7 @@ impl RunningServer {
         if inner == 0 {
             accounts.begin(&|| 0).map_err(LoadError::Plan)?;
         }
-        let mut tell = |moment: TurnEvent<'_>| match moment {
+        let mut on_event = |moment: TurnEvent<'_>| match moment {
             TurnEvent::Progress(seen) => progress(seen),
             TurnEvent::Mark(0, handled) => gone = accounts.begin(&|| handled.now()).err(),
             TurnEvent::Mark(index, handled) if index <= inner => {
@@ -266,7 +266,7 @@ impl RunningServer {
             }
             TurnEvent::Mark(_, handled) => accounts.end(&|| handled.now()),
         };
-        let load = session.turn(plan, interrupted, &mut tell)?;
+        let load = session.turn(plan, interrupted, &mut on_event)?;
         if inner == 0 {
             accounts.end(&|| load.generator.requests);
         }

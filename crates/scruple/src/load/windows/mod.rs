@@ -11,7 +11,7 @@ pub mod setup;
 
 pub use accounts::ServerAccounts;
 pub use division::Division;
-pub use engine::{Engine, Looking, reached_at};
+pub use engine::{Engine, ObservedServer, reached_at};
 pub use pool::{ExcludedPart, Pool, Slice};
 pub use scripted_loader::{LoadScript, ScriptedLoader};
 pub use setup::{LoadedServer, add_yardstick, part_name, plan, rates, sides};
@@ -193,11 +193,11 @@ impl Loading {
                 let plan = watchers.watch(division.plan(plan, number), arm, number);
                 let (progress, name) = (&self.progress, &self.run.arms[arm].name);
                 let whole = plan.duration.as_secs_f64();
-                let mut tell = |seen: &load::LoadProgress| {
-                    watchers.tell(name, seen);
+                let mut on_progress = |seen: &load::LoadProgress| {
+                    watchers.update(name, seen);
                     progress.load(name, (number, division.turns), (seen.elapsed, whole), &live(seen));
                 };
-                let turn = loader.turn(arm, &plan, &mut tell)?;
+                let turn = loader.turn(arm, &plan, &mut on_progress)?;
                 let (ended, answered) = (turn.load.ended, turn.load.counts.answered);
                 let first = number * BLOCKS_OF_A_TURN;
                 for (window, readings) in readings_of(division, &turn) {

@@ -1,7 +1,7 @@
 //! Runs separate windows for the instruments that would disturb the latencies: allocations, instructions, sampled time,
 //! system calls.
 
-use super::{LoadedServer, Looking, engine};
+use super::{LoadedServer, ObservedServer, engine};
 use crate::fault::Fault;
 use crate::paths;
 use scruple_core::metric::metric;
@@ -31,7 +31,7 @@ pub struct InstrumentPass<'a> {
     /// The good answers per second in the timing pass. They determine the length of a window.
     pub rate: f64,
     /// Which processes are read.
-    pub looking: Looking,
+    pub observed: ObservedServer,
     /// The flag that the user's interruption sets.
     pub interrupted: &'a AtomicBool,
 }
@@ -111,7 +111,7 @@ impl InstrumentPass<'_> {
             .ok_or_else(|| "the runtime has to be asked from the start".to_owned())?;
         let many = ((self.rate * SECONDS) as u64).clamp(600, 20_000);
         let mut exactly = |count: u64| self.exactly(count, self.bounded(COUNTED));
-        let (target, patience) = (&self.side.target, self.looking.patience);
+        let (target, patience) = (&self.side.target, self.observed.patience);
         collections::weigh(command, target, (many / 6, many), patience, self.interrupted, &mut exactly)
     }
 
@@ -151,10 +151,10 @@ impl InstrumentPass<'_> {
 
     fn attach(&self, side: &LoadedServer) -> Result<(Option<StartedServer>, ProcessTree), String> {
         let told = |fault: Fault| fault.message;
-        let server = engine::start(side, self.looking.patience, self.interrupted).map_err(told)?;
+        let server = engine::start(side, self.observed.patience, self.interrupted).map_err(told)?;
         let pid = match &server {
             Some(server) => Some(server.pid()),
-            None => self.looking.pid.or_else(|| engine::listener(&side.target)),
+            None => self.observed.pid.or_else(|| engine::listener(&side.target)),
         };
         let pid = pid.ok_or("the server’s processes are not known: name one with --pid")?;
         Ok((server, ProcessTree::of(pid)?))

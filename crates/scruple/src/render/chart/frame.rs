@@ -132,12 +132,12 @@ pub(crate) fn side_labels(ticks: &[Tick], at_right: bool, y: impl Fn(f64) -> f64
 }
 
 /// Draws an arrow at the edge that points towards a value outside the range.
-pub(crate) fn beyond(x: &str, y: f64, towards: Towards, arm: usize, title: Option<&str>) -> Markup {
-    let path = match towards {
-        Towards::Right => "M-9-3.5-3 0-9 3.5",
-        Towards::Left => "M9-3.5 3 0 9 3.5",
-        Towards::Up => "M-4 9 0 3 4 9",
-        Towards::Down => "M-4-9 0-3 4-9",
+pub(crate) fn beyond(x: &str, y: f64, off_scale: OffScale, arm: usize, title: Option<&str>) -> Markup {
+    let path = match off_scale {
+        OffScale::Right => "M-9-3.5-3 0-9 3.5",
+        OffScale::Left => "M9-3.5 3 0 9 3.5",
+        OffScale::Up => "M-4 9 0 3 4 9",
+        OffScale::Down => "M-4-9 0-3 4-9",
     };
     html! {
         svg x=(x) y=(pixels(y)) overflow="visible" {
@@ -148,19 +148,19 @@ pub(crate) fn beyond(x: &str, y: f64, towards: Towards, arm: usize, title: Optio
 
 /// The direction of a value outside the range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Towards {
+pub(crate) enum OffScale {
     Left,
     Right,
     Up,
     Down,
 }
 
-impl Towards {
+impl OffScale {
     /// Returns the direction of a value outside a horizontal range, or `None` if it is inside.
-    pub(crate) fn along(ruler: &Ruler<'_>, value: f64) -> Option<Towards> {
+    pub(crate) fn along(ruler: &Ruler<'_>, value: f64) -> Option<OffScale> {
         match ruler.place(value) {
-            place if place > 1.0 + 1e-9 => Some(Towards::Right),
-            place if place < -1e-9 => Some(Towards::Left),
+            place if place > 1.0 + 1e-9 => Some(OffScale::Right),
+            place if place < -1e-9 => Some(OffScale::Left),
             _ => None,
         }
     }

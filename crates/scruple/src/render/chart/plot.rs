@@ -1,7 +1,7 @@
 //! Plots: curves and points over two axes.
 
 use super::frame::{
-    Towards, anchor, beyond, class, columns, dash, key_of, labels, lines, mark, percent, pixels, side_labels,
+    OffScale, anchor, beyond, class, columns, dash, key_of, labels, lines, mark, percent, pixels, side_labels,
 };
 use super::rows::tone;
 use super::scale::{Ruler, window};
@@ -284,8 +284,8 @@ fn mark_of(frame: &PlotFrame<'_>, arm: usize, point: &ChartPoint, tooltips: bool
     let place = frame.y.place(point.y);
     match frame.y.shows(point.y) {
         true => mark(&x, frame.y(place), arm, !point.apart, tooltips.then_some(title.as_str())),
-        false if place > 1.0 => beyond(&x, frame.top - 3.0, Towards::Up, arm, Some(&title)),
-        false => beyond(&x, frame.bottom + 1.0, Towards::Down, arm, Some(&title)),
+        false if place > 1.0 => beyond(&x, frame.top - 3.0, OffScale::Up, arm, Some(&title)),
+        false => beyond(&x, frame.bottom + 1.0, OffScale::Down, arm, Some(&title)),
     }
 }
 

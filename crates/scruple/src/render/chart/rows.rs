@@ -1,7 +1,7 @@
 //! Rows over one axis: each shows every reading as a dot, and below the dots the estimate and its interval.
 
 use super::frame;
-use super::frame::{Towards, beyond, class, columns, key, labels, mark, percent, pixels};
+use super::frame::{OffScale, beyond, class, columns, key, labels, mark, percent, pixels};
 use super::scale::{Ruler, window};
 use crate::render::page::AxisScale;
 use crate::render::page::typeset::typeset;
@@ -174,12 +174,12 @@ fn dots(rows: &RowChart, row: &ChartRow, ruler: &Ruler<'_>, tooltips: bool) -> M
         .dots
         .iter()
         .enumerate()
-        .filter_map(|(i, dot)| Some((i, dot, Towards::along(ruler, dot.value)?)))
+        .filter_map(|(i, dot)| Some((i, dot, OffScale::along(ruler, dot.value)?)))
         .collect();
-    let far = |towards: Towards| {
-        beyond_dots.iter().filter(move |(.., other)| *other == towards).map(|(_, dot, _)| dot.value)
+    let far = |off_scale: OffScale| {
+        beyond_dots.iter().filter(move |(.., other)| *other == off_scale).map(|(_, dot, _)| dot.value)
     };
-    let (above, below) = (far(Towards::Right), far(Towards::Left));
+    let (above, below) = (far(OffScale::Right), far(OffScale::Left));
     let (most, least) =
         (above.clone().fold(f64::NEG_INFINITY, f64::max), below.clone().fold(f64::INFINITY, f64::min));
     html! {
@@ -192,9 +192,9 @@ fn dots(rows: &RowChart, row: &ChartRow, ruler: &Ruler<'_>, tooltips: bool) -> M
                 }
             }
         }
-        @for (index, dot, towards) in &beyond_dots {
-            @let x = if *towards == Towards::Right { "100%" } else { "0" };
-            (beyond(x, y(*index), *towards, row.arm, Some(&title(dot.block, dot.value))))
+        @for (index, dot, off_scale) in &beyond_dots {
+            @let x = if *off_scale == OffScale::Right { "100%" } else { "0" };
+            (beyond(x, y(*index), *off_scale, row.arm, Some(&title(dot.block, dot.value))))
         }
         @if above.clone().count() > 0 {
             text.tick x="99.5%" y=(pixels(HIGH + BEYOND - 5.0)) text-anchor="end" { (above.count()) " beyond, up to " (text(rows, most)) }
@@ -214,9 +214,9 @@ fn estimate(rows: &RowChart, row: &ChartRow, ruler: &Ruler<'_>, y: f64) -> Marku
             @let (left, right) = (ruler.place(low).clamp(0.0, 1.0), ruler.place(high).clamp(0.0, 1.0));
             line class={ "whisker " (class) } x1=(percent(left)) x2=(percent(right)) y1=(at) y2=(at) {}
             @for (end, place) in [(low, left), (high, right)] {
-                @match Towards::along(ruler, end) {
+                @match OffScale::along(ruler, end) {
                     None => line class={ "whisker " (class) } x1=(percent(place)) x2=(percent(place)) y1=(pixels(y - 4.0)) y2=(pixels(y + 4.0)) {},
-                    Some(towards) => (beyond(if towards == Towards::Right { "100%" } else { "0" }, y, towards, row.arm, Some(&text(rows, end)))),
+                    Some(off_scale) => (beyond(if off_scale == OffScale::Right { "100%" } else { "0" }, y, off_scale, row.arm, Some(&text(rows, end)))),
                 }
             }
         }

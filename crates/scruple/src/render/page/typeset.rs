@@ -1,8 +1,6 @@
 //! Typographic details of sentences: numbers stay on one line with their units, and negative numbers have a minus sign.
 
-/// Words that stay on one line with the number before them.
-const UNITS: [&str; 18] =
-    ["%", "×", "ns", "µs", "ms", "s", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "Hz", "k", "M", "G"];
+use crate::render::align::UNITS;
 
 const NO_BREAK_SPACE: char = '\u{a0}';
 const MINUS: char = '\u{2212}';
@@ -23,6 +21,7 @@ pub(crate) fn typeset(text: &str) -> String {
         let number = rest.starts_with(|next: char| next.is_ascii_digit());
         out.push(match c {
             ' ' if quoted == 0 && before.is_ascii_digit() && starts_with_unit(rest) => NO_BREAK_SPACE,
+            ' ' if quoted == 0 && before == '×' && number => NO_BREAK_SPACE,
             '-' if quoted == 0 && number && matches!(before, ' ' | '[' | '(' | '±') => MINUS,
             _ => c,
         });
@@ -45,6 +44,8 @@ mod tests {
     fn numbers_keep_their_units_and_signs() {
         assert_eq!(typeset("-31.0 % [-31.4, 2 kB]"), "−31.0\u{a0}% [−31.4, 2\u{a0}kB]");
         assert_eq!(typeset("4 more, 10 s."), "4 more, 10\u{a0}s.");
+        assert_eq!(typeset("4.97 × to 5.63 ×; 7 ps"), "4.97\u{a0}× to 5.63\u{a0}×; 7\u{a0}ps");
+        assert_eq!(typeset("2 → 1,188 times, × 594.07"), "2 → 1,188 times, ×\u{a0}594.07");
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn what_side_by_side_keeps_a_program_from_its_work_is_not_shown_as_a_difference(
     assert!(a > 20_000_000.0, "{}", answer.exchange());
     assert_eq!(at(&answer.json(), "/explain/repeats"), true, "{}", answer.exchange());
     let remarks = remarks(&answer);
-    assert!(remarks.contains("makes lock); only runs alone are shown"), "{}", answer.exchange());
+    assert!(remarks.contains("makes lock); only launches alone are shown"), "{}", answer.exchange());
     assert!(!remarks.contains("have left"), "{}", answer.exchange());
 }
 
@@ -101,7 +101,7 @@ fn files_that_do_not_matter_cost_no_run_beyond_those_that_are_needed() {
     build(&place, "new", &source.replace("1000000", "1500000"));
     let answer = explain(&place, &["./old", "./new"]);
     assert_eq!(at(&answer.json(), "/explain/repeats"), true, "{}", answer.exchange());
-    assert!(!remarks(&answer).contains("only runs alone"), "{}", answer.exchange());
+    assert!(!remarks(&answer).contains("only launches alone"), "{}", answer.exchange());
     // A look at each, its call tree, and its total.
     assert_eq!(place.read("runs").len(), 6, "{}", answer.exchange());
 }
@@ -125,7 +125,7 @@ fn what_earlier_runs_left_for_a_program_is_named() {
         &format!("{HEAD}int main(void) {{ if (access(\"out\", F_OK) == 0) spin(5000000); return 0; }}\n"),
     );
     let answer = explain(&place, &["./old", "./new"]);
-    let said = "B finds ‘out’, which earlier runs of A or B have left or changed; what is counted may depend on that";
+    let said = "B finds ‘out’, which earlier launches of A or B have left or changed; what is counted may depend on that";
     assert!(remarks(&answer).contains(said), "{}", answer.exchange());
     let clean = "sh -c 'rm -f out; exec ./new'";
     assert!(!remarks(&explain(&place, &["./old", clean])).contains("finds"), "{}", answer.exchange());

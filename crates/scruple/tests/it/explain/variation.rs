@@ -1,4 +1,4 @@
-//! `scruple explain` on programs whose counts vary from run to run.
+//! `scruple explain` on programs whose counts vary from launch to launch.
 
 use crate::explain::{build, explain, first};
 use crate::programs::has_valgrind;

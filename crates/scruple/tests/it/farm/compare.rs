@@ -115,7 +115,7 @@ fn slurm_builds_two_revisions_and_weighs_both_of_them_on_each_node() {
     };
     let (place, _repository) = place_with_versions();
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\n");
-    let answer = place.finish(cluster.tell(&mut place.command(words(&["HEAD~1", "HEAD"]))));
+    let answer = place.finish(cluster.configure(&mut place.command(words(&["HEAD~1", "HEAD"]))));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     check(&answer.json(), ["./app @HEAD~1", "./app @HEAD"], 4);
     assert_eq!(place.run(["store", "list", "--json"]).stdout.matches("\"complete\"").count(), 1);

@@ -207,7 +207,7 @@ fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_kille
     let start = |said: &str| {
         let said = std::fs::File::create(place.file(said)).expect("a file");
         let mut command = place.command(&words);
-        cluster.tell(&mut command).stdout(Stdio::null()).stderr(said).spawn().expect("scruple runs")
+        cluster.configure(&mut command).stdout(Stdio::null()).stderr(said).spawn().expect("scruple runs")
     };
     let mut sender = start("said-1");
     assert!(cluster.eventually(|| !units().is_empty()), "no unit begins: {}", place.read("said-1"));
@@ -216,7 +216,7 @@ fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_kille
     }
     sender.kill().expect("a kill");
     sender.wait().expect("an end");
-    let answer = place.finish(cluster.tell(&mut place.command(&words)));
+    let answer = place.finish(cluster.configure(&mut place.command(&words)));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let told = answer.json();
     let nodes = at(&told, "/provenance/nodes").as_array().expect("nodes");
@@ -276,7 +276,7 @@ fn the_unit_of_a_node_that_dies_is_done_by_another_node() {
     let said = std::fs::File::create(place.file("said")).expect("a file");
     let mut command = place.command(&words);
     let sender =
-        cluster.tell(&mut command).stdout(Stdio::piped()).stderr(said).spawn().expect("scruple runs");
+        cluster.configure(&mut command).stdout(Stdio::piped()).stderr(said).spawn().expect("scruple runs");
     assert!(cluster.eventually(|| !units_of(&place).is_empty()), "no unit begins: {}", place.read("said"));
     // All processes of one node end at once: its daemon, the process of the job, its script, and the unit.
     let unit = units_of(&place).into_iter().next().expect("a unit");
@@ -311,15 +311,15 @@ fn slurm_gets_the_partition_and_the_options_of_the_configuration() {
         "scruple.toml",
         "[farm]\nkind = \"slurm\"\npartition = \"aside\"\noptions = [\"--exclude=n3\", \"--comment=x y\"]\n",
     );
-    let answer = place.finish(cluster.tell(&mut place.command(WORDS)));
+    let answer = place.finish(cluster.configure(&mut place.command(WORDS)));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     assert_eq!(readings(&answer.json(), "./two", "time.cpu").len(), 12, "two units of six blocks");
     assert_eq!(cluster.used(), ["apart"]);
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\npartition = \"none\"\n");
-    let answer = place.finish(cluster.tell(&mut place.command(WORDS)));
+    let answer = place.finish(cluster.configure(&mut place.command(WORDS)));
     assert!(answer.code == 2 && answer.stderr.contains("partition"), "{}", answer.exchange());
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\nnodes = 1\noptions = [\"--no-such-option\"]\n");
-    let answer = place.finish(cluster.tell(&mut place.command(WORDS)));
+    let answer = place.finish(cluster.configure(&mut place.command(WORDS)));
     assert!(answer.code == 2 && answer.stderr.contains("no-such-option"), "{}", answer.exchange());
 }
 
@@ -335,7 +335,7 @@ fn slurm_weighs_cases_on_its_nodes_and_two_such_runs_are_compared_on_the_nodes_o
     let fixed = ["--json", "--processes", "3", "--blocks", "12", "--seed"];
     let nodes_of = |seed: &str| -> Vec<String> {
         let words = bench_words(&place, &[&fixed[..], &[seed]].concat(), &cases);
-        let answer = place.finish(cluster.tell(&mut place.command(words)));
+        let answer = place.finish(cluster.configure(&mut place.command(words)));
         assert_eq!(answer.code, 0, "{}", answer.exchange());
         let told = answer.json();
         for name in ["zoo/ant", "zoo/bee"] {

@@ -134,7 +134,7 @@ fn slurm_puts_the_servers_of_a_load_on_another_node_than_their_clients() {
     let words = words(&place);
     // Nodes of one machine cannot have servers at the same port at the same time.
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\nnodes = 2\n");
-    let answer = place.finish(cluster.tell(&mut place.command(&words)));
+    let answer = place.finish(cluster.configure(&mut place.command(&words)));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let told = answer.json();
     let node = at(&told, "/provenance/nodes/0/name").as_str().expect("a name").to_owned();

@@ -81,7 +81,7 @@ fn a_history_by_slurm_has_the_figures_of_here_and_runs_on_nodes_of_its_class_onl
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     check(&here);
     of_class_m1(&there);
-    let answer = there.finish(cluster.tell(&mut there.command(words())));
+    let answer = there.finish(cluster.configure(&mut there.command(words())));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     check(&there);
     let used = cluster.used();
@@ -99,7 +99,7 @@ fn a_history_by_slurm_has_the_figures_of_here_and_runs_on_nodes_of_its_class_onl
             assert!(ours.len() == 1 && ours == theirs, "{title}, {metric}: {ours:?} and {theirs:?}");
         }
     }
-    let again = there.finish(cluster.tell(&mut there.command(words())));
+    let again = there.finish(cluster.configure(&mut there.command(words())));
     assert!(
         again.code == 0 && !again.stderr.contains("rounds on"),
         "nothing is left to do: {}",
@@ -128,7 +128,7 @@ fn a_history_by_slurm_has_the_verdicts_of_here() {
             }
             let words = ["history", "--repo", "repo", "--all", "--rounds", "20", "--seed", "7", "--json"];
             let mut command = place.command(words.iter().chain(&BUILD).chain(&["--", "./app"]));
-            let answer = place.finish(cluster.tell(&mut command));
+            let answer = place.finish(cluster.configure(&mut command));
             assert_eq!(answer.code, 0, "{}", answer.exchange());
             answer
         })
@@ -153,7 +153,7 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
     let start = |name: &str| -> Child {
         let said = std::fs::File::create(place.file(name)).expect("a file");
         let mut command = place.command(&words);
-        cluster.tell(&mut command).stdout(Stdio::null()).stderr(said).spawn().expect("scruple runs")
+        cluster.configure(&mut command).stdout(Stdio::null()).stderr(said).spawn().expect("scruple runs")
     };
     let farm = || -> Option<std::path::PathBuf> {
         let builds = std::fs::read_dir(place.work().join("history")).ok()?.flatten().next()?;
@@ -218,7 +218,7 @@ fn an_interruption_takes_back_the_jobs_that_were_sent() {
     words.splice(3..3, ["--build", "sleep 30"]);
     let mut command = place.command(&words);
     let mut child =
-        cluster.tell(&mut command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("scruple");
+        cluster.configure(&mut command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("scruple");
     assert!(cluster.eventually(|| !units_of(&place).is_empty()), "no unit begins");
     assert!(
         std::process::Command::new("kill")

@@ -326,3 +326,18 @@ fn a_stored_run_keeps_its_limits() {
     let again = place.run(["show", "--store", "other.db", "last"]);
     assert_eq!(of(&again.stdout), 2, "{}", again.exchange());
 }
+
+#[test]
+fn a_load_that_never_began_does_not_hide_the_run_before_it() {
+    let place = place_with_two_runs();
+    let answer = place.run(["load", "http://127.0.0.1:1/", "--label", "before"]);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    let list = place.run(["store", "list", "--json"]).json();
+    assert_eq!(list[0]["state"], "failed", "it is stored: {list:#}");
+    for (name, seed) in [("last", "seed 2"), ("last~1", "seed 1"), ("before", "seed 1")] {
+        let shown = show(&place, name);
+        assert!(shown.stdout.contains(seed), "‘{name}’: {}", shown.exchange());
+    }
+    let id = list[0]["id"].as_str().expect("an id");
+    assert!(show(&place, id).stdout.contains("failed"), "its id finds it");
+}

@@ -5,7 +5,7 @@ use super::super::super::plan::{Arrivals, Pace, Plan};
 use super::super::super::record::Recorder;
 use super::super::super::scenario::{arrivals, level};
 use super::super::super::send_times::{RateCourse, SendSchedule, Share};
-use super::super::Due;
+use super::super::DueRequest;
 use super::super::turn_time::TurnTime;
 use super::Users;
 use scruple_core::stats::rng::Pcg;
@@ -66,7 +66,7 @@ impl Users {
         schedule: &mut Option<SendSchedule>,
         time: &TurnTime,
         now: u64,
-    ) -> Option<Due> {
+    ) -> Option<DueRequest> {
         loop {
             if time.is_used_up() || self.used_up {
                 if let Some(schedule) = schedule {
@@ -89,15 +89,15 @@ impl Users {
             let number = schedule.number();
             schedule.advance();
             if let Some(user) = self.arrive(number) {
-                return Some(Due { at, user, late: 0 });
+                return Some(DueRequest { at, user, late: 0 });
             }
         }
     }
 
     /// Notes the start of a session if this is its first request.
-    pub(in super::super) fn note_beginning(&mut self, due: Due, part: u16) {
+    pub(in super::super) fn note_beginning(&mut self, due: DueRequest, part: u16) {
         let user = &mut self.users[due.user as usize];
-        if user.step == 0 && user.hop.is_none() {
+        if user.step == 0 && user.redirect.is_none() {
             user.began = (due.at, part);
         }
     }

@@ -13,16 +13,16 @@ pub(crate) struct PreparedField {
     whole: Option<usize>,
     /// The index of a field with this name in the static table, or 0.
     of_name: usize,
-    keeping: Keeping,
+    indexing: Indexing,
     /// The encoded strings: the name if it has no index, and the value.
     strings: Vec<u8>,
 }
 
 /// Whether the other end shall store a field in its table.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keeping {
-    Remembered,
-    Once,
+enum Indexing {
+    Incremental,
+    Without,
     /// No intermediary may store the field either.
     Never,
 }
@@ -46,11 +46,11 @@ const SECRET: usize = 20;
 impl PreparedField {
     /// Prepares a field. Its name must be in lower case.
     pub(crate) fn new(name: &str, value: &str) -> PreparedField {
-        let keeping = match name {
-            "authorization" => Keeping::Never,
-            "cookie" if value.len() < SECRET => Keeping::Never,
-            _ if ONCE.contains(&name) => Keeping::Once,
-            _ => Keeping::Remembered,
+        let indexing = match name {
+            "authorization" => Indexing::Never,
+            "cookie" if value.len() < SECRET => Indexing::Never,
+            _ if ONCE.contains(&name) => Indexing::Without,
+            _ => Indexing::Incremental,
         };
         let of_name = table::fixed_name(name).unwrap_or(0);
         let mut strings = Vec::new();
@@ -59,7 +59,7 @@ impl PreparedField {
         }
         string(value.as_bytes(), &mut strings);
         let whole = table::fixed(name, value);
-        PreparedField { name: name.into(), value: value.into(), whole, of_name, keeping, strings }
+        PreparedField { name: name.into(), value: value.into(), whole, of_name, indexing, strings }
     }
 }
 
@@ -88,21 +88,21 @@ impl Encoder {
             integer(most, 5, 0x20, out);
         }
         for field in fields {
-            let known = field.whole.or_else(|| match field.keeping {
-                Keeping::Remembered => self.table.find(&field.name, &field.value),
-                Keeping::Once | Keeping::Never => None,
+            let known = field.whole.or_else(|| match field.indexing {
+                Indexing::Incremental => self.table.find(&field.name, &field.value),
+                Indexing::Without | Indexing::Never => None,
             });
             if let Some(number) = known {
                 integer(number, 7, 0x80, out);
                 continue;
             }
-            match field.keeping {
-                Keeping::Remembered => {
+            match field.indexing {
+                Indexing::Incremental => {
                     integer(field.of_name, 6, 0x40, out);
                     self.table.insert(&field.name, &field.value);
                 }
-                Keeping::Once => integer(field.of_name, 4, 0, out),
-                Keeping::Never => integer(field.of_name, 4, 0x10, out),
+                Indexing::Without => integer(field.of_name, 4, 0, out),
+                Indexing::Never => integer(field.of_name, 4, 0x10, out),
             }
             out.extend_from_slice(&field.strings);
         }
@@ -121,13 +121,13 @@ impl Decoder {
         Decoder { table: DynamicTable::new(), name: Vec::new(), value: Vec::new() }
     }
 
-    /// Calls `tell` for each field of a block, in order; `None` if the block is malformed.
-    pub(crate) fn decode(&mut self, block: &[u8], mut tell: impl FnMut(&[u8], &[u8])) -> Option<()> {
+    /// Calls `on_field` for each field of a block, in order; `None` if the block is malformed.
+    pub(crate) fn decode(&mut self, block: &[u8], mut on_field: impl FnMut(&[u8], &[u8])) -> Option<()> {
         let mut rest = block;
         while let Some(first) = rest.first().copied() {
             if first & 0x80 != 0 {
                 let (name, value) = self.table.field(read_integer(&mut rest, 7)?)?;
-                tell(name, value);
+                on_field(name, value);
                 continue;
             }
             if first & 0xe0 == 0x20 {
@@ -150,7 +150,7 @@ impl Decoder {
             if remembered {
                 self.table.insert(&self.name, &self.value);
             }
-            tell(&self.name, &self.value);
+            on_field(&self.name, &self.value);
         }
         Some(())
     }

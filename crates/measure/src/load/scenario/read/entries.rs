@@ -18,7 +18,7 @@ pub(super) struct RequestFile {
     pub(super) headers: BTreeMap<String, String>,
     pub(super) redirects: Option<u32>,
     pub(super) cookies: Option<bool>,
-    pub(super) think: Option<Spanned<Think>>,
+    pub(super) think: Option<Spanned<ThinkTime>>,
     #[serde(default)]
     pub(super) stage: Vec<Spanned<StageEntry>>,
     #[serde(default)]
@@ -49,7 +49,7 @@ pub(super) enum Level {
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a time such as \"1s\", or two such as [\"1s\", \"3s\"]")]
-pub(super) enum Think {
+pub(super) enum ThinkTime {
     Constant(String),
     Between([String; 2]),
 }
@@ -107,7 +107,7 @@ pub(super) struct RequestEntry {
     check: AnswerCheck,
     #[serde(default)]
     pub(super) capture: BTreeMap<String, CaptureEntry>,
-    pub(super) think: Option<Think>,
+    pub(super) think: Option<ThinkTime>,
 }
 
 fn get() -> String {

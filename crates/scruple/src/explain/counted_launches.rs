@@ -19,10 +19,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The measurements of both programs.
-pub struct GatheredRuns {
-    /// The call trees of each run, for the first and for the second program.
+pub struct GatheredLaunches {
+    /// The call trees of each launch, for the first and for the second program.
     pub sides: [Vec<Side>; 2],
-    /// Whether each side ran once more to count only its total, and the totals were those of the first runs.
+    /// Whether each side ran once more to count only its total, and the totals were those of the first launches.
     pub totals_repeat: bool,
     /// The processor times of launches in shared blocks, in nanoseconds; empty if they were not requested.
     pub times: [Vec<f64>; 2],
@@ -35,18 +35,18 @@ pub struct GatheredRuns {
     /// What is explained first.
     pub count: Count,
     /// The same programs by functions of their own language, where the interpreter could count these.
-    pub script: Option<Box<GatheredRuns>>,
+    pub script: Option<Box<GatheredLaunches>>,
 }
 
 /// How much to run.
 pub struct Effort {
-    /// What is explained first. Live blocks take a run of their own.
+    /// What is explained first. Live blocks take a launch of their own.
     pub count: Count,
-    /// The number of runs of each side if counts do not repeat.
+    /// The number of launches of each side if counts do not repeat.
     pub runs: u32,
     /// Whether an exit code other than 0 is an error.
     pub strict: bool,
-    /// Whether each side is counted only once if a second run, which counts only the total, gives the same total.
+    /// Whether each side is counted only once if a second launch, which counts only the total, gives the same total.
     pub once: bool,
     /// Whether time is measured.
     pub time: bool,
@@ -61,7 +61,7 @@ const BLOCKS: u32 = 8;
 const FEW: u32 = 1;
 /// The time from which a launch is long.
 const LONG: Duration = Duration::from_millis(500);
-/// The time from which further runs are announced if more are needed than were announced before.
+/// The time from which further launches are announced if more are needed than were announced before.
 const SILENT: Duration = Duration::from_secs(5);
 /// How many times longer a program takes while it is counted: the least for loops over data, the most for programs that
 /// call functions all the time (`bench/explain/run.py`).
@@ -72,8 +72,8 @@ const NEGLIGIBLE: f64 = 1e-5;
 
 /// Runs both programs. `sources` are used to name functions if necessary. Two launchers allow both sides to run at the
 /// same time, because counts do not depend on other load. They may depend on what the other program does to files, locks
-/// and sockets: from the first run that shows such effects on, each side runs alone, and what was counted at the same time
-/// is used only if a run of each alone has nearly the same totals.
+/// and sockets: from the first launch that shows such effects on, each side runs alone, and what was counted at the same time
+/// is used only if a launch of each alone has nearly the same totals.
 pub fn gather(
     jobs: [&Job; 2],
     launchers: [Launcher; 2],
@@ -81,7 +81,7 @@ pub fn gather(
     work: &Path,
     effort: &Effort,
     sources: [&SourceText<'_>; 2],
-) -> Result<GatheredRuns, Fault> {
+) -> Result<GatheredLaunches, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let mut remarks = Vec::new();
     let commands = launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
@@ -105,7 +105,7 @@ pub fn gather(
     let mut sides = [Vec::new(), Vec::new()];
     let mut totals_repeat = false;
     let most = effort.runs as usize;
-    // The totals of runs in which each program was alone, what one program did to the other, and what earlier runs left.
+    // The totals of launches in which each program was alone, what one program did to the other, and what earlier launches left.
     let (mut alone, mut disturbed, mut leftovers) = (None, None, [None, None]);
     loop {
         let began = Instant::now();
@@ -149,14 +149,14 @@ pub fn gather(
             break;
         }
         match runs {
-            1 if effort.once => announce_more_runs(1, most - 1, began.elapsed()),
-            2 => announce_more_runs(most - 2, most - 2, began.elapsed()),
+            1 if effort.once => announce_more_launches(1, most - 1, began.elapsed()),
+            2 => announce_more_launches(most - 2, most - 2, began.elapsed()),
             _ => {}
         }
     }
     if let Some(effect) = disturbed.filter(|_| totals_repeat) {
         remarks.push(format!(
-            "when both run at the same time, they execute other numbers of instructions than alone ({effect}); only runs \
+            "when both run at the same time, they execute other numbers of instructions than alone ({effect}); only launches \
              alone are shown"
         ));
     }
@@ -180,21 +180,21 @@ pub fn gather(
     remarks.extend(remarks_of_memory(jobs, effort.count));
     let (kind, counted_by) = (kind_of(counter), Some(counter.describe()));
     let count = effort.count;
-    Ok(GatheredRuns { sides, totals_repeat, times, remarks, kind, count, counted_by, script })
+    Ok(GatheredLaunches { sides, totals_repeat, times, remarks, kind, count, counted_by, script })
 }
 
-/// Whether the runs have these totals.
+/// Whether the launches have these totals.
 fn have(runs: &[TotalRun; 2], totals: [u64; 2]) -> bool {
     runs.each_ref().map(|run| run.total) == totals
 }
 
-/// Whether a total is so far from that of these runs that the other program may be the reason. Smaller differences come from
+/// Whether a total is so far from that of these launches that the other program may be the reason. Smaller differences come from
 /// the programs themselves, for example from random names of temporary files.
 fn differ(runs: &[TotalRun; 2], totals: [u64; 2]) -> bool {
     runs.iter().zip(totals).any(|(run, total)| run.total.abs_diff(total) as f64 > NEGLIGIBLE * total as f64)
 }
 
-/// Says which program found files that earlier runs had left or changed.
+/// Says which program found files that earlier launches had left or changed.
 fn remark_of_leftovers(found: &[Option<String>; 2]) -> Option<String> {
     let named = ["A", "B"].into_iter().zip(found);
     let named: Vec<String> =
@@ -202,7 +202,7 @@ fn remark_of_leftovers(found: &[Option<String>; 2]) -> Option<String> {
     let all = named.join(" and ");
     (!named.is_empty()).then(|| {
         format!(
-            "{all}, which earlier runs of A or B have left or changed; what is counted may depend on that"
+            "{all}, which earlier launches of A or B have left or changed; what is counted may depend on that"
         )
     })
 }
@@ -229,8 +229,8 @@ fn announce(longest: Duration, times: u32) {
     ));
 }
 
-/// Says how many more runs are needed because counts vary, if they take long. `each` is the time of the run before.
-fn announce_more_runs(least: usize, most: usize, each: Duration) {
+/// Says how many more launches are needed because counts vary, if they take long. `each` is the time of the launch before.
+fn announce_more_launches(least: usize, most: usize, each: Duration) {
     if each * most as u32 <= SILENT {
         return;
     }
@@ -239,8 +239,9 @@ fn announce_more_runs(least: usize, most: usize, each: Duration) {
         true => (most.to_string(), time(most)),
         false => (format!("{least} to {most}"), format!("{} to {}", time(least), time(most))),
     };
-    Progress::new()
-        .say(&format!("the counts vary from run to run; more runs of each follow: {runs}, about {time}"));
+    Progress::new().say(&format!(
+        "the counts vary from launch to launch; more launches of each follow: {runs}, about {time}"
+    ));
 }
 
 /// Runs one program until it is known whether its counts repeat. If they do not, runs it as often as the effort says.
