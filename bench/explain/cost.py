@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What `scruple explain A B` costs, relative to A and B one after the other without it: processor time (user plus system
-of all processes) and waiting time. A and B are the same program with the same input. Prints Markdown.
+of all processes) and waiting time. B is the program of A and does a tenth more work. Prints Markdown.
 
-    python3 bench/explain/cost.py --scruple target/release/scruple [--long N] [--only PROGRAM] [OPTION...]
+    python3 bench/explain/cost.py --scruple target/release/scruple [--long N] [--only PROGRAM] [--same] [OPTION...]
 
 Further options are passed to `scruple explain`: --no-parallel shows what waiting costs where the two may not run at the
 same time. Other load makes waiting times longer, and their ratio uncertain.
@@ -36,20 +36,25 @@ def main():
     parser.add_argument("--scruple", required=True, type=pathlib.Path)
     parser.add_argument("--long", type=int, default=2, metavar="N", help="N times the work of run.py")
     parser.add_argument("--only")
+    parser.add_argument("--same", action="store_true", help="B does the work of A")
     options, more = parser.parse_known_args()
     scruple = options.scruple.resolve()
     print("| program | A and B alone | processor time | waiting time | load |\n|---|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         empty = folder / "empty"
+        sides = []
+        for side, tenths in (("a", 10), ("b", 10 if options.same else 11)):
+            (folder / side).mkdir()
+            sides.append(programs(folder / side, 10, options.long * tenths))
         empty.mkdir()
-        for name, words in programs(folder, 1, options.long).items():
+        for name in sides[0]:
             if options.only and options.only != name:
                 continue
-            alone = [sum(times) for times in zip(run(words, empty), run(words, empty))]
-            command = shlex.join(words)
-            explain = run([scruple, "explain", *more, command, command], empty)
-            again = [sum(times) for times in zip(run(words, empty), run(words, empty))]
+            both = [side[name] for side in sides]
+            alone = [sum(times) for times in zip(*(run(words, empty) for words in both))]
+            explain = run([scruple, "explain", *more, *(shlex.join(words) for words in both)], empty)
+            again = [sum(times) for times in zip(*(run(words, empty) for words in both))]
             cpu, wait = ((a + b) / 2 for a, b in zip(alone, again))
             print(f"| {name} | {cpu:.1f} s, {wait:.1f} s | {explain[0] / cpu:.1f} × | {explain[1] / wait:.1f} × "
                   f"| {os.getloadavg()[0]:.0f} |", flush=True)

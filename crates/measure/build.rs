@@ -68,6 +68,8 @@ fn main() {
     for folder in [SHARED, COUNTER, AGENT, CALL_TREE] {
         println!("cargo::rerun-if-changed={folder}");
     }
+    // It lists the files of the call tree: cargo does not notice a file that was renamed.
+    println!("cargo::rerun-if-changed=src/calltree/install.rs");
     println!("cargo::rerun-if-env-changed=CC");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let embedded = out.join("embedded");

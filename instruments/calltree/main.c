@@ -6,6 +6,7 @@
 
 static const HChar *out;
 static Int fixed_random, fold_recursion = 1;
+static Bool opens_random; /* whether the process has opened a device of random bytes */
 static Long context_limit = 4000000, first_began, this_began;
 static UInt part_before_exec;
 
@@ -28,6 +29,10 @@ static UChar next_random(void) {
     return state >> 56;
 }
 
+static void fill(UWord address, UWord length) {
+    for (UWord i = 0; i < length; i++) ((UChar *)address)[i] = next_random();
+}
+
 #if defined(VGO_linux)
 #define AUXV_RANDOM 25
 
@@ -40,10 +45,38 @@ static void fix_start(ThreadId thread) {
     word += *word + 2; /* the number of arguments, the arguments, a zero */
     while (*word++) {}
     for (; word[0]; word += 2)
-        if (word[0] == AUXV_RANDOM && word[1])
-            for (Int i = 0; i < 16; i++) ((UChar *)word[1])[i] = next_random();
+        if (word[0] == AUXV_RANDOM && word[1]) fill(word[1], 16);
 }
 #endif
+
+static Bool is_random(const HChar *path) {
+    return VG_(strcmp)(path, "/dev/urandom") == 0 || VG_(strcmp)(path, "/dev/random") == 0;
+}
+
+/* Whether a file that is open is a device of random bytes. */
+static Bool reads_random(Int file) {
+    HChar link[32], path[16];
+    if (!opens_random) return False;
+    VG_(snprintf)(link, sizeof link, "/proc/self/fd/%d", file);
+    SSizeT length = VG_(readlink)(link, path, sizeof path - 1);
+    if (length <= 0) return False;
+    path[length] = 0;
+    return is_random(path);
+}
+
+/* Replaces the random bytes that the kernel has given to the program, so that runs repeat. */
+static void fix_random(UInt number, const UWord *arguments, SysRes result) {
+    if (sr_isError(result)) return;
+    switch (number) {
+        case __NR_getrandom: fill(arguments[0], sr_Res(result)); break;
+#ifdef __NR_open
+        case __NR_open: opens_random |= is_random((const HChar *)arguments[0]); break;
+#endif
+        case __NR_openat: opens_random |= is_random((const HChar *)arguments[1]); break;
+        case __NR_read: if (reads_random((Int)arguments[0])) fill(arguments[1], sr_Res(result)); break;
+        default: break;
+    }
+}
 
 static void code_runs(ThreadId thread, ULong blocks) {
     if (fixed_random) fix_start(thread);
@@ -88,8 +121,7 @@ static void after_call(ThreadId thread, UInt number, UWord *arguments, UInt give
     leftovers_forget(number, arguments, result);
     if (number == __NR_rt_sigaction && !sr_isError(result))
         expect_faults((Int)arguments[0], (const UWord *)arguments[1]);
-    if (fixed_random && number == __NR_getrandom && !sr_isError(result))
-        for (UWord i = 0; i < sr_Res(result); i++) ((UChar *)arguments[0])[i] = next_random();
+    if (fixed_random) fix_random(number, arguments, result);
 }
 
 static void forked(ThreadId thread) {
@@ -117,7 +149,7 @@ static void usage(void) {
     VG_(printf)("    --out=<path>               each process writes <path>.<its number>.<part>\n"
                 "    --total=yes|no             count nothing but all instructions [no]\n"
                 "    --sites=yes|no             live blocks by context in place of instructions [no]\n"
-                "    --fixed-random=yes|no      getrandom and AT_RANDOM are the same in each run [no]\n"
+                "    --fixed-random=yes|no      random bytes of the kernel are the same in each run [no]\n"
                 "    --fold-recursion=yes|no    a recursive call leads back to the context on the path [yes]\n"
                 "    --contexts=<number>        at most so many calling contexts [4000000]\n"
                 "    --first-began=<ns>         when the first of several runs began, since 1970 [0: unknown]\n"

@@ -150,7 +150,7 @@ pub fn gather(
         }
         match runs {
             1 if effort.once => announce_more_launches(1, most - 1, began.elapsed()),
-            2 => announce_more_launches(most - 2, most - 2, began.elapsed()),
+            2 => announce_more_launches(1, most - 2, began.elapsed()),
             _ => {}
         }
     }

@@ -31,13 +31,14 @@ pub fn explained(paths: [&str; 2], count: Count) -> Result<(Findings, GatheredLa
             kind.format
         )));
     }
+    let remarks = read::remark_of_checksums(&[(paths[0], &first), (paths[1], &second)]);
     let mut sides = [vec![first.side], vec![second.side]];
     name_stripped(&mut sides);
     let gathered = GatheredLaunches {
         sides,
         totals_repeat: false,
         times: [Vec::new(), Vec::new()],
-        remarks: Vec::new(),
+        remarks: remarks.into_iter().collect(),
         counted_by: None,
         kind,
         count,

@@ -1,11 +1,23 @@
 //! How counts vary among launches of one program, and when there are enough launches.
 
-use scruple_measure::calltree::Side;
+use super::pairing::Pairings;
+use scruple_core::explain::Count;
+use scruple_measure::calltree::{Binaries, Side};
 use std::collections::BTreeMap;
 
-/// How many times as large as the variation a difference must be if two launches of each program are enough. A row counts
-/// from three times its variation on, so such a difference is far from that limit.
-const FAR: u64 = 100;
+/// How many times as large as the variation a difference must be if two, three or four launches of each program are enough.
+/// A row counts from three times its variation on. Of a million simulated rows that only vary, 30 to 47 exceed a hundred
+/// times the variation of two launches (normal and exponential distribution); of 200,000, three exceed ten times that of three
+/// launches, and none five times that of four.
+const FAR: [u64; 3] = [100, 10, 5];
+
+/// The share of the total of bytes by which they may vary at most if few launches are enough.
+const OF_BYTES: u64 = 100;
+
+/// The part of a row's spread that its mean difference must exceed in few launches if it can exceed the whole spread in more:
+/// with further launches, the largest deviation *d* does not become smaller. If the mean of all pairs exceeds *3 d*, then each
+/// pair, which is at most *d* away from that mean, exceeds *2 d*, and so does the mean of the first pairs.
+const HOPE: f64 = 2.0 / 3.0;
 
 /// What the launches of one program counted in one function.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -24,23 +36,39 @@ pub fn repeats(runs: &[Side]) -> bool {
     rest.iter().all(|run| by_function(run) == first)
 }
 
-/// Whether there are enough launches of both programs: the most that are wanted, or two if their counts repeat or vary by
-/// less than a hundredth of the difference between the programs. Bytes may also vary by a ten-thousandth of them all,
-/// because programs that differ in their instructions often allocate the same.
+/// Whether there are enough launches of both programs: the most that are wanted, or fewer if their counts repeat, vary by much
+/// less than the programs differ ([`FAR`]), or vary so much that no further launch can tell a difference. Bytes may also vary
+/// by a part of them all, because programs that differ in their instructions often allocate the same.
 pub fn are_enough(sides: &[Vec<Side>; 2], most: usize) -> bool {
     let runs = sides[0].len().min(sides[1].len());
     if runs >= most || runs < 2 {
         return runs >= most;
     }
+    let far = FAR[(runs - 2).min(FAR.len() - 1)];
     let counts = sides.each_ref().map(|runs| runs.iter().map(by_function).collect::<Vec<_>>());
     let instructions = Variation::of(&counts, |counts| counts.instructions);
     let of_bytes: [fn(&FunctionCounts) -> u64; 3] =
         [|counts| counts.bytes, |counts| counts.at_peak, |counts| counts.at_end];
-    instructions.range.saturating_mul(FAR) <= instructions.difference
+    let is_clear = instructions.range.saturating_mul(far) <= instructions.difference
         && of_bytes.into_iter().all(|of| {
             let bytes = Variation::of(&counts, of);
-            bytes.range.saturating_mul(FAR) <= bytes.difference.max(bytes.whole / FAR)
-        })
+            bytes.range.saturating_mul(far) <= bytes.difference.max(bytes.whole / OF_BYTES)
+        });
+    is_clear || nothing_can_exceed_its_spread(sides)
+}
+
+/// Whether neither the total nor any row of a function can differ by more than its spread, however many runs follow.
+fn nothing_can_exceed_its_spread([first, second]: &[Vec<Side>; 2]) -> bool {
+    let binaries = Binaries::new();
+    let pairings = Pairings::of([first, second], false, &binaries);
+    let has_hope = |difference: f64, spread: f64| difference.abs() > HOPE * spread;
+    [Count::Instructions, Count::Allocations, Count::Bytes, Count::AtPeak, Count::AtEnd].into_iter().all(
+        |count| {
+            let explained = pairings.explained(count);
+            !has_hope(explained.delta(), explained.spread)
+                && !explained.rows.iter().any(|row| has_hope(row.delta, row.spread))
+        },
+    )
 }
 
 type RunCounts = BTreeMap<(String, String), FunctionCounts>;

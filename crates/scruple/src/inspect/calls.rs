@@ -156,11 +156,14 @@ fn imported(args: &CallsArgs, path: &Path, exports: &[Export]) -> Result<Code, F
     let whole = CallProfile::of(&title, &imported.side, &imported.kind);
     let kind = &imported.kind;
     let varies = if kind.is_sampled { "; samples vary by chance" } else { "" };
+    let name = path.display().to_string();
+    let unchecked =
+        read::remark_of_checksums(&[(&name, &imported)]).map_or_else(String::new, |why| format!(" {why}."));
     let counted = CallsReport {
         profile: &whole,
         processes: 1,
         heap_seen: kind.has_heap,
-        source: format!("Read from ‘{}’, a profile of {}{varies}.", path.display(), kind.format),
+        source: format!("Read from ‘{}’, a profile of {}{varies}.{unchecked}", name, kind.format),
         lines: SourceCosts::default(),
         sort: args.sort,
         most: args.most,

@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     }
     let callers = if profile.edges.is_empty() { KnownCallers::Unknown } else { KnownCallers::Calls };
     let kind = Kind { callers, has_heap: profile.has_heap, ..Kind::counted("callgrind") };
-    Ok(ImportedProfile { title, kind, side: builder.done() })
+    Ok(ImportedProfile { title, kind, side: builder.done(), has_checksum: false })
 }
 
 /// The instructions of all parts of the file as its own lines say, if it has such lines.

@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
         has_heap: false,
         ..Kind::counted("collapsed stacks")
     };
-    Ok(ImportedProfile { title: None, kind, side: builder.done() })
+    Ok(ImportedProfile { title: None, kind, side: builder.done(), has_checksum: false })
 }
 
 /// The beginning of a word, so that a message stays short.

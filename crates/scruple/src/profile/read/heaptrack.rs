@@ -1,6 +1,7 @@
 //! Reads unpacked files of heaptrack 1.2 and later: a line for each string, address, stack and allocation. Numbers are
 //! hexadecimal, indices begin at 1, and 0 means none. The format is described by heaptrack's source
-//! `accumulatedtracedata.cpp`.
+//! `accumulatedtracedata.cpp`. The file ends with the numbers of its strings and addresses (`heaptrack_interpret.cpp`),
+//! so a file that is cut off can be recognised.
 
 use super::{ImportedProfile, Kind, TreeBuilder};
 use scruple_core::explain::OwnCost;
@@ -18,6 +19,11 @@ struct HeaptrackParser {
     kinds: Vec<(u64, usize)>,
     /// The number of allocations of each kind.
     counts: Vec<u64>,
+    /// How many of these were freed.
+    freed: Vec<u64>,
+    /// The numbers of strings and of addresses that the end of the file gives.
+    strings_at_end: Option<usize>,
+    addresses_at_end: Option<usize>,
 }
 
 pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
@@ -93,6 +99,7 @@ impl HeaptrackParser {
                 let stack = place(words.next(), self.stacks.len(), "stack")?;
                 self.kinds.push((size, stack));
                 self.counts.push(0);
+                self.freed.push(0);
             }
             "+" => {
                 let kind = number(words.next())? as usize;
@@ -100,14 +107,41 @@ impl HeaptrackParser {
                     self.counts.get_mut(kind).ok_or_else(|| format!("there is no allocation {kind:x}"))?;
                 *count += 1;
             }
-            // What ended, when, and how large the program was at times; suppressions, and comments.
-            "-" | "c" | "R" | "I" | "A" | "S" | "#" | "" => {}
+            "#" => match (words.next(), words.next().map(str::parse)) {
+                (Some("strings:"), Some(Ok(count))) => self.strings_at_end = Some(count),
+                (Some("ips:"), Some(Ok(count))) => self.addresses_at_end = Some(count),
+                _ => {}
+            },
+            "-" => {
+                let kind = number(words.next())? as usize;
+                let freed =
+                    self.freed.get_mut(kind).ok_or_else(|| format!("there is no allocation {kind:x}"))?;
+                *freed += 1;
+                if *freed > self.counts[kind] {
+                    return Err(format!("more blocks of allocation {kind:x} were freed than allocated"));
+                }
+            }
+            // When something happened, and how large the program was at times; suppressions.
+            "c" | "R" | "I" | "A" | "S" | "" => {}
             other => return Err(format!("‘{}’ is not a kind of line", other.escape_debug())),
         }
         Ok(())
     }
 
     fn finish(self) -> Result<ImportedProfile, String> {
+        let ends = [
+            (self.strings_at_end, self.strings.len(), "strings"),
+            (self.addresses_at_end, self.addresses.len(), "addresses"),
+        ];
+        for (at_end, count, what) in ends {
+            match at_end {
+                None => return Err(format!("the number of {what} at its end is missing: it is cut off")),
+                Some(said) if said != count => {
+                    return Err(format!("it has {count} {what}, and says {said}: it is cut off or damaged"));
+                }
+                Some(_) => {}
+            }
+        }
         if self.kinds.is_empty() {
             return Err("it has no allocations".to_owned());
         }
@@ -135,6 +169,11 @@ impl HeaptrackParser {
             };
             builder.stack(&functions, cost)?;
         }
-        Ok(ImportedProfile { title: self.title, kind: Kind::heap("heaptrack"), side: builder.done() })
+        Ok(ImportedProfile {
+            title: self.title,
+            kind: Kind::heap("heaptrack"),
+            side: builder.done(),
+            has_checksum: false,
+        })
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
         return Err(other_version());
     }
     let kind = Kind { has_heap: document.has_heap, ..Kind::counted(OWN) };
-    Ok(ImportedProfile { title: Some(document.title), kind, side })
+    Ok(ImportedProfile { title: Some(document.title), kind, side, has_checksum: true })
 }
 
 /// Returns the tree. Returns `None` unless callers precede callees and every index is within its list.

@@ -39,6 +39,11 @@ pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     }
     match rows {
         0 => Err("it has no allocations".to_owned()),
-        _ => Ok(ImportedProfile { title: None, kind: Kind::heap("memray"), side: builder.done() }),
+        _ => Ok(ImportedProfile {
+            title: None,
+            kind: Kind::heap("memray"),
+            side: builder.done(),
+            has_checksum: false,
+        }),
     }
 }

@@ -59,6 +59,8 @@ pub struct ImportedProfile {
     pub kind: Kind,
     /// The tree of calling contexts.
     pub side: Side,
+    /// Whether a checksum covers the whole file, so that damage would have been noticed.
+    pub has_checksum: bool,
 }
 
 impl Kind {
@@ -126,10 +128,14 @@ pub fn parse(bytes: &[u8]) -> Result<ImportedProfile, String> {
     }
     match bytes {
         [] => Err("it is empty".to_owned()),
-        [0x1f, 0x8b, ..] => parse_plain(&unpacked(flate2::read::MultiGzDecoder::new(bytes))?),
+        [0x1f, 0x8b, ..] => {
+            let mut plain = Vec::new();
+            unpack(flate2::read::MultiGzDecoder::new(bytes), &mut plain)?;
+            parse_plain(&plain).map(|profile| ImportedProfile { has_checksum: true, ..profile })
+        }
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-            let frames = ruzstd::decoding::StreamingDecoder::new(bytes);
-            parse_plain(&unpacked(frames.map_err(|_| DAMAGED.to_owned())?)?)
+            let (plain, has_checksum) = unpack_zstd(bytes)?;
+            parse_plain(&plain).map(|profile| ImportedProfile { has_checksum, ..profile })
         }
         _ => parse_plain(bytes),
     }
@@ -142,15 +148,55 @@ fn too_large() -> String {
     "it is larger than 1 GiB, which is more than is read".to_owned()
 }
 
-fn unpacked(from: impl Read) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let read = from.take(LARGEST + 1).read_to_end(&mut bytes);
-    read.map_err(|_| DAMAGED.to_owned())?;
-    if bytes.len() as u64 > LARGEST { Err(too_large()) } else { Ok(bytes) }
+/// Appends what is packed to `plain`.
+fn unpack(from: impl Read, plain: &mut Vec<u8>) -> Result<(), String> {
+    let room = (LARGEST + 1).saturating_sub(plain.len() as u64);
+    from.take(room).read_to_end(plain).map_err(|_| DAMAGED.to_owned())?;
+    if plain.len() as u64 > LARGEST { Err(too_large()) } else { Ok(()) }
 }
 
-/// Returns the text, or an error if its last line has no end. The formats of heaptrack and memray have neither sums nor
-/// an end, so that this is all that shows that a file is cut off.
+/// Unpacks all frames of zstd, and compares the checksums of those that have one. Returns whether all have one.
+fn unpack_zstd(mut packed: &[u8]) -> Result<(Vec<u8>, bool), String> {
+    use ruzstd::decoding::StreamingDecoder;
+    use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+    let (mut plain, mut has_checksum) = (Vec::new(), true);
+    while !packed.is_empty() {
+        let mut frame = match StreamingDecoder::new(&mut packed) {
+            Ok(frame) => frame,
+            Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                length, ..
+            })) => {
+                packed = packed.get(length as usize..).ok_or(DAMAGED)?;
+                continue;
+            }
+            Err(_) => return Err(DAMAGED.to_owned()),
+        };
+        unpack(&mut frame, &mut plain)?;
+        let decoder = frame.into_frame_decoder();
+        match decoder.get_checksum_from_data() {
+            None => has_checksum = false,
+            said if said == decoder.get_calculated_checksum() => {}
+            Some(_) => return Err(DAMAGED.to_owned()),
+        }
+    }
+    Ok((plain, has_checksum))
+}
+
+/// Says which of these files have no checksum, if any.
+pub fn remark_of_checksums(read: &[(&str, &ImportedProfile)]) -> Option<String> {
+    let names = read.iter().filter(|(_, profile)| !profile.has_checksum).map(|(name, _)| format!("‘{name}’"));
+    let names: Vec<String> = names.collect();
+    let (all, has, them, one) = match names.as_slice() {
+        [] => return None,
+        [_] => (names.concat(), "has", "it", "it has"),
+        _ => (names.join(" and "), "have", "them", "they have"),
+    };
+    Some(format!(
+        "{all} {has} no checksum, so some damage to {them} would not be noticed; packed by gzip, {one} one"
+    ))
+}
+
+/// Returns the text, or an error if its last line has no end: it is cut off.
 fn require_last_line_end(text: &str) -> Result<&str, String> {
     if text.ends_with('\n') { Ok(text) } else { Err("its last line has no end: it is cut off".to_owned()) }
 }

@@ -241,5 +241,5 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ImportedProfile, String> {
     }
     let comment = all.comments.first().and_then(|place| all.text(*place).ok());
     let title = comment.and_then(|text| text.strip_prefix("counted by scruple: ")).map(str::to_owned);
-    Ok(ImportedProfile { title, kind, side: builder.done() })
+    Ok(ImportedProfile { title, kind, side: builder.done(), has_checksum: false })
 }

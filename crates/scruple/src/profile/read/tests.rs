@@ -59,6 +59,39 @@ fn a_packed_profile_is_unpacked_and_a_damaged_pack_is_refused() {
 }
 
 #[test]
+fn a_changed_byte_of_a_pack_is_noticed() {
+    let text = "main;work 7\nmain;rest 9\n".repeat(40);
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packer, text.as_bytes()).unwrap();
+    let zstd =
+        ruzstd::encoding::compress_to_vec(text.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    for packed in [packer.finish().unwrap(), zstd] {
+        let right = parse(&packed).unwrap();
+        assert!(right.has_checksum);
+        for at in 0..packed.len() * 8 {
+            let mut damaged = packed.clone();
+            damaged[at / 8] ^= 1 << (at % 8);
+            if let Ok(read) = parse(&damaged) {
+                assert_eq!(read.side.tree, right.side.tree, "bit {at}");
+            }
+        }
+        for length in 1..packed.len() {
+            assert!(parse(&packed[..length]).is_err(), "{length} bytes");
+        }
+    }
+    assert!(!parse(text.as_bytes()).unwrap().has_checksum);
+}
+
+#[test]
+fn all_frames_of_zstd_are_read() {
+    let frame =
+        |text: &[u8]| ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest);
+    let skipped = [&b"\x50\x2a\x4d\x18\x03\0\0\0"[..], b"abc"].concat();
+    let packed = [frame(b"main;work 7\n"), skipped, frame(b"main;rest 9\n")].concat();
+    assert_eq!(parse(&packed).unwrap().side.tree.total(Count::Instructions), 16);
+}
+
+#[test]
 fn a_recursive_stack_leads_back_to_the_context_on_the_path() {
     let read = parse(b"main;fib;fib;fib 5\nmain;fib 2\n").unwrap();
     assert_eq!(of(&read, "fib"), (instructions(7), instructions(7)));
@@ -82,7 +115,8 @@ fn who_allocates_is_who_calls_the_operators_of_the_language() {
     // `main` calls `work`, which calls `operator new(unsigned long)` and `__rust_alloc`.
     let begin = "v 10400 3\nX ./h\ns 6 /bin/h\ns 4 main\ns 4 work\ns 1b operator new(unsigned long)\ns c __rust_alloc\n";
     let places = "i 1 1 2\ni 2 1 3\ni 3 1 4\ni 4 1 5\nt 1 0\nt 2 1\nt 3 2\nt 4 2\n";
-    let read = parse(format!("{begin}{places}a 10 3\na 8 4\n+ 0\n+ 1\n").as_bytes()).unwrap();
+    let read = parse(format!("{begin}{places}a 10 3\na 8 4\n+ 0\n+ 1\n# strings: 5\n# ips: 4\n").as_bytes())
+        .unwrap();
     assert_eq!(of(&read, "work").0, OwnCost { allocations: 2, bytes: 24, ..OwnCost::default() });
     assert_eq!(of(&read, "__rust_alloc"), (OwnCost::default(), OwnCost::default()));
 }
@@ -130,6 +164,15 @@ fn what_is_no_profile_gets_one_clear_error() {
         (b"v 10400 3\nX ./h\nt 5 0\n", "as heaptrack’s: line 3: there is no address 5"),
         (b"v 10400 3\nX ./h\ns 4 main\na 5 0\n+ 0\n+ ", "as heaptrack’s: its last line has no end"),
         (b"v 10400 3\nX ./h\ns 4 mai\n", "as heaptrack’s: line 3: a text does not have the 4 bytes"),
+        (
+            b"v 10400 3\nX ./h\ns 4 main\na 5 0\n+ 0\n",
+            "as heaptrack’s: the number of strings at its end is missing",
+        ),
+        (
+            b"v 10400 3\nX ./h\ns 4 main\na 5 0\n+ 0\n# strings: 2\n# ips: 0\n",
+            "as heaptrack’s: it has 1 strings, and says 2",
+        ),
+        (b"v 10400 3\nX ./h\na 5 0\n+ 0\n- 0\n- 0\n", "line 6: more blocks of allocation 0 were freed"),
         (b"v 10400 3\nX ./h\nq 4 mai\n", "as heaptrack’s: line 3: ‘q’ is not a kind of line"),
         (b"allocator,num_allocations,size,tid\nMALLOC,1,2", "as memray’s: its last line has no end"),
         (
