@@ -191,4 +191,37 @@ mod tests {
         // SAFETY: both sets are valid.
         assert!(unsafe { libc::CPU_EQUAL(&before, &after) }, "the thread may use other cores than before");
     }
+
+    #[test]
+    fn what_is_measured_beside_a_program_runs_on_the_core_of_that_program() {
+        let cores = affinity().expect("a thread has cores");
+        // SAFETY: the set is valid, and the cores lie within it.
+        let mine = (0..libc::CPU_SETSIZE as usize).filter(|core| unsafe { libc::CPU_ISSET(*core, &cores) });
+        for core in mine {
+            let mut child = std::process::Command::new("sh");
+            let mut child = child.args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+            let pid = child.id();
+            let one = only(core).expect("the core lies within the set");
+            // SAFETY: the kernel reads a valid set of the size given.
+            unsafe { libc::sched_setaffinity(pid as i32, std::mem::size_of::<libc::cpu_set_t>(), &one) };
+            while scheduler_waits::last_core(pid, pid) != Some(core) {
+                std::thread::yield_now();
+            }
+            // SAFETY: the call has no arguments.
+            let here = on_the_core_of(pid, pid, || Some(unsafe { libc::sched_getcpu() }));
+            child.kill().expect("it is ours");
+            child.wait().expect("it has ended");
+            assert_eq!(here, Some(core as i32));
+        }
+    }
+
+    /// On every processor of the last decades, more than one addition is executed in a cycle if none waits for another.
+    #[test]
+    fn independent_additions_are_executed_in_parallel_and_dependent_ones_are_not() {
+        const ADDITIONS: u64 = 6;
+        let least = |work| (0..200).filter_map(|_| fastest(work)).fold(f64::INFINITY, f64::min);
+        let of_chain = least(chain) / (UNROLLED * PASSES) as f64;
+        let of_independent = least(independent) / (ADDITIONS * INDEPENDENT_PASSES) as f64;
+        assert!(of_independent < of_chain, "{of_independent} ns, {of_chain} ns");
+    }
 }
