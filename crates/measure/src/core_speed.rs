@@ -215,13 +215,18 @@ mod tests {
         }
     }
 
-    /// On every processor of the last decades, more than one addition is executed in a cycle if none waits for another.
+    /// Every processor of the last decades executes at least two additions in a cycle if none waits for another, and one
+    /// and a half beside a busy neighbour.
     #[test]
     fn independent_additions_are_executed_in_parallel_and_dependent_ones_are_not() {
         const ADDITIONS: u64 = 6;
-        let least = |work| (0..200).filter_map(|_| fastest(work)).fold(f64::INFINITY, f64::min);
-        let of_chain = least(chain) / (UNROLLED * PASSES) as f64;
-        let of_independent = least(independent) / (ADDITIONS * INDEPENDENT_PASSES) as f64;
-        assert!(of_independent < of_chain, "{of_independent} ns, {of_chain} ns");
+        let (mut of_chain, mut of_independent) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..200 {
+            of_chain = of_chain.min(fastest(chain).expect("a clock"));
+            of_independent = of_independent.min(fastest(independent).expect("a clock"));
+        }
+        let dependent = of_chain / (UNROLLED * PASSES) as f64;
+        let parallel = of_independent / (ADDITIONS * INDEPENDENT_PASSES) as f64;
+        assert!(parallel < 0.8 * dependent, "{parallel} ns, {dependent} ns");
     }
 }
