@@ -33,10 +33,11 @@ if has aarch64-linux-gnu-gcc && has qemu-aarch64-static; then
     step cargo test --target "$other" --package scruple-core
 fi
 
-# The C library of the SDK under the sanitizers of memory and of undefined behaviour.
+# The C library of the SDK under the sanitizers of memory, of undefined behaviour and of threads.
 built=$(mktemp -d)
+export TSAN_OPTIONS=halt_on_error=1
 trap 'rm -rf "$log" "$built"' EXIT
-for sanitizer in address undefined; do
+for sanitizer in address undefined thread; do
     step gcc -std=c99 -O1 -g -pthread "-fsanitize=$sanitizer" -fno-sanitize-recover=all \
         sdk/c/tests/conformance.c -o "$built/$sanitizer"
     step python3 sdk/conformance/run.py -- "$built/$sanitizer"

@@ -337,4 +337,88 @@ mod tests {
         assert_eq!(kept, Kept::CantTell);
         assert_eq!(found[0], ("malloc.bytes".to_owned(), true, GateOutcome::CantTell));
     }
+
+    /// A run of two versions with 40 blocks. The readings of each lie evenly between the ends of its range, in another order
+    /// than that of the blocks.
+    fn run_of_own_metric(declared: &Metric, ranges: [[f64; 2]; 2]) -> Run {
+        let mut run = run(&[], &[]);
+        for (arm, [low, high]) in run.arms.iter_mut().zip(ranges) {
+            let mut figure = None;
+            for block in 0..40 {
+                let value = 1e6 * (low + (high - low) * f64::from(block * 7 % 40) / 39.0);
+                Figure::add(&mut figure, Reading::of(declared, value, "a test"), declared.pass, block);
+            }
+            arm.figures.extend(figure.map(|figure| (declared.key.to_string(), figure)));
+        }
+        run
+    }
+
+    /// The margin of a command is 2 %.
+    #[test]
+    fn what_may_be_worse_by_more_than_the_margin_cannot_pass_whichever_direction_is_worse() {
+        let (lower, higher) = (Unit::Nanoseconds, Unit::Other("items/s".into()));
+        let named = GateRules { metrics: vec!["own".to_owned()], ..GateRules::default() };
+        for (unit, range, expected) in [
+            (&lower, [1.00, 1.04], GateOutcome::CantTell),
+            (&lower, [0.96, 1.00], GateOutcome::Same),
+            (&lower, [1.00, 1.01], GateOutcome::Same),
+            (&lower, [1.04, 1.07], GateOutcome::Regression),
+            (&higher, [0.96, 1.00], GateOutcome::CantTell),
+            (&higher, [1.00, 1.04], GateOutcome::Same),
+            (&higher, [0.99, 1.00], GateOutcome::Same),
+            (&higher, [0.93, 0.96], GateOutcome::Regression),
+        ] {
+            let metric = Metric::custom("own", unit.clone(), Quality::Noisy, Pass::Timing);
+            let run = run_of_own_metric(&metric, [[1.0; 2], range]);
+            let (_, found) = outcomes_of_run(&run, &named);
+            assert_eq!(found, [("own".to_owned(), true, expected)], "{unit:?} {range:?}");
+        }
+    }
+
+    #[test]
+    fn only_counts_that_hardly_vary_decide_without_being_named() {
+        let gates = |quality, pass, unit: Unit, range: [f64; 2]| {
+            let run = run_of_own_metric(&Metric::custom("own", unit, quality, pass), [range, [1.0; 2]]);
+            outcomes_of_run(&run, &GateRules::default()).1.iter().any(|(_, gates, _)| *gates)
+        };
+        assert!(gates(Quality::Near, Pass::Counting, Unit::Count, [0.9985, 1.0]), "less than 0.2 %");
+        assert!(!gates(Quality::Near, Pass::Counting, Unit::Count, [0.99, 1.0]), "half of the margin");
+        assert!(!gates(Quality::Noisy, Pass::Counting, Unit::Count, [1.0, 1.0]));
+        assert!(!gates(Quality::Exact, Pass::Timing, Unit::Count, [1.0, 1.0]));
+        assert!(!gates(Quality::Exact, Pass::Counting, Unit::Nanoseconds, [1.0, 1.0]));
+    }
+
+    #[test]
+    fn an_accepted_change_lifts_limits_against_the_reference_and_no_others() {
+        let run = run(&[("malloc.bytes", &[4096.0; 3])], &[("malloc.bytes", &[5000.0; 3])]);
+        let rules = GateRules {
+            accepted: vec![Acceptance { subject: None, metric: None, reason: "a cache".to_owned() }],
+            ..GateRules::default()
+        };
+        let kept = |text: &str, kept: Kept| {
+            let budget = Budget::parse(text).expect("a limit");
+            let checked = Checked {
+                budget: budget.text.clone(),
+                arm: "app @new".to_owned(),
+                kept,
+                found: String::new(),
+            };
+            of_limit(&run, &checked, &[budget], &rules).0
+        };
+        assert_eq!(kept("malloc.bytes<+3%", Kept::No), Kept::Yes);
+        assert_eq!(kept("malloc.bytes<+3%", Kept::CantTell), Kept::CantTell);
+        assert_eq!(kept("malloc.bytes<4.5kB", Kept::No), Kept::No);
+    }
+
+    #[test]
+    fn a_gate_without_anything_that_decides_does_not_pass_and_a_regression_outweighs_doubt() {
+        assert_eq!(overall_outcome(&[], &[]), Kept::CantTell);
+        assert_eq!(overall_outcome(&[], &[Kept::Yes]), Kept::Yes);
+        assert_eq!(overall_outcome(&[], &[Kept::CantTell, Kept::No]), Kept::No);
+        let doubt_and_regression = run(
+            &[("malloc.bytes", &[4096.0; 3]), ("malloc.count", &[1.0; 3])],
+            &[("malloc.count", &[2.0; 3])],
+        );
+        assert_eq!(outcomes_of_run(&doubt_and_regression, &GateRules::default()).0, Kept::No);
+    }
 }

@@ -191,4 +191,42 @@ mod tests {
         // SAFETY: both sets are valid.
         assert!(unsafe { libc::CPU_EQUAL(&before, &after) }, "the thread may use other cores than before");
     }
+
+    #[test]
+    fn what_is_measured_beside_a_program_runs_on_the_core_of_that_program() {
+        let cores = affinity().expect("a thread has cores");
+        // SAFETY: the set is valid, and the cores lie within it.
+        let mine = (0..libc::CPU_SETSIZE as usize).filter(|core| unsafe { libc::CPU_ISSET(*core, &cores) });
+        for core in mine {
+            let mut child = std::process::Command::new("sh");
+            let mut child = child.args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+            let pid = child.id();
+            let one = only(core).expect("the core lies within the set");
+            // SAFETY: the kernel reads a valid set of the size given.
+            unsafe { libc::sched_setaffinity(pid as i32, std::mem::size_of::<libc::cpu_set_t>(), &one) };
+            while scheduler_waits::last_core(pid, pid) != Some(core) {
+                std::thread::yield_now();
+            }
+            // SAFETY: the call has no arguments.
+            let here = on_the_core_of(pid, pid, || Some(unsafe { libc::sched_getcpu() }));
+            child.kill().expect("it is ours");
+            child.wait().expect("it has ended");
+            assert_eq!(here, Some(core as i32));
+        }
+    }
+
+    /// Every processor of the last decades executes at least two additions in a cycle if none waits for another, and one
+    /// and a half beside a busy neighbour.
+    #[test]
+    fn independent_additions_are_executed_in_parallel_and_dependent_ones_are_not() {
+        const ADDITIONS: u64 = 6;
+        let (mut of_chain, mut of_independent) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..200 {
+            of_chain = of_chain.min(fastest(chain).expect("a clock"));
+            of_independent = of_independent.min(fastest(independent).expect("a clock"));
+        }
+        let dependent = of_chain / (UNROLLED * PASSES) as f64;
+        let parallel = of_independent / (ADDITIONS * INDEPENDENT_PASSES) as f64;
+        assert!(parallel < 0.8 * dependent, "{parallel} ns, {dependent} ns");
+    }
 }

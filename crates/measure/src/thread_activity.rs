@@ -84,7 +84,13 @@ fn judge(rounds: &[Vec<u32>], idle: bool, had_turn: impl Fn(u32) -> bool) -> Act
 
 /// The living threads of a process that are not blocked: they run, are ready to run, wait for a disk or are stopped.
 pub(crate) fn ready_threads(process: u32) -> Option<Vec<u32>> {
-    threads_where(process, |state| !matches!(state, 'S' | 'I' | 'Z' | 'X'))
+    threads_where(process, |state| !is_blocked(state))
+}
+
+/// Whether the kernel's abbreviation of a state means that the thread waits for an event, or has ended. What waits for a
+/// disk or is stopped is not blocked: it goes on without anything that the program has to do.
+fn is_blocked(state: char) -> bool {
+    matches!(state, 'S' | 'I' | 'Z' | 'X')
 }
 
 /// Whether a thread of a process runs, is ready to run, or waits for a disk.
@@ -124,6 +130,13 @@ mod tests {
         assert_eq!(judge(&[vec![1, 2], vec![1, 2]], false, FAIR), Activity::Busy);
         assert_eq!(judge(&[vec![1, 2], vec![1, 2]], false, spins_beside_a_waiting_one), Activity::HeldUp);
         assert_eq!(judge(&[vec![1, 2], vec![1]], false, spins_beside_a_waiting_one), Activity::Busy);
+    }
+
+    /// The states are those of proc(5).
+    #[test]
+    fn a_thread_that_waits_for_a_disk_or_is_stopped_is_not_blocked() {
+        assert!("SIZX".chars().all(is_blocked));
+        assert!(!"RDTt".chars().any(is_blocked));
     }
 
     fn started(script: &str) -> Child {

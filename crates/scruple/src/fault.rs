@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 /// An error with its exit code. The message says what was tried, what failed, and what to do.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fault {
     /// The exit code.
     pub code: Code,

@@ -10,6 +10,7 @@ fn tree(lines: &[(usize, &str, u64, u64)]) -> Tree {
             module: if name.is_empty() { String::new() } else { "program".to_owned() },
             name: name.to_owned(),
             shown: name.to_owned(),
+            library: name.starts_with("std"),
             ..Function::default()
         };
         let known = tree.functions.iter().position(|other| *other == one);
@@ -100,6 +101,19 @@ fn an_unchanged_function_that_costs_more_is_put_down_to_the_caller_that_changed(
 }
 
 #[test]
+fn equal_machine_code_never_stands_before_changed_code_whose_difference_matters() {
+    let mut lines = MAIN.to_vec();
+    (lines[2].3, lines[3].3) = (6_000, 5_070);
+    let found = explained(&tree(MAIN), &tree(&lines), &["hash"]);
+    let rows: Vec<_> = found.rows.iter().map(|row| (row.name.as_str(), row.delta, row.same_code)).collect();
+    assert_eq!(rows, [("hash", 1_000.0, Some(false)), ("print", 5_000.0, Some(true))]);
+    // A change of less than a twentieth of all differences is not the answer.
+    lines[2].3 = 5_200;
+    let found = explained(&tree(MAIN), &tree(&lines), &["hash"]);
+    assert_eq!(found.rows[0].name, "print", "{found:#?}");
+}
+
+#[test]
 fn a_function_that_was_inlined_costs_nothing_and_shows_in_one_row() {
     let lines = [(0, "main", 1, 10), (1, "parse", 100, 5_900), (1, "print", 1, 70)];
     let found = explained(&tree(MAIN), &tree(&lines), &["parse"]);
@@ -112,6 +126,34 @@ fn a_function_that_was_inlined_costs_nothing_and_shows_in_one_row() {
     let told = row.reported();
     let one = (told[0].kind, told[0].callee.as_deref(), told[0].instead_of.as_deref(), told[0].delta);
     assert_eq!((told.len(), one), (1, (PartKind::Replaced, None, Some("hash"), -100.0)));
+}
+
+#[test]
+fn a_function_that_is_called_twice_as_often_no_longer_makes_twice_as_many_calls() {
+    let lines = [(0, "main", 1, 10), (1, "parse", 200, 2_000), (1, "print", 1, 70)];
+    let found = explained(&tree(MAIN), &tree(&lines), &["main", "parse"]);
+    let rows: Vec<_> = found.rows.iter().map(|row| (row.name.as_str(), row.delta)).collect();
+    assert_eq!(rows, [("parse", -10_000.0), ("main", 6_000.0)]);
+}
+
+#[test]
+fn library_code_compiled_into_the_program_counts_for_its_caller() {
+    let of = |own: u64| tree(&[(0, "main", 1, 10), (1, "parse", 5, 50), (2, "std::map", 10, own)]);
+    let found = explained(&of(100), &of(300), &["std::map"]);
+    let rows: Vec<_> = found.rows.iter().map(|row| (row.name.as_str(), row.delta)).collect();
+    assert_eq!(rows, [("parse", 200.0)]);
+}
+
+#[test]
+fn code_that_cannot_be_compared_is_not_called_equal() {
+    let mut lines = MAIN.to_vec();
+    lines[2].3 = 6_000;
+    let (first, second) = (tree(MAIN), tree(&lines));
+    let code = CodeComparison { same: &|_, _| None, likeness: &|_, _| 0.0 };
+    let matched = Matched::of(&first, &second, &code);
+    let found = explain(&first, &second, &matched, &code, Count::Instructions);
+    let rows: Vec<_> = found.rows.iter().map(|row| (row.name.as_str(), row.delta, row.same_code)).collect();
+    assert_eq!(rows, [("hash", 1_000.0, None)]);
 }
 
 #[test]
@@ -181,6 +223,32 @@ fn rows_within_what_varies_anyway_stand_last() {
     // The totals vary by 390 in one program, which is more than the difference of 85.
     assert!(found.is_within_spread(), "{}", found.spread);
     assert_eq!(found.share_of(&found.rows[0]), None);
+}
+
+#[test]
+fn a_row_that_some_pairs_of_runs_lack_is_zero_in_them() {
+    let with = |hash: u64, print: u64| {
+        let mut lines = MAIN.to_vec();
+        (lines[2].3, lines[3].3) = (hash, print);
+        tree(&lines)
+    };
+    let one = tree(MAIN);
+    let pairs = [with(5_090, 170), with(5_090, 170), with(5_000, 170)];
+    let pairs = pairs.iter().map(|other| explained(&one, other, &["hash"])).collect();
+    // Runs of one program differ by 50 in `main`.
+    let within = [explained(&one, &with(5_000, 70), &[]), {
+        let mut lines = MAIN.to_vec();
+        lines[0].3 = 60;
+        explained(&one, &tree(&lines), &[])
+    }];
+    let found = settled(pairs, &within).expect("an explanation");
+    let sum: f64 = found.rows.iter().map(|row| row.delta).sum();
+    assert!((sum - found.delta()).abs() < 1e-6 && (sum - 160.0).abs() < 1e-6, "{found:#?}");
+    let of = |name: &str| found.rows.iter().find(|row| row.name == name).expect("a row");
+    // The pair without the difference is 60 away from the mean, the others 30.
+    assert!((of("hash").delta - 60.0).abs() < 1e-6 && (of("hash").spread - 180.0).abs() < 1e-6, "{found:#?}");
+    // The code of `print` is the same, so its difference is compared with what the whole program varies by.
+    assert!((of("print").delta, of("print").spread) == (100.0, 150.0), "{found:#?}");
 }
 
 /// Makes a tree whose costs are bytes in use at the peak.

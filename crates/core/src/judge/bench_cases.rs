@@ -423,4 +423,18 @@ mod tests {
         let kept = undisturbed(&none).expect("those of the witness");
         assert!(kept.iter().all(|block| !is_shared(*block)) && kept.len() == 20, "{kept:?}");
     }
+
+    #[test]
+    fn a_tare_whose_batches_are_mostly_reads_of_the_clock_does_not_show_the_speed_of_the_core() {
+        let time = by_block(|block| if is_shared(block) { 2.0 } else { 1.0 });
+        let beside = by_block(|block| if block % 2 == 0 { 1.0 } else { 2.0 });
+        let kept = |iterations: f64, beside: Option<&Vec<(u32, f64)>>| {
+            let mut figures =
+                vec![("time.wall", time.clone()), ("batch.iterations", by_block(|_| iterations))];
+            figures.extend(beside.map(|beside| (BESIDE, beside.clone())));
+            undisturbed(&arm(Role::Tare, &figures)).map(|kept| kept.len())
+        };
+        assert_eq!((kept(10_000.0, None), kept(100.0, None)), (Some(20), None));
+        assert_eq!((kept(10_000.0, Some(&beside)), kept(100.0, Some(&beside))), (Some(10), Some(30)));
+    }
 }

@@ -60,6 +60,11 @@ fn memory_that_native_code_keeps_contradicts_a_heap_that_does_not_grow() {
         }
         other => panic!("{other:?}"),
     }
+    // So it does one that grows ever less, or stopped to grow.
+    for heap in [SIZES.map(|n| (n, 1e6 + 900.0 * n.sqrt())), SIZES.map(|n| (n, 1e6 + 100.0 * n.min(4000.0)))]
+    {
+        assert_eq!(word(&judged(&heap, &native)), "unknown");
+    }
     assert_eq!(word(&judged(&steady, &steady)), "constant");
     assert_eq!(word(&judged(&native, &steady)), "grows");
     // Nothing is known outside the heap of a program whose allocations cannot be counted.
@@ -90,6 +95,26 @@ fn bytes_per_unit_lie_in_their_interval() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// What a line through the means would hide: runs of one size that differ by far more than the growth.
+#[test]
+fn runs_of_one_size_that_differ_count_against_growth() {
+    let pairs = |by: f64, base: f64, each: f64| -> Vec<(f64, f64)> {
+        SIZES.iter().flat_map(|n| [-by, by].map(|off| (*n, base + each * n + off))).collect()
+    };
+    assert_eq!(word(&judge_growth(&pairs(10.0, 5e4, 40.0), ONE_BYTE)), "grows");
+    let found = judge_growth(&pairs(2e6, 5e7, 40.0), ONE_BYTE);
+    assert!(
+        matches!(found, Retained::Unknown(GrowthDoubt::Noise { at_most }) if at_most > 40.0),
+        "{found:?}"
+    );
+    // A few kilobytes over all sizes: a collector that looks more often sees a larger maximum.
+    let few = |by: f64| -> Vec<(f64, f64)> {
+        pairs(by, 5e4, 0.2).into_iter().map(|(n, bytes)| (n / 100.0, bytes)).collect()
+    };
+    assert_eq!(word(&judge_growth(&few(0.0), ONE_BYTE)), "grows");
+    assert_ne!(word(&judge_growth(&few(1.0), ONE_BYTE)), "grows");
 }
 
 #[test]

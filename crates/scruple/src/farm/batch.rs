@@ -2,6 +2,7 @@
 //! sends no others as long as the stored state is the same.
 
 use super::folder::UnitFolder;
+use super::same_version::Writer;
 use super::unit_data::{parse, text};
 use crate::fault::Fault;
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,9 @@ use serde::{Deserialize, Serialize};
 /// The units of one step.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UnitBatch {
+    /// The program that planned the units.
+    #[serde(flatten)]
+    pub writer: Writer,
     /// A digest of the state of the history when the units were planned.
     pub basis: String,
     /// The units that build, each as a pair of commit and unit name.
@@ -34,7 +38,16 @@ impl UnitBatch {
         let path = folder.path().join("batch");
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
         let batch: UnitBatch = parse(&text, &path)?;
-        Ok((batch.basis == basis).then_some(batch))
+        if batch.basis != basis {
+            return Ok(None);
+        }
+        // Its nodes may have the version that it was sent with, and some results may be there.
+        let advice = format!(
+            "continue with that version, or remove ‘{}’, so that they are done again",
+            path.display()
+        );
+        batch.writer.check("the command that sent the units of this history", "this command", &advice)?;
+        Ok(Some(batch))
     }
 
     /// Writes the batch to its file, before any of its units is sent.
@@ -46,5 +59,34 @@ impl UnitBatch {
     pub fn stages(&self) -> Vec<Vec<String>> {
         let builds = self.builds.iter().map(|(_, unit)| unit.clone()).collect();
         vec![builds, self.measures.iter().map(|planned| planned.unit.clone()).collect()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::same_version::VERSION;
+    use super::*;
+
+    #[test]
+    fn units_that_another_version_sent_are_not_sent_again_and_what_to_do_is_said() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = UnitFolder::make(place.path().join("farm")).expect("made");
+        let ours = UnitBatch { writer: Writer::this(), basis: "state".to_owned(), ..UnitBatch::default() };
+        ours.write(&folder).expect("written");
+        assert_eq!(UnitBatch::sent(&folder, "state").expect("ours"), Some(ours));
+        let path = folder.path().join("batch");
+        let text = std::fs::read_to_string(&path).expect("a batch").replace(VERSION, "0.0.9");
+        folder.replace(&path, &text).expect("written");
+        let fault = UnitBatch::sent(&folder, "state").expect_err("it is of another version");
+        assert_eq!(
+            fault.message,
+            format!(
+                "the command that sent the units of this history has Scruple 0.0.9, and this command has {VERSION}: \
+                 continue with that version, or remove ‘{}’, so that they are done again",
+                path.display()
+            )
+        );
+        // Units of another state of the history are not used.
+        assert_eq!(UnitBatch::sent(&folder, "another").expect("no error"), None);
     }
 }

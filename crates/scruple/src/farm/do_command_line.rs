@@ -3,7 +3,7 @@
 use super::do_unit::{result, take, this_machine};
 use super::folder::UnitFolder;
 use super::send_command_line::configuration;
-use super::unit_data::{CommandLine, UnitOutcome, UnitResult, parse};
+use super::unit_data::{CommandLine, UnitOutcome, UnitResult};
 use crate::bench;
 use crate::cli::{Cli, Verb};
 use crate::command;
@@ -69,7 +69,7 @@ pub fn weighed(
                 |launchers: &[i32], flag: &Arc<AtomicBool>| take(&versions.place, launchers, flag, there);
             let outcome = |unit: &str| -> Result<UnitOutcome, Fault> {
                 let result = folder.result(unit)?.unwrap_or_default();
-                Ok(parse::<UnitResult>(&result, folder.path())?.found)
+                Ok(UnitResult::parse(&result, &folder.path().join("results").join(unit))?.found)
             };
             let first = line.number == 0;
             match compare::on_farm::done_on_a_node(&args, versions, first, lock, outcome)? {

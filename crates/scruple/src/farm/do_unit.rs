@@ -2,9 +2,9 @@
 
 use super::args::UnitArgs;
 use super::folder::{UnitFolder, appears};
+use super::same_version::VERSION;
 use super::unit_data::{
-    UnitFailure, UnitFile, UnitOutcome, UnitResult, UnitWork, Versions, VersionsToWeigh, WorkUnit, parse,
-    text,
+    UnitFailure, UnitFile, UnitOutcome, UnitResult, UnitWork, Versions, VersionsToWeigh, WorkUnit, text,
 };
 use crate::command::verb::{ReadingSource, RequestedInstruments};
 use crate::digest::digest;
@@ -12,7 +12,7 @@ use crate::fault::{Code, Fault};
 use crate::history::campaign::Campaign;
 use crate::history::verb::start_launcher;
 use crate::history::{Aim, Definition, HistoryEffort, HistoryRequest, WeighingTools};
-use crate::load::remote_server::RemoteHelper;
+use crate::load::remote_server::{self, RemoteHelper};
 use crate::new_run;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
@@ -37,6 +37,9 @@ const LOG: usize = 64 << 10;
 
 /// Does the unit, unless it has a result. If a second copy of the unit runs at the same time, the first result stands.
 pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
+    if args.serve {
+        remote_server::greet()?;
+    }
     let (folder, name) = UnitFolder::of(&args.file)?;
     if folder.result(&name)?.is_some() && !args.serve {
         return Ok(Code::Fine);
@@ -50,7 +53,13 @@ pub fn unit(args: &UnitArgs) -> Result<Code, Fault> {
         )));
     }
     let node = args.node.clone().unwrap_or_else(host_name);
-    match parse(&content, &args.file)? {
+    let unit = match UnitFile::parse(&content, &args.file, &node) {
+        Ok(unit) => unit,
+        Err(fault) if args.serve => return Err(fault),
+        // The machine that sent the unit shows why.
+        Err(fault) => return publish(&folder, (&name, &node), || Err(fault)),
+    };
+    match unit {
         UnitFile::Version(unit) => version(&unit, &folder, (&name, &node)),
         UnitFile::CommandLine(line) if args.serve => super::do_command_line::serve(&line, &node),
         UnitFile::CommandLine(line) => {
@@ -135,7 +144,7 @@ fn publish(
 
 /// Returns the result of a unit that this node has done.
 pub fn result(node: &str, found: UnitOutcome) -> UnitResult {
-    UnitResult { node: node.to_owned(), machine: this_machine(), found }
+    UnitResult { scruple: VERSION.to_owned(), node: node.to_owned(), machine: this_machine(), found }
 }
 
 /// Returns the provenance of this node.
@@ -253,7 +262,7 @@ fn measure(
             let result = folder.result(build)?.ok_or_else(|| {
                 Fault::internal(format!("the unit ‘{build}’, which builds {commit}, has no result yet"))
             })?;
-            Ok(Some(parse::<UnitResult>(&result, folder.path())?.found))
+            Ok(Some(UnitResult::parse(&result, &folder.path().join("results").join(build))?.found))
         }
     })?;
     campaign.perform(measure)?;
@@ -262,4 +271,35 @@ fn measure(
         sorting::map(logs.into_iter().map(|(commit, path)| (commit, last_words(&path))));
     let entries = entries.into_iter().filter(|entry| entry.version.state != VersionState::Queued).collect();
     Ok(UnitOutcome::Measured { entries, arms: run.arms, warnings: run.warnings, logs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_of_another_version_is_not_done_and_the_machine_that_sent_it_learns_why() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = UnitFolder::make(place.path().join("farm")).expect("made");
+        // What else is in the unit may have another form than today.
+        let name = folder.write_unit(r#"{"Line":{"scruple":"0.0.9","words":7}}"#).expect("written");
+        let args = UnitArgs {
+            file: folder.unit(&name),
+            node: Some("n2".to_owned()),
+            beside: Vec::new(),
+            reach: None,
+            serve: false,
+        };
+        let fault = unit(&args).expect_err("it is of another version");
+        let failure = folder.failure(&name).expect("readable").expect("a reason");
+        assert_eq!((failure.node.as_str(), failure.of_program, &failure.why), ("n2", false, &fault.message));
+        assert_eq!(
+            failure.why,
+            format!(
+                "the machine where the command was typed has Scruple 0.0.9, and the node ‘n2’ has {VERSION}: install \
+                 the same version on all machines, and type the command again"
+            )
+        );
+        assert_eq!(folder.result(&name).expect("readable"), None);
+    }
 }

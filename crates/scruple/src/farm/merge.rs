@@ -149,3 +149,63 @@ pub fn use_provenance_of_node(provenance: &mut Provenance, node: &Provenance) {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scruple_core::metric::{Pass, Quality, metric};
+    use scruple_core::run::Terms;
+    use scruple_core::sample::Reading;
+    use scruple_core::subject::{Role, Subject};
+
+    /// What a node read: requested bytes, or why it could not read them, in each of some blocks.
+    fn node(name: &str, bytes: &[(u32, Result<f64, &str>)], quality: Quality) -> (String, Provenance, Run) {
+        let command = Subject::Command { argv: vec!["app".to_owned()] };
+        let mut arm = Arm::new("app".to_owned(), command, Role::Subject);
+        let metric = metric("malloc.bytes").expect("a metric");
+        for (block, value) in bytes {
+            let read = Reading::of(metric, 0.0, "a test").with_quality(quality);
+            let reading = Reading { value: value.map_err(str::to_owned), ..read };
+            crate::store::add_readings(&mut arm, [reading], Pass::Counting, *block);
+        }
+        let mut run = crate::new_run::empty_run(Some(1), None, Terms::default(), &[]);
+        run.arms.push(arm);
+        (name.to_owned(), Provenance::default(), run)
+    }
+
+    fn joined(nodes: Vec<(String, Provenance, Run)>) -> Run {
+        merged(crate::new_run::empty_run(Some(1), None, Terms::default(), &[]), nodes.into_iter())
+    }
+
+    #[test]
+    fn blocks_of_nodes_are_apart_and_the_least_exact_quality_counts() {
+        let last = BLOCKS_OF_A_PROCESS;
+        let run = joined(vec![
+            node("a", &[(0, Ok(5.0)), (last, Ok(6.0))], Quality::Exact),
+            node("b", &[(0, Ok(7.0)), (1, Ok(8.0))], Quality::Near),
+            node("c", &[(0, Ok(9.0))], Quality::Exact),
+        ]);
+        let sample = run.arms[0].sample("malloc.bytes").expect("readings");
+        assert_eq!(sample.readings, [5.0, 6.0, 7.0, 8.0, 9.0]);
+        assert_eq!(sample.blocks, [0, last, 2 * last, 2 * last + 1, 3 * last]);
+        assert_eq!(sample.quality, Quality::Near);
+        let nodes: Vec<&str> = run.provenance.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(nodes, ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn what_one_node_could_not_read_is_said_wherever_it_stands() {
+        let (read, not_read) = (
+            || node("a", &[(0, Ok(5.0))], Quality::Exact),
+            || node("b", &[(0, Err("static program"))], Quality::Exact),
+        );
+        for nodes in [vec![read(), not_read()], vec![not_read(), read()]] {
+            let run = joined(nodes);
+            assert_eq!(run.arms[0].sample("malloc.bytes").map(|sample| sample.readings.len()), Some(1));
+            let said: Vec<&str> = run.warnings.iter().map(|warning| warning.text.as_str()).collect();
+            assert!(said.len() == 1 && said[0].contains("static program"), "{said:?}");
+        }
+        let run = joined(vec![not_read(), not_read()]);
+        assert_eq!(run.arms[0].absent("malloc.bytes"), Some("static program"));
+    }
+}

@@ -13,6 +13,7 @@ mod do_command_line;
 pub mod do_unit;
 pub mod folder;
 pub mod merge;
+pub mod same_version;
 pub mod send_command_line;
 #[cfg(test)]
 mod simulation;

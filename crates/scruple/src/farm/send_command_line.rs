@@ -5,6 +5,7 @@ use super::classes::{UnitMachine, check_classes};
 use super::dispatch::{Farm, WorkOrder};
 use super::folder::UnitFolder;
 use super::merge::merged;
+use super::same_version::VERSION;
 use super::two_versions::ForNodes;
 use super::unit_data::{CommandLine, UnitFile, UnitOutcome, UnitResult, parse, text};
 use crate::config::Config;
@@ -112,7 +113,10 @@ pub fn hand_out(
         Some(versions) => text(&versions.versions)?,
         None => String::new(),
     };
-    let key = digest(&format!("{words:?} {here:?} {configuration:?} {programs:?} {environment:?} {built}"));
+    // Units that another version sent are its own to finish.
+    let key = digest(&format!(
+        "{VERSION} {words:?} {here:?} {configuration:?} {programs:?} {environment:?} {built}"
+    ));
     let path = shared.join("lines").join(&key);
     // A second process that waited for the same results would count them again. A process that removes old units holds
     // the lock for a moment.
@@ -134,7 +138,7 @@ pub fn hand_out(
     let units = (0..places as u32)
         .map(|number| {
             let line = CommandLine {
-                scruple: env!("CARGO_PKG_VERSION").to_owned(),
+                scruple: VERSION.to_owned(),
                 words: words.clone(),
                 folder: here.clone(),
                 configuration: configuration.clone(),
@@ -173,7 +177,8 @@ pub fn hand_out(
     let (mut told, mut failed, mut sections) = (Vec::new(), Vec::new(), Vec::new());
     for name in units {
         let path = folder.path().join("results").join(name);
-        let UnitResult { node, machine, found } = parse(&folder.result(name)?.unwrap_or_default(), &path)?;
+        let UnitResult { node, machine, found, .. } =
+            UnitResult::parse(&folder.result(name)?.unwrap_or_default(), &path)?;
         let UnitOutcome::Weighed { run, failures, sections: theirs } = found else {
             return Err(Fault::internal(format!("the unit ‘{name}’ has weighed nothing")));
         };
@@ -200,7 +205,7 @@ pub fn hand_out(
 fn forget_failed_build(folder: &UnitFolder, name: &str) -> Result<(), Fault> {
     let Some(result) = folder.result(name)? else { return Ok(()) };
     let path = folder.path().join("results").join(name);
-    match parse::<UnitResult>(&result, &path)?.found {
+    match UnitResult::parse(&result, &path)?.found {
         UnitOutcome::NotBuilt { .. } => {
             std::fs::remove_file(&path).map_err(|error| Fault::unwritable(&path, error))
         }

@@ -1,6 +1,7 @@
 //! Two versions that the nodes of a farm weigh: they are built once, and every node takes the same artefacts.
 
 use super::Farm;
+use super::same_version::VERSION;
 use super::unit_data::{BuiltBy, BuiltVersion, UnitFile, UnitOutcome, UnitWork, Versions, WorkUnit, text};
 use crate::command::arms::Prepared;
 use crate::fault::Fault;
@@ -48,7 +49,7 @@ pub fn build(chosen: ChosenVersions, place: &str, farm: &Farm) -> Result<ForNode
         let built = if farm.builds_on_nodes() && !(aside && uncommitted) {
             let tree = tree(&builder, &label, &commit)?;
             let unit = WorkUnit {
-                scruple: env!("CARGO_PKG_VERSION").to_owned(),
+                scruple: VERSION.to_owned(),
                 place: place.to_owned(),
                 origin: builder.origin().clone(),
                 recipe: recipe.clone(),

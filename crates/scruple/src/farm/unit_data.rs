@@ -1,5 +1,6 @@
 //! The content of a unit and of its result: plain data in JSON.
 
+use super::same_version::{INSTALL, Writer};
 use crate::fault::Fault;
 use crate::render::page::Section;
 use crate::store::StoredVersion;
@@ -179,6 +180,8 @@ pub struct VersionsToWeigh {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnitResult {
+    /// The version of Scruple that wrote the result.
+    pub scruple: String,
     /// The name of the node in the farm.
     pub node: String,
     /// The provenance of the node.
@@ -235,6 +238,38 @@ pub struct UnitFailure {
     pub why: String,
 }
 
+impl UnitFile {
+    /// Parses a unit that this version of Scruple wrote. `from` is its file and `node` the name of this machine, for the
+    /// error message.
+    pub fn parse(unit: &str, from: &Path, node: &str) -> Result<UnitFile, Fault> {
+        let by_kind: BTreeMap<String, Writer> = parse(unit, from)?;
+        for writer in by_kind.values() {
+            let ours = format!("the node ‘{node}’");
+            writer.check("the machine where the command was typed", &ours, INSTALL)?;
+        }
+        parse(unit, from)
+    }
+}
+
+impl UnitResult {
+    /// Parses a result that this version of Scruple wrote. `from` is its file, for the error message.
+    pub fn parse(result: &str, from: &Path) -> Result<UnitResult, Fault> {
+        #[derive(Deserialize)]
+        struct Head {
+            node: String,
+            #[serde(flatten)]
+            writer: Writer,
+        }
+        let Head { node, writer } = parse(result, from)?;
+        let advice = format!(
+            "install the same version on all machines, remove ‘{}’, and type the same command again",
+            from.display()
+        );
+        writer.check(&format!("the node ‘{node}’"), "this machine", &advice)?;
+        parse(result, from)
+    }
+}
+
 /// Parses a text that another process wrote. `from` is its file, for the error message.
 pub fn parse<T: DeserializeOwned>(text: &str, from: &Path) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| {
@@ -248,4 +283,28 @@ pub fn parse<T: DeserializeOwned>(text: &str, from: &Path) -> Result<T, Fault> {
 /// Writes a value as a text for another process.
 pub fn text(value: &impl Serialize) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(|error| Fault::internal(format!("cannot write a unit: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::same_version::VERSION;
+    use super::*;
+
+    #[test]
+    fn a_result_of_another_version_is_refused_with_both_versions_and_what_to_do() {
+        let text = |scruple: &str| {
+            format!(r#"{{{scruple}"node":"n2","machine":{{"of":"another form"}},"found":1}}"#)
+        };
+        let refused = |text: &str| {
+            UnitResult::parse(text, Path::new("results/a")).err().expect("it is of another version").message
+        };
+        let rest = format!(
+            "and this machine has {VERSION}: install the same version on all machines, remove ‘results/a’, and type the same command again"
+        );
+        assert_eq!(
+            refused(&text(r#""scruple":"0.0.9","#)),
+            format!("the node ‘n2’ has Scruple 0.0.9, {rest}")
+        );
+        assert_eq!(refused(&text("")), format!("the node ‘n2’ has an earlier version of Scruple, {rest}"));
+    }
 }

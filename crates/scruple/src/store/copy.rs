@@ -187,3 +187,77 @@ impl CopyCounts {
         text + ".\n"
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::StoreAddress;
+    use crate::new_run::empty_run;
+    use crate::store::add_readings;
+    use scruple_core::metric::{Pass, metric};
+    use scruple_core::run::Terms;
+    use scruple_core::sample::Reading;
+    use scruple_core::subject::{Role, Subject};
+    use std::path::Path;
+
+    /// A store with this run, whose launches took these times.
+    fn store(place: &Path, head: &Run, state: RunState, times: &[f64]) -> Store {
+        let file =
+            tempfile::Builder::new().suffix(".db").tempfile_in(place).expect("a file").into_temp_path();
+        let path = file.to_path_buf();
+        file.close().expect("the name is free");
+        let store = Store::open(&StoreAddress::File(path)).expect("a store");
+        let command = Subject::Command { argv: vec!["app".to_owned()] };
+        let mut arm = Arm::new("app".to_owned(), command, Role::Subject);
+        for (block, time) in (0..).zip(times) {
+            let reading = Reading::of(metric("time.wall").expect("a metric"), *time, "a test");
+            add_readings(&mut arm, [reading], Pass::Timing, block);
+        }
+        let run = Run { state, arms: vec![arm], ..head.clone() };
+        store.begin(&run).expect("writable");
+        if state != RunState::Running {
+            store.finish(&run).expect("writable");
+        }
+        store
+    }
+
+    #[test]
+    fn a_copy_continues_a_run_and_never_replaces_other_readings() {
+        use RunState::{Complete, Interrupted, Running};
+        let place = tempfile::tempdir().expect("a folder");
+        let head = empty_run(Some(1), None, Terms::default(), &[]);
+        let store = |state, times: &[f64]| store(place.path(), &head, state, times);
+        // What copying the first run to a store with the second one does, and which of both is there afterwards.
+        let copied = |ours: (RunState, &[f64]), theirs: (RunState, &[f64])| {
+            let (from, to) = (store(ours.0, ours.1), store(theirs.0, theirs.1));
+            let copied = from.copy_to(&to, &head.id).ok();
+            let run = to.load(&head.id).expect("a run");
+            let times = run.arms[0].sample("time.wall").map(|sample| sample.readings.clone());
+            (copied, run.state, times.unwrap_or_default())
+        };
+        let (short, long, other) = (&[5.0, 6.0][..], &[5.0, 6.0, 7.0][..], &[5.0, 9.0, 7.0][..]);
+        assert_eq!(
+            copied((Complete, long), (Interrupted, short)),
+            (Some(Copied::Longer), Complete, long.to_vec())
+        );
+        assert_eq!(
+            copied((Interrupted, short), (Complete, long)),
+            (Some(Copied::Known), Complete, long.to_vec())
+        );
+        assert_eq!(copied((Complete, other), (Interrupted, short)), (None, Interrupted, short.to_vec()));
+        // The same readings, and the run has ended only in one of the stores.
+        assert_eq!(
+            copied((Complete, long), (Interrupted, long)),
+            (Some(Copied::Longer), Complete, long.to_vec())
+        );
+        assert_eq!(
+            copied((Interrupted, long), (Complete, long)),
+            (Some(Copied::Known), Complete, long.to_vec())
+        );
+        // Another process still writes to one of them.
+        let (copied_from, ..) = copied((Running, long), (Interrupted, short));
+        assert_eq!(copied_from, Some(Copied::UnderWay));
+        let (copied_to, state, _) = copied((Complete, long), (Running, &[]));
+        assert_eq!((copied_to, state), (None, Running));
+    }
+}

@@ -95,6 +95,17 @@ fn a_new_callee_stands_at_its_caller_with_all_that_it_calls() {
 }
 
 #[test]
+fn a_function_that_is_called_twice_as_often_no_longer_makes_twice_as_many_calls() {
+    let without = program(
+        &[("main", 10), ("parse", 2_000), ("list", 500), ("hash", 1_000)],
+        &[("main", "parse", 200), ("main", "list", 50), ("list", "hash", 100)],
+    );
+    let explanation = explained(&program(COSTS, CALLS), &without, &["main", "parse"]);
+    let rows: Vec<(&str, f64)> = explanation.rows.iter().map(|row| (row.name.as_str(), row.delta)).collect();
+    assert_eq!(rows, [("parse", -10_000.0), ("main", 6_000.0)]);
+}
+
+#[test]
 fn equal_code_passes_its_difference_to_callers_whose_code_differs() {
     let other = program(&[("main", 10), ("parse", 1_000), ("list", 500), ("hash", 12_000)], CALLS);
     let explanation = explained(&program(COSTS, CALLS), &other, &["parse", "list"]);

@@ -5,8 +5,10 @@ use crate::memory_map::MemoryMap;
 use scruple_core::sample::Reading;
 use serde::{Deserialize, Serialize};
 
-/// Everything from which the sheet of a server is computed.
+/// Everything from which the sheet of a server is computed. A field that is unknown or missing is an error: a reason that
+/// got lost would show figures that are not known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Account {
     /// The counters.
     pub(super) known: Vec<Reading>,
@@ -16,6 +18,7 @@ pub struct Account {
     /// The memory map before the first window and after the last.
     pub(super) maps: (MemoryMap, MemoryMap),
     /// Why the figures of threads are not known, if they are not.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub(super) threads_unknown: Option<String>,
 }
 
@@ -29,5 +32,29 @@ impl Account {
             }
         }
         sheet
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_of_which_a_field_has_another_name_is_refused() {
+        let account = Account {
+            known: Vec::new(),
+            windows: Vec::new(),
+            idle: Vec::new(),
+            maps: Default::default(),
+            threads_unknown: Some("threads ended unseen".to_owned()),
+        };
+        let text = serde_json::to_string(&account).expect("plain data");
+        assert_eq!(
+            serde_json::from_str::<Account>(&text).expect("the same").threads_unknown,
+            account.threads_unknown
+        );
+        assert!(serde_json::from_str::<Account>(&text.replace("threads_unknown", "untold")).is_err());
+        let without = text.replace(r#","threads_unknown":"threads ended unseen""#, "");
+        assert!(without != text && serde_json::from_str::<Account>(&without).is_err());
     }
 }

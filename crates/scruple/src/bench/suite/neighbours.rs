@@ -20,21 +20,58 @@ impl Neighbours {
 
     /// Runs the witness before the first of some blocks.
     pub(super) fn begin(&mut self, program: &BenchProgram) {
-        self.before = self.witness(program);
+        self.before = self.undisturbed_by_itself(program.witness(), || program.is_running());
     }
 
     /// Runs the witness after a block, and returns the slower time of the one before the block and the one after it.
     pub(super) fn after_block(&mut self, program: &BenchProgram) -> Option<f64> {
-        let after = self.witness(program);
+        self.slower_of_both(program.witness(), || program.is_running())
+    }
+
+    fn slower_of_both(&mut self, taken: Option<f64>, is_running: impl FnOnce() -> bool) -> Option<f64> {
+        let after = self.undisturbed_by_itself(taken, is_running);
         let before = std::mem::replace(&mut self.before, after);
         before.into_iter().chain(after).reduce(f64::max)
     }
 
-    /// The time of the witness; `None` if the program itself runs meanwhile: its collector or its compiler are part of
-    /// its costs, and no disturbance.
-    fn witness(&mut self, program: &BenchProgram) -> Option<f64> {
-        let taken = program.witness()?;
+    /// The time that the witness has taken; `None` if the program itself ran meanwhile: its collector or its compiler are
+    /// part of its costs, and no disturbance.
+    fn undisturbed_by_itself(
+        &mut self,
+        taken: Option<f64>,
+        is_running: impl FnOnce() -> bool,
+    ) -> Option<f64> {
+        let taken = taken?;
         self.least = self.least.min(taken);
-        (taken <= SLOW * self.least || !program.is_running()).then_some(taken)
+        (taken <= SLOW * self.least || !is_running()).then_some(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDLE: fn() -> bool = || false;
+    const RUNNING: fn() -> bool = || true;
+
+    #[test]
+    fn a_neighbour_on_either_side_of_a_block_shows() {
+        let mut neighbours = Neighbours::new();
+        assert_eq!(neighbours.slower_of_both(Some(700.0), IDLE), Some(700.0));
+        assert_eq!(neighbours.slower_of_both(Some(1400.0), IDLE), Some(1400.0), "after it");
+        assert_eq!(neighbours.slower_of_both(Some(710.0), IDLE), Some(1400.0), "before it");
+        assert_eq!(neighbours.slower_of_both(Some(720.0), IDLE), Some(720.0));
+        // Where the machine cannot tell, the other side counts.
+        assert_eq!(neighbours.slower_of_both(None, IDLE), Some(720.0));
+        assert_eq!(neighbours.slower_of_both(None, IDLE), None);
+    }
+
+    #[test]
+    fn what_the_program_itself_still_does_is_no_neighbour() {
+        let mut neighbours = Neighbours::new();
+        assert_eq!(neighbours.slower_of_both(Some(700.0), RUNNING), Some(700.0), "nothing was slow");
+        assert_eq!(neighbours.slower_of_both(Some(1400.0), RUNNING), Some(700.0), "only before the block");
+        assert_eq!(neighbours.slower_of_both(Some(1400.0), RUNNING), None);
+        assert_eq!(neighbours.slower_of_both(Some(1400.0), IDLE), Some(1400.0));
     }
 }

@@ -9,7 +9,7 @@ use crate::farm::batch::{Planned, UnitBatch};
 use crate::farm::classes::{UnitMachine, check_classes};
 use crate::farm::dispatch::{Farm, WorkOrder};
 use crate::farm::folder::UnitFolder;
-use crate::farm::unit_data::{UnitResult, parse};
+use crate::farm::unit_data::UnitResult;
 use crate::fault::Fault;
 use crate::history::schedule::{ParallelWork, Step, VersionProgress, ahead};
 use crate::progress::Progress;
@@ -112,7 +112,7 @@ impl Campaign {
         })?;
         let told = |name: &String| -> Result<UnitResult, Fault> {
             let text = folder.result(name)?.unwrap_or_default();
-            parse(&text, &folder.path().join("results").join(name))
+            UnitResult::parse(&text, &folder.path().join("results").join(name))
         };
         let builds: Vec<(String, UnitResult)> = batch
             .builds

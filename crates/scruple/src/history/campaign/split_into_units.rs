@@ -6,6 +6,7 @@ use super::{Instruments, Scope};
 use crate::farm::batch::{Planned, UnitBatch};
 use crate::farm::dispatch::Farm;
 use crate::farm::folder::UnitFolder;
+use crate::farm::same_version::{VERSION, Writer};
 use crate::farm::unit_data::{UnitFile, UnitWork, VersionsToWeigh, WorkUnit, text};
 use crate::fault::Fault;
 use crate::history::schedule::ParallelWork;
@@ -59,7 +60,7 @@ impl UnitPlan<'_> {
         ahead: &ParallelWork,
         basis: String,
     ) -> Result<UnitBatch, Fault> {
-        let mut batch = UnitBatch { basis, ..UnitBatch::default() };
+        let mut batch = UnitBatch { writer: Writer::this(), basis, ..UnitBatch::default() };
         let on_nodes = farm.builds_on_nodes();
         for index in ahead.builds.iter().filter(|_| on_nodes) {
             let commit = self.journal.history.entries[*index].version.commit.clone();
@@ -127,7 +128,7 @@ impl UnitPlan<'_> {
     fn unit(&self, commits: &[String], shared: &Path, work: UnitWork) -> WorkUnit {
         let commits: HashSet<String> = commits.iter().cloned().collect();
         WorkUnit {
-            scruple: env!("CARGO_PKG_VERSION").to_owned(),
+            scruple: VERSION.to_owned(),
             place: self.journal.history.source.clone(),
             origin: self.builds.builder.origin().clone(),
             recipe: self.builds.builder.recipe().for_commits(&commits),

@@ -1,6 +1,7 @@
 //! The end of the process that loads.
 
 use super::{RemoteRequest, ServerReply};
+use crate::farm::same_version::{INSTALL, VERSION, Writer};
 use crate::fault::{Code, Fault};
 use crate::load::windows::ServerAccounts;
 use scruple_core::provenance::Provenance;
@@ -9,6 +10,9 @@ use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
+
+/// The number of characters of a line that an error message shows.
+const SHOWN: usize = 60;
 
 /// How the process on the node of the servers is started, and how its node is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +30,8 @@ pub struct RemoteServer {
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     address: String,
-    is_gone: bool,
+    /// Why the first question without an answer has none.
+    unanswered: Option<Fault>,
     /// The name of the node.
     pub node: String,
     /// The provenance of the node.
@@ -50,8 +55,25 @@ impl RemoteServer {
         };
         let machine = Provenance::default();
         let (from, address) = (BufReader::new(from), beside.address.clone());
-        let mut link =
-            RemoteServer { child, to: Some(to), from, address, is_gone: false, node: String::new(), machine };
+        let mut link = RemoteServer {
+            child,
+            to: Some(to),
+            from,
+            address,
+            unanswered: None,
+            node: String::new(),
+            machine,
+        };
+        let place = format!("the node of the servers, ‘{}’,", beside.address);
+        let greeting = link.line()?;
+        // What is no greeting comes from a version that did not begin with one, or from what the words started instead.
+        let writer: Writer = serde_json::from_str(&greeting).map_err(|_| {
+            Fault::usage(format!(
+                "{place} says ‘{}’ and not which version of Scruple it has: install version {VERSION} on all machines, and type the command again",
+                shortened(&greeting)
+            ))
+        })?;
+        writer.check(&place, "this machine", INSTALL)?;
         match link.read()? {
             ServerReply::Ready(node, machine) => (link.node, link.machine) = (node, *machine),
             other => return Err(link.unexpected(&other)),
@@ -86,14 +108,16 @@ impl RemoteServer {
     /// Checks that the process there has answered everything so far.
     ///
     /// # Errors
-    /// It has ended, so that accounts are lost.
+    /// It has ended, or its answer is not in the words of this version, so that accounts are lost.
     pub fn check(&self) -> Result<(), Fault> {
-        if self.is_gone { Err(gone(&self.node)) } else { Ok(()) }
+        self.unanswered.clone().map_or(Ok(()), Err)
     }
 
     fn ask(&mut self, ask: &RemoteRequest, handled: &dyn Fn() -> u64) -> Result<ServerReply, Fault> {
         let answer = self.answer(ask, handled);
-        self.is_gone |= answer.is_err();
+        if let (None, Err(fault)) = (&self.unanswered, &answer) {
+            self.unanswered = Some(fault.clone());
+        }
         answer
     }
 
@@ -115,12 +139,21 @@ impl RemoteServer {
     }
 
     fn read(&mut self) -> Result<ServerReply, Fault> {
+        let line = self.line()?;
+        serde_json::from_str(&line).map_err(|error| {
+            Fault::usage(format!(
+                "the node of the servers, ‘{}’, says ‘{}’ ({error}), which another build of Scruple {VERSION} means: install the same build on all machines",
+                self.address,
+                shortened(&line)
+            ))
+        })
+    }
+
+    fn line(&mut self) -> Result<String, Fault> {
         let mut line = String::new();
         match self.from.read_line(&mut line) {
             Ok(0) | Err(_) => Err(gone(&self.node)),
-            Ok(_) => serde_json::from_str(&line).map_err(|error| {
-                Fault::internal(format!("the node of the servers says ‘{}’: {error}", line.trim()))
-            }),
+            Ok(_) => Ok(line),
         }
     }
 
@@ -129,6 +162,15 @@ impl RemoteServer {
             ServerReply::Failed(why) => Fault::program(why),
             other => Fault::internal(format!("the node of the servers says {other:?}")),
         }
+    }
+}
+
+/// The beginning of a line, for an error message.
+fn shortened(line: &str) -> String {
+    let line = line.trim();
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
     }
 }
 
@@ -202,5 +244,35 @@ impl ServerAccounts for RemoteAccounts {
             Ok(ServerReply::Account(account)) => account.map(|account| account.sheet()),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What this version answers to a process on the node of the servers that begins with this line.
+    fn answer_to(line: &str) -> String {
+        let words = ["echo", line].map(str::to_owned).to_vec();
+        let helper = RemoteHelper { words, address: "n2".to_owned() };
+        RemoteServer::start(&helper).err().expect("no server speaks like this").message
+    }
+
+    #[test]
+    fn a_node_with_another_version_is_refused_before_its_servers_start() {
+        let same = format!(
+            "and this machine has {VERSION}: install the same version on all machines, and type the command again"
+        );
+        assert_eq!(
+            answer_to(r#"{"scruple":"0.0.9","and":"more"}"#),
+            format!("the node of the servers, ‘n2’, has Scruple 0.0.9, {same}")
+        );
+        // So did versions begin that did not name themselves.
+        assert_eq!(
+            answer_to(r#"{"Ready":["n2",{"machine_class":"x"}]}"#),
+            format!("the node of the servers, ‘n2’, has an earlier version of Scruple, {same}")
+        );
+        let other = answer_to("Welcome to n2!");
+        assert!(other.contains("says ‘Welcome to n2!’") && other.contains(VERSION), "{other}");
     }
 }

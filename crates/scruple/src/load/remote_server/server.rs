@@ -1,6 +1,7 @@
 //! The process on the node of the servers: starts them, and reads their accounts.
 
 use super::{RemoteRequest, ServerReply};
+use crate::farm::same_version::Writer;
 use crate::fault::{Code, Fault};
 use crate::load::args::LoadArgs;
 use crate::load::windows::{LoadedServer, ObservedServer, reached_at, sides, started};
@@ -8,6 +9,7 @@ use scruple_core::provenance::Provenance;
 use scruple_measure::load::cost::sheet::ServerWindows;
 use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::cost::tree::ProcessTree;
+use serde::Serialize;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,6 +54,11 @@ impl IncomingRequests {
     }
 }
 
+/// Says which version of Scruple this is, before anything else can go wrong.
+pub fn greet() -> Result<(), Fault> {
+    say(&Writer::this())
+}
+
 /// Starts the servers of this command line when the process that loads asks for them, and reads their accounts, until
 /// that process ends.
 pub fn serve(
@@ -72,7 +79,7 @@ pub fn serve(
     Ok(Code::Fine)
 }
 
-fn say(answer: &ServerReply) -> Result<(), Fault> {
+fn say(answer: &impl Serialize) -> Result<(), Fault> {
     let line = serde_json::to_string(answer).map_err(Fault::internal)?;
     let mut out = std::io::stdout().lock();
     let written = writeln!(out, "{line}").and_then(|()| out.flush());
