@@ -241,7 +241,7 @@ fn a_row_that_some_pairs_of_runs_lack_is_zero_in_them() {
         lines[0].3 = 60;
         explained(&one, &tree(&lines), &[])
     }];
-    let found = settled(pairs, &within).expect("an explanation");
+    let found = mean_with_spread(pairs, &within).expect("an explanation");
     let sum: f64 = found.rows.iter().map(|row| row.delta).sum();
     assert!((sum - found.delta()).abs() < 1e-6 && (sum - 160.0).abs() < 1e-6, "{found:#?}");
     let of = |name: &str| found.rows.iter().find(|row| row.name == name).expect("a row");
