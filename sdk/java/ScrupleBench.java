@@ -20,44 +20,37 @@ public final class ScrupleBench {
     /** Declares a function of an int. */
     public Case<Integer> ofInt(String name, int arg, IntUnaryOperator f) {
         MethodHandle g = ScrupleLoops.ofInt(f);
-        Case<Integer> c = new Case<Integer>(name, "int -> int", n -> ScrupleLoops.ints(g, arg, n),
-            n -> ScrupleLoops.ints(ScrupleLoops.sameInt, arg, n), () -> f.applyAsInt(arg));
-        return c.chained(n -> ScrupleLoops.chainedInts(g, arg, n),
-            n -> ScrupleLoops.chainedInts(ScrupleLoops.sameInt, arg, n));
+        return new Case<Integer>(name, "int -> int", new ScrupleLoops.Ints(g, arg), ScrupleLoops.Ints.tare(arg));
     }
 
     /** Declares a function of a long. */
     public Case<Long> ofLong(String name, long arg, LongUnaryOperator f) {
         MethodHandle g = ScrupleLoops.ofLong(f);
-        Case<Long> c = new Case<Long>(name, "long -> long", n -> ScrupleLoops.longs(g, arg, n),
-            n -> ScrupleLoops.longs(ScrupleLoops.sameLong, arg, n), () -> f.applyAsLong(arg));
-        return c.chained(n -> ScrupleLoops.chainedLongs(g, arg, n),
-            n -> ScrupleLoops.chainedLongs(ScrupleLoops.sameLong, arg, n));
+        return new Case<Long>(name, "long -> long", new ScrupleLoops.Longs(g, arg), ScrupleLoops.Longs.tare(arg));
     }
 
     /** Declares a function of a double. */
     public Case<Double> ofDouble(String name, double arg, DoubleUnaryOperator f) {
         MethodHandle g = ScrupleLoops.ofDouble(f);
-        Case<Double> c = new Case<Double>(name, "double -> double", n -> ScrupleLoops.doubles(g, arg, n),
-            n -> ScrupleLoops.doubles(ScrupleLoops.sameDouble, arg, n), () -> f.applyAsDouble(arg));
-        return c.chained(n -> ScrupleLoops.chainedDoubles(g, arg, n),
-            n -> ScrupleLoops.chainedDoubles(ScrupleLoops.sameDouble, arg, n));
+        return new Case<Double>(name, "double -> double", new ScrupleLoops.Doubles(g, arg), ScrupleLoops.Doubles.tare(arg));
     }
 
     /** Declares a function of an object. */
     public <A, R> Case<R> of(String name, A arg, Function<? super A, ? extends R> f) {
-        return with(name, () -> arg, f);
+        return ofObject(name, new Object[] {arg}, f);
     }
 
     /** Declares a function of an object that is made outside the timed part, at first use and after each reset. */
-    @SuppressWarnings("unchecked")
     public <A, R> Case<R> with(String name, Supplier<? extends A> input, Function<? super A, ? extends R> f) {
         Object[] arg = new Object[1];
-        MethodHandle g = ScrupleLoops.ofObject(f);
-        Case<R> c = new Case<R>(name, "Object -> Object", n -> ScrupleLoops.objects(g, arg[0], n),
-            n -> ScrupleLoops.objects(ScrupleLoops.same, arg[0], n), () -> f.apply((A) arg[0]));
+        Case<R> c = ofObject(name, arg, f);
         c.input = () -> arg[0] = input.get();
         return c;
+    }
+
+    private <R> Case<R> ofObject(String name, Object[] arg, Function<?, ? extends R> f) {
+        MethodHandle g = ScrupleLoops.ofObject(f);
+        return new Case<R>(name, "Object -> Object", new ScrupleLoops.Objects(g, arg), ScrupleLoops.Objects.tare(arg));
     }
 
     /**
@@ -66,24 +59,24 @@ public final class ScrupleBench {
      */
     public <A, R> Case<R> async(String name, A arg, Function<? super A, ? extends CompletionStage<? extends R>> f) {
         MethodHandle g = ScrupleLoops.ofObject(f);
-        Case<R> c = new Case<R>(name, "Object -> CompletionStage", n -> ScrupleLoops.stages(g, arg, n),
-            n -> ScrupleLoops.stages(ScrupleLoops.complete, arg, n), () -> f.apply(arg).toCompletableFuture().join());
+        Case<R> c = new Case<R>(name, "Object -> CompletionStage", new ScrupleLoops.Stages(g, arg),
+            ScrupleLoops.Stages.tare(arg));
         c.elsewhere = true;
         return c;
     }
 
     /** Declares a function that gets a new object for every iteration, all of them made before the timed part. */
-    @SuppressWarnings("unchecked")
     public <A, R> Case<R> each(String name, Supplier<? extends A> input, Function<? super A, ? extends R> f) {
         Object[][] args = new Object[1][];
         AtomicInteger next = new AtomicInteger();
         MethodHandle g = ScrupleLoops.ofObject(f);
-        Case<R> c = new Case<R>(name, "each Object -> Object",
-            n -> ScrupleLoops.each(g, args[0], next.getAndAdd((int) n), n),
-            n -> ScrupleLoops.each(ScrupleLoops.same, args[0], next.getAndAdd((int) n), n), () -> f.apply((A) args[0][0]));
+        Case<R> c = new Case<R>(name, "each Object -> Object", new ScrupleLoops.Each(g, args, next),
+            ScrupleLoops.Each.tare(args, next));
         c.fill = n -> {
             args[0] = new Object[(int) n];
-            Arrays.setAll(args[0], i -> input.get());
+            for (int i = 0; i < n; i++) {
+                args[0][i] = input.get();
+            }
             next.set(0);
         };
         c.spec.put("per_iteration_input", true);
@@ -94,47 +87,41 @@ public final class ScrupleBench {
     public final class Case<R> {
         private final Map<String, Object> spec = new LinkedHashMap<>();
         private final int id = cases.size();
-        private ScrupleLoops.Loop body;
-        private ScrupleLoops.Loop tare;
-        private ScrupleLoops.Loop[] plain; // body and tare for throughput, if latency is the default
-        private final Supplier<R> once;
-        private LongConsumer fill = n -> { };
-        private Runnable setup = () -> { };
-        private Runnable input = () -> { };
-        private Runnable teardown = () -> { };
+        private final ScrupleLoops.Loop body;
+        private final ScrupleLoops.Loop tare;
+        // Each of these may be null.
+        private LongConsumer fill;
+        private Runnable setup;
+        private Runnable input;
+        private Runnable teardown;
         private Function<? super R, String> check;
         private Function<? super R, String> digest;
         private long most = Long.MAX_VALUE;
         private boolean ready;
         private boolean elsewhere; // other threads do the work
 
-        private Case(String name, String shape, ScrupleLoops.Loop body, ScrupleLoops.Loop tare, Supplier<R> once) {
+        private Case(String name, String shape, ScrupleLoops.Loop body, ScrupleLoops.Loop tare) {
             this.body = body;
             this.tare = tare;
-            this.once = once;
             spec.put("id", id);
             spec.put("name", name);
             spec.put("shape", shape);
-            spec.put("timing", "throughput");
-            StackWalker.getInstance().walk(frames -> frames
-                .filter(f -> !f.getClassName().startsWith(ScrupleBench.class.getName())).findFirst())
-                .ifPresent(f -> spec.put("source", f.getFileName() + ":" + f.getLineNumber()));
+            spec.put("timing", body.isChained() ? "latency" : "throughput");
+            for (StackTraceElement frame : new Throwable().getStackTrace()) {
+                if (!frame.getClassName().startsWith(ScrupleBench.class.getName())) {
+                    // “+” would take milliseconds the first time.
+                    String file = String.valueOf(frame.getFileName());
+                    spec.put("source", file.concat(":").concat(Integer.toString(frame.getLineNumber())));
+                    break;
+                }
+            }
             cases.add(this);
-        }
-
-        private Case<R> chained(ScrupleLoops.Loop body, ScrupleLoops.Loop tare) {
-            plain = new ScrupleLoops.Loop[] {this.body, this.tare};
-            this.body = body;
-            this.tare = tare;
-            return say("timing", "latency");
         }
 
         /** Times throughput: iterations do not wait for each other. The default for primitive types is latency. */
         public Case<R> throughput() {
-            if (plain != null) {
-                body = plain[0];
-                tare = plain[1];
-            }
+            body.unchain();
+            tare.unchain();
             return say("timing", "throughput");
         }
 
@@ -145,7 +132,8 @@ public final class ScrupleBench {
 
         @SuppressWarnings("unchecked")
         private Case<R> add(String field, String key, Object value) {
-            ((Map<String, Object>) spec.computeIfAbsent(field, f -> new TreeMap<>())).put(key, value);
+            spec.putIfAbsent(field, new TreeMap<String, Object>());
+            ((Map<String, Object>) spec.get(field)).put(key, value);
             return this;
         }
 
@@ -184,8 +172,8 @@ public final class ScrupleBench {
 
         private void prepare() {
             if (!ready) {
-                setup.run();
-                input.run();
+                runIfAny(setup);
+                runIfAny(input);
                 ready = true;
             }
         }
@@ -193,14 +181,27 @@ public final class ScrupleBench {
         private void release() {
             if (ready) {
                 ready = false;
-                teardown.run();
+                runIfAny(teardown);
             }
         }
 
-        private Map<String, Object> runOnce() {
+        private void runIfAny(Runnable f) {
+            if (f != null) {
+                f.run();
+            }
+        }
+
+        private void fill(long n) {
+            if (fill != null) {
+                fill.accept(n);
+            }
+        }
+
+        @SuppressWarnings("unchecked")
+        private Map<String, Object> runOnce() throws Throwable {
             prepare();
-            fill.accept(1);
-            R result = once.get();
+            fill(1);
+            R result = (R) body.once();
             Map<String, Object> reply = ScrupleLines.object("once", id, "ok", true, "checked", check != null);
             if (digest != null) {
                 reply.put("digest", digest.apply(result));
@@ -259,7 +260,7 @@ public final class ScrupleBench {
     }
 
     private String answer(String line) {
-        String[] words = line.split(" ", -1);
+        String[] words = parts(line, ' ');
         try {
             if (line.equals("cases")) {
                 return ScrupleLines.json(ScrupleLines.object("end", "cases", "count", cases.size()));
@@ -289,11 +290,17 @@ public final class ScrupleBench {
     static final class Beans {
         static final com.sun.management.ThreadMXBean THREADS =
             (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
-        static final List<GarbageCollectorMXBean> COLLECTORS = ManagementFactory.getGarbageCollectorMXBeans();
+        static final GarbageCollectorMXBean[] COLLECTORS =
+            ManagementFactory.getGarbageCollectorMXBeans().toArray(new GarbageCollectorMXBean[0]);
     }
 
     static {
-        Thread loader = new Thread(() -> Beans.COLLECTORS.size());
+        Thread loader = new Thread() {
+            @Override
+            public void run() {
+                Beans.THREADS.getCurrentThreadCpuTime();
+            }
+        };
         loader.setDaemon(true);
         loader.start();
     }
@@ -302,7 +309,7 @@ public final class ScrupleBench {
         Map<String, Object> wall = ScrupleLines.object("resolution", 1);
         Map<String, Object> cpu = ScrupleLines.object("resolution", 1, "scope", "thread");
         return ScrupleLines.object("scruple", 1, "sdk", "scruple-java 0.1.0", "language", "java",
-            "runtime", System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version"),
+            "runtime", String.join(" ", System.getProperty("java.vm.name"), System.getProperty("java.vm.version")),
             "clocks", ScrupleLines.object("time.wall", wall, "time.cpu", cpu), "features", List.of("threads"),
             "counters", List.of(ScrupleLines.object("key", "alloc.bytes", "unit", "bytes", "quality", "exact"),
                 ScrupleLines.object("key", "gc.count", "unit", "count", "quality", "near"),
@@ -315,6 +322,23 @@ public final class ScrupleBench {
             throw new Refusal("error", "no case " + word, "kind", "unknown-case", "id", id);
         }
         return cases.get((int) id);
+    }
+
+    /** Divides a text at each of these characters. */
+    private static String[] parts(String text, char at) {
+        int count = 1;
+        for (int i = 0; i < text.length(); i++) {
+            count += text.charAt(i) == at ? 1 : 0;
+        }
+        String[] parts = new String[count];
+        int from = 0, part = 0;
+        for (int i = 0; i <= text.length(); i++) {
+            if (i == text.length() || text.charAt(i) == at) {
+                parts[part++] = text.substring(from, i);
+                from = i + 1;
+            }
+        }
+        return parts;
     }
 
     private static long number(String word) {
@@ -331,7 +355,8 @@ public final class ScrupleBench {
 
     /**
      * Runs the batches of a request. This code is run often, and what the compilers do for it keeps them from the cases: it
-     * uses no streams, no regular expressions and no maps.
+     * uses no streams, no regular expressions and no maps, and creates no threads that it does not need. Neither this code
+     * nor a start uses lambdas or joins strings with “+”, each of which the virtual machine must prepare.
      */
     private String block(String[] words) throws Throwable {
         String[][] batches = new String[words.length - 1][];
@@ -353,7 +378,7 @@ public final class ScrupleBench {
     }
 
     private String[] validated(String word) {
-        String[] parts = word.split(":", -1);
+        String[] parts = parts(word, ':');
         if (parts.length < 3 || parts.length > 4 || !(parts[1].equals("c") || parts[1].equals("t"))) {
             throw new Refusal("error", "not a batch: " + word, "kind", "request");
         }
@@ -370,24 +395,30 @@ public final class ScrupleBench {
     private static void measure(StringBuilder text, Case<?> c, String kind, long n, int threads) throws Throwable {
         ScrupleLoops.Barrier barrier = new ScrupleLoops.Barrier(threads);
         ScrupleLoops.Loop body = kind.equals("c") ? c.body : c.tare;
-        c.fill.accept(n * threads);
-        List<ScrupleLoops.Lane> lanes = new ArrayList<>();
+        c.fill(n * threads);
+        ScrupleLoops.Lane[] lanes = new ScrupleLoops.Lane[threads];
+        Thread[] others = new Thread[threads - 1];
         for (int i = 0; i < threads; i++) {
-            lanes.add(new ScrupleLoops.Lane(body, n, barrier, i == 0));
+            lanes[i] = new ScrupleLoops.Lane(body, n, barrier, i == 0);
         }
-        lanes.subList(1, threads).forEach(Thread::start);
+        for (int i = 1; i < threads; i++) {
+            others[i - 1] = new Thread(lanes[i]);
+            others[i - 1].start();
+        }
         barrier.assemble();
-        long collections = sum(GarbageCollectorMXBean::getCollectionCount);
-        long collecting = sum(GarbageCollectorMXBean::getCollectionTime);
-        lanes.get(0).run();
+        long collections = collections();
+        long collecting = collecting();
+        lanes[0].run();
+        for (Thread other : others) {
+            other.join();
+        }
         for (ScrupleLoops.Lane lane : lanes) {
-            lane.join();
             if (lane.thrown != null) {
                 throw lane.thrown;
             }
         }
-        collections = sum(GarbageCollectorMXBean::getCollectionCount) - collections;
-        collecting = sum(GarbageCollectorMXBean::getCollectionTime) - collecting;
+        collections = collections() - collections;
+        collecting = collecting() - collecting;
         long start = Long.MAX_VALUE, end = Long.MIN_VALUE, cpu = 0, bytes = 0;
         for (ScrupleLoops.Lane lane : lanes) {
             start = Math.min(start, lane.start);
@@ -404,7 +435,7 @@ public final class ScrupleBench {
             field(text, "alloc.bytes", bytes);
         }
         for (int i = 0; threads > 1 && i < threads; i++) {
-            ScrupleLoops.Lane lane = lanes.get(i);
+            ScrupleLoops.Lane lane = lanes[i];
             text.append(i == 0 ? ",\"threads\":[{" : ",{").append("\"iterations\":").append(n);
             field(text, "time.wall", lane.end - lane.start);
             field(text, "time.cpu", lane.cpu);
@@ -420,10 +451,19 @@ public final class ScrupleBench {
         text.append(",\"").append(key).append("\":").append(value);
     }
 
-    private static long sum(ToLongFunction<GarbageCollectorMXBean> of) {
+    private static long collections() {
         long sum = 0;
         for (GarbageCollectorMXBean collector : Beans.COLLECTORS) {
-            sum += of.applyAsLong(collector);
+            sum += collector.getCollectionCount();
+        }
+        return sum;
+    }
+
+    /** The time of all collections so far, in ms. */
+    private static long collecting() {
+        long sum = 0;
+        for (GarbageCollectorMXBean collector : Beans.COLLECTORS) {
+            sum += collector.getCollectionTime();
         }
         return sum;
     }
@@ -447,9 +487,9 @@ public final class ScrupleBench {
     }
 
     private void refuseDuplicates() {
-        Set<String> seen = new HashSet<>();
+        Set<List<Object>> seen = new HashSet<>();
         for (Case<?> c : cases) {
-            if (!seen.add(c.spec.get("name") + "\0" + c.spec.get("params"))) {
+            if (!seen.add(Arrays.asList(c.spec.get("name"), c.spec.get("params")))) {
                 leave("two cases are called " + ScrupleLines.json(c.spec.get("name")) + " with the same params");
             }
         }

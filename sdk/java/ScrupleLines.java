@@ -42,7 +42,7 @@ final class ScrupleLines {
 
     /** Sends a line at once. */
     static void send(OutputStream out, String line) throws IOException {
-        out.write((line + '\n').getBytes(StandardCharsets.UTF_8));
+        out.write(line.concat("\n").getBytes(StandardCharsets.UTF_8));
     }
 
     /** Makes an object of JSON from keys and values in turn. */
@@ -56,18 +56,37 @@ final class ScrupleLines {
 
     static String json(Object value) {
         StringBuilder text = new StringBuilder();
+        write(text, value);
+        return text.toString();
+    }
+
+    private static void write(StringBuilder text, Object value) {
         if (value instanceof Map) {
-            ((Map<?, ?>) value).forEach((k, v) -> text.append(',').append(json(k)).append(':').append(json(v)));
-            return "{" + text.substring(Math.min(1, text.length())) + "}";
+            String before = "{";
+            for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
+                text.append(before);
+                write(text, entry.getKey());
+                text.append(':');
+                write(text, entry.getValue());
+                before = ",";
+            }
+            text.append(before.equals("{") ? "{}" : "}");
         } else if (value instanceof List) {
-            ((List<?>) value).forEach(v -> text.append(',').append(json(v)));
-            return "[" + text.substring(Math.min(1, text.length())) + "]";
+            String before = "[";
+            for (Object element : (List<?>) value) {
+                text.append(before);
+                write(text, element);
+                before = ",";
+            }
+            text.append(before.equals("[") ? "[]" : "]");
         } else if (value instanceof Boolean || value instanceof Number && Double.isFinite(((Number) value).doubleValue())) {
-            return value.toString();
+            text.append(value);
+        } else {
+            text.append('"');
+            for (char c : String.valueOf(value).toCharArray()) {
+                text.append(c < ' ' || c == '"' || c == '\\' ? String.format("\\u%04x", (int) c) : c);
+            }
+            text.append('"');
         }
-        for (char c : String.valueOf(value).toCharArray()) {
-            text.append(c < ' ' || c == '"' || c == '\\' ? String.format("\\u%04x", (int) c) : c);
-        }
-        return '"' + text.toString() + '"';
     }
 }

@@ -21,13 +21,162 @@ import java.util.function.*;
 final class ScrupleLoops {
     private ScrupleLoops() { }
 
-    /** A loop around a body, for a number of iterations. */
-    interface Loop {
-        void run(long n) throws Throwable;
+    /** A loop around a body. */
+    abstract static class Loop {
+        final MethodHandle f;
+        private boolean chained; // whether each iteration waits for the result of the previous one
+
+        Loop(MethodHandle f, boolean chained) {
+            this.f = f;
+            this.chained = chained;
+        }
+
+        /** Runs the body this number of times. */
+        abstract void run(long n) throws Throwable;
+
+        /** Runs the body once, and returns its result. */
+        abstract Object once() throws Throwable;
+
+        boolean isChained() { return chained; }
+
+        void unchain() { chained = false; }
     }
 
-    /** One thread of a batch. All threads begin at a barrier. */
-    static final class Lane extends Thread {
+    /** The loop of a function of an int. */
+    static final class Ints extends Loop {
+        private static volatile MethodHandle same = ofInt(new SameInt()); // not final, since it would then be a constant
+        private final int arg;
+
+        Ints(MethodHandle f, int arg) {
+            super(f, true);
+            this.arg = arg;
+        }
+
+        static Ints tare(int arg) { return new Ints(same, arg); }
+
+        @Override void run(long n) throws Throwable {
+            if (isChained()) { chainedInts(f, arg, n); } else { ints(f, arg, n); }
+        }
+
+        @Override Object once() throws Throwable { return (int) f.invokeExact(arg); }
+    }
+
+    /** The loop of a function of a long. */
+    static final class Longs extends Loop {
+        private static volatile MethodHandle same = ofLong(new SameLong());
+        private final long arg;
+
+        Longs(MethodHandle f, long arg) {
+            super(f, true);
+            this.arg = arg;
+        }
+
+        static Longs tare(long arg) { return new Longs(same, arg); }
+
+        @Override void run(long n) throws Throwable {
+            if (isChained()) { chainedLongs(f, arg, n); } else { longs(f, arg, n); }
+        }
+
+        @Override Object once() throws Throwable { return (long) f.invokeExact(arg); }
+    }
+
+    /** The loop of a function of a double. */
+    static final class Doubles extends Loop {
+        private static volatile MethodHandle same = ofDouble(new SameDouble());
+        private final double arg;
+
+        Doubles(MethodHandle f, double arg) {
+            super(f, true);
+            this.arg = arg;
+        }
+
+        static Doubles tare(double arg) { return new Doubles(same, arg); }
+
+        @Override void run(long n) throws Throwable {
+            if (isChained()) { chainedDoubles(f, arg, n); } else { doubles(f, arg, n); }
+        }
+
+        @Override Object once() throws Throwable { return (double) f.invokeExact(arg); }
+    }
+
+    /** The loop of a function of an object, the one element of an array. */
+    static final class Objects extends Loop {
+        static volatile MethodHandle same = ofObject(new Same());
+        private final Object[] arg;
+
+        Objects(MethodHandle f, Object[] arg) {
+            super(f, false);
+            this.arg = arg;
+        }
+
+        static Objects tare(Object[] arg) { return new Objects(same, arg); }
+
+        @Override void run(long n) throws Throwable { objects(f, arg[0], n); }
+
+        @Override Object once() throws Throwable { return (Object) f.invokeExact(arg[0]); }
+    }
+
+    /** The loop of a function that gets a new object for every iteration, of those in the one element of an array. */
+    static final class Each extends Loop {
+        private final Object[][] args;
+        private final AtomicInteger next;
+
+        Each(MethodHandle f, Object[][] args, AtomicInteger next) {
+            super(f, false);
+            this.args = args;
+            this.next = next;
+        }
+
+        static Each tare(Object[][] args, AtomicInteger next) { return new Each(Objects.same, args, next); }
+
+        @Override void run(long n) throws Throwable { each(f, args[0], next.getAndAdd((int) n), n); }
+
+        @Override Object once() throws Throwable { return (Object) f.invokeExact(args[0][0]); }
+    }
+
+    /** The loop of a function that returns a stage. */
+    static final class Stages extends Loop {
+        private static volatile MethodHandle complete = ofObject(new Complete());
+        private final Object arg;
+
+        Stages(MethodHandle f, Object arg) {
+            super(f, false);
+            this.arg = arg;
+        }
+
+        static Stages tare(Object arg) { return new Stages(complete, arg); }
+
+        @Override void run(long n) throws Throwable { stages(f, arg, n); }
+
+        @Override Object once() throws Throwable {
+            return ((CompletionStage<?>) (Object) f.invokeExact(arg)).toCompletableFuture().join();
+        }
+    }
+
+    // The bodies of tares. As a lambda would, each class implements one interface only.
+
+    private static final class SameInt implements IntUnaryOperator {
+        @Override public int applyAsInt(int x) { return x; }
+    }
+
+    private static final class SameLong implements LongUnaryOperator {
+        @Override public long applyAsLong(long x) { return x; }
+    }
+
+    private static final class SameDouble implements DoubleUnaryOperator {
+        @Override public double applyAsDouble(double x) { return x; }
+    }
+
+    private static final class Same implements Function<Object, Object> {
+        @Override public Object apply(Object x) { return x; }
+    }
+
+    private static final class Complete implements Function<Object, Object> {
+        @Override public Object apply(Object x) { return CompletableFuture.completedFuture(x); }
+    }
+
+    /** What one thread of a batch does. All threads begin at a barrier. */
+    static final class Lane implements Runnable {
         private final Loop body;
         private final long n;
         private final Barrier barrier;
@@ -144,12 +293,6 @@ final class ScrupleLoops {
     private static volatile long sink;
     private static volatile double sinkDouble;
     private static volatile Object sinkObject;
-    // Not final, since they would then be constants.
-    static volatile MethodHandle sameInt = ofInt(x -> x);
-    static volatile MethodHandle sameLong = ofLong(x -> x);
-    static volatile MethodHandle sameDouble = ofDouble(x -> x);
-    static volatile MethodHandle same = ofObject(x -> x);
-    static volatile MethodHandle complete = ofObject(CompletableFuture::completedFuture);
 
     // Zero, unknown to the compiler. Through it each argument depends on the previous result. The multiplications take
     // longer than the loop and the call, which run in parallel to them, so the time of an iteration is the chain's.

@@ -23,6 +23,9 @@ pub enum Subject {
         name: String,
         /// The bench program and its arguments.
         program: Vec<String>,
+        /// The group of the case in reports, if it is not the name up to its last `/`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        group: Option<String>,
         /// The form of the tare of this case.
         #[serde(default)]
         shape: String,

@@ -27,6 +27,7 @@ main = defaultMainWith defaultConfig { timeLimit = 1 }
       [ bench "per batch" (perBatchEnv (\n -> newIORef n) (\r -> modifyIORef' r (subtract 1)))
       , bench "per run" (perRunEnv (newIORef [3, 1, 2 :: Int]) (\r -> modifyIORef r sort >> readIORef r))
       ]
+  , bgroup "speed" [bench "miles/hour" (whnf (/ 7) (3 :: Double))]
   , bench "whnfIO" (whnfIO (return $! length "abc"))
   , bench "whnfAppIO" (whnfAppIO (\n -> return (n + 1)) (1 :: Int))
   ]

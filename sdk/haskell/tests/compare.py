@@ -62,7 +62,12 @@ def weigh(real, ours):
 def names(real, ours):
     theirs = subprocess.run([real, "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
     with Program([ours]) as program:
-        mine = [case["name"] for case in program.cases()[0]]
+        cases = program.cases()[0]
+        mine = [case["name"] for case in cases]
+        groups = {case["name"]: case.get("group") for case in cases}
+        if groups["speed/miles/hour"] != "speed" or groups["sum/2"] is not None:
+            print(f"the groups are {groups}: a slash in the name of a case does not divide groups")
+            return 1
         for number, name in enumerate(mine):
             entry = program.ask(f"block {number}:c:1 {number}:t:1")
             if "error" in entry:

@@ -366,8 +366,13 @@ mod tests {
     use crate::unit::Unit;
 
     fn arm(role: Role, figures: &[(&str, Vec<(u32, f64)>)]) -> Arm {
-        let subject =
-            Subject::Case { name: "f".into(), program: Vec::new(), shape: String::new(), timing: None };
+        let subject = Subject::Case {
+            name: "f".into(),
+            program: Vec::new(),
+            group: None,
+            shape: String::new(),
+            timing: None,
+        };
         let mut arm = Arm::new("f", subject, role);
         for (key, readings) in figures {
             let metric = Metric::custom(key, Unit::Nanoseconds, Quality::Noisy, Pass::Timing);

@@ -71,8 +71,13 @@ mod tests {
     use crate::unit::Unit;
 
     fn tare(cycle: f64, usual: (f64, f64)) -> Arm {
-        let subject =
-            Subject::Case { name: "f".into(), program: Vec::new(), shape: String::new(), timing: None };
+        let subject = Subject::Case {
+            name: "f".into(),
+            program: Vec::new(),
+            group: None,
+            shape: String::new(),
+            timing: None,
+        };
         let mut arm = Arm::new("f [tare]", subject, Role::Tare);
         let mut add = |key: &'static str, block, value| {
             let metric = Metric::custom(key, Unit::Nanoseconds, Quality::Noisy, Pass::Timing);

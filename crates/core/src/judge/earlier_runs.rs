@@ -32,8 +32,13 @@ mod tests {
     use crate::unit::Unit;
 
     fn tare(earlier: &[f64]) -> Arm {
-        let subject =
-            Subject::Case { name: "f".into(), program: Vec::new(), shape: String::new(), timing: None };
+        let subject = Subject::Case {
+            name: "f".into(),
+            program: Vec::new(),
+            group: None,
+            shape: String::new(),
+            timing: None,
+        };
         let mut arm = Arm::new("f [tare]", subject, Role::Tare);
         let metric = Metric::custom(EARLIER, Unit::Nanoseconds, Quality::Noisy, Pass::Timing);
         let mut figure = None;

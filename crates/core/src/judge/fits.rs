@@ -189,6 +189,7 @@ mod tests {
         let subject = Subject::Case {
             name: "Sort".to_owned(),
             program: Vec::new(),
+            group: None,
             shape: String::new(),
             timing: None,
         };

@@ -227,13 +227,15 @@ pub fn median_of_groups(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<Bo
     widened(groups, level, own, || two_level(groups, level, REPLICATES, seed))
 }
 
-/// The median of amounts taken in several processes, as [`median_of_groups`] computes it. Where all readings are
-/// positive, their logarithms are used, so that the interval never reaches below zero, however few the processes are
-/// and however much they differ.
+/// The median of amounts taken in several processes, as [`median_of_groups`] computes it. Where the median of each
+/// process is positive, logarithms are used, so that the interval never reaches below zero, however few the processes
+/// are and however much they differ. A reading that is not positive then counts as the smallest positive one of its
+/// process: of a median, only the order of the others matters.
 pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<BootstrapEstimate> {
-    if groups.iter().flatten().any(|reading| *reading <= 0.0) {
+    let Some(groups) = groups.iter().map(|group| positive(group)).collect::<Option<Vec<_>>>() else {
         return median_of_groups(groups, level, seed);
-    }
+    };
+    let groups = groups.as_slice();
     let own = |estimate: f64| {
         let medians: Vec<f64> = groups.iter().map(|group| median(group).ln()).collect();
         Some(student_interval(estimate.ln(), &medians, level)?.map(f64::exp))
@@ -245,6 +247,12 @@ pub fn median_of_amounts(groups: &[Vec<f64>], level: f64, seed: u64) -> Option<B
         let interval = found.interval.map(f64::exp);
         Some(BootstrapEstimate { estimate: median(&groups.concat()), interval, method: found.method })
     })
+}
+
+/// Some readings, each at least as large as the smallest positive one; `None` where their median is not positive.
+fn positive(readings: &[f64]) -> Option<Vec<f64>> {
+    let least = readings.iter().copied().filter(|reading| *reading > 0.0).min_by(f64::total_cmp)?;
+    (median(readings) > 0.0).then(|| readings.iter().map(|reading| reading.max(least)).collect())
 }
 
 /// Student's interval, from the medians of processes, for the median of as many further processes, around the median of

@@ -20,7 +20,7 @@ pub struct Net {
     /// An upper bound of a cost that is too small to be distinguished from the harness: the interval includes 0 or lies
     /// below it, or the estimate is less than [`RESOLUTION`] of the tare, and the cost is at most the tare. The bound
     /// never exceeds the upper end of the raw cost. Absent where each process by itself shows a cost and processes only
-    /// disagree about its size: the interval then ends at 0.
+    /// disagree about its size.
     pub below_resolution: Option<f64>,
     /// Whether neither a cost nor its smallness is certain, because the readings vary so much that the interval
     /// includes 0 and reaches beyond the tare. Then only the interval can be reported.
@@ -65,7 +65,13 @@ pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> 
     // A cost that each process shows is positive, even where processes disagree about its size. A net within the spread
     // of copies of one loop is no cost.
     let least = RESOLUTION * median(&tares);
-    let certain = groups.iter().all(|group| median_interval(group, level).is_some_and(|own| own.low > least));
+    // A process with too few blocks for an interval of its own shows a cost if each block does; without a cost, each
+    // would with a probability of one half, and there are enough blocks of all processes together.
+    let shows_a_cost = |group: &Vec<f64>| match median_interval(group, level) {
+        Some(own) => own.low > least,
+        None => group.iter().all(|difference| *difference > least),
+    };
+    let certain = n >= blocks_needed(level) && groups.iter().all(shows_a_cost);
     let found = match certain {
         true => bootstrap::median_of_amounts(&groups, level, seed),
         false => bootstrap::median_of_groups(&groups, level, seed),

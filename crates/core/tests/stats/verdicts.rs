@@ -284,10 +284,29 @@ fn an_interval_of_processes_that_all_show_a_cost_begins_at_zero_or_above() {
         one_below_nothing.below_resolution.is_none() && !one_below_nothing.unknown,
         "{one_below_nothing:?}"
     );
-    assert_eq!(one_below_nothing.interval.low, 0.0, "{one_below_nothing:?}");
+    assert_eq!(one_below_nothing.interval, amounts.interval, "one block of twenty-one moves no median");
     // A tenth is what copies of one loop differ by: no process shows a cost by that.
     let in_one_only = of(&[0.05, 20.0, 20.0], 0.05);
     assert!(in_one_only.unknown && in_one_only.interval.low <= 0.0, "{in_one_only:?}");
+}
+
+/// On a busy machine a process may have fewer blocks than an interval of its own needs.
+#[test]
+fn few_blocks_of_each_process_show_a_cost_together() {
+    let of = |nets: [&[f64]; 3]| {
+        let raw = nets.map(|nets| nets.iter().map(|net| 2.7 + net).collect::<Vec<f64>>());
+        let tare = [2.7; 6];
+        let processes: Vec<(&[f64], &[f64])> = raw.iter().map(|r| (r.as_slice(), &tare[..r.len()])).collect();
+        tare::net_by_process(&processes, 0.95, 1).expect("enough blocks together")
+    };
+    let (some, others) = (&[81.0, 80.0, 67.0, 67.0][..], &[61.0, 62.0, 64.0, 63.0, 67.0][..]);
+    let found = of([some, others, &[65.0, 29.0, 27.0, 27.0, 64.0, 65.0]]);
+    assert!(!found.unknown && found.below_resolution.is_none(), "{found:?}");
+    assert!(found.interval.low > 0.0 && found.interval.high < 250.0, "{found:?}");
+    let one_without = of([some, others, &[65.0, -1.0, 27.0, 27.0, 64.0]]);
+    assert!(one_without.interval.low < 0.0, "{one_without:?}");
+    let too_few = [(&[5.0, 6.0][..], &[1.0, 1.0][..]); 2];
+    assert!(tare::net_by_process(&too_few, 0.95, 1).is_err());
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub struct GrowingSite {
 /// The result of looking for sites.
 pub enum Sites {
     /// The sites.
-    CommandSites(LeakSites),
+    Found(LeakSites),
     /// There is nothing to look for.
     NotWanted,
     /// The reason why the sites are not known.
@@ -125,7 +125,7 @@ pub fn find(
     progress.clear();
     let [small, large] = found;
     match (small, large) {
-        (Ok(small), Ok(large)) => Ok(Sites::CommandSites(growth(by, small, large))),
+        (Ok(small), Ok(large)) => Ok(Sites::Found(growth(by, small, large))),
         (Err(fault), _) | (_, Err(fault)) => failed(fault, when),
     }
 }

@@ -18,6 +18,7 @@ import GHC.Stack (HasCallStack, withFrozenCallStack)
 import Scruple.Bench (group, scruple)
 import qualified Scruple.Bench as Bench
 import Scruple.Bench.Body (forget, nfFound, ownInputs, perBatch, whnfFound)
+import Scruple.Bench.Protocol (wholeName)
 import Scruple.Criterion.Types
 
 defaultMain :: [Benchmark] -> IO ()
@@ -27,7 +28,7 @@ defaultMainWith :: Config -> [Benchmark] -> IO ()
 defaultMainWith _ = scruple
 
 bench :: HasCallStack => String -> Benchmarkable -> Benchmark
-bench name body = withFrozenCallStack (Bench.bench name body)
+bench name body = withFrozenCallStack (wholeName (Bench.bench name body))
 
 bgroup :: String -> [Benchmark] -> Benchmark
 bgroup = group

@@ -252,9 +252,9 @@ judge standing finished = case finished of
 
 -- Tells the host whenever no element has moved for as long as the limit, so that it can see what the threads do.
 watch :: Int -> IO ([Int], [Int]) -> TellStall -> IO ()
-watch limit standing tellStall = look (-1) 0 0
+watch limit standing tellStall = see (-1) 0 0
   where
-    look seen since told = do
+    see seen since told = do
       (ps, gs) <- standing
       at <- now
       let moved = sum ps + sum gs
@@ -264,7 +264,7 @@ watch limit standing tellStall = look (-1) 0 0
           tellStall [ ("seconds", JNum (fromIntegral (at - since) / 1e9)), ("put", JInt (sum ps))
                     , ("got", JInt (sum gs)) ]
           again seen since at
-    again moved since told = threadDelay (max 1000 (limit `div` 10000)) >> look moved since told
+    again moved since told = threadDelay (max 1000 (limit `div` 10000)) >> see moved since told
 
 -- The elements left in the queue, if an end mark overtook them; those that do not come within 50 ms are lost.
 leftovers :: Int -> Ends -> IO [Int]

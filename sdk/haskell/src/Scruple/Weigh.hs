@@ -117,7 +117,7 @@ maxAllocs n w
 declare :: HasCallStack => Maybe Int -> String -> Body a -> Maybe (Weight -> Maybe String) -> () -> Weigh ()
 declare most name body judge ready = Weigh (\s -> ((), env (evaluate ready) return (const suite) : s))
   where
-    suite = fresh (leaf callStack name (Just (bodyShape body)) work change)
+    suite = fresh (Protocol.wholeName (leaf callStack name (Just (bodyShape body)) work change))
     work = Protocol.Special
       { Protocol.specialBatch = const (plainBatch body)
       , Protocol.specialOnce = const (onceWeighed name body (besides <$> judge)) }

@@ -90,7 +90,7 @@ fn grid(out: &mut String, report: &Report<'_>, rows: &[CaseRow<'_>], width: usiz
         );
     }
     let _ = writeln!(out, "{DIM}{}{DIM:#}", heads.trim_end());
-    let mut group = String::new();
+    let mut group = "";
     for (index, row) in rows.iter().enumerate() {
         if group_of(row.arm) != group {
             group = group_of(row.arm);
@@ -385,18 +385,18 @@ fn is_alone(report: &Report<'_>, arm: &Arm) -> bool {
     !report.rows().any(|other| other.version != arm.version && plain(other) == plain(arm))
 }
 
-/// Returns the last part of a case's path, with parameters and threads.
+/// Returns the part of a case's path that is below its group, with parameters and threads.
 fn leaf(arm: &Arm) -> String {
-    let group = group_of(arm);
-    arm.name.strip_prefix(&group).map_or(arm.name.as_str(), |rest| rest.trim_start_matches('/')).to_owned()
+    let below = arm.name.strip_prefix(group_of(arm)).and_then(|rest| rest.strip_prefix('/'));
+    below.unwrap_or(&arm.name).to_owned()
 }
 
-fn group_of(arm: &Arm) -> String {
+/// Returns the group that the program declared for a case, or else its name up to the last slash.
+fn group_of(arm: &Arm) -> &str {
     match &arm.subject {
-        Subject::Case { name, .. } => {
-            name.rsplit_once('/').map_or(String::new(), |(group, _)| group.to_owned())
-        }
-        Subject::Command { .. } | Subject::Request { .. } => String::new(),
+        Subject::Case { group: Some(group), .. } => group,
+        Subject::Case { name, .. } => name.rsplit_once('/').map_or("", |(group, _)| group),
+        Subject::Command { .. } | Subject::Request { .. } => "",
     }
 }
 

@@ -114,9 +114,10 @@ fn fault_in_times(reply: &BatchReply) -> Option<String> {
     })
 }
 
-/// Makes the name and parameters of a case harmless for terminals and tables.
+/// Makes the name, the group and the parameters of a case harmless for terminals and tables.
 pub(crate) fn harmless(mut case: Case) -> Case {
     case.name = plain(&case.name);
+    case.group = case.group.as_deref().map(plain);
     let params = std::mem::take(&mut case.params).into_iter().map(|(name, value)| {
         let value = match value {
             Parameter::Text(text) => Parameter::Text(plain(&text)),

@@ -114,6 +114,7 @@ impl Weighed {
         let subject = Subject::Case {
             name: case.name.clone(),
             program: side.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            group: case.group.clone(),
             shape: case.shape.clone().unwrap_or_default(),
             timing: case.timing,
         };

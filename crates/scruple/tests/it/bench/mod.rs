@@ -33,6 +33,29 @@ fn net_raw_and_tare_stand_side_by_side_and_a_body_that_costs_nothing_is_below_re
 }
 
 #[test]
+fn a_case_stands_in_the_group_that_it_declares() {
+    let bird = r#"{"name":"zoo/wren","group":"birds","cost":5}"#;
+    let whole = r#"{"name":"miles/hour","group":"","cost":5}"#;
+    let below = r#"{"name":"zoo/miles/hour","group":"zoo","cost":5}"#;
+    let hostile = r#"{"name":"x","group":"\u001b[2J","cost":5}"#;
+    let answer = bench(&Place::new(), &["--no-store"], &[whole, bird, below, hostile]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    4 cases · 3 fresh processes · seed 7
+
+                      net      ±      raw     tare  allocated
+      miles/hour  5.00 ns  0.4 %  7.00 ns  2.00 ns        0 B
+    birds
+      zoo/wren    5.00 ns  0.4 %  7.00 ns  2.00 ns        0 B
+    zoo
+      miles/hour  5.00 ns  0.4 %  7.00 ns  2.00 ns        0 B
+    �[2J
+      x           5.00 ns  0.4 %  7.00 ns  2.00 ns        0 B
+    ");
+}
+
+#[test]
 fn detail_shows_a_panel_below_each_case() {
     let answer = bench(&Place::new(), &["--no-store", "--detail"], &[ONE]);
     let (clock, rest): (Vec<_>, Vec<_>) =

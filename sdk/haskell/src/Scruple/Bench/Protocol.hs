@@ -3,7 +3,7 @@
 {-# LANGUAGE ScopedTypeVariables #-}
 
 -- | The bench protocol, version 1: cases are listed, and requests are answered.
-module Scruple.Bench.Protocol (Suite (..), Case (..), TellStall, Work (..), scruple) where
+module Scruple.Bench.Protocol (Suite (..), Case (..), TellStall, Work (..), scruple, wholeName) where
 
 import Control.Concurrent (rtsSupportsBoundThreads)
 import Control.Exception
@@ -42,7 +42,7 @@ data Suite
 
 data Case = Case
   { caseName :: String
-  , caseGroup :: Maybe String -- If it is not the name up to its last slash.
+  , caseGroup :: Maybe String -- If it is not the name up to its last slash. Of a leaf, any value means the groups around it.
   , caseShape :: Maybe String
   , caseTiming :: Maybe Timing
   , caseParams :: [(String, JSON)]
@@ -263,10 +263,16 @@ describe e = do
 
 data Entry = Entry { entryCase :: Case, entryOpen :: IO Work, entryClose :: IO (), entryNew :: IORef Bool }
 
+-- | Takes the name of a case as a whole: slashes in it do not divide groups.
+wholeName :: Suite -> Suite
+wholeName (Leaf c) | '/' `elem` caseName c = Leaf c { caseGroup = Just "" }
+wholeName suite = suite
+
 flatten :: [String] -> (Case -> Case) -> Suite -> IO [Entry]
 flatten path change suite = case suite of
   Leaf c -> do
-    let c' = change c { caseName = intercalate "/" (reverse (caseName c : path)) }
+    let within = intercalate "/" . reverse
+        c' = change c { caseName = within (caseName c : path), caseGroup = within path <$ caseGroup c }
     new <- newIORef True
     return [Entry c' (return (caseWork c')) (return ()) new]
   Group name suites -> concat <$> mapM (flatten (if null name then path else name : path) change) suites
