@@ -1,6 +1,7 @@
 //! The protocol: requests are lines of words, replies lines of JSON.
 
 use crate::body::{Kind, Task};
+use crate::case::Declaration;
 use crate::clock::{self, Span};
 use crate::heap::{self, Heap};
 use crate::json::Object;
@@ -57,7 +58,11 @@ pub fn main(entries: Vec<Entry>) -> i32 {
         return end(&format!("two cases have the name {:?} and the same params", duplicate.declaration.name));
     }
     let (input, output) = match (env::var_os(IN), env::var_os(OUT)) {
-        (None, None) => return by_hand(),
+        (None, None) => {
+            let me: Vec<OsString> = env::args_os().collect();
+            let declarations = entries.iter().map(|entry| &entry.declaration);
+            return if selects_none(&me, declarations) { 0 } else { by_hand(&me) };
+        }
         (Some(input), Some(output)) => (input, output),
         _ => return end(&format!("only one of {IN} and {OUT} is set")),
     };
@@ -150,11 +155,22 @@ fn of_program(me: &[OsString]) -> &[OsString] {
     if me.iter().any(|word| word == OF_CARGO) { &me[..1] } else { me }
 }
 
-fn by_hand() -> i32 {
-    let me: Vec<OsString> = env::args_os().collect();
+/// Whether `cargo bench` selects cases, but none of these. It gives all benches of a package the same words, and does not
+/// run the next bench if one fails. Scruple looks at the parameters of cases, so it decides if there are any.
+fn selects_none<'a>(me: &[OsString], mut cases: impl Iterator<Item = &'a Declaration>) -> bool {
+    let plain = |word: &&OsString| !word.to_string_lossy().starts_with('-');
+    let words: Vec<_> = me.iter().skip(1).filter(plain).map(|word| word.to_string_lossy()).collect();
+    let selected =
+        |case: &Declaration, word: &str| case.name.contains(word) || case.tags.iter().any(|tag| tag == word);
+    let may_be =
+        |case: &Declaration| !case.params.is_empty() || words.iter().any(|word| selected(case, word));
+    me.iter().any(|word| word == OF_CARGO) && !words.is_empty() && !cases.any(may_be)
+}
+
+fn by_hand(me: &[OsString]) -> i32 {
     if env::var_os(HAND).is_none() {
         let mut scruple = std::process::Command::new("scruple");
-        scruple.arg("bench").args(options_of_cargo(&me)).arg("--").args(of_program(&me)).env(HAND, "1");
+        scruple.arg("bench").args(options_of_cargo(me)).arg("--").args(of_program(me)).env(HAND, "1");
         #[cfg(unix)]
         let _ = std::os::unix::process::CommandExt::exec(&mut scruple);
         #[cfg(not(unix))]
@@ -473,5 +489,16 @@ mod tests {
         let by_hand = words("bench 10");
         assert!(options_of_cargo(&by_hand).is_empty());
         assert_eq!(of_program(&by_hand), words("bench 10"));
+    }
+
+    #[test]
+    fn a_bench_without_the_selected_cases_does_not_fail() {
+        let tagged = [Declaration { tags: vec!["quick".to_owned()], ..Declaration::new("fnv/one") }];
+        let scanned = [Declaration { params: vec![("n".to_owned(), 10.into())], ..Declaration::new("sum") }];
+        assert!(selects_none(&words("bench --bench parse"), tagged.iter()));
+        for selecting in ["bench --bench", "bench --bench parse one", "bench quick --bench", "bench parse"] {
+            assert!(!selects_none(&words(selecting), tagged.iter()), "{selecting}");
+        }
+        assert!(!selects_none(&words("bench --bench n=10"), scanned.iter()));
     }
 }
