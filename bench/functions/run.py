@@ -6,10 +6,11 @@ and then which of the required values are reached; the exit code is 1 if one is 
     python3 bench/functions/run.py [--quick] [--scruple BIN] [--only TOOL]… [--nanobench FOLDER]
         [--tasty-bench FOLDER] [--idle]
 
-The functions: a constant (loop), the identity (id), one, four and eight steps of FNV-1a, and loops of about a
-microsecond and a millisecond. The cost of `id` is the tool's own overhead. Tools that are not installed are left out,
-with the reason. Two tools are in no package: the folder of nanobench.h, and that of tasty-bench's source (with Debian 12's
-library tasty, which libghc-tasty-dev has, version 0.4.1), are named by options.
+Each tool is invoked five times, or once if it takes longer than ten seconds. The functions: a constant (loop), the
+identity (id), one, four and eight steps of FNV-1a, and loops of about a microsecond and a millisecond. The cost of `id`
+is the tool's own overhead. Tools that are not installed are left out, with the reason. Two tools are in no package: the
+folder of nanobench.h, and that of tasty-bench's source (with Debian 12's library tasty, which libghc-tasty-dev has,
+version 0.4.1), are named by options.
 """
 
 import argparse
@@ -34,6 +35,7 @@ from programs import Absent, HERE, ROOT, build, need
 NAMES = ["loop", "id", "fnv1", "fnv4", "fnv8", "us", "ms"]
 UNITS = {"ps": 1e-3, "ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 STEPS = (900, 918)
+SLOW = 10  # A tool that takes longer than this many seconds is invoked once.
 
 
 class Tool:
@@ -246,6 +248,8 @@ def compare(options, chosen):
     kept, cycles = {}, {name: [] for name, _ in chosen}
     for turn in range(options.times):
         for name, tool in chosen:
+            if seconds[name] and seconds[name][0][0] > SLOW and not tool.cycle:
+                continue
             print(f"{turn + 1}/{options.times} {tool.name}", file=sys.stderr)
             printed, took = run(tool.command)
             readings[name].append(tool.read(printed))
@@ -253,7 +257,8 @@ def compare(options, chosen):
             cycles[name].append(tool.cycle(printed) if tool.cycle else 1)
             if tool.keep:
                 kept[name] = tool.keep(printed)
-    print(f"Median of {options.times} invocations, and (max − min) / median over them:\n")
+    print(f"Median of {options.times} invocations, and (max − min) / median over them; of tools that take longer than "
+          f"{SLOW} s, one invocation:\n")
     print("| Tool | " + " | ".join(NAMES) + " | seconds | of processors |\n|---|" + "---|" * (len(NAMES) + 2))
     for name, tool in chosen:
         cells = []
@@ -264,7 +269,8 @@ def compare(options, chosen):
                 cells.append("–")
                 continue
             hidden = len(known) <= len(values) // 2
-            cells.append("< res." if hidden else f"{text(statistics.median(known))} ({percent(spread(known))})")
+            over = f" ({percent(spread(known))})" if len(values) > 1 else ""
+            cells.append("< res." if hidden else text(statistics.median(known)) + over)
         wall, cpu = (statistics.median(times) for times in zip(*seconds[name]))
         print(f"| {tool.name} | " + " | ".join(cells) + f" | {wall:.1f} | {cpu:.2f} |")
     print("\n‘< res.’: no more than the loop around it; the figures of all but Scruple and divan hold what `id` costs.\n")

@@ -260,7 +260,7 @@ public final class ScrupleBench {
     }
 
     private String answer(String line) {
-        String[] words = parts(line, ' ');
+        String[] words = ScrupleLines.parts(line, ' ');
         try {
             if (line.equals("cases")) {
                 return ScrupleLines.json(ScrupleLines.object("end", "cases", "count", cases.size()));
@@ -324,23 +324,6 @@ public final class ScrupleBench {
         return cases.get((int) id);
     }
 
-    /** Divides a text at each of these characters. */
-    private static String[] parts(String text, char at) {
-        int count = 1;
-        for (int i = 0; i < text.length(); i++) {
-            count += text.charAt(i) == at ? 1 : 0;
-        }
-        String[] parts = new String[count];
-        int from = 0, part = 0;
-        for (int i = 0; i <= text.length(); i++) {
-            if (i == text.length() || text.charAt(i) == at) {
-                parts[part++] = text.substring(from, i);
-                from = i + 1;
-            }
-        }
-        return parts;
-    }
-
     private static long number(String word) {
         long value = word.isEmpty() || word.length() > 15 ? -1 : 0;
         for (int i = 0; value >= 0 && i < word.length(); i++) {
@@ -378,7 +361,7 @@ public final class ScrupleBench {
     }
 
     private String[] validated(String word) {
-        String[] parts = parts(word, ':');
+        String[] parts = ScrupleLines.parts(word, ':');
         if (parts.length < 3 || parts.length > 4 || !(parts[1].equals("c") || parts[1].equals("t"))) {
             throw new Refusal("error", "not a batch: " + word, "kind", "request");
         }

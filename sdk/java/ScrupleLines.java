@@ -40,6 +40,23 @@ final class ScrupleLines {
         }
     }
 
+    /** Divides a text at each of these characters. */
+    static String[] parts(String text, char at) {
+        int count = 1;
+        for (int i = 0; i < text.length(); i++) {
+            count += text.charAt(i) == at ? 1 : 0;
+        }
+        String[] parts = new String[count];
+        int from = 0, part = 0;
+        for (int i = 0; i <= text.length(); i++) {
+            if (i == text.length() || text.charAt(i) == at) {
+                parts[part++] = text.substring(from, i);
+                from = i + 1;
+            }
+        }
+        return parts;
+    }
+
     /** Sends a line at once. */
     static void send(OutputStream out, String line) throws IOException {
         out.write(line.concat("\n").getBytes(StandardCharsets.UTF_8));

@@ -28,7 +28,8 @@ pub fn cycle_beside(program: u32, thread: u32) -> Option<f64> {
 }
 
 /// The time in nanoseconds of a fixed piece of work that keeps all execution units busy, on the core on which this
-/// thread of a program last ran; `None` as for [`cycle_beside`]. The call takes about 10 µs.
+/// thread of a program last ran; `None` as for [`cycle_beside`]. The call takes 15 to 45 µs, most of it to
+/// move to that core and back.
 pub fn witness_beside(program: u32, thread: u32) -> Option<f64> {
     on_the_core_of(program, thread, || fastest(independent))
 }

@@ -28,6 +28,7 @@ struct Readme;
 mod awaited;
 mod barrier;
 mod body;
+mod by_hand;
 mod case;
 mod chain;
 mod clock;

@@ -1,6 +1,7 @@
 //! The protocol: requests are lines of words, replies lines of JSON.
 
 use crate::body::{Kind, Task};
+use crate::by_hand;
 use crate::clock::{self, Span};
 use crate::heap::{self, Heap};
 use crate::json::Object;
@@ -18,7 +19,6 @@ use std::time::Duration;
 
 const IN: &str = "SCRUPLE_BENCH_IN";
 const OUT: &str = "SCRUPLE_BENCH_OUT";
-const HAND: &str = "SCRUPLE_BENCH_HAND";
 const MOST: u64 = 1 << 53;
 
 /// An error reply, sent instead of the answer.
@@ -57,7 +57,7 @@ pub fn main(entries: Vec<Entry>) -> i32 {
         return end(&format!("two cases have the name {:?} and the same params", duplicate.declaration.name));
     }
     let (input, output) = match (env::var_os(IN), env::var_os(OUT)) {
-        (None, None) => return by_hand(),
+        (None, None) => return by_hand::main(entries.iter().map(|entry| &entry.declaration)),
         (Some(input), Some(output)) => (input, output),
         _ => return end(&format!("only one of {IN} and {OUT} is set")),
     };
@@ -115,55 +115,10 @@ fn keep_from_children(paths: &[OsString]) {
     let _ = paths;
 }
 
-fn end(text: &str) -> i32 {
+pub fn end(text: &str) -> i32 {
     let program = env::args().next().unwrap_or_default();
     eprintln!("{program}: {text}");
     2
-}
-
-/// The argument that `cargo bench` adds, which is not meant for the program.
-const OF_CARGO: &str = "--bench";
-
-/// Translates the arguments after `cargo bench --` to options of Scruple: plain words select cases, and nothing is
-/// stored unless an option is about the store.
-fn options_of_cargo(me: &[OsString]) -> Vec<OsString> {
-    if !me.iter().any(|word| word == OF_CARGO) {
-        return Vec::new();
-    }
-    let mut options: Vec<OsString> = Vec::new();
-    for word in me.iter().skip(1).filter(|word| *word != OF_CARGO) {
-        if !word.to_string_lossy().starts_with('-') {
-            options.push("--filter".into());
-        }
-        options.push(word.clone());
-    }
-    let store = ["--store", "--label", "--baseline", "--no-store"];
-    let asked = |word: &OsString| store.iter().any(|option| word.to_string_lossy().starts_with(option));
-    if !options.iter().any(asked) {
-        options.push("--no-store".into());
-    }
-    options
-}
-
-/// Returns the program with its own arguments, which are none if `cargo bench` started it.
-fn of_program(me: &[OsString]) -> &[OsString] {
-    if me.iter().any(|word| word == OF_CARGO) { &me[..1] } else { me }
-}
-
-fn by_hand() -> i32 {
-    let me: Vec<OsString> = env::args_os().collect();
-    if env::var_os(HAND).is_none() {
-        let mut scruple = std::process::Command::new("scruple");
-        scruple.arg("bench").args(options_of_cargo(&me)).arg("--").args(of_program(&me)).env(HAND, "1");
-        #[cfg(unix)]
-        let _ = std::os::unix::process::CommandExt::exec(&mut scruple);
-        #[cfg(not(unix))]
-        if let Ok(status) = scruple.status() {
-            return status.code().unwrap_or(1);
-        }
-    }
-    let words: Vec<String> = me.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    end(&format!("this is a bench program; run it with: scruple bench -- {}", words.join(" ")))
 }
 
 fn parse_number(word: &str) -> Option<u64> {
@@ -453,25 +408,4 @@ fn whole_entry(batch: &Batch, measured: &Measured, iterations: u64) -> Object {
     let entry = Object::default().integer("id", batch.id as u64).text("kind", kind);
     let entry = times(entry, iterations, wall, cpu);
     heap::tell(entry, &measured.before, &measured.after)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(text: &str) -> Vec<OsString> {
-        text.split(' ').map(OsString::from).collect()
-    }
-
-    #[test]
-    fn words_behind_cargo_bench_select_cases_and_nothing_is_stored_unasked() {
-        let me = words("bench --bench fnv parse --quick");
-        assert_eq!(options_of_cargo(&me), words("--filter fnv --filter parse --quick --no-store"));
-        assert_eq!(of_program(&me), words("bench"));
-        let asked = words("bench --label=before --bench");
-        assert_eq!(options_of_cargo(&asked), words("--label=before"));
-        let by_hand = words("bench 10");
-        assert!(options_of_cargo(&by_hand).is_empty());
-        assert_eq!(of_program(&by_hand), words("bench 10"));
-    }
 }
