@@ -55,8 +55,8 @@ const FLAGS: [&str; 21] = [
     "_start",
     "-Wl,-Ttext-segment=0x58000000",
     "-Wl,--build-id=none",
-    // See main.c and aes.c: these replace functions of Valgrind. Line and unwinding tables are not read at the program's
-    // start, checks of translated blocks are left out, and the processor executes AES instructions.
+    // See main.c and aes.c: these replace functions of Valgrind. Line and unwinding tables are not read at the
+    // program's start, checks of translated blocks are left out, and the processor executes AES instructions.
     "-Wl,--wrap=vgModuleLocal_read_debuginfo_dwarf3",
     "-Wl,--wrap=vgModuleLocal_read_callframe_info_dwarf3",
     "-Wl,--wrap=sanityCheckIRSB",

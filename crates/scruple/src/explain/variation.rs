@@ -3,8 +3,8 @@
 use scruple_measure::calltree::Side;
 use std::collections::BTreeMap;
 
-/// How many times as large as the variation a difference must be if two launches of each program are enough. A row counts
-/// from three times its variation on, so such a difference is far from that limit.
+/// How many times as large as the variation a difference must be if two launches of each program are enough. A row
+/// counts from three times its variation on, so such a difference is far from that limit.
 const FAR: u64 = 100;
 
 /// What the launches of one program counted in one function.
@@ -24,9 +24,9 @@ pub fn repeats(runs: &[Side]) -> bool {
     rest.iter().all(|run| by_function(run) == first)
 }
 
-/// Whether there are enough launches of both programs: the most that are wanted, or two if their counts repeat or vary by
-/// less than a hundredth of the difference between the programs. Bytes may also vary by a ten-thousandth of them all,
-/// because programs that differ in their instructions often allocate the same.
+/// Whether there are enough launches of both programs: the most that are wanted, or two if their counts repeat or vary
+/// by less than a hundredth of the difference between the programs. Bytes may also vary by a ten-thousandth of them
+/// all, because programs that differ in their instructions often allocate the same.
 pub fn are_enough(sides: &[Vec<Side>; 2], most: usize) -> bool {
     let runs = sides[0].len().min(sides[1].len());
     if runs >= most || runs < 2 {

@@ -64,7 +64,7 @@ pub fn text(sites: &Sites, width: usize) -> String {
         Sites::Unknown(why) => {
             return format!("{DIM}{}{DIM:#}\n", wrap(&format!("Its sites are not known: {why}."), width));
         }
-        Sites::CommandSites(sites) => sites,
+        Sites::Found(sites) => sites,
     };
     let mut out = format!("\n{}\n\n", wrap(&heading(sites), width));
     let lines = lines(sites);
@@ -97,7 +97,7 @@ pub fn section(sites: &Sites) -> Option<Section> {
     let parts = match sites {
         Sites::NotWanted => return None,
         Sites::Unknown(why) => vec![SectionPart::Note(sentence(&format!("The sites are not known: {why}.")))],
-        Sites::CommandSites(sites) => {
+        Sites::Found(sites) => {
             let rows = lines(sites).into_iter().map(|line| {
                 vec![Cell::text(name(&line.site)), Cell::text(line.bytes), Cell::text(line.blocks)]
             });
@@ -173,7 +173,7 @@ pub fn entry(sites: &Sites) -> Option<LeakSitesEntry<'_>> {
     match sites {
         Sites::NotWanted => None,
         Sites::Unknown(why) => Some(LeakSitesEntry { unknown: Some(why), ..none }),
-        Sites::CommandSites(found) => {
+        Sites::Found(found) => {
             let (bytes, blocks) = found.total();
             let entry = |site: &'_ GrowingSite| found.per_unit(site.left);
             let site = |site| growing(site, entry(site));
