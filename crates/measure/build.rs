@@ -1,5 +1,5 @@
-//! Compiles the preload libraries with the system's C compiler: the allocation counter of `src/heap/preload`, once
-//! per mode, and the agent of `src/runtimes/agent`. Compresses these and the sources of the call tree's tool, because the
+//! Compiles the preload libraries with the system's C compiler: the allocation counter of `src/heap/preload`, once per
+//! mode, and the agent of `src/runtimes/agent`. Compresses these and the sources of the call tree's tool, because the
 //! binary contains them.
 
 use flate2::Compression;

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-/// Nothing unwinds in a release (`panic = "abort"`), so the unwinding tables, a tenth of the program, are not needed. Unit tests that are built as a release can pass, but a failed one ends them all.
+/// Nothing unwinds in a release (`panic = "abort"`), so the unwinding tables, a tenth of the program, are not needed.
+/// Unit tests that are built as a release can pass, but a failed one ends them all.
 const WITHOUT_TABLES: &str = "SECTIONS { /DISCARD/ : {
     *(.eh_frame) *(.eh_frame.*) *(.gcc_except_table) *(.gcc_except_table.*)
 } } INSERT AFTER .text;

@@ -1,7 +1,7 @@
-//! Reads series as lines of JSON (an array of numbers each) and prints for each the places of its changes, the first and last
-//! place that each may be instead, and whether there is a slow background:
-//! `{"changes": [...], "first": [...], "last": [...], "background": false}`. An argument is the least step to name, as a share
-//! of the level. `bench/changepoints/` runs it.
+//! Reads series as lines of JSON (an array of numbers each) and prints for each the places of its changes, the first
+//! and last place that each may be instead, and whether there is a slow background: `{"changes": [...], "first": [...],
+//! "last": [...], "background": false}`. An argument is the least step to name, as a share of the level.
+//! `bench/changepoints/` runs it.
 #![expect(clippy::print_stdout, reason = "printing is what it is for")]
 
 use std::io::BufRead;

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_upper_end_is_at_least_its_lower_one() {
+    fn a_value_without_an_upper_end_is_at_least_its_lower_end() {
         let found = |limit: &str, low: f64, high: f64| {
             let budget = Budget::parse(limit).expect("a limit");
             let metric = metric::metric(&budget.metric).expect("declared");

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_varies_at_the_reference_decides_only_where_it_is_named() {
+    fn counts_that_vary_at_the_reference_decide_only_if_they_are_named() {
         let vary = run(&[("malloc.bytes", &[4096.0, 5000.0, 4800.0])], &[("malloc.bytes", &[9000.0; 3])]);
         assert!(outcomes_of_run(&vary, &GateRules::default()).1.iter().all(|(_, gates, _)| !gates));
         let found = findings(&vary, &compare_pairs(&pairs(&vary), &vary.terms), &GateRules::default());

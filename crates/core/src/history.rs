@@ -95,8 +95,8 @@ pub struct Version {
 }
 
 impl Version {
-    /// A built version of which nothing is known but its commit and the commits that it follows, which are also taken as
-    /// its parents.
+    /// A built version of which nothing is known but its commit and the commits that it follows, which are also taken
+    /// as its parents.
     pub fn built(commit: String, follows: Vec<String>) -> Version {
         Version {
             commit,
@@ -228,7 +228,8 @@ pub struct VersionEffect {
     /// The 95 % interval of the ratio, or of the difference where the ratio is infinite; absent for exact metrics and
     /// where there are too few readings.
     pub interval: Option<Interval>,
-    /// Whether the cost certainly changed: exact metrics by any difference, noisy ones if the interval excludes equality.
+    /// Whether the cost certainly changed: exact metrics by any difference, noisy ones if the interval excludes
+    /// equality.
     pub surely: bool,
 }
 

@@ -9,8 +9,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// A map by numbers, or by pairs of them.
 pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
-/// Spreads numbers over a table (multiplicative hashing: Knuth, The Art of Computer Programming, volume 3, section 6.4),
-/// with the high bits folded into the low ones, which select the place in a table.
+/// Spreads numbers over a table (multiplicative hashing: Knuth, The Art of Computer Programming, volume 3, section
+/// 6.4), with the high bits folded into the low ones, which select the place in a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NumberHasher(u64);
 

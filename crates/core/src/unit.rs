@@ -256,8 +256,8 @@ fn times_between(ratio: f64, low: f64, high: f64) -> String {
     format!("{ratio:.decimals$} × [{low:.decimals$}, {high:.decimals$}]")
 }
 
-/// How uncertain or how noisy a value is, as a share of the value: `1.2 %`. Above 1000 %, nothing is known of the value,
-/// and the number is left out: `> 1000 %`.
+/// How uncertain or how noisy a value is, as a share of the value: `1.2 %`. Above 1000 %, nothing is known of the
+/// value, and the number is left out: `> 1000 %`.
 pub fn relative_spread(ratio: f64) -> String {
     if ratio > 10.0 { "> 1000 %".to_owned() } else { share(ratio) }
 }

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fall_from_the_first_value_on_is_no_warm_up() {
+    fn a_course_that_does_not_fall_from_the_first_value_is_not_a_warm_up() {
         for at in 0..15 {
             for length in 1..6 {
                 let mut series = noise(32, at as u64);

@@ -1,4 +1,5 @@
-//! Drives the load engine from a terminal: `load [-c N] [-r RATE] [-d SECONDS] [-n REQUESTS] [-t THREADS] [-P] [-S] [-2 -m STREAMS] [-k FILE] URL`.
+//! Drives the load engine from a terminal: `load [-c N] [-r RATE] [-d SECONDS] [-n REQUESTS] [-t THREADS] [-P] [-S] [-2
+//! -m STREAMS] [-k FILE] URL`.
 //!
 //! This example is for trying the engine and for comparing it with other generators; use `scruple load` for real
 //! measurements.

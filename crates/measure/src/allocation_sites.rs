@@ -16,8 +16,8 @@ pub struct HeapSites {
     pub frames: Vec<SiteFrame>,
     /// The calling contexts, callers before callees. Those without a caller are the outermost functions.
     pub contexts: Vec<SiteContext>,
-    /// The figures of the whole process. If contexts are estimated, these may be known exactly, and then differ from the
-    /// sums over the contexts.
+    /// The figures of the whole process. If contexts are estimated, these may be known exactly, and then differ from
+    /// the sums over the contexts.
     pub total: HeapAmounts,
     /// The blocks that a forked process had from its parent when it began.
     pub inherited: MemoryBlocks,
@@ -51,8 +51,8 @@ pub struct SiteContext {
     pub parent: Option<usize>,
     /// The index of the frame.
     pub frame: usize,
-    /// What the frame itself requested from the allocator, without the functions that it called. Allocators and functions
-    /// that only pass requests on have no contexts.
+    /// What the frame itself requested from the allocator, without the functions that it called. Allocators and
+    /// functions that only pass requests on have no contexts.
     pub own: HeapAmounts,
 }
 

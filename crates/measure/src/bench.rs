@@ -234,8 +234,8 @@ impl BenchProgram {
         }
     }
 
-    /// Ends a program whose threads make no progress although nothing keeps them from running. `stall` is what was known
-    /// when the program last told of it.
+    /// Ends a program whose threads make no progress although nothing keeps them from running. `stall` is what was
+    /// known when the program last told of it.
     fn judge_stall(
         &mut self,
         stalled: &Stalled,

@@ -207,7 +207,7 @@ Shared_Clean:          4 kB
     }
 
     #[test]
-    fn what_is_no_map_is_an_error() {
+    fn a_text_that_is_not_a_map_is_an_error() {
         assert!(MemoryMap::parse("Rss: 4 kB\n").is_err());
         assert!(MemoryMap::parse("1-2 r\n").is_err());
         assert_eq!(MemoryMap::parse("").expect("empty").table(), []);

@@ -71,8 +71,8 @@ impl ThreadActivity {
     }
 }
 
-/// Judges from the threads that were not blocked in each round. A round without any shows that the program is blocked as
-/// a whole, if it is idle. A thread that is ready in all rounds is ready to run, and no thread that polls.
+/// Judges from the threads that were not blocked in each round. A round without any shows that the program is blocked
+/// as a whole, if it is idle. A thread that is ready in all rounds is ready to run, and no thread that polls.
 fn judge(rounds: &[Vec<u32>], idle: bool, had_turn: impl Fn(u32) -> bool) -> Activity {
     let Some((first, rest)) = rounds.split_first() else { return Activity::HeldUp };
     if idle {

@@ -240,7 +240,7 @@ mod tests {
         assert!(told("[store]\nurls = 'x'\n").contains("did you mean ‘url’?"), "a table with one key");
     }
     #[test]
-    fn what_stands_under_metadata_is_for_other_programs() {
+    fn metadata_of_other_programs_is_ignored() {
         let text = "[metadata.study]\ntitle = 'a study'\n[[bench]]\nname = 'micro'\nprogram = './micro'\n";
         let config = Config::parse(Path::new("scruple.toml"), text).expect("metadata is not read");
         assert_eq!(config.benches(), [("micro", "./micro")]);

@@ -15,7 +15,8 @@ pub struct Explanation {
     pub count: Count,
     /// The total cost of the first and of the second program.
     pub totals: (f64, f64),
-    /// The size up to which the difference of the totals may be variation from launch to launch; 0 where the programs repeat.
+    /// The size up to which the difference of the totals may be variation from launch to launch; 0 where the programs
+    /// repeat.
     pub spread: f64,
     /// The functions in which the difference originates, the most likely first. Their differences add up to the whole.
     pub rows: Vec<FunctionDifference>,

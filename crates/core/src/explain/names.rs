@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_compilers_add_is_no_part_of_a_name() {
+    fn suffixes_of_compilers_are_not_part_of_a_name() {
         for (name, expected) in [
             ("hash.constprop.0", "hash"),
             ("hash.isra.0.cold", "hash"),

@@ -3,12 +3,13 @@
 use super::Explanation;
 use std::collections::HashMap;
 
-/// A difference must exceed the largest deviation among launches of one program by this factor: chance sometimes exceeds
-/// the largest deviation of a few launches, and there are many rows.
+/// A difference must exceed the largest deviation among launches of one program by this factor: chance sometimes
+/// exceeds the largest deviation of a few launches, and there are many rows.
 const FACTOR: f64 = 3.0;
 
-/// The mean of the explanations of pairs of launches, with the spread of the totals and of each row; `None` without pairs. The spread is
-/// [`FACTOR`] times the largest of the deviations of pairs from their mean and of the differences `within` one program.
+/// The mean of the explanations of pairs of launches, with the spread of the totals and of each row; `None` without
+/// pairs. The spread is [`FACTOR`] times the largest of the deviations of pairs from their mean and of the differences
+/// `within` one program.
 pub fn mean_with_spread(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explanation> {
     let runs = pairs.len() as f64;
     let mean = |of: fn(&Explanation) -> f64| pairs.iter().map(of).sum::<f64>() / runs;

@@ -88,7 +88,7 @@ fn the_caller_that_calls_more_often_is_the_origin() {
 }
 
 #[test]
-fn an_unchanged_function_that_costs_more_is_put_down_to_the_caller_that_changed() {
+fn the_cost_of_an_unchanged_function_is_attributed_to_its_changed_caller() {
     let mut lines = MAIN.to_vec();
     lines[2].3 = 6_000;
     let found = explained(&tree(MAIN), &tree(&lines), &["main"]);
@@ -276,7 +276,7 @@ const HELD: &[(usize, &str, u64, u64)] =
     &[(0, "main", 1, 0), (1, "load", 1, 0), (2, "record", 100, 4_800), (1, "scratch", 10, 1_000)];
 
 #[test]
-fn more_calls_that_hold_more_are_put_down_to_the_caller() {
+fn memory_of_additional_calls_is_attributed_to_the_caller() {
     let mut lines = HELD.to_vec();
     (lines[2].2, lines[2].3) = (300, 14_400);
     let found = live_explained(&live(HELD), &live(&lines), &["load", "record"]);
@@ -299,7 +299,7 @@ fn more_calls_that_hold_no_more_explain_nothing() {
 }
 
 #[test]
-fn what_is_held_besides_by_more_calls_belongs_to_the_function() {
+fn memory_of_more_calls_and_of_larger_blocks_belongs_to_the_function() {
     let mut lines = HELD.to_vec();
     // Twice as many calls, each of which holds three times as much.
     (lines[2].2, lines[2].3) = (200, 28_800);

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_sizes_have_in_common_cancels() {
+    fn costs_that_two_sizes_have_in_common_cancel() {
         let run = run(vec![
             arm("a", 1000.0, "time.wall", &[3500.0, 3400.0]),
             arm("a", 100.0, "time.wall", &[800.0, 700.0]),

@@ -86,8 +86,8 @@ pub fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
 /// fixed piece of work that the program did next to the batches. Programs need not have it.
 pub const WITNESS: &str = "batch.witness";
 
-/// The key of the figure of a tare that holds the time, in nanoseconds, of a fixed piece of work that Scruple did before
-/// and after each block, on the core on which the program ran. A block without it was undisturbed.
+/// The key of the figure of a tare that holds the time, in nanoseconds, of a fixed piece of work that Scruple did
+/// before and after each block, on the core on which the program ran. A block without it was undisturbed.
 pub const BESIDE: &str = "batch.beside";
 
 /// A block is undisturbed if its witness took at most this multiple of the time of the fastest ones.
@@ -268,8 +268,9 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     Some(super::earlier_runs::widened_net(super::clock::widened_net(net, tare), tare))
 }
 
-/// Whether the machine disturbed nearly all blocks. The median is then too high, and intervals reach down to the smallest
-/// reading. Where a program waited for a core in nearly all blocks, a witness that did not wait does not change that.
+/// Whether the machine disturbed nearly all blocks. The median is then too high, and intervals reach down to the
+/// smallest reading. Where a program waited for a core in nearly all blocks, a witness that did not wait does not
+/// change that.
 fn is_starved(tare: &Arm) -> bool {
     match tare.sample(WAITED) {
         Some(_) => at_once(tare).is_none(),
@@ -278,8 +279,8 @@ fn is_starved(tare: &Arm) -> bool {
 }
 
 /// The least that a batch may have taken without other work on the machine: its smallest reading, or its smallest
-/// processor time, of which each of several threads has its part. Batches longer than a time slice all wait for a core on
-/// a busy machine, and threads take turns on one.
+/// processor time, of which each of several threads has its part. Batches longer than a time slice all wait for a core
+/// on a busy machine, and threads take turns on one.
 fn least_alone(arm: &Arm, raw: &Sample, key: &str) -> f64 {
     let threads = match arm.params.get("threads") {
         Some(Parameter::Number(threads)) => threads.max(1.0),

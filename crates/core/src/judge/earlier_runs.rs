@@ -1,7 +1,7 @@
 //! What earlier runs of the same program say of the next one.
 //!
-//! Processes of one run share what the machine did meanwhile: neighbours on the core, full caches. Their spread does not
-//! show how much that differs from run to run; the nets of earlier runs do.
+//! Processes of one run share what the machine did meanwhile: neighbours on the core, full caches. Their spread does
+//! not show how much that differs from run to run; the nets of earlier runs do.
 
 use super::clock::usual;
 use crate::stats::Interval;

@@ -7,8 +7,8 @@
 //! number share, such as a slower machine for a while, cancels as far as it is certainly shared: by the lower end of
 //! the interval of the correlation between windows (Fisher 1921).
 //!
-//! Where the generator was late, a figure is known between bounds. The interval of the ratio then also holds every ratio of
-//! two values between these bounds.
+//! Where the generator was late, a figure is known between bounds. The interval of the ratio then also holds every
+//! ratio of two values between these bounds.
 //!
 //! Turns differ by more than the windows of one turn show, so the interval is never narrower than Student's interval of
 //! the ratios of turns.

@@ -45,7 +45,8 @@ struct LogLine {
     inverse: [f64; 3],
 }
 
-/// The rate near `guess` at which the share of `limit` reaches `target`, where `beyond` says what counts; `None` where the share does not grow.
+/// The rate near `guess` at which the share of `limit` reaches `target`, where `beyond` says what counts; `None` where
+/// the share does not grow.
 pub(super) fn crossing(
     measurements: &[Measurement],
     limit: usize,

@@ -135,8 +135,8 @@ pub(crate) fn index(pcg: &mut Pcg, count: usize) -> usize {
     pcg.below(u32::try_from(count).unwrap_or(u32::MAX)) as usize
 }
 
-/// The variance of the difference between the medians of two invocations, each over equally many processes, is this many
-/// times that of one of them. Intervals over processes are as wide as that, since they are read as what the next
+/// The variance of the difference between the medians of two invocations, each over equally many processes, is this
+/// many times that of one of them. Intervals over processes are as wide as that, since they are read as what the next
 /// invocation will say.
 const NEXT: f64 = 2.0;
 

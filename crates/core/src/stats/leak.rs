@@ -147,9 +147,9 @@ pub fn judge_bounded_growth(readings: &[(f64, f64)], at_most: &[(f64, f64)], sma
     Retained::Unknown(GrowthDoubt::Form { power: Interval { low, ..above } })
 }
 
-/// Judges a verdict about the live heap of a language runtime together with readings of the bytes that malloc has not got
-/// back at the end. Memory that native code keeps is not in the heap, so growth of these bytes contradicts "no growth".
-/// It does not prove a leak, because runtimes take memory from malloc as well.
+/// Judges a verdict about the live heap of a language runtime together with readings of the bytes that malloc has not
+/// got back at the end. Memory that native code keeps is not in the heap, so growth of these bytes contradicts "no
+/// growth". It does not prove a leak, because runtimes take memory from malloc as well.
 pub fn judge_outside_the_heap(heap: Retained, of_malloc: &[(f64, f64)], smallest: f64) -> Retained {
     match (heap, judge_growth(of_malloc, smallest)) {
         (

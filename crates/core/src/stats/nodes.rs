@@ -18,8 +18,8 @@ use super::summary::{mean, sd};
 /// two nodes, the interval for the class is more than ten times as wide as with four.
 pub const CLASS: usize = 4;
 
-/// The number of pairs that a node must have to count where there are fewer than [`CLASS`] nodes: not more than runs and
-/// histories take before they look at their readings for the first time.
+/// The number of pairs that a node must have to count where there are fewer than [`CLASS`] nodes: not more than runs
+/// and histories take before they look at their readings for the first time.
 pub const PAIRS: usize = 8;
 
 /// The effect that several nodes show together.

@@ -11,8 +11,8 @@ use super::normal::fisher;
 use std::ops::AddAssign;
 
 /// The probability that a block of this size is in the sample: `1 - exp(-size / mean)`. It is 1 if every block is
-/// recorded, for a mean of 1 byte. Else a block of no bytes is never in the sample, and its probability is that of one of
-/// one byte.
+/// recorded, for a mean of 1 byte. Else a block of no bytes is never in the sample, and its probability is that of one
+/// of one byte.
 pub fn probability(size: u64, mean: u64) -> f64 {
     if mean <= 1 { 1.0 } else { -(-(size.max(1) as f64) / mean as f64).exp_m1() }
 }

@@ -54,7 +54,7 @@ fn false_ones(n: usize, slow: Slow) -> usize {
 }
 
 #[test]
-fn what_moves_slowly_is_not_cut_into_steps() {
+fn a_slow_drift_is_not_cut_into_steps() {
     for (n, slow, most) in [
         (60, Slow::Trend(3.0), 50),
         (60, Slow::Trend(6.0), 40),

@@ -127,7 +127,7 @@ fn with_same_binaries(apart: f64) -> Series {
 }
 
 #[test]
-fn what_visits_of_the_same_artefacts_differ_by_is_no_change_of_the_others() {
+fn the_spread_of_equal_artefacts_is_not_a_change_of_the_others() {
     assert!(with_same_binaries(0.12).changes.is_empty());
     assert!(with_same_binaries(0.12).same_binary_noise.is_some_and(|noise| noise > 0.05));
 }

@@ -280,7 +280,7 @@ fn one_or_two_outliers_are_not_a_level() {
 }
 
 #[test]
-fn what_rises_and_falls_back_is_two_changes() {
+fn a_rise_and_a_fall_are_two_changes() {
     let places: Vec<usize> = found(&steps(&[100.0, 150.0, 100.0])).changes.iter().map(|c| c.at).collect();
     assert_eq!(places, [10, 20]);
 }
@@ -311,7 +311,7 @@ fn values_that_are_mostly_equal_do_not_make_every_tick_a_change() {
 }
 
 #[test]
-fn a_change_far_below_the_resolution_is_not_believed() {
+fn a_change_far_below_the_resolution_is_not_reported() {
     let mut values = [100.0; 40];
     values[20..].fill(110.0);
     let coarse = SeriesOptions { resolution: 200.0, ..SeriesOptions::default() };

@@ -65,7 +65,7 @@ fn forked() -> Vec<Vec<usize>> {
 }
 
 #[test]
-fn a_branch_from_before_a_change_is_no_spike_and_its_merge_no_regression() {
+fn a_branch_from_before_a_change_is_not_a_spike_and_its_merge_not_a_regression() {
     let parents = forked();
     // Version 4 on the main line doubles the cost, and the branch keeps the old cost.
     let levels = levels(&parents, &[(4, 2.0)]);
@@ -93,7 +93,7 @@ fn a_change_on_a_branch_is_the_commits_and_not_the_merges() {
 }
 
 #[test]
-fn what_both_sides_bring_together_is_nothing_of_the_merges_and_what_it_brings_itself_is_its_own() {
+fn a_merge_is_named_only_for_changes_of_its_own() {
     let parents = forked();
     let both = levels(&parents, &[(3, 1.2), (6, 1.3)]);
     assert_eq!(named(&timed(&parents, &both, 3)), [(ChangeForm::Step, 3), (ChangeForm::Step, 6)]);

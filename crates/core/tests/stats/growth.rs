@@ -155,7 +155,7 @@ fn steady(costs: &[(f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn what_grows_by_orders_of_magnitude_is_never_constant_however_badly_the_forms_fit() {
+fn growth_by_orders_of_magnitude_is_never_constant() {
     let doubling = [(4.0, 389.0), (8.0, 2_670.0), (12.0, 18_300.0), (16.0, 155_000.0)];
     let found = noisy(&steady(&doubling), 0.95).expect("four sizes");
     assert_eq!((found.form, found.also_possible.len()), (GrowthForm::Other, 0), "{found:?}");

@@ -28,7 +28,7 @@ fn with_fewer_than_ten_blocks_the_interval_needs_no_symmetry() {
 }
 
 #[test]
-fn what_was_looked_at_several_times_is_judged_at_the_level_of_one_look() {
+fn several_looks_are_judged_at_the_level_of_one_look() {
     let mut history = range(2);
     let mut pcg = Pcg::new(3);
     for version in 0..2 {

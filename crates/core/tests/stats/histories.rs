@@ -176,7 +176,7 @@ fn two_versions_suffice_and_the_newest_may_be_blamed() {
 }
 
 #[test]
-fn what_the_machine_did_meanwhile_is_taken_out() {
+fn disturbances_of_the_machine_are_subtracted() {
     // The speed of the machine doubles from the first to the last block, and each version is absent from half of the
     // blocks.
     let mut history = range(8);

@@ -6,8 +6,8 @@ use crate::noise::{normal, processes};
 use scruple_core::judge::clock;
 use scruple_core::stats::{bootstrap, quantile};
 
-/// Runs that differ by more than their processes show: a prediction interval of one run holds the figure of the next one
-/// too seldom, and more often with the figures of earlier runs.
+/// Runs that differ by more than their processes show: a prediction interval of one run holds the figure of the next
+/// one too seldom, and more often with the figures of earlier runs.
 fn next_runs(tries: u64) {
     for (runs, floors) in [(0.01, [0.7, 0.78, 0.85]), (0.02, [0.45, 0.68, 0.75])] {
         for (earlier, floor) in [0, 4, 10].into_iter().zip(floors) {

@@ -8,7 +8,7 @@ use crate::noise::normal;
 use crate::range::{range, read};
 
 #[test]
-fn no_step_of_the_machine_between_single_builds_is_put_down_to_a_version() {
+fn a_step_of_the_machine_between_single_builds_is_not_attributed_to_a_version() {
     for seed in 0..20 {
         let mut history = cpu(&[1.0; 30], 12, 0.01, seed);
         let mut pcg = Pcg::new(seed);

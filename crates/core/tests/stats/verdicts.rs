@@ -146,7 +146,7 @@ fn an_aa_arm_widens_the_margin_to_what_it_showed() {
 }
 
 #[test]
-fn what_identical_programs_may_differ_by_is_no_small_difference() {
+fn the_spread_of_identical_programs_is_not_a_small_difference() {
     let (reference, arm) = pairs(0.05, &spread(20, 0.04));
     let found = |resolution: f64| {
         let mut entry = entry(&reference, &arm, 0.02);
@@ -249,7 +249,7 @@ fn a_bound_never_exceeds_what_the_raw_cost_can_be() {
 }
 
 #[test]
-fn what_is_merely_noisy_is_not_called_below_resolution() {
+fn noisy_values_are_not_called_below_resolution() {
     let raw = [3_770.0, 3_800.0, 3_850.0, 3_900.0, 3_950.0, 4_030.0];
     let tare = [137.0, 136.0, 138.0, 137.0, 9_000.0, 137.0];
     let found = tare::net(&raw, &tare, 0.95).expect("six blocks");

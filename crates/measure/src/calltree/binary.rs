@@ -66,9 +66,9 @@ impl Binaries {
         Binaries::default()
     }
 
-    /// Whether functions of one program and functions of the other have the same machine code, as far as either
-    /// program executed it; `None` if that cannot be determined. Functions that only one program executed are the same if
-    /// the other has their file, too.
+    /// Whether functions of one program and functions of the other have the same machine code, as far as either program
+    /// executed it; `None` if that cannot be determined. Functions that only one program executed are the same if the
+    /// other has their file, too.
     pub fn same(&self, a: (&Side, &[usize]), b: (&Side, &[usize])) -> Option<bool> {
         match (a.1, b.1) {
             ([one, ..], []) => return Some(self.has_file_of((a.0, *one), b.0)),
@@ -162,8 +162,8 @@ impl Binaries {
         Some(places.iter().all(|place| same(place) && self.same_target(a, b, *place)))
     }
 
-    /// Whether an instruction of both refers to the same function, if only the matching of stripped functions knows what
-    /// that is.
+    /// Whether an instruction of both refers to the same function, if only the matching of stripped functions knows
+    /// what that is.
     fn same_target(&self, a: (&Side, usize), b: (&Side, usize), place: u64) -> bool {
         let is_named = [a, b].iter().all(|(side, function)| side.functions[*function].name.is_some());
         if is_named || a.0.code.is_some() || b.0.code.is_some() {

@@ -26,8 +26,8 @@ pub struct CountedCase<'a> {
 }
 
 impl CountedCase<'_> {
-    /// Runs one process of the bench program under Valgrind, which counts `counts`. Its profiles are in `folder` while it
-    /// runs.
+    /// Runs one process of the bench program under Valgrind, which counts `counts`. Its profiles are in `folder` while
+    /// it runs.
     ///
     /// # Errors
     /// Fails if the program has no such case, does not answer or end properly, or cannot be counted.

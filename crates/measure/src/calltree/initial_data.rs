@@ -84,8 +84,8 @@ impl Data {
                 names.push(demangle(name));
             }
         }
-        // A name in the file may contain a hash that differs between builds. Large programs have hundreds of thousands of
-        // variables, so only names that the other file lacks are compared as the language writes them.
+        // A name in the file may contain a hash that differs between builds. Large programs have hundreds of thousands
+        // of variables, so only names that the other file lacks are compared as the language writes them.
         let renamed = |one: &Data, than: &Data| -> BTreeMap<String, u64> {
             let own = one.variables.iter().filter(|(name, _)| !than.variables.contains_key(*name));
             own.map(|(name, value)| (demangle(name), *value)).collect()

@@ -27,8 +27,8 @@ pub struct Trees {
 }
 
 impl Trees {
-    /// Uses this counter. Profiles are in `folder` while a program runs. The first run is taken to begin now: files that
-    /// change from now on until a launch are what earlier runs left.
+    /// Uses this counter. Profiles are in `folder` while a program runs. The first run is taken to begin now: files
+    /// that change from now on until a launch are what earlier runs left.
     pub fn new(counter: &ChosenTool, folder: &Path) -> Trees {
         let folder = folder.to_owned();
         Trees {

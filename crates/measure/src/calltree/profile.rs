@@ -78,8 +78,8 @@ pub struct ProfileFunction {
     pub name: Option<String>,
     /// The path of the file; `None` for code that the program generated.
     pub object: Option<String>,
-    /// The start address, as the file numbers addresses. Without a symbol it comes from the file's unwinding table; where
-    /// that does not cover the code either, it is the address of a call's target, and no run names the function.
+    /// The start address, as the file numbers addresses. Without a symbol it comes from the file's unwinding table;
+    /// where that does not cover the code either, it is the address of a call's target, and no run names the function.
     pub offset: u64,
 }
 

@@ -29,8 +29,8 @@ pub(super) struct StrippedFunction {
 /// The smallest number of instructions by which a function is recognised wherever it is.
 const SHORT: usize = 8;
 
-/// The smallest share of equal instructions of a changed function: if several functions in its place could be it, and if
-/// there is only one.
+/// The smallest share of equal instructions of a changed function: if several functions in its place could be it, and
+/// if there is only one.
 const ALIKE: f64 = 0.5;
 const ALIKE_ALONE: f64 = 0.4;
 
@@ -234,8 +234,8 @@ impl<'a> FunctionPairs<'a> {
         any
     }
 
-    /// Joins functions between the same joined neighbours, in the same order, whose code is alike. Returns whether there
-    /// were any.
+    /// Joins functions between the same joined neighbours, in the same order, whose code is alike. Returns whether
+    /// there were any.
     fn by_place(&mut self) -> bool {
         let joined: Vec<(usize, usize)> =
             self.of_first.iter().enumerate().filter_map(|(one, other)| Some((one, (*other)?))).collect();
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_equal_callers_call_is_the_same_function_though_its_code_changed() {
+    fn callees_of_equal_callers_are_matched_although_their_code_changed() {
         let callers = |one: u64, other: u64| shape(0x10, &numbers(0, 9), &[(3, one), (5, other)]);
         let first = [callers(0x20, 0x30), shape(0x20, &[1, 2], &[]), shape(0x30, &[1, 2], &[])];
         let second = [callers(0x40, 0x20), shape(0x20, &[7], &[]), shape(0x40, &[1, 2], &[])];
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_changed_caller_calls_in_the_same_order_is_the_same_function() {
+    fn callees_of_a_changed_caller_are_matched_by_their_order() {
         // The caller is between the same neighbours. The second function became a part of the third one.
         let caller = |code: &[u32], one: u64| shape(0x10, code, &[(0, one), (1, 0x90)]);
         let last = shape(0x90, &numbers(90, 9), &[]);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_in_the_place_of_another_is_not_taken_for_it() {
+    fn a_function_at_the_address_of_another_is_not_mistaken_for_it() {
         let first = [shape(1, &numbers(0, 9), &[]), shape(2, &numbers(20, 9), &[])];
         let second = [shape(1, &numbers(0, 9), &[]), shape(2, &numbers(80, 9), &[])];
         assert_eq!(FunctionPairs::of(&first, &second).of_first, [Some(0), None]);

@@ -18,8 +18,8 @@
 //! # }
 //! ```
 //!
-//! With [`HeapSession::start_with_sites`] it also records where memory is allocated: at some allocations, or at all, the
-//! registers and the stack are written to a file, and [`HeapSession::read_sites`] finds the callers afterwards.
+//! With [`HeapSession::start_with_sites`] it also records where memory is allocated: at some allocations, or at all,
+//! the registers and the stack are written to a file, and [`HeapSession::read_sites`] finds the callers afterwards.
 //!
 //! The numbers agree exactly with valgrind's "total heap usage". Where a program's allocations do not pass through a
 //! replaceable `malloc`, [`measurable`] reports that beforehand, [`HeapSession::read`] fails if nothing was counted at

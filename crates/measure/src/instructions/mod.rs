@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_did_before_it_executed_another_program_is_not_left_out_in_silence() {
+    fn instructions_before_an_exec_are_not_omitted_without_a_reason() {
         let Some(alone) = counted(&["/bin/sh", "-c", ": two  words\n"]) else { return };
         assert!(alone.expect("a count") > 10_000.0);
         let replaced = counted(&["/bin/sh", "-c", "exec /bin/true"]).expect("valgrind is there");

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_early_is_behind_by_no_more_than_was_waited() {
+    fn requests_given_up_early_are_behind_by_no_more_than_their_wait() {
         // Interrupted at the end of the window: nothing arrived after it.
         let each = |answered| -> Vec<RunPart> {
             let waited = |i: i64| (i < 5).then_some(i as u64 * 100_000_000);

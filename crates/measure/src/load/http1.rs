@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_http_is_named() {
+    fn an_answer_that_is_not_http_is_named() {
         for text in [
             "SSH-2.0-OpenSSH\r\n",
             "HTTP/1.1 two hundred\r\n\r\n",

@@ -85,8 +85,8 @@ pub(crate) fn merge(
     result
 }
 
-/// Whether the generator was late by more than the plan allows. Then even a request that was sent on time may have waited
-/// for several that were not.
+/// Whether the generator was late by more than the plan allows. Then even a request that was sent on time may have
+/// waited for several that were not.
 fn often_late(plan: &Plan, recorders: &[&Recorder]) -> bool {
     let mut lateness = Latencies::default();
     let parts = recorders.iter().flat_map(|recorder| &recorder.parts);

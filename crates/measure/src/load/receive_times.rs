@@ -29,7 +29,8 @@ impl ArrivalClock {
         clock
     }
 
-    /// Determines the offset again. False where it is unknown or has changed, so that earlier times cannot be converted.
+    /// Determines the offset again. False where it is unknown or has changed, so that earlier times cannot be
+    /// converted.
     pub(crate) fn adjust(&mut self) -> bool {
         let found = (0..ATTEMPTS).find_map(|_| {
             let before = clock::now();

@@ -259,8 +259,8 @@ impl LoadResult {
         !self.doubts.iter().any(|doubt| doubt.voids)
     }
 
-    /// Whether the generator made the latencies void. It does so for a turn as a whole or not at all, so that no part of a
-    /// turn is left out because of its results.
+    /// Whether the generator made the latencies void. It does so for a turn as a whole or not at all, so that no part
+    /// of a turn is left out because of its results.
     pub fn is_spoilt(&self) -> bool {
         self.doubts.iter().any(|doubt| doubt.voids && doubt.code.starts_with("generator-"))
     }

@@ -20,8 +20,8 @@ pub(crate) struct Connecting {
 ///
 /// # Errors
 ///
-/// Fails with the kernel's immediate error: refused, no route, no descriptors left, or `WouldBlock` if the queue of a Unix
-/// socket is full, so that the caller must try again later.
+/// Fails with the kernel's immediate error: refused, no route, no descriptors left, or `WouldBlock` if the queue of a
+/// Unix socket is full, so that the caller must try again later.
 pub(crate) fn connect(address: &Address) -> io::Result<Connecting> {
     let (domain, name) = match address {
         Address::Tcp(to) => (Domain::for_address(*to), SockAddr::from(*to)),
@@ -45,8 +45,8 @@ pub(crate) fn connect(address: &Address) -> io::Result<Connecting> {
 ///
 /// # Errors
 ///
-/// Fails with the reason if it does not. A port on which nothing listens may be the one that the kernel gives the client,
-/// which is then connected to itself; this counts as refused.
+/// Fails with the reason if it does not. A port on which nothing listens may be the one that the kernel gives the
+/// client, which is then connected to itself; this counts as refused.
 pub(crate) fn accepts(address: &Address, patience: Duration) -> io::Result<()> {
     match address {
         Address::Unix(path) => UnixStream::connect(path).map(drop),

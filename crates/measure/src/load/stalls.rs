@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_answered_is_a_stall_until_it_is_given_up() {
+    fn an_unanswered_request_is_a_stall_until_it_is_given_up() {
         let mut listener = heard(&(0..50).map(|i| (i * 10, i * 10 + 1)).collect::<Vec<_>>());
         (0..5).for_each(|i| listener.due((500 + i) * MS));
         (0..5).for_each(|_| listener.give_up(1500 * MS));

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_server_is_refused() {
+    fn a_text_that_names_no_server_is_refused() {
         assert_eq!(Target::parse("ftp://x/"), Err(TargetError::Scheme("ftp".into())));
         assert_eq!(Target::parse("http:///x"), Err(TargetError::Nobody("http:///x".into())));
         assert_eq!(Target::parse("localhost:99999"), Err(TargetError::Port("99999".into())));

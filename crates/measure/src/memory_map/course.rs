@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 /// The largest number of moments that are kept: a page or a terminal cannot show more.
 const MOST: usize = 800;
 
-/// The pause after an expensive reading is the reading's processor time multiplied by this number. A launch whose only purpose is the reading may be delayed; a process that does real work hardly.
+/// The pause after an expensive reading is the reading's processor time multiplied by this number. Scruple may delay a
+/// launch that it made only for the reading, but hardly a process that does real work.
 #[derive(Clone, Copy)]
 enum PauseFactor {
     OwnLaunch = 10,

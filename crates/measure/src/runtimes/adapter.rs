@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lacking_is_a_common_metric_and_has_a_reason() {
+    fn absent_figures_are_common_metrics_and_have_reasons() {
         for (key, why) in ALL.into_iter().flat_map(|runtime| runtime.adapter().lacks) {
             assert!(COMMON.contains(key), "{key}");
             assert!(why.len() > 10, "{why}");

@@ -1,11 +1,11 @@
 //! The figures of language runtimes in unmodified programs: bytes allocated, collections, pauses, heap.
 //!
-//! One small library, the agent, is loaded into every process of the measured tree. It recognises a runtime there
-//! when the runtime starts: by the symbols that the program has, or because the runtime reads its own variable. So
-//! wrappers make no difference, and a child that executes another program is examined anew. The program and its
-//! children see the user's environment, except in `/proc/PID/environ`; standard output and error keep their contents, and runtimes are only asked for what every build grants. Go programs have no C library to
-//! load the agent: if one was seen in the tree, processes are stopped at their exit, and the counters of the Go
-//! programs are read from their memory.
+//! One small library, the agent, is loaded into every process of the measured tree. It recognises a runtime there when
+//! the runtime starts: by the symbols that the program has, or because the runtime reads its own variable. So wrappers
+//! make no difference, and a child that executes another program is examined anew. The program and its children see the
+//! user's environment, except in `/proc/PID/environ`; standard output and error keep their contents, and runtimes are
+//! only asked for what every build grants. Go programs have no C library to load the agent: if one was seen in the
+//! tree, processes are stopped at their exit, and the counters of the Go programs are read from their memory.
 
 mod adapter;
 mod agent_folder;

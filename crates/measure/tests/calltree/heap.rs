@@ -67,7 +67,7 @@ fn a_haskell_program_has_the_allocations_of_memcheck_and_those_in_its_own_heap()
 }
 
 #[test]
-fn without_an_allocator_there_are_no_counts_rather_than_none_allocated() {
+fn without_an_allocator_allocations_are_absent_and_not_zero() {
     let Some(workshop) = Workshop::new() else { return };
     let program = workshop.compile("heap.c", &["-static", "-s"]);
     let profiles = workshop.trees(&program, &[]);

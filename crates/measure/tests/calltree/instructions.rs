@@ -71,7 +71,7 @@ fn variables_that_come_and_go_do_not_count() {
 }
 
 #[test]
-fn what_is_set_for_a_command_stays() {
+fn variables_that_are_set_for_a_command_are_kept() {
     let set = [("PYTHONHASHSEED", "7"), ("MY_OWN", "kept"), ("GODEBUG", "gctrace=1")];
     let mut launch = launch(Path::new("/bin/true"), &["word"], &set);
     steady(&mut launch);

@@ -80,7 +80,7 @@ fn a_cache_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn what_was_compiled_is_kept() {
+fn compiled_programs_are_kept() {
     let Some(workshop) = Workshop::new() else { return };
     // The compiled tool is reused: a compiler that fails is not called.
     let cache = crate::harness::cache();

@@ -1,4 +1,4 @@
-//! Tests of processes, of phases, and of orders from outside.
+//! Tests of processes, of phases, and of commands that control the counting.
 
 use crate::harness::{Workshop, of, skip, tool_sources};
 use scruple_measure::calltree::{End, Profile, Settings};
@@ -103,12 +103,12 @@ fn a_program_can_name_its_parts() {
         let few = part.1 - turns * turn;
         assert!(few < 20, "{parts:?}");
     }
-    // Without Valgrind the program's orders have no effect.
+    // Without Valgrind the program's commands to the tool have no effect.
     assert!(std::process::Command::new(&program).status().unwrap().success());
 }
 
 #[test]
-fn a_waiting_program_takes_orders_from_outside() {
+fn a_waiting_program_obeys_commands_from_outside() {
     let Some(workshop) = Workshop::new() else { return };
     let session = workshop.session(Settings { control: true, ..Settings::default() });
     let mut words = session.words();

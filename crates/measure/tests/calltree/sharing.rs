@@ -1,10 +1,10 @@
-//! Tests of what a process does that another program may notice, and of what it finds of earlier runs.
+//! Tests how a process may disturb another program, and whether it finds files of earlier launches.
 
 use crate::harness::Workshop;
 use scruple_measure::calltree::{Profile, Settings};
 use std::time::{Duration, SystemTime};
 
-/// What a program does when it is told this word. The first of several runs began at `first`.
+/// The effects of a program that gets this word. The first of several launches began at `first`.
 fn told(workshop: &Workshop, word: &str, first: SystemTime) -> Profile {
     let session = workshop.session(Settings { first_began: Some(first), ..Settings::default() });
     let output = workshop.run_in(&session, &workshop.path().join("shares"), &[word]);
@@ -13,7 +13,7 @@ fn told(workshop: &Workshop, word: &str, first: SystemTime) -> Profile {
 }
 
 #[test]
-fn what_another_program_may_notice_is_noted() {
+fn effects_that_another_program_may_notice_are_recorded() {
     let Some(workshop) = Workshop::new() else { return };
     workshop.compile("shares.c", &[]);
     let first = SystemTime::now();
@@ -55,7 +55,8 @@ fn files_that_changed_since_the_first_run_began_are_noted_when_they_are_found() 
         ("looks-below", Some("new")),
         ("creates", Some("new")),
         ("appends", Some("new")),
-        // It does not matter what was in a file that is emptied or removed, and a folder changes whenever something in it does.
+        // It does not matter what was in a file that is emptied or removed, and a folder changes whenever something in
+        // it does.
         ("empties", None),
         ("lists", None),
         ("renames", Some("new")),
@@ -65,7 +66,7 @@ fn files_that_changed_since_the_first_run_began_are_noted_when_they_are_found() 
     ] {
         assert_eq!(told(&workshop, word, first).leftover.as_deref(), leftover, "{word}");
     }
-    // Where the first run begins later, nothing is left of an earlier one.
+    // If the first launch begins later, no file counts as left by an earlier one.
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(told(&workshop, "makes-again", SystemTime::now()).leftover, None);
 }

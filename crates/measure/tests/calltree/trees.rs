@@ -51,7 +51,7 @@ fn functions_that_are_left_by_longjmp_are_left() {
 }
 
 #[test]
-fn what_a_function_jumps_to_is_below_it() {
+fn a_function_that_is_jumped_to_is_a_callee() {
     let Some(workshop) = Workshop::new() else { return };
     let program = workshop.compile("tails.c", &["-foptimize-sibling-calls"]);
     let tree = workshop.tree(&program, &[]);
@@ -61,7 +61,7 @@ fn what_a_function_jumps_to_is_below_it() {
 }
 
 #[test]
-fn what_a_stub_executes_counts_for_its_caller() {
+fn instructions_of_a_stub_count_for_its_caller() {
     let Some(workshop) = Workshop::new() else { return };
     let measured = |flags: &[&str]| {
         let tree = workshop.tree(&workshop.compile("stubs.c", flags), &[]);

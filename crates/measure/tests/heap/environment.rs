@@ -33,7 +33,7 @@ fn a_program_sees_its_environment_as_it_was() {
 }
 
 #[test]
-fn what_the_user_preloads_stays_to_be_seen() {
+fn preloads_of_the_user_stay_visible() {
     let workshop = Workshop::new();
     let library = workshop.c("plugin.c", &["-shared", "-fPIC"]);
     let session = scruple_measure::heap::HeapSession::start(workshop.path(), Peak::Off).unwrap();

@@ -21,7 +21,7 @@ fn assert_blocks(totals: &Totals, blocks: u64, what: &str) {
 }
 
 #[test]
-fn what_processes_hold_at_one_time_adds_up() {
+fn memory_of_concurrent_processes_adds_up() {
     let workshop = Workshop::new();
     workshop.c("family.c", &[]);
     let totals = run(&workshop, &["together"]);
@@ -31,7 +31,7 @@ fn what_processes_hold_at_one_time_adds_up() {
 }
 
 #[test]
-fn what_has_ended_counts_no_longer_however_it_ended() {
+fn ended_processes_no_longer_count() {
     let workshop = Workshop::new();
     workshop.c("family.c", &[]);
     for end in ["exit", "_exit", "kill"] {

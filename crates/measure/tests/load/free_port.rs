@@ -3,8 +3,8 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A port on which a server may be started, also several times. It lies below those that the kernel gives to clients and
-/// to servers that ask for any, so that no other program takes it while the server does not run.
+/// A port on which a server may be started, also several times. It lies below those that the kernel gives to clients
+/// and to servers that ask for any, so that no other program takes it while the server does not run.
 pub fn free_port() -> String {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     loop {

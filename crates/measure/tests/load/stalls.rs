@@ -60,7 +60,7 @@ impl Planted {
         &self.address
     }
 
-    /// Ends it, and reads what it saw of the requests that were due evenly from a moment on.
+    /// Ends it, and reads its record of the requests that were due evenly from a moment on.
     pub(super) fn witness(mut self, first: u64, rate: f64) -> Witness {
         let pid = self.child.id() as i32;
         // SAFETY: a signal to a child that has not been waited for.
@@ -75,7 +75,7 @@ impl Planted {
     }
 }
 
-/// What the server saw, which does not depend on what the generator saw.
+/// The record of the server, which does not depend on the generator.
 pub(super) struct Witness {
     /// When each request came, when its answer was planted to be due, and when it was sent; in the order of coming.
     pub(super) entries: Vec<[u64; 3]>,
@@ -115,7 +115,8 @@ impl Witness {
         longest
     }
 
-    /// Nothing was sent between the beginnings and the ends of these stalls on the clock, but for so long before an end.
+    /// Nothing was sent between the beginnings and the ends of these stalls on the clock, but for so long before an
+    /// end.
     pub(super) fn confirms_stalls(&self, stalls: &[[u64; 2]], before: u64, what: &str) {
         for [from, to] in stalls {
             let stall = *from..to.saturating_sub(before);

@@ -1,4 +1,4 @@
-//! A generator that does not get a core: what it could not see in time is not attributed to the server.
+//! A generator that does not get a core: delays of its own are not attributed to the server.
 //!
 //! The generator is this test program once more, started for one ignored test, so that it can be stopped as a whole.
 
@@ -43,7 +43,7 @@ fn generator() {
     }
 }
 
-/// What the generator said.
+/// The output of the generator.
 #[derive(Default)]
 struct Said {
     start: u64,
@@ -51,7 +51,7 @@ struct Said {
     codes: String,
     stalls: Vec<[u64; 2]>,
     answers: Vec<[u64; 2]>,
-    /// When the generator stood, on the same clock.
+    /// When the generator was stopped, on the same clock.
     stops: Vec<[u64; 2]>,
 }
 

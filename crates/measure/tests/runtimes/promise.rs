@@ -1,4 +1,4 @@
-//! Tests the promise that no program fails because it was weighed, and that none writes anything else.
+//! Tests that no program fails, or writes other output, because it is weighed.
 
 use crate::scales::{Done, Scales, Skip, installed, source};
 use crate::words;

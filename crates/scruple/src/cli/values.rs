@@ -28,8 +28,8 @@ pub fn margin(text: &str) -> Result<f64, Fault> {
     }
 }
 
-/// Parses an age such as `30d`, `12h` or `10min`. Zero is allowed, such as `0d`. A number such as `30` without a unit is
-/// an error.
+/// Parses an age such as `30d`, `12h` or `10min`. Zero is allowed, such as `0d`. A number such as `30` without a unit
+/// is an error.
 pub fn age(text: &str) -> Result<Duration, Fault> {
     let days = text.trim().strip_suffix('d').and_then(|days| days.trim().parse::<u32>().ok());
     if let Some(days) = days {

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_shell_is_refused_and_named() {
+    fn shell_syntax_is_refused_and_named() {
         for (command, sign) in
             [("a | b", "|"), ("a > b", ">"), ("echo $HOME", "$"), ("A=1 b", "A=1"), ("ls *.c", "*")]
         {

@@ -1,5 +1,5 @@
-//! `scruple compare REV1 REV2` on the nodes of a farm: both revisions are built once, and every node weighs both of them
-//! side by side.
+//! `scruple compare REV1 REV2` on the nodes of a farm: both revisions are built once, and every node weighs both of
+//! them side by side.
 
 use super::args::CompareArgs;
 use super::revisions::{RevisionSettings, RevisionsRequest, remark_on_break_even};

@@ -15,8 +15,8 @@ difference), .speedscope.json, .firefox.json";
 /// Both run under Scruple's call tree, which counts instructions, calls and allocations of every calling context
 /// exactly. Scruple matches the functions of the two and divides the difference among the functions in which it
 /// originates; the parts add up to the whole. A function whose machine code is the same in both is never named as the
-/// origin. If counts differ between launches of one program, it is launched several times, and rows within that variation are
-/// marked.
+/// origin. If counts differ between launches of one program, it is launched several times, and rows within that
+/// variation are marked.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -58,7 +58,8 @@ pub struct ExplainArgs {
     /// Where runs are stored.
     #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true, hide_short_help = true)]
     pub store: Option<PathBuf>,
-    /// The count to explain. The counts of memory in use, at the peak or at the end, take one more launch of each command.
+    /// The count to explain. The counts of memory in use, at the peak or at the end, take one more launch of each
+    /// command.
     #[arg(long, value_name = "METRIC", default_value = "instructions")]
     pub metric: ExplainedMetric,
     /// The number of launches of each side if counts do not repeat.

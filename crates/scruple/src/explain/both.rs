@@ -89,11 +89,11 @@ impl<'a> BothPrograms<'a> {
         })
     }
 
-    /// Runs both under the call tree, after `earlier` launches of this kind, and returns whether they ran at the same time.
-    /// From then on each runs alone if it may disturb the other, or if the tool cannot see whether it does. If the tool
-    /// fails on the first launch, the next best one counts; if a program fails while the other one runs, both run again
-    /// alone. The two programs take turns at running first, so that the effect of files that one finds from the other
-    /// varies, and is not taken for the program's own cost.
+    /// Runs both under the call tree, after `earlier` launches of this kind, and returns whether they ran at the same
+    /// time. From then on each runs alone if it may disturb the other, or if the tool cannot see whether it does. If
+    /// the tool fails on the first launch, the next best one counts; if a program fails while the other one runs, both
+    /// run again alone. The two programs take turns at running first, so that the effect of files that one finds from
+    /// the other varies, and is not taken for the program's own cost.
     pub fn count_trees(
         &mut self,
         effort: &Effort,
@@ -125,8 +125,8 @@ impl<'a> BothPrograms<'a> {
         }
     }
 
-    /// Runs both under the call tree, which counts only their instructions. The second program runs first, other than in
-    /// the first launch.
+    /// Runs both under the call tree, which counts only their instructions. The second program runs first, other than
+    /// in the first launch.
     pub fn totals(&mut self) -> Result<[TotalRun; 2], Fault> {
         self.count(CountDetail::Total, true, |_, counts| TotalRun {
             total: counts.total(),

@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_both_have_stands_beside_each_other() {
+    fn common_lines_stand_beside_each_other() {
         let pairs = common(b"abcxdef", b"abyycdeg");
         assert_eq!(pairs, [(0, 0), (1, 1), (2, 4), (4, 5), (5, 6)]);
         assert_eq!(common::<u8>(b"", b"a"), []);

@@ -71,9 +71,9 @@ const COSTS: (f64, f64) = (7.0, 30.0);
 const NEGLIGIBLE: f64 = 1e-5;
 
 /// Runs both programs. `sources` are used to name functions if necessary. Two launchers allow both sides to run at the
-/// same time, because counts do not depend on other load. They may depend on what the other program does to files, locks
-/// and sockets: from the first launch that shows such effects on, each side runs alone, and what was counted at the same time
-/// is used only if a launch of each alone has nearly the same totals.
+/// same time, because counts do not depend on other load. They may depend on what the other program does to files,
+/// locks and sockets: from the first launch that shows such effects on, each side runs alone, and what was counted at
+/// the same time is used only if a launch of each alone has nearly the same totals.
 pub fn gather(
     jobs: [&Job; 2],
     launchers: [Launcher; 2],
@@ -105,7 +105,8 @@ pub fn gather(
     let mut sides = [Vec::new(), Vec::new()];
     let mut totals_repeat = false;
     let most = effort.runs as usize;
-    // The totals of launches in which each program was alone, what one program did to the other, and what earlier launches left.
+    // The totals of launches in which each program was alone, what one program did to the other, and what earlier
+    // launches left.
     let (mut alone, mut disturbed, mut leftovers) = (None, None, [None, None]);
     loop {
         let began = Instant::now();
@@ -188,8 +189,8 @@ fn have(runs: &[TotalRun; 2], totals: [u64; 2]) -> bool {
     runs.each_ref().map(|run| run.total) == totals
 }
 
-/// Whether a total is so far from that of these launches that the other program may be the reason. Smaller differences come from
-/// the programs themselves, for example from random names of temporary files.
+/// Whether a total is so far from that of these launches that the other program may be the reason. Smaller differences
+/// come from the programs themselves, for example from random names of temporary files.
 fn differ(runs: &[TotalRun; 2], totals: [u64; 2]) -> bool {
     runs.iter().zip(totals).any(|(run, total)| run.total.abs_diff(total) as f64 > NEGLIGIBLE * total as f64)
 }
@@ -229,7 +230,8 @@ fn announce(longest: Duration, times: u32) {
     ));
 }
 
-/// Says how many more launches are needed because counts vary, if they take long. `each` is the time of the launch before.
+/// Says how many more launches are needed because counts vary, if they take long. `each` is the time of the launch
+/// before.
 fn announce_more_launches(least: usize, most: usize, each: Duration) {
     if each * most as u32 <= SILENT {
         return;

@@ -17,9 +17,10 @@ use std::path::Path;
 /// One launch of both programs, each of which counts itself.
 pub type RunBoth<'a> = dyn FnMut(Language) -> Result<[Result<ScriptCounts, String>; 2], Fault> + 'a;
 
-/// Counts both sides by functions of their language. Returns `None` if they are not both programs in one language that can be
-/// counted, or a sentence that says why nothing was counted. `repeats` says that all instructions of the interpreter were
-/// the same in two launches, so that one launch suffices for the counts of the script; otherwise there are `most` launches at most.
+/// Counts both sides by functions of their language. Returns `None` if they are not both programs in one language that
+/// can be counted, or a sentence that says why nothing was counted. `repeats` says that all instructions of the
+/// interpreter were the same in two launches, so that one launch suffices for the counts of the script; otherwise there
+/// are `most` launches at most.
 pub fn gather(
     names: [&str; 2],
     languages: [Option<Language>; 2],

@@ -70,8 +70,8 @@ pub fn trees(command: &ServerCommand, url: &str, means: &Means<'_>) -> Result<Ve
     Ok(profiles.iter().map(Side::of).collect())
 }
 
-/// Counts two servers by functions of their language, from their start to their end, if both are scripts whose interpreter
-/// can count; see [`interpreted::gather`].
+/// Counts two servers by functions of their language, from their start to their end, if both are scripts whose
+/// interpreter can count; see [`interpreted::gather`].
 pub fn scripts(
     servers: &[(ServerCommand, String); 2],
     under_call_tree: [&Side; 2],

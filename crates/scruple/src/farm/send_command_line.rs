@@ -1,5 +1,5 @@
-//! Runs command lines of `scruple run`, `bench`, `load` and `compare` on a farm. Each node runs the whole line, so that both sides
-//! of every comparison are on one node, and the readings of the nodes are merged into one run.
+//! Runs command lines of `scruple run`, `bench`, `load` and `compare` on a farm. Each node runs the whole line, so that
+//! both sides of every comparison are on one node, and the readings of the nodes are merged into one run.
 
 use super::classes::{UnitMachine, check_classes};
 use super::dispatch::{Farm, WorkOrder};
@@ -75,7 +75,7 @@ pub enum NodeChoice {
     Pairs,
 }
 
-/// What nodes are to do.
+/// The work that nodes are to do.
 pub struct ToSend<'a> {
     /// The run without arms.
     pub head: &'a Run,

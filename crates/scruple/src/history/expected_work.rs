@@ -1,5 +1,5 @@
-//! The expected work of a history, from its present state to its end: the schedule is asked for its steps, as in a real
-//! history, and a clock advances by what each of them is assumed to take.
+//! The expected work of a history, from its present state to its end. The schedule gives the steps, as in a real
+//! history, and a simulated clock advances by the assumed time of each.
 
 use super::schedule::{HistoryEffort, ParallelWork, VersionProgress, ahead};
 use scruple_core::history::{Graph, VersionState};

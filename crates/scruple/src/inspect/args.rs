@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// The default of `--smallest`: growth for each unit of work that does not matter.
 pub const SMALLEST: &str = "1B";
 
-/// What there is to look at.
+/// The subcommands of `scruple inspect`.
 #[derive(Debug, Subcommand)]
 pub enum InspectVerb {
     Memory(MemoryArgs),
@@ -22,9 +22,10 @@ pub enum InspectVerb {
 
 /// Show where a program's memory comes from, or the memory map of a running process.
 ///
-/// With a command, the program is launched once. Scruple counts every block that it gets from malloc, by the place in the code
-/// that requests it: bytes in use at the peak, bytes left at the end, and bytes allocated in total. The program runs 5
-/// to 30 times slower. With --sites=sampled it runs at nearly its normal speed, and shares are estimated.
+/// With a command, the program is launched once. Scruple counts every block that it gets from malloc, by the place in
+/// the code that requests it: bytes in use at the peak, bytes left at the end, and bytes allocated in total. The
+/// program runs 5 to 30 times slower. With --sites=sampled it runs at nearly its normal speed, and shares are
+/// estimated.
 ///
 /// With --pid, Scruple shows the memory map of a process: what is shared, private, clean and dirty. With --for it
 /// watches the process for that time or until it ends, and shows the map near its largest size. With --tree it also
@@ -92,8 +93,9 @@ pub enum SitesBy {
 
 /// Count exactly what each function of a program does: instructions, calls, allocations.
 ///
-/// The program is launched once under Scruple's call tree, which counts every instruction in user space by calling context, in
-/// all its processes. The program runs 5 to 20 times slower. The whole tree can be exported for other tools.
+/// The program is launched once under Scruple's call tree, which counts every instruction in user space by calling
+/// context, in all its processes. The program runs 5 to 20 times slower. The whole tree can be exported for other
+/// tools.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -153,10 +155,10 @@ pub enum SortCalls {
 
 /// Find out whether a program leaks: its live heap against the size of its work.
 ///
-/// The command is launched for each size, which replaces {size} (or n in braces). The figure is the largest live heap after
-/// full collections, which Scruple makes the language runtime do. Without such a runtime it is the memory of malloc
-/// that was not freed at the end, or else the peak of resident memory. If the heap grows in proportion to the work, the
-/// program keeps a part of everything that it has handled. Only you know whether it should.
+/// The command is launched for each size, which replaces {size} (or n in braces). The figure is the largest live heap
+/// after full collections, which Scruple makes the language runtime do. Without such a runtime it is the memory of
+/// malloc that was not freed at the end, or else the peak of resident memory. If the heap grows in proportion to the
+/// work, the program keeps a part of everything that it has handled. Only you know whether it should.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -187,8 +189,8 @@ pub struct LeakArgs {
     #[arg(long, value_name = "TIME")]
     pub time_limit: Option<String>,
     /// Whether to launch two of the sizes once more if malloc.live grows, and show which code keeps the memory. With
-    /// ‘auto’, these launches take at most about a minute. Without valgrind, or if it would take longer, every allocation
-    /// is recorded instead.
+    /// ‘auto’, these launches take at most about a minute. Without valgrind, or if it would take longer, every
+    /// allocation is recorded instead.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = LeakSitesWhen::Auto)]
     pub sites: LeakSitesWhen,
     /// Print JSON instead of a table.
@@ -224,7 +226,7 @@ pub struct GhcArgs {
     pub part: GhcPart,
 }
 
-/// What there is to see of a Haskell program.
+/// The reports on a Haskell program.
 #[derive(Debug, Subcommand)]
 pub enum GhcPart {
     /// Run a program and show how long its garbage collections stopped it.

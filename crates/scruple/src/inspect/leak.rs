@@ -201,7 +201,7 @@ fn candidates(asked: Option<&str>) -> Result<Vec<(&'static str, Pass, u32)>, Fau
     }
 }
 
-/// Who launches the program.
+/// The ways to launch the program.
 enum Launches {
     Scripted(Box<Scripted>),
     Real(Box<Commands>),
@@ -300,7 +300,8 @@ impl LeakMeasurement<'_> {
         Ok(Ok(points))
     }
 
-    /// Reads what malloc has not got back at the end, once for each size, of a program whose figure is its live heap.
+    /// Reads the bytes of malloc that are left at the end, once for each size, of a program whose figure is its live
+    /// heap.
     fn malloc_beside(
         &mut self,
         sizes: &[(f64, String)],

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 /// The longest time that the launches may be expected to take if they were not requested.
 const AFFORDABLE: Duration = Duration::from_secs(60);
-/// The assumed cost of a launch under valgrind and of one whose allocations are all recorded, as multiples of the time of
-/// a plain one, and a constant (`bench/heap/sites.py` and `bench/heap/sampled_sites.py`).
+/// The assumed cost of a launch under valgrind and of one whose allocations are all recorded, as multiples of the time
+/// of a plain one, and a constant (`bench/heap/sites.py` and `bench/heap/sampled_sites.py`).
 const SLOWER: u32 = 30;
 const SLOWER_RECORDED: u32 = 12;
 const START: Duration = Duration::from_secs(2);
@@ -37,7 +37,7 @@ pub enum BlockCounter {
 pub struct LeakSites {
     /// What counted.
     pub by: BlockCounter,
-    /// What a reader must know of the counts, each as a sentence.
+    /// Remarks on the counts, each a sentence.
     pub remarks: Vec<String>,
     /// The sizes of the work, and all blocks that were left at the end.
     pub sizes: [(f64, MemoryBlocks); 2],
@@ -87,8 +87,8 @@ impl LeakSites {
     }
 }
 
-/// Looks for the sites, if the verdict is growth, `metric` is malloc's, and the launches are affordable in the time that is
-/// left.
+/// Looks for the sites, if the verdict is growth, `metric` is malloc's, and the launches are affordable in the time
+/// that is left.
 pub fn find(
     commands: &mut Commands,
     sizes: Vec<SizedCommand>,
@@ -130,8 +130,8 @@ pub fn find(
     }
 }
 
-/// Returns what counts, and the sizes as [`chosen`]: the call tree, or the recorder where that cannot be used or would take
-/// too long.
+/// Returns what counts, and the sizes as [`chosen`]: the call tree, or the recorder where that cannot be used or would
+/// take too long.
 fn by(
     sizes: &[SizedCommand],
     when: LeakSitesWhen,

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_libraries_allocate_is_of_the_place_that_called_them() {
+    fn allocations_of_libraries_belong_to_the_calling_code() {
         let (mut sites, mut index) = (HeapSites::default(), SiteIndex::default());
         let mut add = |path: &[SiteFrame], bytes: u64| {
             let at = path

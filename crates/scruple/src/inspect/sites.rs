@@ -17,13 +17,13 @@ use scruple_measure::heap::{SiteRecorder, SiteSampling, Unmeasurable, measurable
 use scruple_measure::runtimes::{Runtime, recognise};
 use std::path::Path;
 
-/// The sites of a command, and what is to be known about them.
+/// The sites of a command, with remarks.
 pub struct CommandSites {
     /// The command line.
     pub title: String,
     /// Each process that allocated or freed something, the one with the largest peak first; not empty.
     pub processes: Vec<HeapSites>,
-    /// What a reader must know, each as a sentence.
+    /// Remarks for the reader, each a sentence.
     pub remarks: Vec<String>,
 }
 

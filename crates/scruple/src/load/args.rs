@@ -156,7 +156,8 @@ pub struct RequestArgs {
     /// A file that says what is sent: kinds of requests, sessions of users, stages.
     ///
     /// A TOML file has tables, which docs/load.md explains. A HAR file (.har) or an access log is sent again at its own
-    /// times. Any other file has a line ‘METHOD PATH’ for each request, followed by its ‘Name: value’ and ‘@FILE’ lines.
+    /// times. Any other file has a line ‘METHOD PATH’ for each request, followed by its ‘Name: value’ and ‘@FILE’
+    /// lines.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
 }

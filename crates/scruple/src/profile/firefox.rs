@@ -1,5 +1,5 @@
-//! Writes the JSON of the Firefox profiler: a process for each side, with one thread for each count, whose samples are contexts with their counts as
-//! weights. The times of the samples only give their order.
+//! Writes the JSON of the Firefox profiler: a process for each side, with one thread for each count, whose samples are
+//! contexts with their counts as weights. The times of the samples only give their order.
 
 use super::stacks::Stacks;
 use fxprof_processed_profile::{

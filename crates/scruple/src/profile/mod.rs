@@ -243,7 +243,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_a_function_cost_with_its_callees_is_the_sum_below_it() {
+    fn the_inclusive_cost_of_a_function_is_the_sum_below_it() {
         let profile = small();
         let sums = profile.functions();
         assert_eq!(

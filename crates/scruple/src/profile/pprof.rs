@@ -1,5 +1,5 @@
-//! Writes the format of pprof: a packed message of protocol buffers, as `profile.proto` in pprof's sources describes it.
-//! The field numbers are those of that file. Two sides become their difference, as `pprof -diff_base` makes it.
+//! Writes the format of pprof: a packed message of protocol buffers, as `profile.proto` in pprof's sources describes
+//! it. The field numbers are those of that file. Two sides become their difference, as `pprof -diff_base` makes it.
 
 use super::ProfileFrame;
 use super::stacks::Stacks;

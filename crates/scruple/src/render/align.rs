@@ -32,8 +32,8 @@ pub(crate) const UNITS: [&str; 19] = [
     "G",
 ];
 
-/// Breaks a line at spaces, so that no piece is wider than the terminal unless a single word is. A number and its unit are
-/// one word, and so are a sign of multiplication and the factor after it.
+/// Breaks a line at spaces, so that no piece is wider than the terminal unless a single word is. A number and its unit
+/// are one word, and so are a sign of multiplication and the factor after it.
 pub(crate) fn wrap(text: &str, columns: usize) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {

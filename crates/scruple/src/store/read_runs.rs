@@ -64,8 +64,8 @@ impl Store {
         work().map_err(|failure| self.error(failure))
     }
 
-    /// Loads the run with this name: an id, a prefix of one, a label, `last`, or `last~N`. `last` is the newest run that
-    /// has figures. Of several runs with a label, it is the newest that has figures, if any has.
+    /// Loads the run with this name: an id, a prefix of one, a label, `last`, or `last~N`. `last` is the newest run
+    /// that has figures. Of several runs with a label, it is the newest that has figures, if any has.
     pub fn find(&self, name: &str) -> Result<Run, StoreError> {
         match self.on_server(|server| server.find(name))? {
             Some(run) => Ok(run),

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_label_a_baseline_or_a_history_needs_stays() {
+    fn runs_of_labels_baselines_and_histories_are_not_collected() {
         let mut all = vec![
             run("newest", 9, "a"),
             run("recent", 8, "a"),

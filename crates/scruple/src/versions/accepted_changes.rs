@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_values_are_read_back() {
         for line in ["time.cpu: safer hashing", "parse/malloc.bytes: a cache", "*: rewritten: all of it"] {
             assert_eq!(text(&parse(line).expect("an acceptance")), line);
         }

@@ -84,9 +84,9 @@ impl VersionBuilder {
         self.recipe.of(commit)
     }
 
-    /// Builds a commit as [`VersionBuilder::build`] does, but in a second tree. There, the build system cannot see the files
-    /// that it kept of the first version, and cannot mistake them for those of the second. A new second tree begins as
-    /// a copy of the first one, so that dependencies are not built twice.
+    /// Builds a commit as [`VersionBuilder::build`] does, but in a second tree. There, the build system cannot see the
+    /// files that it kept of the first version, and cannot mistake them for those of the second. A new second tree
+    /// begins as a copy of the first one, so that dependencies are not built twice.
     pub fn build_aside(&mut self, commit: &str, tree: &str) -> Result<BuildOutcome, Fault> {
         if !self.cache.aside()? {
             self.seed()?;

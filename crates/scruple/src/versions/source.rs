@@ -166,8 +166,9 @@ impl Source {
         Ok(answer.lines().map(str::to_owned).collect())
     }
 
-    /// Creates a commit of the current content of the working tree, if that differs from HEAD. It has the date of HEAD, so
-    /// that the same content gives the same commit. Its objects go to the folder `objects`; the repository is not changed.
+    /// Creates a commit of the current content of the working tree, if that differs from HEAD. It has the date of HEAD,
+    /// so that the same content gives the same commit. Its objects go to the folder `objects`; the repository is not
+    /// changed.
     pub fn snapshot(&self, objects: &Path) -> Result<Option<String>, Fault> {
         let failed = |refused: Refused| refused.fault("cannot read the working tree");
         let index = self

@@ -212,7 +212,7 @@ fn the_tare_is_reported_and_subtracted_where_it_matters() {
 }
 
 #[test]
-fn what_is_not_above_the_tare_is_below_resolution_and_never_negative() {
+fn a_cost_not_above_the_tare_is_below_resolution_and_never_negative() {
     let place = Place::new();
     let words = ["--no-store", "-r", "26", "--metrics", "time.wall", "true"];
     let answer = place.play(&[("true", arm(0.02, 1)), ("(empty program)", arm(0.02, 2))], &words);
@@ -242,7 +242,7 @@ fn a_command_that_fails_at_once_ends_the_run_with_its_own_words() {
 }
 
 #[test]
-fn what_was_read_before_a_failure_is_shown_and_kept() {
+fn readings_before_a_failure_are_shown_and_kept() {
     let place = Place::new();
     let arms = [("old", arm(1.0, 1)), ("new", failing(arm(1.1, 2), "timing", 8))];
     let words = ["-n", "old", "-n", "new", "-r", "26", "--metrics", "time.wall", "true", "true 2"];

@@ -211,7 +211,7 @@ fn other_tools_read_both_sides_of_an_explanation() {
     let main = top.lines().find(|line| line.ends_with(" main")).unwrap_or_else(|| panic!("{top}"));
     assert!(main.split_whitespace().any(|word| word == more.to_string()), "{main}, {more}");
     assert!(place.read("x.svg").contains("work (+"));
-    // What holds one program only, or no program, is refused before anything runs.
+    // A file of one program, or of none, is refused before anything runs.
     for (file, says) in [
         ("x.calls", "holds the call tree of one program; `scruple inspect calls --export"),
         (

@@ -85,7 +85,7 @@ fn every_file_of_a_run_shows_names_and_nothing_happens() {
 }
 
 #[test]
-fn what_a_program_prints_is_quoted_harmlessly() {
+fn output_of_a_program_is_quoted_harmlessly() {
     let place = Place::new();
     let script = "printf '\\033]0;title\\007<script>alert(1)</script>\\342\\200\\256x\\n' >&2; exit 3";
     place.shell_script("fails", script);
@@ -121,7 +121,7 @@ fn every_file_of_a_load_shows_names_and_nothing_happens() {
 }
 
 #[test]
-fn what_is_imported_shows_names_and_units_and_nothing_happens() {
+fn imported_texts_are_shown_harmlessly_with_their_units() {
     let place = Place::new();
     let times = [0.020, 0.019, 0.021, 0.020, 0.022, 0.018];
     let result = serde_json::json!({

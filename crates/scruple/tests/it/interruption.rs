@@ -25,7 +25,7 @@ fn interrupted_command(place: &Place, signal: &str, after: u64, words: &[&str]) 
 }
 
 #[test]
-fn what_was_measured_before_an_interruption_is_printed_and_kept() {
+fn readings_before_an_interruption_are_printed_and_kept() {
     for signal in ["INT", "TERM"] {
         let place = Place::new();
         place.shell_script("short", "printf x >> log");

@@ -31,7 +31,7 @@ fn the_first_line_is_the_verdict_that_show_prints() {
 }
 
 #[test]
-fn a_page_stands_by_itself() {
+fn a_page_needs_no_other_file() {
     let place = place();
     let page = written(&place, &["last", "-o", "page.html"], "page.html");
     for foreign in ["<script", "<link rel=\"stylesheet\"", "@import", "url(", "src=", "http://", "https://"] {

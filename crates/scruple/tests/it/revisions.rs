@@ -43,7 +43,7 @@ fn two_revisions_are_weighed_side_by_side_with_what_they_cost_to_build() {
 }
 
 #[test]
-fn what_is_not_committed_is_compared_with_the_merge_base() {
+fn uncommitted_changes_are_compared_with_the_merge_base() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.commit_allocations([1000]);
@@ -103,7 +103,7 @@ fn one_build_of_each_version_does_not_show_whether_a_dearer_build_pays_off() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_one_error() {
+fn incomparable_runs_give_one_error() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.commit_allocations([1000]);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// The folder of the cache that holds the compiled call-tree tool. All places share it, because compiling the tool takes
-/// longer than most tests.
+/// The folder of the cache that holds the compiled call-tree tool. All places share it, because compiling the tool
+/// takes longer than most tests.
 pub const CALL_TREE: &str = "calltree";
 
 /// A temporary folder that serves a test as working folder and home, and holds its cache and store.

@@ -87,7 +87,7 @@ fn coloured(words: &[&str], environment: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn there_is_no_colour_where_nobody_can_see_it() {
+fn there_is_no_colour_without_a_terminal() {
     assert!(!coloured(&[], &[]).contains('\u{1b}'));
 }
 

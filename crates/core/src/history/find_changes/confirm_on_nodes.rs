@@ -1,10 +1,10 @@
-//! Confirms the changes of noisy metrics on a farm: nodes differ, so a change that all pairs together show need not hold
-//! for the class of machines.
+//! Confirms the changes of noisy metrics on a farm: nodes differ, so a change that all pairs together show need not
+//! hold for the class of machines.
 
 use crate::history::{ByNodes, History, Series, over_nodes};
 
-/// Replaces the effects of noisy changes, and those between the ends, by their effects over the nodes. A change is removed, and the levels around it
-/// are joined, if its interval over the nodes contains a ratio of 1 or is not known.
+/// Replaces the effects of noisy changes, and those between the ends, by their effects over the nodes. A change is
+/// removed, and the levels around it are joined, if its interval over the nodes contains a ratio of 1 or is not known.
 pub(super) fn confirm(history: &History, all: &mut [Series]) {
     if history.run.provenance.nodes.len() < 2 {
         return;
@@ -40,8 +40,8 @@ pub(super) fn confirm(history: &History, all: &mut [Series]) {
     }
 }
 
-/// Replaces the effect between the first and the last version by that over the nodes. Where they are on different levels,
-/// it is the effect between these levels.
+/// Replaces the effect between the first and the last version by that over the nodes. Where they are on different
+/// levels, it is the effect between these levels.
 fn replace_overall_effect(history: &History, series: &mut Series) {
     let Some(whole) = &mut series.whole else { return };
     let level = |version: usize| {

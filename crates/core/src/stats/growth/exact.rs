@@ -12,8 +12,8 @@ use super::{Growth, GrowthForm, NoFit};
 ///
 /// # Errors
 ///
-/// Fails with [`NoFit::TooFewSizes`] for fewer than three sizes, and with [`NoFit::NoForm`] when no form is exact, when one
-/// size has two costs, or when numbers are too large.
+/// Fails with [`NoFit::TooFewSizes`] for fewer than three sizes, and with [`NoFit::NoForm`] when no form is exact, when
+/// one size has two costs, or when numbers are too large.
 ///
 /// ```
 /// use scruple_core::stats::growth::{GrowthForm, exact};
@@ -174,7 +174,8 @@ impl Fraction {
 ///
 /// # Errors
 ///
-/// Fails with [`NoFit::TooFewSizes`] for fewer than three sizes, and with [`NoFit::NoForm`] when no form is close enough.
+/// Fails with [`NoFit::TooFewSizes`] for fewer than three sizes, and with [`NoFit::NoForm`] when no form is close
+/// enough.
 pub fn within(points: &[(u64, u64)], tolerance: f64) -> Result<Growth, NoFit> {
     let sizes: std::collections::BTreeSet<u64> = points.iter().map(|p| p.0).collect();
     if sizes.len() < 3 {

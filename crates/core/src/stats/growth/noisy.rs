@@ -28,7 +28,8 @@ const WIDE_SLACK: f64 = 0.5;
 ///
 /// # Errors
 ///
-/// Fails for fewer than three sizes, for costs that are not positive or sizes below 0, and for numbers that are not finite.
+/// Fails for fewer than three sizes, for costs that are not positive or sizes below 0, and for numbers that are not
+/// finite.
 pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
     let sizes = by_size(points)?;
     let n: Vec<f64> = sizes.iter().map(|size| size.0).collect();

@@ -1,6 +1,6 @@
 //! Finds the callers of functions whose calls are only counted: every place where the text calls a name was executed so
-//! often, and if these numbers make the number of calls of the only function with that name, they are its callers.
-//! A function that one place hands to a built-in method, and that nothing else mentions, has its other calls from there.
+//! often, and if these numbers make the number of calls of the only function with that name, they are its callers. A
+//! function that one place hands to a built-in method, and that nothing else mentions, has its other calls from there.
 
 use std::collections::{BTreeMap, BTreeSet};
 

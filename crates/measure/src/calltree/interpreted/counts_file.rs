@@ -1,7 +1,7 @@
 //! What a process of an interpreter counted, by calling context: a file with a line for each function and each context.
 //!
-//! A function has a digest of its code: 0 if the code is not known, 1 for what belongs to the interpreter, which does not
-//! differ between versions of a program.
+//! A function has a digest of its code: 0 if the code is not known, 1 for what belongs to the interpreter, which does
+//! not differ between versions of a program.
 
 use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::merged_profiles::Side;

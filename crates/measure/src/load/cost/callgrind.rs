@@ -417,7 +417,7 @@ fn=(1)
     }
 
     #[test]
-    fn what_is_no_profile_is_refused() {
+    fn a_text_that_is_not_a_profile_is_refused() {
         assert!(parse("").is_err());
         assert!(parse("events: Dr").expect_err("no Ir").contains("line 1"));
         assert!(parse("events: Ir\nfn=(3)\n").expect_err("undefined").contains("line 2"));

@@ -28,8 +28,8 @@ const KEYS: [&str; 6] = ["alloc.bytes", "alloc.objects", "gc.count", "gc.minor",
 /// hundred times a second.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long a server and its helpers may take to become idle before they are loaded: without the time that they wait for
-/// a core, and in all.
+/// How long a server and its helpers may take to become idle before they are loaded: without the time that they wait
+/// for a core, and in all.
 const IDLE_WAIT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 /// How long processes must have used no processor time to be idle.

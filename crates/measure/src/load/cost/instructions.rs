@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_callgrind_counted_is_counted_once() {
+    fn each_instruction_of_callgrind_counts_once() {
         let text = "# callgrind format\nversion: 1\ncmd: ./server\npositions: line\nevents: Ir\n\nfn=main\n1 30\n\
                     fn=serve\n1 70\n\nsummary: 100\n";
         let profile = callgrind::parse(text).expect("a profile");
@@ -386,14 +386,14 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_once_cancels_out() {
+    fn one_time_costs_cancel_out() {
         let each = of(&[stretch(1_000, 5_000, 0), stretch(3_000, 5_000, 0)], &[10, 30], String::new());
         assert_eq!((each.total.value, each.functions.len()), (100.0, 1));
         assert_eq!((each.functions[0].own.value, each.functions[0].calls), (100.0, 10.0));
     }
 
     #[test]
-    fn what_comes_in_some_batches_has_an_interval_and_what_is_always_alike_has_none_to_speak_of() {
+    fn costs_that_differ_between_batches_have_wide_intervals_and_constant_ones_narrow() {
         let batches = [10, 30, 20, 20, 10, 30];
         let with = |collected: usize| -> Vec<StretchCounts> {
             let of = |(index, count): (usize, &u64)| {

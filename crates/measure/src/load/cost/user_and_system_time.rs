@@ -7,8 +7,8 @@ use scruple_core::per_request::Bounds;
 /// The fewest ticks per second of processor time that a Linux kernel is built with.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Widens the intervals of user and system time by what the number of ticks leaves open, or marks them as absent if that is
-/// more than the whole processor time. Neither is more than the whole.
+/// Widens the intervals of user and system time by what the number of ticks leaves open, or marks them as absent if
+/// that is more than the whole processor time. Neither is more than the whole.
 pub(super) fn divide(rows: &mut [CostRow], windows: &[Window]) {
     let each = |row: &CostRow| row.cost.as_ref().ok().map(|cost| cost.each);
     let Some(whole) = rows.iter().find(|row| row.key == "time.cpu").and_then(each) else { return };

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_recording_is_refused() {
+    fn a_file_that_is_not_a_recording_is_refused() {
         assert!(har("{}").expect_err("refused").contains("not an HTTP Archive"));
         let entry = entry("yesterday", "http://h/", "");
         let wrong = har(&format!("{{\"log\":{{\"entries\":[{entry}]}}}}")).expect_err("refused");

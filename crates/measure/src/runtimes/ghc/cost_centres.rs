@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_profile_is_an_error() {
+    fn a_text_that_is_not_a_profile_is_an_error() {
         assert!(read("{}").is_err());
         assert!(read("hello").is_err());
     }

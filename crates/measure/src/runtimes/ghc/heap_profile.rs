@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_profile_is_an_error_with_its_line() {
+    fn a_text_that_is_not_a_profile_is_an_error_with_its_line() {
         assert!(read("JOB \"x\"\nnonsense\n").expect_err("an error").contains("line 2"));
     }
 }

@@ -1,4 +1,4 @@
-/* Handles faults and continues behind them, as the runtimes of Go and of Java do. It fails if a handler is given the
+/* Handles faults and continues after them, as the runtimes of Go and of Java do. It fails if a handler is given the
  * address of another instruction than the one that failed. */
 #define _GNU_SOURCE
 #include <signal.h>

@@ -136,8 +136,8 @@ impl<'a> Calibration<'a> {
         let inputs = weighed.case.per_iteration_input;
         let possible = (target / SHORTEST_ITERATION) as u64;
         let most = weighed.case.max_iterations.unwrap_or(possible).clamp(1, possible);
-        // A tare that walks over inputs or elements is extremely cheap. A long batch would need far too many of them, which
-        // are made and checked outside the timed part.
+        // A tare that walks over inputs or elements is extremely cheap. A long batch would need far too many of them,
+        // which are made and checked outside the timed part.
         let most = if (inputs || queue) && kind == LoopKind::Tare { most.min(first) } else { most };
         let mut iterations = if queue { 1000.min(most) } else { first.min(most) };
         let mut attempt = 1;
@@ -166,7 +166,8 @@ impl<'a> Calibration<'a> {
                 true => most.min((iterations as f64 * room).max(1.0) as u64),
                 false => most,
             };
-            // A batch that is far too long was interrupted, or ran before its loop was compiled. A shorter one is tried.
+            // A batch that is far too long was interrupted, or ran before its loop was compiled. A shorter one is
+            // tried.
             let too_long = least > 2.0 * target && iterations > 1;
             let fits = !too_long && (least >= 0.5 * target || iterations >= most);
             if fits || attempt == ATTEMPTS {
@@ -188,8 +189,8 @@ impl<'a> Calibration<'a> {
         if weighed.has_threads() { QUEUE_TARGET } else { self.batch_length() }
     }
 
-    /// Returns the usual required length of a batch, in nanoseconds. It is shorter if there are too many cases to visit all
-    /// of them several times within the budget.
+    /// Returns the usual required length of a batch, in nanoseconds. It is shorter if there are too many cases to visit
+    /// all of them several times within the budget.
     fn batch_length(&self) -> f64 {
         let visits = self.cases as f64 * VISITS;
         (self.budget.as_nanos() as f64 / visits).clamp(SHORTEST, TARGET)
@@ -201,8 +202,9 @@ impl<'a> Calibration<'a> {
     }
 }
 
-/// Returns how much of the time that Scruple waited for a batch neither of the two waited for a core; `own` is Scruple's
-/// wait in nanoseconds. On a busy machine the rest would leave room for so few inputs that only cold code is timed.
+/// Returns how much of the time that Scruple waited for a batch neither of the two waited for a core; `own` is
+/// Scruple's wait in nanoseconds. On a busy machine the rest would leave room for so few inputs that only cold code is
+/// timed.
 fn not_waiting(took: Duration, own: u64, since: Option<ThreadTimes>) -> Duration {
     let waited = since.map_or(0, |since| since.busiest_waited);
     took.saturating_sub(Duration::from_nanos(own + waited)).max(Duration::from_micros(1))

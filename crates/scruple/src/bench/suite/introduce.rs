@@ -27,7 +27,7 @@ pub(super) struct Introduction {
 pub(super) struct Introduced(pub(super) Vec<Option<BenchProgram>>);
 
 impl Introduced {
-    /// Takes the process of a side, if it still waits.
+    /// Takes the process of a side, if it is still kept.
     pub(super) fn take(&mut self, side: usize) -> Option<BenchProgram> {
         self.0.get_mut(side).and_then(Option::take)
     }
@@ -39,8 +39,8 @@ impl Drop for Introduced {
     }
 }
 
-/// Asks a program for its description and its cases, in a process whose environment is padded by this many bytes. `take`
-/// receives each case, and returns whether it wants more. If it does not, the rest of the list is not read.
+/// Asks a program for its description and its cases, in a process whose environment is padded by this many bytes.
+/// `take` receives each case, and returns whether it wants more. If it does not, the rest of the list is not read.
 pub(super) fn introduce(
     side: &BenchSide,
     padding: usize,

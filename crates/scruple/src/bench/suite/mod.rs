@@ -327,7 +327,7 @@ impl Suite {
     fn leave_out_unweighed(&mut self) {
         let run = &mut self.record.run;
         let weighed = |weighed: &Weighed| run.arms[weighed.arm].sample("time.wall").is_some();
-        // One case stays in any case: a run without any would not say what it is a run of.
+        // At least one case is kept, because a run without arms would not show what was measured.
         let first = self.cases.weighed.iter().rposition(weighed).map_or(1, |last| last + 1);
         if self.cases.len() > timing::MANY && first < self.cases.len() {
             self.cases.leave_out(first, "the run was interrupted first", run);

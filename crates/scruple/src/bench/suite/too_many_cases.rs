@@ -1,5 +1,5 @@
-//! The time of suites with more cases than their budget can suffice for. The program declares all of them in each process,
-//! so that listing the cases and starting the program count against the budget, too.
+//! The time of suites with more cases than their budget can suffice for. The program declares all of them in each
+//! process, so that listing the cases and starting the program count against the budget, too.
 
 use std::time::{Duration, Instant};
 

@@ -13,7 +13,8 @@ const WARM_UP: Duration = Duration::from_millis(2);
 const COMPILED_WARM_UP: Duration = Duration::from_millis(10);
 
 /// The largest share of the budget that the warm-up of a case takes if the program has a just-in-time compiler and the
-/// machine is busy. A share that is divided among the cases is too short: on a busy machine code is not compiled by then.
+/// machine is busy. A share that is divided among the cases is too short: on a busy machine code is not compiled by
+/// then.
 const COMPILED_SHARE: u32 = 10;
 
 /// The largest multiple of the shortest warm-up that a case gets while it keeps becoming faster.

@@ -188,8 +188,8 @@ fn about_code(row: &FunctionDifference) -> &'static str {
     }
 }
 
-/// Writes which code frees fewer blocks, if the difference of a live amount is not explained by what was requested: then
-/// the code that allocates need not be the cause.
+/// Writes which code frees fewer blocks, if the difference of a live amount is not explained by what was requested:
+/// then the code that allocates need not be the cause.
 fn frees_less(found: &Findings, explanation: &Explanation) -> Option<String> {
     let delta = explanation.delta();
     let of = |count: Count| found.explanations.iter().find(|one| one.count == count);

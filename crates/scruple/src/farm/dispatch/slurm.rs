@@ -119,8 +119,8 @@ impl Slurm {
         Ok(ids)
     }
 
-    /// Returns the commands that set the arguments of a unit with two nodes: how a process is started on the second one,
-    /// and its address. The unit itself has no variables of Slurm, which srun needs.
+    /// Returns the commands that set the arguments of a unit with two nodes: how a process is started on the second
+    /// one, and its address. The unit itself has no variables of Slurm, which srun needs.
     fn second_node_arguments(&self, order: &WorkOrder<'_>) -> String {
         let words = self.script.words_beside(order.environment, "$SLURMD_NODENAME");
         let words: Vec<String> =

@@ -78,9 +78,9 @@ impl Ssh {
             .map_err(failed)
     }
 
-    /// Returns the commands that set the arguments of a unit with two hosts: how a process is started on the second one,
-    /// and its address. The first host reaches it as this machine does, by the same options of ssh. The unit itself has
-    /// only the variables of the order, so that the user's ssh agent is named to ssh alone.
+    /// Returns the commands that set the arguments of a unit with two hosts: how a process is started on the second
+    /// one, and its address. The first host reaches it as this machine does, by the same options of ssh. The unit
+    /// itself has only the variables of the order, so that the user's ssh agent is named to ssh alone.
     fn second_host_arguments(&self, order: &WorkOrder<'_>) -> String {
         let quoted = |word: &str| shell_words::quote(word).into_owned();
         let units = quoted(&order.folder.path().join("units").display().to_string());

@@ -65,8 +65,8 @@ impl Counting<'_> {
         self.visits.journal.put(index, &[])
     }
 
-    /// Returns the passes besides the timing pass, each with the launches after which every instrument has run once, and
-    /// with the most launches.
+    /// Returns the passes besides the timing pass, each with the launches after which every instrument has run once,
+    /// and with the most launches.
     fn other_passes(&self, bench: bool, instruments: u32) -> Vec<(Pass, u32, u32)> {
         // If the user wants few rounds, these passes have few launches as well.
         let enough = (READINGS as u32).min(self.visits.scope.effort.rounds).max(REPEATS);

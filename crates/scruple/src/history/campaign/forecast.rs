@@ -57,7 +57,7 @@ impl RecordedTimes {
     }
 }
 
-/// What a forecast is made of.
+/// The state of the history from which a forecast is computed.
 pub(super) struct Basis<'a> {
     pub(super) journal: &'a Journal,
     pub(super) builds: &'a Builds,

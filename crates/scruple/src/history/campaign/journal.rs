@@ -154,8 +154,8 @@ impl Journal {
         self.history.entries.iter().position(|entry| entry.version.commit == commit)
     }
 
-    /// Returns the measuring time used so far, over the whole life of the history. Builds that the history found cost it
-    /// nothing.
+    /// Returns the measuring time used so far, over the whole life of the history. Builds that the history found cost
+    /// it nothing.
     pub(super) fn spent(&self, with_builds: bool) -> Duration {
         let total = |key: &str| -> f64 {
             // The time of a case's iterations is already part of the time of its process.

@@ -39,8 +39,8 @@ impl SuspectedVersions {
     }
 }
 
-/// Returns the largest difference of two versions beyond noise in an exact metric or in time, as [`log_ratio`] does; 0 if
-/// there is none. Costs of builds do not count, because almost every commit changes them.
+/// Returns the largest difference of two versions beyond noise in an exact metric or in time, as [`log_ratio`] does; 0
+/// if there is none. Costs of builds do not count, because almost every commit changes them.
 fn compared(journal: &Journal, a: usize, b: usize) -> f64 {
     let (left, right) = (journal.arms_of(a), journal.arms_of(b));
     let margin = journal.history.run.terms.margin;

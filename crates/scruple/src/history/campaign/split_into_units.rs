@@ -21,7 +21,7 @@ use std::path::Path;
 /// The smallest number of rounds in a unit, unless fewer rounds are left.
 const FEWEST: u32 = 2;
 
-/// What units are written from.
+/// The state of the history from which units are written.
 pub(super) struct UnitPlan<'a> {
     pub(super) journal: &'a Journal,
     pub(super) builds: &'a Builds,

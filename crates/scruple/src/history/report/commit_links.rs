@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_known_remote_has_no_page() {
+    fn unknown_remotes_have_no_page() {
         for remote in [
             "/srv/git/tool.git",
             "../tool",

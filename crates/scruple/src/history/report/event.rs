@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_build_leaves_is_no_regression_and_small_exact_changes_are_minor() {
+    fn larger_artefacts_are_not_a_regression_and_small_exact_changes_are_minor() {
         let mut made = rich();
         made.judgement.series.truncate(4);
         made.judgement.series.drain(..3);

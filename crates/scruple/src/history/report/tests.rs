@@ -163,7 +163,7 @@ fn nothing_of_a_commit_is_markup_or_steers_a_terminal() {
 }
 
 #[test]
-fn the_page_needs_nothing_besides_itself() {
+fn the_page_is_one_file_that_loads_nothing() {
     let html = page(&rich()).html();
     assert_eq!(html.matches("<link").count(), html.matches("<link rel=\"icon\" href=\"data:,\"").count());
     for foreign in ["<script", "src=", "@import", "url(", "<iframe", "<object"] {

@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_not_the_same_as_not_sure() {
+    fn no_change_and_no_sure_change_have_different_words() {
         let series = rich().judgement.series;
         let interval = Some(Interval { low: 0.8, high: 1.1, level: 0.95 });
         let whole = |ratio, surely| VersionEffect { from: 0, to: 34, ratio, interval, surely };

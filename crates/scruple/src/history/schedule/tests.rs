@@ -84,7 +84,7 @@ fn play_ahead(
 }
 
 #[test]
-fn what_does_not_depend_on_each_other_is_done_at_once() {
+fn independent_steps_are_possible_at_once() {
     let plain = HistoryEffort { adaptive: false, ..EFFORT };
     let (_, all) = play_ahead(&[0; 20], &plain, 3);
     let every: Vec<usize> = (0..20).collect();

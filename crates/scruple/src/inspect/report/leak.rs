@@ -37,7 +37,7 @@ pub struct Leak {
     pub points: Vec<LeakPoint>,
     /// The verdict about the growth of the metric.
     pub verdict: Retained,
-    /// What malloc has not got back at the end, if the figure is the live heap of a runtime and does not grow.
+    /// The bytes of malloc that are left at the end, if the figure is the live heap of a runtime and does not grow.
     pub malloc: MallocAtEnd,
     /// The verdict about the growth of malloc's peak, if the metric is the memory that remains allocated.
     pub peak: Option<Retained>,
@@ -49,7 +49,7 @@ pub struct Leak {
 
 /// The bytes of malloc that are left at the end, beside the live heap of a language runtime.
 pub enum MallocAtEnd {
-    /// They were not needed.
+    /// They are not needed.
     NotWanted,
     /// The reason why they are not known.
     Unknown(String),
@@ -58,7 +58,7 @@ pub enum MallocAtEnd {
 }
 
 impl MallocAtEnd {
-    /// The launch with a size.
+    /// The launch with this size.
     pub fn at(&self, size: f64) -> Option<&LeakPoint> {
         match self {
             MallocAtEnd::Read(points) => points.iter().find(|point| point.size == size),
@@ -202,7 +202,7 @@ pub fn text(leak: &Leak, width: usize) -> String {
     let head = format!("  {}  {}", right("size", first), right("live", second));
     let _ = writeln!(out, "{DIM}{head}{DIM:#}");
     let mut rows = sizes.iter().zip(&bytes).zip(&leak.points).collect::<Vec<_>>();
-    // Runs with the same size and value share a row.
+    // Launches with the same size and value share a row.
     rows.dedup_by_key(|((size, bytes), _)| (*size, *bytes));
     for ((size, bytes), point) in rows {
         let columns = if most > 0.0 { (point.bytes() / most * BAR as f64).round() as usize } else { 0 };

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_called_that_of_the_rates_tried_only_where_it_is() {
+    fn an_end_of_the_search_is_named_only_if_the_answer_lies_there() {
         let of = |low, high, rates: &[f64]| {
             let found = KneeInterval { estimate: None, low, high, settled: false, void: false };
             sentence("p99<20ms", &found, rates, false)

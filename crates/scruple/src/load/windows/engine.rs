@@ -38,7 +38,7 @@ struct RunningServer {
     loaded: bool,
 }
 
-/// Which processes are read.
+/// Which processes of a server are observed.
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedServer {
     /// Whether any processes are read.

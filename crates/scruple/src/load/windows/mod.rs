@@ -348,8 +348,8 @@ fn readings_of(division: Division, turn: &Turn) -> Vec<(u32, Vec<Reading>)> {
     division.windows_of(&turn.load).into_iter().map(of).collect()
 }
 
-/// Returns the latency readings of a window of a load. If the generator was late, its requests came in groups, and how
-/// much longer the server took for each is not known: then there are none of the service.
+/// Returns the latency readings of a window of a load. A late generator sends requests in groups. How much longer the
+/// server took for each is then not known, so there are no readings of the service time.
 fn latencies_of(load: &LoadResult, parts: &[RunPart]) -> Vec<Reading> {
     if load.is_spoilt() {
         return Vec::new();

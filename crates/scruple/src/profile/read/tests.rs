@@ -27,7 +27,7 @@ fn instructions(instructions: u64) -> OwnCost {
 }
 
 #[test]
-fn what_is_written_for_other_tools_is_read_again() {
+fn exports_for_other_tools_can_be_read_again() {
     for format in ["collapsed", "pprof", "callgrind"] {
         let bytes = written(&small(), format);
         let read = parse(&bytes).unwrap();
@@ -138,7 +138,7 @@ fn a_kept_profile_is_what_it_was() {
 }
 
 #[test]
-fn what_is_no_profile_gets_one_clear_error() {
+fn a_file_that_is_not_a_profile_gets_one_clear_error() {
     for (bytes, says) in [
         (&b""[..], "it is empty"),
         (b"hello there\n", "as collapsed stacks: line 1: ‘there’ is not a whole number"),

@@ -33,7 +33,7 @@ impl<S: Socket> MakeTlsConnect<S> for Encryption {
     }
 }
 
-/// What carries the encrypted bytes.
+/// The connection below the encryption.
 pub(super) trait Socket: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Socket for S {}
@@ -103,8 +103,8 @@ impl<S: Socket> AsyncWrite for Encrypted<S> {
 const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
 const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
 
-/// Returns the digest of a certificate that binds a channel to it (RFC 5929, section 4.1): by the hash of its signature,
-/// or by SHA-256 in place of SHA-1; `None` if the signature has no hash of its own.
+/// Returns the digest of a certificate that binds a channel to it (RFC 5929, section 4.1): by the hash of its
+/// signature, or by SHA-256 in place of SHA-1; `None` if the signature has no hash of its own.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     // SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { algorithm OBJECT IDENTIFIER, … }, … }
     let (parts, _) = element(certificate)?;

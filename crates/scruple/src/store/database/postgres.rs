@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_library_does_not_know_of_a_url_is_taken_out() {
+    fn parts_of_a_url_that_the_library_does_not_know_are_removed() {
         let parts =
             UrlParts::of("postgres://u@h/d?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem&options=-cx%3D1");
         assert_eq!(parts.url, "postgres://u@h/d?sslmode=require&options=-cx%3D1");
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_machine_is_encrypted_unless_the_url_says_otherwise() {
+    fn network_connections_are_encrypted_unless_the_url_says_otherwise() {
         let of = |text: &str| {
             let address = crate::address::StoreAddress::parse(text, true).expect("an address");
             let crate::address::StoreAddress::Server(url) = address else { panic!("a server") };

@@ -15,7 +15,7 @@ fn beside(does: &str, options: &[&str]) -> Answer {
 }
 
 #[test]
-fn what_a_program_prints_does_not_disturb_the_line_to_it() {
+fn output_of_a_program_does_not_disturb_the_protocol() {
     let answer = bench(&Place::new(), &["--no-store"], &["--chatter", GOOD]);
     assert_snapshot!(answer.exchange(), @r"
     exit 0

@@ -1,5 +1,5 @@
-//! What `scruple explain` and `scruple inspect calls` do where the call tree cannot be compiled: callgrind or cachegrind
-//! counts, and the report says so.
+//! What `scruple explain` and `scruple inspect calls` do where the call tree cannot be compiled: callgrind or
+//! cachegrind counts, and the report says so.
 
 use crate::explain::{adds_up, build, pair, source};
 use crate::programs::{has_valgrind, skip};

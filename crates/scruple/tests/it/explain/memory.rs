@@ -75,7 +75,7 @@ const PEAK: &str = "malloc.requested_peak";
 const LIVE: &str = "malloc.requested_live";
 
 #[test]
-fn whoever_holds_larger_blocks_at_the_peak_stands_first() {
+fn the_holder_of_larger_blocks_at_the_peak_comes_first() {
     if !has_valgrind() {
         return;
     }
@@ -111,7 +111,7 @@ fn whoever_holds_larger_blocks_at_the_peak_stands_first() {
 }
 
 #[test]
-fn whoever_calls_for_more_blocks_stands_first_and_calls_that_free_what_they_hold_explain_nothing() {
+fn the_caller_that_requests_more_blocks_comes_first_and_calls_that_free_theirs_explain_nothing() {
     if !has_valgrind() {
         return;
     }
@@ -154,7 +154,7 @@ fn of_blocks_that_are_not_freed_the_function_that_no_longer_frees_them_is_named(
 }
 
 #[test]
-fn what_a_program_in_rust_holds_is_put_down_to_its_own_function() {
+fn memory_of_a_rust_program_is_attributed_to_its_own_function() {
     if !has_valgrind() {
         return;
     }
@@ -201,7 +201,7 @@ fn live_memory_of_profiles_and_servers_is_reported_as_unknown() {
 }
 
 #[test]
-fn what_a_case_holds_at_the_end_is_explained_over_as_many_iterations() {
+fn live_memory_of_a_case_is_explained_over_equal_numbers_of_iterations() {
     if !has_valgrind() {
         return;
     }

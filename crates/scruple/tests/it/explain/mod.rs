@@ -94,7 +94,7 @@ fn the_function_that_became_dearer_is_named_first_and_the_parts_add_up() {
 }
 
 #[test]
-fn whoever_calls_a_function_more_often_is_named_and_not_the_function() {
+fn a_caller_that_calls_a_function_more_often_is_named_and_not_the_function() {
     if !has_valgrind() {
         return;
     }
@@ -112,7 +112,7 @@ fn whoever_calls_a_function_more_often_is_named_and_not_the_function() {
 }
 
 #[test]
-fn allocations_are_put_down_to_whoever_makes_them() {
+fn allocations_are_attributed_to_the_code_that_makes_them() {
     if !has_valgrind() {
         return;
     }
@@ -172,7 +172,7 @@ fn a_program_without_names_and_unwinding_tables_is_reported_as_inexplicable() {
 }
 
 #[test]
-fn a_function_of_the_same_source_with_other_code_is_put_down_to_flags() {
+fn other_code_of_the_same_source_is_attributed_to_flags() {
     if !has_valgrind() {
         return;
     }

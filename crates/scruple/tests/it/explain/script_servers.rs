@@ -5,7 +5,7 @@ use crate::explain::scripts::{node, python};
 use crate::programs::has_valgrind;
 use crate::support::{Place, at, free_port};
 
-/// The servers must differ in `work` by 2000 rounds of its loop; their first row is that of it.
+/// The servers must differ in `work` by 2000 rounds of its loop; `work` must be the first row.
 fn is_explained(place: &Place, port: &str, commands: [&str; 2], loads: u64) {
     let url = format!("http://127.0.0.1:{port}/");
     let words = ["--requests", "12", "--runs", "2", "--url", &url, commands[0], commands[1]];
@@ -25,7 +25,7 @@ fn is_explained(place: &Place, port: &str, commands: [&str; 2], loads: u64) {
 }
 
 #[test]
-fn what_a_server_in_python_executes_more_is_put_down_to_its_own_function() {
+fn additional_work_of_a_python_server_is_attributed_to_its_function() {
     let Some(python) = python().filter(|_| has_valgrind()) else { return };
     let place = Place::new();
     let port = free_port();
@@ -43,7 +43,7 @@ fn what_a_server_in_python_executes_more_is_put_down_to_its_own_function() {
 }
 
 #[test]
-fn what_a_server_in_javascript_executes_more_is_put_down_to_its_own_function() {
+fn additional_work_of_a_javascript_server_is_attributed_to_its_function() {
     let Some(node) = node().filter(|_| has_valgrind()) else { return };
     let place = Place::new();
     let port = free_port();

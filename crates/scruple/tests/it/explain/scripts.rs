@@ -22,7 +22,7 @@ pub fn python() -> Option<&'static str> {
 }
 
 #[test]
-fn what_a_script_executes_more_is_put_down_to_its_own_function() {
+fn additional_work_of_a_script_is_attributed_to_its_function() {
     let Some(python) = python().filter(|_| has_valgrind()) else { return };
     let place = Place::new();
     script(&place, "same.py", "hashed", 10, 2);
@@ -53,7 +53,7 @@ fn what_a_script_executes_more_is_put_down_to_its_own_function() {
 }
 
 #[test]
-fn a_module_that_is_imported_no_more_is_put_down_to_who_imported_it() {
+fn a_removed_import_is_attributed_to_the_importing_module() {
     let Some(python) = python().filter(|_| has_valgrind()) else { return };
     let place = Place::new();
     for (folder, imports) in [("a", "import json\nimport dear\n"), ("b", "import json\n")] {
@@ -70,7 +70,7 @@ fn a_module_that_is_imported_no_more_is_put_down_to_who_imported_it() {
 }
 
 #[test]
-fn a_script_that_does_not_let_itself_be_counted_is_named() {
+fn a_script_that_cannot_be_counted_is_named() {
     let Some(python) = python().filter(|_| has_valgrind()) else { return };
     let place = Place::new();
     script(&place, "app.py", "hashed", 10, 2);
@@ -92,7 +92,7 @@ pub fn node() -> Option<String> {
 }
 
 #[test]
-fn what_javascript_executes_more_is_put_down_to_its_own_function() {
+fn additional_work_in_javascript_is_attributed_to_its_function() {
     let Some(node) = node().filter(|_| has_valgrind()) else { return };
     let place = Place::new();
     for (folder, rounds) in [("one", 10), ("other", 15)] {
@@ -122,7 +122,7 @@ fn what_javascript_executes_more_is_put_down_to_its_own_function() {
 }
 
 #[test]
-fn what_a_program_in_ruby_executes_more_is_put_down_to_its_own_method() {
+fn additional_work_in_ruby_is_attributed_to_its_method() {
     let ruby = "/usr/bin/ruby";
     if !Path::new(ruby).exists() {
         return skip("Ruby is not installed");
@@ -177,7 +177,7 @@ fn more_calls_of_the_renamed(page: &serde_json::Value) {
 }
 
 #[test]
-fn what_a_program_in_guile_executes_more_is_put_down_to_its_own_procedure() {
+fn additional_work_in_guile_is_attributed_to_its_procedure() {
     let guile = "/usr/bin/guile";
     if !Path::new(guile).exists() {
         return skip("Guile is not installed");
@@ -227,8 +227,8 @@ fn what_a_program_in_guile_executes_more_is_put_down_to_its_own_procedure() {
     );
 }
 
-/// The column about the code of the function `spin`, where both sides evaluate a text of their own. The rows if there is
-/// none.
+/// The column about the code of the function `spin`, where both sides evaluate a text of their own. The rows if there
+/// is none.
 fn code_of_spin(page: &serde_json::Value) -> serde_json::Value {
     let rows = at(page, "/explain/script/rows").as_array().expect("rows").clone();
     let spin = rows.iter().find(|row| row["function"].as_str().is_some_and(|name| name.contains("spin")));

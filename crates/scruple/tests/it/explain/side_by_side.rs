@@ -28,7 +28,7 @@ fn remarks(answer: &Answer) -> String {
 }
 
 #[test]
-fn what_side_by_side_keeps_a_program_from_its_work_is_not_shown_as_a_difference() {
+fn disturbance_by_the_other_program_is_not_shown_as_a_difference() {
     if !has_valgrind() {
         return;
     }
@@ -88,7 +88,7 @@ fn files_that_do_not_matter_cost_no_run_beyond_those_that_are_needed() {
     if !has_valgrind() {
         return;
     }
-    // Each run appends a byte to `runs`, which is how they are counted here, and has a file of its own for a while.
+    // Each launch appends a byte to `runs`, so that launches can be counted, and has a file of its own for a while.
     let source = format!(
         "{HEAD}int main(int count, char **words) {{\n  char name[9] = \"own-\";\n  memcpy(name + 4, strrchr(words[0], '/') + 1, 4);\n\
            int file = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);\n\
@@ -107,7 +107,7 @@ fn files_that_do_not_matter_cost_no_run_beyond_those_that_are_needed() {
 }
 
 #[test]
-fn what_earlier_runs_left_for_a_program_is_named() {
+fn files_of_earlier_launches_are_named() {
     if !has_valgrind() {
         return;
     }
@@ -129,7 +129,7 @@ fn what_earlier_runs_left_for_a_program_is_named() {
     assert!(remarks(&answer).contains(said), "{}", answer.exchange());
     let clean = "sh -c 'rm -f out; exec ./new'";
     assert!(!remarks(&explain(&place, &["./old", clean])).contains("finds"), "{}", answer.exchange());
-    // Here the file was there before the first run, so that all runs find the same.
+    // Here the file existed before the first launch, so that all launches find the same.
     place.write("out", "");
     std::thread::sleep(std::time::Duration::from_millis(100));
     let answer = explain(&place, &["./new", "./new"]);

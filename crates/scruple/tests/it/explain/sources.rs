@@ -53,7 +53,7 @@ fn stored_runs_are_counted_again_or_taken_from_what_was_kept_with_them() {
     let kept = place.run(["explain", "--keep", "monday"]);
     assert_eq!(kept.code, 0, "{}", kept.exchange());
     assert!(kept.stdout.contains("the call trees of ‘app’"), "{}", kept.exchange());
-    // The first program was replaced. The call tree that was kept still stands for the stored run.
+    // The first program was replaced, but the stored call tree is still that of the stored run.
     build(&place, "old", &source(30, CALL, "hash"));
     let later = explain(&place, &["monday", "tuesday"]);
     assert_eq!(first(&later), first(&now), "{}", later.exchange());

@@ -1,5 +1,5 @@
-//! `scruple explain` on programs without symbols: functions are those of the unwinding table, found in the other version
-//! by code, callers and order.
+//! `scruple explain` on programs without symbols: functions are those of the unwinding table, found in the other
+//! version by code, callers and order.
 
 use crate::explain::{adds_up, explain, first, pair, source};
 use crate::programs::has_valgrind;

@@ -146,7 +146,7 @@ fn slurm_puts_the_servers_of_a_load_on_another_node_than_their_clients() {
 }
 
 #[test]
-fn what_only_this_machine_could_tell_of_a_load_is_refused_before_any_node_is_asked() {
+fn options_that_a_farm_cannot_serve_are_refused_before_any_node_is_asked() {
     let place = Place::new();
     place.write("scruple.toml", "[farm]\nkind = \"here\"\nprogram = \"/bin/false\"\n");
     let refused = [

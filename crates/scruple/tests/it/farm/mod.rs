@@ -182,7 +182,7 @@ fn where_only_this_machine_has_a_compiler_units_weigh_what_was_built_here() {
 }
 
 #[test]
-fn what_a_shared_folder_shows_late_is_waited_for() {
+fn nodes_wait_for_files_that_a_shared_folder_shows_late() {
     let place = Place::new();
     Repository::new(&place, "repo").commit_allocations([1000, 2000]);
     // Whatever a unit needs from the shared folder vanishes before it begins, and comes back one after the other, as on

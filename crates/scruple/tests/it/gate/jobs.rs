@@ -184,8 +184,8 @@ fn a_merge_request_keeps_one_note() {
     assert_eq!(bash(&line, place.path(), &[]).status.code(), Some(2));
 }
 
-/// Makes a repository `origin` with a program and a branch `topic`, which allocates more. Returns the repository and the
-/// commit of its main branch.
+/// Makes a repository `origin` with a program and a branch `topic`, which allocates more. Returns the repository and
+/// the commit of its main branch.
 fn origin(place: &Place) -> (Repository, String) {
     let repository = Repository::new(place, "origin");
     repository.write(

@@ -356,7 +356,7 @@ fn below(folder: &Path, name: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn what_a_build_of_one_version_leaves_is_out_of_sight_of_the_other() {
+fn the_builds_of_two_versions_do_not_see_each_others_files() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.write("app.c", &program(10, 1000, ""));

@@ -17,7 +17,7 @@ fn assert_refused(answer: &Answer, parts: &[&str]) {
 }
 
 #[test]
-fn what_is_no_repository_or_no_range_is_one_error() {
+fn a_missing_repository_or_range_is_one_error() {
     let place = Place::new();
     std::fs::create_dir(place.file("repo")).expect("a folder");
     assert_refused(
@@ -307,7 +307,7 @@ fn a_full_disk_is_an_error_and_no_fault_of_a_version() {
 }
 
 #[test]
-fn what_a_step_leaves_that_was_cut_short_does_not_get_into_a_later_build() {
+fn files_of_an_interrupted_step_are_not_part_of_a_later_build() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.write(".gitignore", "part\napp\n");
@@ -339,7 +339,7 @@ fn a_tree_that_git_can_do_nothing_with_is_made_anew() {
 }
 
 #[test]
-fn what_a_build_does_to_the_git_of_the_tree_is_no_fault_of_the_commits_after_it() {
+fn a_build_that_damages_the_git_of_its_tree_does_not_fail_later_commits() {
     for harm in [
         "rm -rf .git",
         "git checkout -q -b other; git config core.bare true",

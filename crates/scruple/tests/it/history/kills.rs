@@ -77,7 +77,7 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
 }
 
 #[test]
-fn what_a_killed_git_has_left_is_no_hindrance() {
+fn leftovers_of_a_killed_git_do_not_prevent_a_build() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     let _ = repository.commit_allocations([1, 2]);
@@ -145,7 +145,7 @@ fn a_killed_history_of_cases_goes_on_with_whole_processes() {
 
 /// Prints the overhead of a version beyond its build and launches, and the time of a history with nothing left to do.
 #[test]
-fn what_a_history_costs_beside_building_and_running_can_be_seen() {
+fn the_overhead_of_a_history_can_be_seen() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.write("app.sh", "#!/bin/sh\ntrue\n");

@@ -178,7 +178,7 @@ fn a_slower_commit_on_a_branch_is_found_among_ten_merged_ones_by_looking_closer(
 }
 
 #[test]
-fn what_is_printed_changes_at_the_commit_that_changes_it_and_not_beside_it() {
+fn a_changed_output_is_attributed_to_the_commit_that_changes_it() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.commit_program("the beginning", 10, 100, "puts(\"a\");");

@@ -89,7 +89,7 @@ fn rounds_are_taken_side_by_side() {
 }
 
 #[test]
-fn what_is_done_is_not_done_again_and_a_longer_range_adds_to_it() {
+fn finished_work_is_not_repeated_and_a_longer_range_adds_to_it() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     let commits = repository.commit_allocations(1..=6);
@@ -360,7 +360,7 @@ fn a_change_of_one_byte_is_counted_again_on_both_sides_and_nowhere_else() {
 }
 
 #[test]
-fn what_changed_outside_the_repository_is_put_down_to_no_version() {
+fn a_change_outside_the_repository_is_attributed_to_no_version() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     let outside = place.file("outside");

@@ -8,7 +8,7 @@ const COPIES: &str = "extern char **environ;\nsize_t held = 0;\n\
     for (char **e = environ; *e; e++) for (char *c = *e; *c; c++) held++;\nvoid *volatile q = malloc(held);\nq = q;";
 
 #[test]
-fn what_is_counted_is_the_same_when_a_history_is_taken_up_from_another_shell() {
+fn counts_are_the_same_if_another_shell_continues_a_history() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     let first = repository.commit_program("first", 10, 100, COPIES);

@@ -48,7 +48,7 @@ fn changes(page: &Value, metric: &str) -> Vec<(u64, f64)> {
 }
 
 #[test]
-fn what_slows_the_yardstick_down_as_well_is_no_change_of_the_ratio() {
+fn a_disturbance_that_also_slows_the_yardstick_does_not_change_the_ratio() {
     let place = Place::new();
     let slow = |version: usize| if version < 7 { 1.0 } else { 1.5 };
     let page = weighed(&place, slow, slow).json();
@@ -59,7 +59,7 @@ fn what_slows_the_yardstick_down_as_well_is_no_change_of_the_ratio() {
 }
 
 #[test]
-fn what_a_version_costs_more_than_before_changes_the_ratio() {
+fn a_higher_cost_of_a_version_changes_the_ratio() {
     let place = Place::new();
     let answer = weighed(&place, |version| if version < 4 { 1.0 } else { 1.3 }, |_| 0.5);
     let page = answer.json();

@@ -288,7 +288,7 @@ fn a_server_that_dies_under_load_is_a_failed_program() {
 }
 
 #[test]
-fn a_command_that_is_no_server_is_named() {
+fn a_command_that_does_not_serve_is_named() {
     let place = Place::new();
     let port = free_port();
     let url = format!("http://127.0.0.1:{port}/");

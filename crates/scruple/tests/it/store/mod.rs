@@ -57,7 +57,7 @@ fn runs_are_removed_by_name_all_of_them_or_none() {
 }
 
 #[test]
-fn what_nothing_needs_is_collected() {
+fn unneeded_runs_are_collected() {
     let place = with_runs();
     let all = ids(&place);
     all.iter().for_each(|id| age(&place, id));

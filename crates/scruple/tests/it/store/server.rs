@@ -311,7 +311,7 @@ fn a_full_disk_of_the_server_keeps_the_run_here() {
 }
 
 #[test]
-fn what_crosses_a_network_is_encrypted_and_the_server_known() {
+fn network_connections_are_encrypted_and_the_server_is_verified() {
     let place = Place::new();
     let server = PostgresServer::shared();
     let url = server.by_network(&server.database());
@@ -384,7 +384,7 @@ fn a_history_goes_on_from_the_server() {
 }
 
 #[test]
-fn what_became_of_versions_is_copied_although_no_reading_came_with_it() {
+fn states_of_versions_are_copied_without_new_readings() {
     let place = Place::new();
     let server = PostgresServer::shared();
     let url = server.database();

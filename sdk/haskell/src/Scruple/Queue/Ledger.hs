@@ -23,7 +23,7 @@ placeOf e = e .&. (1 `shiftL` 40 - 1)
 
 data Ledger = Ledger { puts, gots, lost, duplicated, invented, broken :: Int }
 
--- | Casts the ledger. Arguments: the number of elements that each producer put, the elements that each consumer took,
+-- | Makes the ledger. Arguments: the number of elements that each producer put, the elements that each consumer took,
 -- in order, and the elements that were left in the queue.
 castLedger :: [Int] -> [[Int]] -> [Int] -> Ledger
 castLedger sent taken rest = Ledger

@@ -12,8 +12,8 @@ use scruple_core::stats::rng::Pcg;
 use std::cmp::Reverse;
 
 impl Users {
-    /// Creates the users of a turn that starts at `start` and ends at `end`, and the schedule of their arrivals; `None` if
-    /// the plan has no scenario.
+    /// Creates the users of a turn that starts at `start` and ends at `end`, and the schedule of their arrivals; `None`
+    /// if the plan has no scenario.
     pub(in super::super) fn of_turn(
         plan: &Plan,
         thread: u32,

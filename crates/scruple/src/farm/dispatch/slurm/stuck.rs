@@ -78,8 +78,8 @@ impl StuckJobs {
                 JobProblem::Delayed | JobProblem::Held => Duration::ZERO,
                 JobProblem::NotLaunched | JobProblem::NoNode => LAUNCH,
                 JobProblem::Waiting => ENDING,
-                // Slurm also cancels the jobs that wait for this one. By this time none of them waits for it any more, and
-                // its node is needed.
+                // Slurm also cancels the jobs that wait for this one. By this time none of them waits for it any more,
+                // and its node is needed.
                 JobProblem::Ended => ENDING + GRACE,
             };
             if now - since < patience || (it != JobProblem::Delayed && !self.helped.insert(key)) {

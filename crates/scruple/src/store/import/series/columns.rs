@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_by_its_line() {
+    fn errors_name_their_line() {
         let error = |text: &str| read(text, "own").map(|_| ()).expect_err("an error").to_string();
         assert!(error("commit,value\na,1\nb,many\n").contains("line 3"));
         assert!(error("time,value\nsoon,1\n").contains("‘soon’ is no time"));

@@ -1,7 +1,7 @@
 //! Imports the user's own series. Values over commits or times become a history that is searched for change points.
 //!
-//! Each format converts a text into [`SeriesValue`]s. [`history`] converts these into a stored history whose versions are the
-//! commits or times.
+//! Each format converts a text into [`SeriesValue`]s. [`history`] converts these into a stored history whose versions
+//! are the commits or times.
 
 pub mod asv;
 pub mod columns;
