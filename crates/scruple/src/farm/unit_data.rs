@@ -255,12 +255,12 @@ impl UnitResult {
     /// Parses a result that this version of Scruple wrote. `from` is its file, for the error message.
     pub fn parse(result: &str, from: &Path) -> Result<UnitResult, Fault> {
         #[derive(Deserialize)]
-        struct Head {
+        struct ResultWriter {
             node: String,
             #[serde(flatten)]
             writer: Writer,
         }
-        let Head { node, writer } = parse(result, from)?;
+        let ResultWriter { node, writer } = parse(result, from)?;
         let advice = format!(
             "install the same version on all machines, remove ‘{}’, and type the same command again",
             from.display()
