@@ -5,18 +5,19 @@ use scruple_core::explain::Count;
 use scruple_measure::calltree::{Binaries, Side};
 use std::collections::BTreeMap;
 
-/// How many times as large as the variation a difference must be if two, three or four launches of each program are enough.
-/// A row counts from three times its variation on. Of a million simulated rows that only vary, 30 to 47 exceed a hundred
-/// times the variation of two launches (normal and exponential distribution); of 200,000, three exceed ten times that of three
-/// launches, and none five times that of four.
+/// How many times as large as the variation a difference must be if two, three or four launches of each program are
+/// enough. A row counts from three times its variation on. Of a million simulated rows that only vary, 30 to 47 exceed
+/// a hundred times the variation of two launches (normal and exponential distribution); of 200,000, three exceed ten
+/// times that of three launches, and none five times that of four.
 const FAR: [u64; 3] = [100, 10, 5];
 
 /// The share of the total of bytes by which they may vary at most if few launches are enough.
 const OF_BYTES: u64 = 100;
 
-/// The part of a row's spread that its mean difference must exceed in few launches if it can exceed the whole spread in more:
-/// with further launches, the largest deviation *d* does not become smaller. If the mean of all pairs exceeds *3 d*, then each
-/// pair, which is at most *d* away from that mean, exceeds *2 d*, and so does the mean of the first pairs.
+/// The part of a row's spread that its mean difference must exceed in few launches if it can exceed the whole spread in
+/// more: with further launches, the largest deviation *d* does not become smaller. If the mean of all pairs exceeds *3
+/// d*, then each pair, which is at most *d* away from that mean, exceeds *2 d*, and so does the mean of the first
+/// pairs.
 const HOPE: f64 = 2.0 / 3.0;
 
 /// What the launches of one program counted in one function.
@@ -36,9 +37,9 @@ pub fn repeats(runs: &[Side]) -> bool {
     rest.iter().all(|run| by_function(run) == first)
 }
 
-/// Whether there are enough launches of both programs: the most that are wanted, or fewer if their counts repeat, vary by much
-/// less than the programs differ ([`FAR`]), or vary so much that no further launch can tell a difference. Bytes may also vary
-/// by a part of them all, because programs that differ in their instructions often allocate the same.
+/// Whether there are enough launches of both programs: the most that are wanted, or fewer if their counts repeat, vary
+/// by much less than the programs differ ([`FAR`]), or vary so much that no further launch can tell a difference. Bytes
+/// may also vary by a part of them all, because programs that differ in their instructions often allocate the same.
 pub fn are_enough(sides: &[Vec<Side>; 2], most: usize) -> bool {
     let runs = sides[0].len().min(sides[1].len());
     if runs >= most || runs < 2 {

@@ -1,9 +1,9 @@
 //! Servers on another node than the one that loads them.
 //!
-//! The process that loads starts a second one on the other node, by words such as those of `srun` or `ssh`. The second one
-//! starts the servers there and reads their accounts. Both talk by lines of JSON over its standard input and output;
-//! the first line is the version of Scruple there.
-//! Where one of them ends, the other sees the end of the stream and ends, too, with everything that it has started.
+//! The process that loads starts a second one on the other node, by words such as those of `srun` or `ssh`. The second
+//! one starts the servers there and reads their accounts. Both talk by lines of JSON over its standard input and
+//! output; the first line is the version of Scruple there. Where one of them ends, the other sees the end of the stream
+//! and ends, too, with everything that it has started.
 
 mod client;
 mod server;

@@ -4,8 +4,8 @@ use crate::explain::{build, explain, first};
 use crate::programs::has_valgrind;
 use crate::support::{Place, at};
 
-/// Source of a program that does the same work in every launch, and beside it a number of rounds that depends on the clock:
-/// up to 255 times `each`.
+/// Source of a program that does the same work in every launch, and beside it a number of rounds that depends on the
+/// clock: up to 255 times `each`.
 fn random(work: u32, each: u32) -> String {
     format!(
         "#include <time.h>\n\
