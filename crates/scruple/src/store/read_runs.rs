@@ -18,10 +18,16 @@ const COURSES: i64 = 4;
 /// The schema version from which on arms have memory maps over time.
 const MEMORY_MAPS: i64 = 8;
 
+/// The schema version from which on there are histories.
+const HISTORIES: i64 = 2;
+
 /// The condition of a run that has figures: readings, or the reasons why they are absent. A run that failed before its
 /// first reading has none.
-const HAS_FIGURES: &str = "(EXISTS (SELECT 1 FROM sample WHERE sample.run_id = run.id) \
-                           OR EXISTS (SELECT 1 FROM journal WHERE journal.run_id = run.id))";
+const HAS_FIGURES: &str = "EXISTS (SELECT 1 FROM sample WHERE sample.run_id = run.id) \
+                           OR EXISTS (SELECT 1 FROM journal WHERE journal.run_id = run.id)";
+
+/// The condition of a run that is a history, whose states of versions are results even without figures.
+const IS_HISTORY: &str = "EXISTS (SELECT 1 FROM history WHERE history.run_id = run.id)";
 
 impl Store {
     /// Returns the runs, newest first.
@@ -64,8 +70,9 @@ impl Store {
         work().map_err(|failure| self.error(failure))
     }
 
-    /// Loads the run with this name: an id, a prefix of one, a label, `last`, or `last~N`. `last` is the newest run
-    /// that has figures. Of several runs with a label, it is the newest that has figures, if any has.
+    /// Loads the run with this name: an id, a prefix of one, a label, `last`, or `last~N`. `last` is the newest run with
+    /// results: figures, or the states of versions. Of several runs with a label, the newest with results is loaded,
+    /// if any has results.
     pub fn find(&self, name: &str) -> Result<Run, StoreError> {
         match self.on_server(|server| server.find(name))? {
             Some(run) => Ok(run),
@@ -86,6 +93,10 @@ impl Store {
             let rows = self.database.query(sql, &[value]);
             rows.and_then(|rows| texts(&rows)).map_err(|failure| self.error(failure))
         };
+        let has_results = match self.version().map_err(|failure| self.error(failure))? {
+            version if version < HISTORIES => format!("({HAS_FIGURES})"),
+            _ => format!("({HAS_FIGURES} OR {IS_HISTORY})"),
+        };
         let missing = || StoreError::NoSuchRun {
             name: name.to_owned(),
             path: self.address.to_string(),
@@ -102,7 +113,7 @@ impl Store {
             };
             if back >= 0 {
                 let sql = format!(
-                    "SELECT id FROM run WHERE {HAS_FIGURES} ORDER BY started DESC, id DESC LIMIT 1 OFFSET $1"
+                    "SELECT id FROM run WHERE {has_results} ORDER BY started DESC, id DESC LIMIT 1 OFFSET $1"
                 );
                 return ids(&sql, back.into())?.pop().ok_or_else(missing);
             }
@@ -110,7 +121,7 @@ impl Store {
         let labelled = ids(
             &format!(
                 "SELECT id FROM run WHERE label = $1 \
-                 ORDER BY CASE WHEN {HAS_FIGURES} THEN 0 ELSE 1 END, started DESC, id DESC LIMIT 1"
+                 ORDER BY CASE WHEN {has_results} THEN 0 ELSE 1 END, started DESC, id DESC LIMIT 1"
             ),
             name.into(),
         )?;
