@@ -200,10 +200,12 @@ def compare(scale, name, words, rounds):
     their_total, their_addresses = callgrind(theirs)
     other = differences(addresses, their_addresses)
     cachegrind = scale.folder / "cachegrind"
-    options = ["--cache-sim=no", "--vex-guest-chase=no", f"--cachegrind-out-file={cachegrind}"]
+    # It warns of its cache model. On standard error, Python would find that something was written before.
+    options = ["--cache-sim=no", "--vex-guest-chase=no", f"--cachegrind-out-file={cachegrind}",
+               f"--log-file={scale.folder / 'warnings'}"]
     scale.run([*scale.tool("cachegrind", *options), *words])
     summary = int(re.search(r"^summary:\s*(\d+)", cachegrind.read_text(), re.M).group(1))
-    # Its report goes to a file of its own: on standard error, Python would find that something was written before.
+    # Its report goes to a file of its own, too.
     report = scale.folder / "memcheck"
     options = ["--leak-check=no", "--run-libc-freeres=no", "--run-cxx-freeres=no", f"--log-file={report}"]
     scale.run([word for word in scale.tool("memcheck", *options) if word != "-q"] + words)

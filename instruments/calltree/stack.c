@@ -237,7 +237,8 @@ static inline void go_to(CallSite *place, Addr sp, Bool is_call) {
         place->edge = follow(from, is_call_of_stub ? called_from(function, current.top->after) : function);
     }
     Edge *edge = place->edge;
-    if (is_call || replaces) edge->calls++;
+    /* In the middle of a function on another stack, a call that was made on the old one continues: Go copies stacks. */
+    if (is_call || (base && replaces)) edge->calls++;
     enter_context(edge->to, replaces ? edge->to : base, function);
 }
 

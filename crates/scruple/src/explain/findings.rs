@@ -121,6 +121,8 @@ impl Findings {
             counted_by: gathered.counted_by.clone(),
             script: script.map(|script| Box::new(Findings::of(names, script, sources))),
         };
+        let opposed = found.script.as_deref().and_then(|script| remark_of_opposed(&found, script));
+        found.remarks.extend(opposed);
         let row = found.shown_rows(found.main()).next();
         let same = row.and_then(|row| same_source::remark(row, [&first[0], &second[0]], sources));
         found.remarks.extend(same);
@@ -190,6 +192,24 @@ fn other_counts(count: Count) -> &'static [Count] {
         AtPeak | AtEnd => &[AtPeak, AtEnd, Frees, Allocations, Bytes],
         Allocations | Bytes | Frees => &[Allocations, Bytes, Frees],
     }
+}
+
+/// Says that the functions of a script do not show where the difference of instructions comes from, if they differ in the
+/// other direction.
+fn remark_of_opposed(found: &Findings, script: &Findings) -> Option<String> {
+    let (whole, by_script) = (found.main(), script.main());
+    let differ = |one: &Explanation| one.delta().abs() > one.spread;
+    if !differ(whole) || !differ(by_script) || whole.delta() * by_script.delta() >= 0.0 {
+        return None;
+    }
+    let (less, more) = if whole.delta() < 0.0 { ("fewer", "more") } else { ("more", "fewer") };
+    let place = found.shown_rows(whole).find(|row| row.delta * whole.delta() > 0.0);
+    let shown = place.map_or_else(String::new, |row| format!(", first of all in {}", row.name));
+    Some(format!(
+        "B executes {less} instructions although its script has {more} {}: the difference of instructions is in functions \
+         written in C that the script calls{shown}",
+        script.word(by_script.count)
+    ))
 }
 
 /// Returns the remarks that a reader of either profile needs.
