@@ -242,22 +242,20 @@ static inline void go_to(CallSite *place, Addr sp, Bool is_call) {
     enter_context(edge->to, replaces ? edge->to : base, function);
 }
 
-static UWord value_in(Int offset) {
-    UWord value;
-    VG_(get_shadow_regs_area)(running_id, (UChar *)&value, 0, offset, sizeof value);
-    return value;
+static inline Addr value_in(const UChar *registers, Int offset) {
+    return *(const Addr *)(registers + offset);
 }
 
 /* A block that begins in the middle of a function other than the current one begins, or code without a symbol. */
-void on_other_function(void) {
-    Place *place = known_place(value_in(ip_register));
+VG_REGPARM(1) void on_other_function(const UChar *registers) {
+    Place *place = known_place(value_in(registers, ip_register));
     CallSite site = {.function = place->function};
-    if (place->function) go_to(&site, value_in(sp_register), place->is_entry);
+    if (place->function) go_to(&site, value_in(registers, sp_register), place->is_entry);
 }
 
 /* The first block of a function other than the current one begins. */
-VG_REGPARM(1) void on_entry(CallSite *entry) {
-    go_to(entry, value_in(sp_register), True);
+VG_REGPARM(2) void on_entry(CallSite *entry, const UChar *registers) {
+    go_to(entry, value_in(registers, sp_register), True);
 }
 
 VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second) {

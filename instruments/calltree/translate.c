@@ -62,8 +62,8 @@ static IRDirty *dirty(const HChar *name, void *helper, IRExpr **arguments) {
     return unsafeIRDirty_0_N(registers, name, VG_(fnptr_to_fnentry)(helper), arguments);
 }
 
-/* Calls a helper if this block is not in the shadow stack's current function. The helper reads the registers itself:
- * what is passed to it would be determined even if it is not called. */
+/* Calls a helper if this block is not in the shadow stack's current function. The helper's arguments cost little,
+ * because they are constants and the place of the registers: values would be determined even if it is not called. */
 static void check(IRSB *out, IRExpr *base, const VexGuestLayout *layout, Function *function, Bool is_entry, ULong key) {
     IRExpr *present = load(out, base, &now.key);
     IRExpr *differs = value_of(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, IRExpr_Const(IRConst_U64(key)), present));
@@ -71,9 +71,9 @@ static void check(IRSB *out, IRExpr *base, const VexGuestLayout *layout, Functio
     if (is_entry) {
         CallSite *entry = take(sizeof *entry);
         entry->function = function;
-        call = dirty("on_entry", on_entry, mkIRExprVec_1(mkIRExpr_HWord((HWord)entry)));
+        call = dirty("on_entry", on_entry, mkIRExprVec_2(mkIRExpr_HWord((HWord)entry), IRExpr_GSPTR()));
     } else {
-        call = dirty("on_other_function", on_other_function, mkIRExprVec_0());
+        call = dirty("on_other_function", on_other_function, mkIRExprVec_1(IRExpr_GSPTR()));
     }
     sp_register = layout->offset_SP;
     ip_register = layout->offset_IP;
