@@ -65,11 +65,11 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 trap 'exit 130' INT TERM
 export out
-# Runs steps, one more at a time than there are cores, because steps also wait. Lines of two steps must not be mixed:
-# only one is shown while it runs, the others when all have ended.
+# Runs steps, one on each core. Lines of two steps must not be mixed: only one is shown while it runs, the others when all
+# have ended.
 steps() {
     shown=$1
-    printf '%s\n' "$@" | xargs -P "$(($(nproc) + 1))" -I STEP sh -c '
+    printf '%s\n' "$@" | xargs -P "$(nproc)" -I STEP sh -c '
         show() { if [ STEP = "$0" ]; then tee "$out/STEP"; else cat >"$out/STEP"; fi; }
         { sh .ci/test.sh STEP 2>&1 || echo "FAILED: STEP" >>"$out/failed"; } | show' "$shown" ||
         echo "FAILED: a step was killed" >>"$out/failed"

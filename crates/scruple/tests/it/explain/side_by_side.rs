@@ -33,8 +33,10 @@ fn disturbance_by_the_other_program_is_not_shown_as_a_difference() {
         return;
     }
     let place = Place::new();
-    build(&place, "old", &locking(0));
-    build(&place, "new", &locking(0));
+    // Long enough to run at the same time also on a busy machine.
+    let source = locking(0).replace("20000000", "80000000");
+    build(&place, "old", &source);
+    build(&place, "new", &source);
     let answer = explain(&place, &["./old", "./new"]);
     let [a, b] = counts(&answer);
     assert_eq!(a, b, "{}", answer.exchange());
