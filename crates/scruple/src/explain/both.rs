@@ -11,7 +11,7 @@ use scruple_measure::calltree::{ChosenTool, CountDetail, Profiles, Side, SourceT
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::streams::Captured;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Both programs, and what runs them.
 pub struct BothPrograms<'a> {
@@ -21,6 +21,8 @@ pub struct BothPrograms<'a> {
     pub apart: bool,
     /// What one of them did that the other may notice, in words, if that was seen.
     pub effect: Option<String>,
+    /// Whether the second program ended before the first when both were counted last.
+    second_ended_first: bool,
     commands: [Commands; 2],
     trees: [Trees; 2],
     strict: bool,
@@ -58,7 +60,7 @@ impl<'a> BothPrograms<'a> {
         strict: bool,
     ) -> BothPrograms<'a> {
         let trees = [Trees::new(counter, work), Trees::new(counter, work)];
-        BothPrograms { jobs, apart: true, effect: None, commands, trees, strict }
+        BothPrograms { jobs, apart: true, effect: None, second_ended_first: false, commands, trees, strict }
     }
 
     /// The tool that counts.
@@ -125,10 +127,11 @@ impl<'a> BothPrograms<'a> {
         }
     }
 
-    /// Runs both under the call tree, which counts only their instructions. The second program runs first, other than
-    /// in the first launch.
+    /// Runs both under the call tree, which counts only their instructions. If each runs alone, the program that ended
+    /// last runs first: where one finds what the other left, the counts then differ.
     pub fn totals(&mut self) -> Result<[TotalRun; 2], Fault> {
-        self.count(CountDetail::Total, true, |_, counts| TotalRun {
+        let swapped = !self.second_ended_first;
+        self.count(CountDetail::Total, swapped, |_, counts| TotalRun {
             total: counts.total(),
             leftover: counts.leftover().map(plain),
         })
@@ -146,10 +149,13 @@ impl<'a> BothPrograms<'a> {
         read: impl Fn(usize, Profiles) -> T + Sync,
     ) -> Result<[T; 2], Fault> {
         let strict = self.strict;
-        self.run(swapped, |which, commands, job, trees| {
+        let counted = self.run(swapped, |which, commands, job, trees| {
             trees.count(counts);
-            profiles(commands, job, trees, strict).map(|counted| read(which, counted))
-        })
+            let (counted, ended) = profiles(commands, job, trees, strict)?;
+            Ok((read(which, counted), ended))
+        })?;
+        self.second_ended_first = counted[1].1 < counted[0].1;
+        Ok(counted.map(|(counts, _)| counts))
     }
 
     /// Counts both by the next best tool from now on, if Valgrind itself failed under the present one.
@@ -191,13 +197,13 @@ pub fn trial_run(
     Ok((weighing.captured, weighing.wall))
 }
 
-/// Runs a program once under the call tree.
+/// Runs a program once under the call tree. Also returns when it ended.
 pub fn profiles(
     commands: &mut Commands,
     job: &Job,
     trees: &mut Trees,
     strict: bool,
-) -> Result<Profiles, Fault> {
+) -> Result<(Profiles, Instant), Fault> {
     let aim = format!("where ‘{}’ spends its instructions", job.name);
     let hint = strict.then_some(" under the call tree; -i explains it regardless");
     tree_of(commands, job, trees, &aim, hint)

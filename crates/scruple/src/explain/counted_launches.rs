@@ -257,7 +257,7 @@ pub fn count(
     let mut commands = Commands::new(launcher, new_run::interruption_flag()?, Vec::new());
     let mut trees = Trees::new(counter, work);
     until_known(effort.runs, || {
-        profiles(&mut commands, job, &mut trees, effort.strict).map(|profiles| Side::of(&profiles))
+        profiles(&mut commands, job, &mut trees, effort.strict).map(|(profiles, _)| Side::of(&profiles))
     })
 }
 

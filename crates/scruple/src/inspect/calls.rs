@@ -17,6 +17,7 @@ use scruple_measure::command::{Commands, Job};
 use scruple_measure::instrument::Instrument;
 use std::path::Path;
 use std::slice;
+use std::time::Instant;
 
 /// The name of the format in which Scruple stores call trees.
 pub const CALLS: &str = "calls";
@@ -112,7 +113,7 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     let hint = (!args.ignore_failure).then_some("; -i shows what it did regardless");
     let profiles = loop {
         match tree_of(&mut commands, &job, &mut trees, &aim, hint) {
-            Ok(profiles) => break profiles,
+            Ok((profiles, _)) => break profiles,
             Err(fault) => match trees.failure().and_then(|why| counter.weaker(why)) {
                 Some(weaker) => counter = weaker,
                 None => return Err(fault),
@@ -195,7 +196,7 @@ fn write(
     unwritten.map_or(Ok(Code::Fine), Err)
 }
 
-/// Runs a program once under the call tree. `aim` says what needs the tree, for the error message if there is none.
+/// Runs a program once under the call tree. Returns also when it ended. `aim` says what needs the tree, for the error message if there is none.
 /// `hint` is the advice for a program that fails; without it, failures are ignored.
 pub fn tree_of(
     commands: &mut Commands,
@@ -203,7 +204,8 @@ pub fn tree_of(
     trees: &mut Trees,
     aim: &str,
     hint: Option<&str>,
-) -> Result<Profiles, Fault> {
+) -> Result<(Profiles, Instant), Fault> {
+    let began = Instant::now();
     let weighing = ended(job, commands.weigh_with(job, trees))?;
     let taken = trees.take();
     let executed = matches!(&taken, Some(Ok(profiles)) if !profiles.unstarted.is_empty());
@@ -223,7 +225,7 @@ pub fn tree_of(
         Some(Ok(profiles)) if !profiles.lost.is_empty() => {
             "one of its processes was killed, and its counts are lost".to_owned()
         }
-        Some(Ok(profiles)) => return Ok(profiles),
+        Some(Ok(profiles)) => return Ok((profiles, began + weighing.wall)),
     };
     Err(Fault { code: Code::Unknown, message: format!("cannot tell {aim}: {why}") })
 }

@@ -79,7 +79,7 @@ pub fn exact(
     trees.count(CountDetail::Sites);
     let aim = format!("where ‘{}’ allocates", job.name);
     let hint = (!ignore_failure).then_some("; -i shows its sites regardless");
-    let profiles = calls::tree_of(commands, job, &mut trees, &aim, hint)?;
+    let (profiles, _) = calls::tree_of(commands, job, &mut trees, &aim, hint)?;
     let mut processes = profiles.heap_sites(&mut Symbols::new());
     if processes.is_empty() {
         return Err(Fault { code: Code::Unknown, message: format!("cannot tell {aim}: {}", why_none(job)) });
