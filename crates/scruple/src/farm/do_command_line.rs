@@ -67,10 +67,8 @@ pub fn weighed(
             let there = || folder.result(name).map(|result| result.is_some());
             let lock =
                 |launchers: &[i32], flag: &Arc<AtomicBool>| take(&versions.place, launchers, flag, there);
-            let outcome = |unit: &str| -> Result<UnitOutcome, Fault> {
-                let result = folder.result(unit)?.unwrap_or_default();
-                Ok(UnitResult::parse(&result, &folder.path().join("results").join(unit))?.found)
-            };
+            let outcome =
+                |unit: &str| -> Result<UnitOutcome, Fault> { Ok(folder.needed_result(unit)?.found) };
             let first = line.number == 0;
             match compare::on_farm::done_on_a_node(&args, versions, first, lock, outcome)? {
                 Some(run) => (run, Vec::new(), Vec::new(), None),

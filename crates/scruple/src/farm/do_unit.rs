@@ -258,12 +258,7 @@ fn measure(
     let mut campaign = Campaign::new(store, history, HashMap::new(), builder, parts, &request, effort)?;
     campaign.begin_unit(&unit.shared, |commit| match measure.builds.get(commit) {
         None => Ok(None),
-        Some(build) => {
-            let result = folder.result(build)?.ok_or_else(|| {
-                Fault::internal(format!("the unit ‘{build}’, which builds {commit}, has no result yet"))
-            })?;
-            Ok(Some(UnitResult::parse(&result, &folder.path().join("results").join(build))?.found))
-        }
+        Some(build) => Ok(Some(folder.needed_result(build)?.found)),
     })?;
     campaign.perform(measure)?;
     let (entries, run, logs) = campaign.into_parts();

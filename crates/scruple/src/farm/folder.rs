@@ -11,7 +11,7 @@
 //! tmp/             files that are being written
 //! ```
 
-use super::unit_data::{UnitFailure, parse, text};
+use super::unit_data::{UnitFailure, UnitResult, parse, text};
 use crate::digest::digest;
 use crate::fault::Fault;
 use crate::lock::Lock;
@@ -115,15 +115,32 @@ impl UnitFolder {
         Ok(partial)
     }
 
-    /// Returns the result of a unit, if it has one.
+    /// Returns the file of a unit's result.
+    pub fn result_path(&self, name: &str) -> PathBuf {
+        self.path.join("results").join(name)
+    }
+
+    /// Returns the text of a unit's result, if it has one.
     pub fn result(&self, name: &str) -> Result<Option<String>, Fault> {
-        read(&self.path.join("results").join(name))
+        read(&self.result_path(name))
+    }
+
+    /// Returns the result of a unit, if it has one.
+    pub fn parsed_result(&self, name: &str) -> Result<Option<UnitResult>, Fault> {
+        let path = self.result_path(name);
+        read(&path)?.map(|text| UnitResult::parse(&text, &path)).transpose()
+    }
+
+    /// Returns the result of a unit that is done.
+    pub fn needed_result(&self, name: &str) -> Result<UnitResult, Fault> {
+        let missing = || Fault::internal(format!("the unit ‘{name}’ has no result yet"));
+        self.parsed_result(name)?.ok_or_else(missing)
     }
 
     /// Publishes the result of a unit, unless another copy of the unit did so before. Returns whether this result
     /// stands.
     pub fn publish(&self, name: &str, text: &str) -> Result<bool, Fault> {
-        let path = self.path.join("results").join(name);
+        let path = self.result_path(name);
         let partial = self.partial(&path, text)?;
         let linked = fs::hard_link(&partial, &path);
         // A failure is ignored, because the remaining file does no harm.

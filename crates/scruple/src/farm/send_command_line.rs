@@ -176,16 +176,14 @@ pub fn hand_out(
     })?;
     let (mut told, mut failed, mut sections) = (Vec::new(), Vec::new(), Vec::new());
     for name in units {
-        let path = folder.path().join("results").join(name);
-        let UnitResult { node, machine, found, .. } =
-            UnitResult::parse(&folder.result(name)?.unwrap_or_default(), &path)?;
+        let UnitResult { node, machine, found, .. } = folder.needed_result(name)?;
         let UnitOutcome::Weighed { run, failures, sections: theirs } = found else {
             return Err(Fault::internal(format!("the unit ‘{name}’ has weighed nothing")));
         };
         failed.extend(failures.into_iter().map(|(case, why)| (case, format!("{node}: {why}"))));
         let title = |title: String| if places > 1 { format!("{title}, on {node}") } else { title };
         sections.extend(theirs.into_iter().map(|one| Section { title: title(one.title), ..one }));
-        told.push((node, machine, *run, path));
+        told.push((node, machine, *run, folder.result_path(name)));
     }
     if !farm.entry.mixed {
         let of = |(node, machine, _, path): &(String, Provenance, Run, PathBuf)| UnitMachine {
@@ -203,10 +201,9 @@ pub fn hand_out(
 
 /// Removes the result of a unit that could not build its version, so that the build is tried again.
 fn forget_failed_build(folder: &UnitFolder, name: &str) -> Result<(), Fault> {
-    let Some(result) = folder.result(name)? else { return Ok(()) };
-    let path = folder.path().join("results").join(name);
-    match UnitResult::parse(&result, &path)?.found {
-        UnitOutcome::NotBuilt { .. } => {
+    match folder.parsed_result(name)?.map(|result| result.found) {
+        Some(UnitOutcome::NotBuilt { .. }) => {
+            let path = folder.result_path(name);
             std::fs::remove_file(&path).map_err(|error| Fault::unwritable(&path, error))
         }
         _ => Ok(()),

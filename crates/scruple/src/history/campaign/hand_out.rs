@@ -110,19 +110,15 @@ impl Campaign {
             progress: &self.progress,
             interrupted: &self.interrupted,
         })?;
-        let told = |name: &String| -> Result<UnitResult, Fault> {
-            let text = folder.result(name)?.unwrap_or_default();
-            UnitResult::parse(&text, &folder.path().join("results").join(name))
-        };
         let builds: Vec<(String, UnitResult)> = batch
             .builds
             .iter()
-            .map(|(commit, unit)| Ok((commit.clone(), told(unit)?)))
+            .map(|(commit, unit)| Ok((commit.clone(), folder.needed_result(unit)?)))
             .collect::<Result<_, Fault>>()?;
         let measures: Vec<(&Planned, UnitResult)> = batch
             .measures
             .iter()
-            .map(|planned| Ok((planned, told(&planned.unit)?)))
+            .map(|planned| Ok((planned, folder.needed_result(&planned.unit)?)))
             .collect::<Result<_, Fault>>()?;
         if !farm.entry.mixed {
             self.check_classes(&folder, &measures)?;
@@ -141,7 +137,7 @@ impl Campaign {
         let of = |(planned, told): &(&Planned, UnitResult)| UnitMachine {
             node: told.node.clone(),
             class: told.machine.machine_class.clone(),
-            result: folder.path().join("results").join(&planned.unit),
+            result: folder.result_path(&planned.unit),
         };
         let provenance = &self.journal.history.run.provenance;
         let before = provenance.nodes.first().map(|node| (&*node.name, &*provenance.machine_class));
