@@ -100,6 +100,16 @@ pub struct OwnCost {
 }
 
 impl OwnCost {
+    /// Adds another cost. A sum that is too large stays at the largest number.
+    pub fn add(&mut self, more: OwnCost) {
+        self.instructions = self.instructions.saturating_add(more.instructions);
+        self.allocations = self.allocations.saturating_add(more.allocations);
+        self.bytes = self.bytes.saturating_add(more.bytes);
+        self.at_peak = self.at_peak.saturating_add(more.at_peak);
+        self.at_end = self.at_end.saturating_add(more.at_end);
+        self.frees = self.frees.saturating_add(more.frees);
+    }
+
     /// The value of the given count.
     pub fn of(&self, count: Count) -> u64 {
         match count {

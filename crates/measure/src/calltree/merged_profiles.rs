@@ -262,10 +262,7 @@ impl Side {
             if let Some(before) = outer.or(called.filter(|_| context.calls == 0).map(|(_, before)| before)) {
                 let other = &mut self.tree.contexts[before];
                 other.recursive = other.recursive.saturating_add(context.calls);
-                other.cost.instructions += context.cost.instructions;
-                other.cost.allocations += context.cost.allocations;
-                other.cost.bytes += context.cost.bytes;
-                other.cost.frees += context.cost.frees;
+                other.cost.add(context.cost);
                 (context.cost, context.calls) = (OwnCost::default(), 0);
                 continues.insert(at, before);
             } else if context.calls > called.map_or(0, |(calls, _)| calls) {

@@ -91,12 +91,12 @@ fn functions(sides: &[CallProfile]) -> Vec<WrittenFunction<'_>> {
         };
         let places: Vec<usize> = (0..side.frames.len()).map(&mut place).collect();
         for node in &side.nodes {
-            super::add(&mut all[places[node.frame]].own[which], node.own);
+            all[places[node.frame]].own[which].add(node.own);
             if let Some(parent) = node.parent {
                 let calls = &mut all[places[side.nodes[parent].frame]].calls;
                 let (count, cost) = calls.entry(places[node.frame]).or_insert_with(|| (0, none.clone()));
                 *count += node.calls;
-                super::add(&mut cost[which], node.inclusive);
+                cost[which].add(node.inclusive);
             }
         }
         // A recursive call has no cost here, because its instructions are already in the outer call of the function.

@@ -156,13 +156,13 @@ impl CallProfile {
                 caller = above;
             }
             let OwnCost { allocations, bytes, frees, .. } = context.cost;
-            add(&mut profile.nodes[caller].own, OwnCost { allocations, bytes, frees, ..OwnCost::default() });
+            profile.nodes[caller].own.add(OwnCost { allocations, bytes, frees, ..OwnCost::default() });
         }
         profile.nodes.iter_mut().for_each(|node| node.inclusive = node.own);
         for place in (0..profile.nodes.len()).rev() {
             if let Some(parent) = profile.nodes[place].parent {
                 let inclusive = profile.nodes[place].inclusive;
-                add(&mut profile.nodes[parent].inclusive, inclusive);
+                profile.nodes[parent].inclusive.add(inclusive);
             }
         }
         profile
@@ -171,7 +171,7 @@ impl CallProfile {
     /// Returns the sum of the own costs of all contexts.
     pub fn total(&self) -> OwnCost {
         let mut sum = OwnCost::default();
-        self.nodes.iter().for_each(|node| add(&mut sum, node.own));
+        self.nodes.iter().for_each(|node| sum.add(node.own));
         sum
     }
 
@@ -182,20 +182,11 @@ impl CallProfile {
         for node in &self.nodes {
             let sum = &mut sums[node.frame];
             sum.calls = sum.calls.saturating_add(node.calls);
-            add(&mut sum.own, node.own);
-            add(&mut sum.inclusive, node.inclusive);
+            sum.own.add(node.own);
+            sum.inclusive.add(node.inclusive);
         }
         sums
     }
-}
-
-fn add(sum: &mut OwnCost, more: OwnCost) {
-    sum.instructions = sum.instructions.saturating_add(more.instructions);
-    sum.allocations = sum.allocations.saturating_add(more.allocations);
-    sum.bytes = sum.bytes.saturating_add(more.bytes);
-    sum.at_peak = sum.at_peak.saturating_add(more.at_peak);
-    sum.at_end = sum.at_end.saturating_add(more.at_end);
-    sum.frees = sum.frees.saturating_add(more.frees);
 }
 
 #[cfg(test)]
@@ -237,7 +228,7 @@ pub(crate) mod tests {
         for place in (1..4).rev() {
             let more = profile.nodes[place].inclusive;
             let parent = place - 1;
-            add(&mut profile.nodes[parent].inclusive, more);
+            profile.nodes[parent].inclusive.add(more);
         }
         profile
     }

@@ -96,7 +96,7 @@ impl TreeBuilder {
 
     /// Adds a cost to the own cost of a context.
     pub fn add(&mut self, context: usize, cost: OwnCost) {
-        super::super::add(&mut self.side.tree.contexts[context].cost, cost);
+        self.side.tree.contexts[context].cost.add(cost);
     }
 
     /// Adds calls to a context.
