@@ -48,6 +48,13 @@ pub enum Subject {
     },
 }
 
+impl Subject {
+    /// A case of which nothing else is known.
+    pub fn case(name: impl Into<String>, program: Vec<String>) -> Subject {
+        Subject::Case { name: name.into(), program, group: None, shape: String::new(), timing: None }
+    }
+}
+
 words! {
     /// Why an arm is there.
     pub enum Role {

@@ -360,21 +360,15 @@ fn by_group(reference: &Sample, arm: &Sample, blocks_of_a_group: u32) -> (Vec<f6
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::metric::{Metric, Quality};
     use crate::sample::{Figure, Reading};
     use crate::unit::Unit;
 
-    fn arm(role: Role, figures: &[(&str, Vec<(u32, f64)>)]) -> Arm {
-        let subject = Subject::Case {
-            name: "f".into(),
-            program: Vec::new(),
-            group: None,
-            shape: String::new(),
-            timing: None,
-        };
-        let mut arm = Arm::new("f", subject, role);
+    /// An arm of a case with readings of times, each with its block.
+    pub(in crate::judge) fn arm(role: Role, figures: &[(&str, Vec<(u32, f64)>)]) -> Arm {
+        let mut arm = Arm::new("f", Subject::case("f", Vec::new()), role);
         for (key, readings) in figures {
             let metric = Metric::custom(key, Unit::Nanoseconds, Quality::Noisy, Pass::Timing);
             let mut figure = None;

@@ -64,31 +64,13 @@ pub(super) fn widened_net(net: Net, tare: &Arm) -> Net {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bench_cases::tests::arm;
     use super::*;
-    use crate::metric::{Metric, Pass, Quality};
-    use crate::sample::{Figure, Reading};
-    use crate::subject::{Role, Subject};
-    use crate::unit::Unit;
+    use crate::subject::Role;
 
     fn tare(cycle: f64, usual: (f64, f64)) -> Arm {
-        let subject = Subject::Case {
-            name: "f".into(),
-            program: Vec::new(),
-            group: None,
-            shape: String::new(),
-            timing: None,
-        };
-        let mut arm = Arm::new("f [tare]", subject, Role::Tare);
-        let mut add = |key: &'static str, block, value| {
-            let metric = Metric::custom(key, Unit::Nanoseconds, Quality::Noisy, Pass::Timing);
-            let mut figure = arm.figures.remove(key);
-            Figure::add(&mut figure, Reading::of(&metric, value, "test"), Pass::Timing, block);
-            arm.figures.extend(figure.map(|figure| (key.to_owned(), figure)));
-        };
-        (0..20).for_each(|block| add(CYCLE, block, cycle));
-        add(USUAL, 0, usual.0);
-        add(USUAL, 1, usual.1);
-        arm
+        let cycles = (0..20).map(|block| (block, cycle)).collect();
+        arm(Role::Tare, &[(CYCLE, cycles), (USUAL, vec![(0, usual.0), (1, usual.1)])])
     }
 
     #[test]

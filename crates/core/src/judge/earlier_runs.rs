@@ -25,28 +25,12 @@ pub(super) fn widened_net(net: Net, tare: &Arm) -> Net {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bench_cases::tests::arm;
     use super::*;
-    use crate::metric::{Metric, Pass, Quality};
-    use crate::sample::{Figure, Reading};
-    use crate::subject::{Role, Subject};
-    use crate::unit::Unit;
+    use crate::subject::Role;
 
     fn tare(earlier: &[f64]) -> Arm {
-        let subject = Subject::Case {
-            name: "f".into(),
-            program: Vec::new(),
-            group: None,
-            shape: String::new(),
-            timing: None,
-        };
-        let mut arm = Arm::new("f [tare]", subject, Role::Tare);
-        let metric = Metric::custom(EARLIER, Unit::Nanoseconds, Quality::Noisy, Pass::Timing);
-        let mut figure = None;
-        for (block, net) in (0..).zip(earlier) {
-            Figure::add(&mut figure, Reading::of(&metric, *net, "test"), Pass::Timing, block);
-        }
-        arm.figures.extend(figure.map(|figure| (EARLIER.to_owned(), figure)));
-        arm
+        arm(Role::Tare, &[(EARLIER, (0..).zip(earlier.iter().copied()).collect())])
     }
 
     fn net(estimate: f64, low: f64, high: f64) -> Net {

@@ -186,13 +186,7 @@ mod tests {
     use crate::subject::Role;
 
     fn case(n: f64, processors: f64, version: Option<&str>) -> Arm {
-        let subject = Subject::Case {
-            name: "Sort".to_owned(),
-            program: Vec::new(),
-            group: None,
-            shape: String::new(),
-            timing: None,
-        };
+        let subject = Subject::case("Sort", Vec::new());
         let mut arm = Arm::new(format!("Sort (n={n}, GOMAXPROCS={processors})"), subject, Role::Subject);
         arm.version = version.map(str::to_owned);
         arm.params.insert("n".to_owned(), Parameter::Number(n));

@@ -262,8 +262,7 @@ fn case(pcg: &mut Pcg, name: &str, count: usize, between: f64) -> Arm {
         }
     }
     let program = vec!["bench".to_owned()];
-    let subject =
-        Subject::Case { name: name.to_owned(), program, group: None, shape: String::new(), timing: None };
+    let subject = Subject::case(name, program);
     let mut arm = Arm::new(name, subject, Role::Subject);
     arm.figures.extend(figure.map(|figure| ("time.wall".to_owned(), figure)));
     arm

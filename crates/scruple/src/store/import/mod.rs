@@ -211,8 +211,7 @@ fn case(path: &str, program: &[&str], params: BTreeMap<String, Parameter>) -> Ar
     let values: Vec<String> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let name = if values.is_empty() { path.clone() } else { format!("{path} ({})", values.join(", ")) };
     let program = program.iter().map(|word| (*word).to_owned()).collect();
-    let subject = Subject::Case { name: path, program, group: None, shape: String::new(), timing: None };
-    Arm { params, ..Arm::new(name, subject, Role::Subject) }
+    Arm { params, ..Arm::new(name, Subject::case(path, program), Role::Subject) }
 }
 
 /// Converts a JSON value into a parameter: a number, a text, or the JSON text of anything else.
