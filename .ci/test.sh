@@ -41,10 +41,7 @@ cargo_tests() {
 
 if [ $# -gt 0 ]; then
     case $1 in
-    format)
-        python3 tests/planted/run.py --check
-        if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; fi
-        ;;
+    format) if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; fi ;;
     build) cargo_test --no-run ;;
     # Many of these tests wait for programs and servers, so there are three for each core.
     whole) cargo_tests --test it -- --nocapture --test-threads=$((3 * $(nproc))) || exit 1 ;;

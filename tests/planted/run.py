@@ -4,7 +4,6 @@
 A patch begins with `Turns red: PACKAGE TARGET TEST` (TARGET is `lib`, `bin` or the name of an integration test) and
 `Because: …`. The edits are made in a copy of the last commit, never in this tree. Arguments are names of patches;
 without arguments all are applied. Each named test must pass without the edit. Exits with 1 if an edit is not detected.
-With `--check` alone, only looks for the lines and the tests in this tree, which takes no build.
 """
 import fcntl
 import itertools
@@ -75,25 +74,7 @@ def git(*words, cwd=ROOT):
     subprocess.run(['git', *words], cwd=cwd, check=True, stdout=subprocess.DEVNULL)
 
 
-def check(mutations):
-    """The edits whose lines or whose test this tree does not have."""
-    stale = []
-    for mutation in mutations:
-        crate = {'scruple-core': 'core', 'scruple-measure': 'measure', 'scruple': 'scruple'}[mutation.package]
-        files = (ROOT / 'crates' / crate).rglob('*.rs')
-        function = f'fn {mutation.test.rsplit("::", 1)[-1]}('
-        there = all((ROOT / file).is_file() and (ROOT / file).read_text().count('\n'.join(old)) == 1
-                    for file, old, _ in mutation.edits)
-        if not there or not any(function in path.read_text() for path in files):
-            stale.append(mutation.name)
-    return stale
-
-
 def main():
-    if sys.argv[1:] == ['--check']:
-        stale = check([Mutation(path) for path in sorted(HERE.glob('*.patch'))])
-        print('\n'.join(f'{name}: the tree does not have its lines or its test' for name in stale), end='\n' * bool(stale))
-        return 1 if stale else 0
     wanted = sys.argv[1:]
     mutations = [Mutation(path) for path in sorted(HERE.glob('*.patch')) if not wanted or path.stem in wanted]
     missing = set(wanted) - {mutation.name for mutation in mutations}
