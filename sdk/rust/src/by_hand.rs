@@ -16,10 +16,14 @@ pub fn main<'a>(cases: impl Iterator<Item = &'a Declaration>) -> i32 {
 /// The argument that `cargo bench` adds, which is not meant for the program.
 const OF_CARGO: &str = "--bench";
 
+fn is_started_by_cargo(me: &[OsString]) -> bool {
+    me.iter().any(|word| word == OF_CARGO)
+}
+
 /// Translates the arguments after `cargo bench --` to options of Scruple: plain words select cases, and nothing is
 /// stored unless an option is about the store.
 fn options_of_cargo(me: &[OsString]) -> Vec<OsString> {
-    if !me.iter().any(|word| word == OF_CARGO) {
+    if !is_started_by_cargo(me) {
         return Vec::new();
     }
     let mut options: Vec<OsString> = Vec::new();
@@ -39,7 +43,7 @@ fn options_of_cargo(me: &[OsString]) -> Vec<OsString> {
 
 /// Returns the program with its own arguments, which are none if `cargo bench` started it.
 fn of_program(me: &[OsString]) -> &[OsString] {
-    if me.iter().any(|word| word == OF_CARGO) { &me[..1] } else { me }
+    if is_started_by_cargo(me) { &me[..1] } else { me }
 }
 
 /// Whether `cargo bench` selects cases, but none of these. It gives all benches of a package the same words, and does not
@@ -51,7 +55,7 @@ fn selects_none<'a>(me: &[OsString], mut cases: impl Iterator<Item = &'a Declara
         |case: &Declaration, word: &str| case.name.contains(word) || case.tags.iter().any(|tag| tag == word);
     let may_be =
         |case: &Declaration| !case.params.is_empty() || words.iter().any(|word| selected(case, word));
-    me.iter().any(|word| word == OF_CARGO) && !words.is_empty() && !cases.any(may_be)
+    is_started_by_cargo(me) && !words.is_empty() && !cases.any(may_be)
 }
 
 /// Executes Scruple on this program.

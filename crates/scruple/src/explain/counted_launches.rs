@@ -149,10 +149,8 @@ pub fn gather(
         if totals_repeat || variation::are_enough(&sides, most) {
             break;
         }
-        match runs {
-            1 if effort.once => announce_more_launches(1, most - 1, began.elapsed()),
-            2 => announce_more_launches(1, most - 2, began.elapsed()),
-            _ => {}
+        if runs == 2 || (runs == 1 && effort.once) {
+            announce_more_launches(most - runs, began.elapsed());
         }
     }
     if let Some(effect) = disturbed.filter(|_| totals_repeat) {
@@ -230,16 +228,16 @@ fn announce(longest: Duration, times: u32) {
     ));
 }
 
-/// Says how many more launches are needed because counts vary, if they take long. `each` is the time of the launch
+/// Says how many more launches may be needed because counts vary, if they take long. `each` is the time of the launch
 /// before.
-fn announce_more_launches(least: usize, most: usize, each: Duration) {
+fn announce_more_launches(most: usize, each: Duration) {
     if each * most as u32 <= SILENT {
         return;
     }
     let time = |runs: usize| quantity(each.as_secs_f64() * runs as f64 * 1e9, &Unit::Nanoseconds);
-    let (runs, time) = match least == most {
-        true => (most.to_string(), time(most)),
-        false => (format!("{least} to {most}"), format!("{} to {}", time(least), time(most))),
+    let (runs, time) = match most {
+        1 => (most.to_string(), time(most)),
+        _ => (format!("1 to {most}"), format!("{} to {}", time(1), time(most))),
     };
     Progress::new().say(&format!(
         "the counts vary from launch to launch; more launches of each follow: {runs}, about {time}"
