@@ -21,6 +21,19 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     format!("{cut}…{}", " ".repeat(columns.saturating_sub(used + 1)))
 }
 
+/// Pads or truncates the name of an arm. Its version stays, because arms may differ by nothing else.
+pub(crate) fn fit_name(name: &str, columns: usize) -> String {
+    let version = name.rfind(" @").map_or("", |at| &name[at..]);
+    let room = columns.saturating_sub(version.width());
+    if name.width() <= columns || version.is_empty() || room < LEAST_SUBJECT {
+        return fit(name, columns);
+    }
+    fit(&name[..name.len() - version.len()], room) + version
+}
+
+/// The least number of columns for the subject in a truncated name.
+const LEAST_SUBJECT: usize = 3;
+
 /// Pads a text on the left.
 pub(crate) fn right(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(text.width())))
@@ -95,6 +108,14 @@ mod tests {
         assert_eq!(wrap("takes 12 ms", 8), "takes\n12 ms");
         assert_eq!(wrap("all of s and B", 6), "all of\ns and\nB");
         assert_eq!(wrap("60 times, × 5.9", 11), "60 times,\n× 5.9");
+    }
+
+    #[test]
+    fn a_truncated_name_keeps_its_version() {
+        assert_eq!(fit_name("gzip -c text.txt @tuesday", 12), "gz… @tuesday");
+        assert_eq!(fit_name("gzip @old", 12), "gzip @old   ");
+        assert_eq!(fit_name("gzip -c text.txt", 12), "gzip -c tex…");
+        assert_eq!(fit_name("app @a-very-long-label", 12), "app @a-very…");
     }
 
     #[test]

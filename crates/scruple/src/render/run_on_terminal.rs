@@ -1,6 +1,6 @@
 //! The report for a terminal: a section for each metric, a row for each arm, verdicts, remarks.
 
-use super::align::{fit, right, wrap};
+use super::align::{fit, fit_name, right, wrap};
 use super::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use super::{
     Report, block_characters, effect_text, few_readings, is_of_requests, ranking, sentence, title,
@@ -74,7 +74,7 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
         for row in rows {
             let mut line = format!(
                 "  {}  {}  {}",
-                fit(&row.name, name),
+                fit_name(&row.name, name),
                 right(&row.value, value),
                 fit(&row.interval, interval)
             );
@@ -289,21 +289,9 @@ fn disagreement(sample: &Sample, estimate: &Estimate) -> String {
     }
 }
 
-/// Writes why a metric is absent, with one line for all arms that have the same reason.
+/// Writes why a metric is absent.
 fn absences(report: &Report<'_>, key: &str) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for arm in report.rows() {
-        if let Some(reason) = arm.absent(key) {
-            match reasons.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, names)) => names.push(&arm.name),
-                None => reasons.push((reason, vec![&arm.name])),
-            }
-        }
-    }
-    reasons
-        .into_iter()
-        .map(|(reason, names)| format!("{}: absent, because {reason}", names.join(", ")))
-        .collect()
+    sentence::absences(report.rows().filter_map(|arm| Some((arm.name.as_str(), arm.absent(key)?))))
 }
 
 /// With more limits than this, the kept ones are only counted.

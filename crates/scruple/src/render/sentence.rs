@@ -354,3 +354,16 @@ pub(crate) fn growth_line(fit: &judge::GrowthFit) -> String {
         if growth.exact { ", exactly" } else { "" }
     )
 }
+
+/// Writes why figures are absent, given their names and reasons: one line for all that have the same reason.
+pub(crate) fn absences<'a>(absent: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, reason) in absent {
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    let line = |(reason, names): (&str, Vec<&str>)| format!("{}: absent, because {reason}", names.join(", "));
+    reasons.into_iter().map(line).collect()
+}

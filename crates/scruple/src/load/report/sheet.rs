@@ -5,6 +5,7 @@ use super::terminal::pace;
 use crate::load::windows::Loaded;
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM};
+use crate::render::sentence;
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;
@@ -38,7 +39,7 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
         .collect();
     if !rows.is_empty() {
         let _ = writeln!(out, "\n  {BOLD}Cost of a request{BOLD:#} ({rate})");
-        sheet(&rows, out);
+        sheet(&rows, width, out);
     }
     if let Some(Err(why)) = &server.heap {
         note(&format!("allocations: absent, because {why}"), width, out);
@@ -184,19 +185,23 @@ pub(super) fn is_nothing(row: &CostRow) -> bool {
     row.cost.as_ref().is_ok_and(|cost| cost.each.value == 0.0 && cost.fixed.value == 0.0)
 }
 
-fn sheet(rows: &[&CostRow], out: &mut String) {
-    let titles: Vec<&str> = rows.iter().map(|row| title(&row.key)).collect();
-    let name = titles.iter().map(|title| title.width()).max().unwrap_or(0);
-    let value =
-        |row: &&CostRow| row.cost.as_ref().map_or(String::new(), |cost| quantity(cost.each.value, &row.unit));
-    let mut cells: Vec<String> = rows.iter().map(value).collect();
+fn sheet(rows: &[&CostRow], width: usize, out: &mut String) {
+    let (mut known, mut absent) = (Vec::new(), Vec::new());
+    for row in rows {
+        match &row.cost {
+            Ok(cost) => known.push((row, title(&row.key), cost)),
+            Err(why) => absent.push((title(&row.key), why.as_str())),
+        }
+    }
+    let name = known.iter().map(|(_, title, _)| title.width()).max().unwrap_or(0);
+    let mut cells: Vec<String> =
+        known.iter().map(|(row, _, cost)| quantity(cost.each.value, &row.unit)).collect();
     on_points(&mut cells);
-    for ((row, title), cell) in rows.iter().zip(titles).zip(cells) {
-        let rest = match &row.cost {
-            Ok(cost) => details(row, cost),
-            Err(why) => format!("absent, because {why}"),
-        };
-        let _ = writeln!(out, "    {}  {cell}  {DIM}{rest}{DIM:#}", fit(title, name));
+    for ((row, title, cost), cell) in known.iter().zip(cells) {
+        let _ = writeln!(out, "    {}  {cell}  {DIM}{}{DIM:#}", fit(title, name), details(row, cost));
+    }
+    for line in sentence::absences(absent) {
+        note(&line, width, out);
     }
 }
 
