@@ -10,6 +10,7 @@ mod node_replicates;
 pub mod pooled;
 mod process_groups;
 mod rows;
+pub mod shared_core;
 
 pub use between_runs::waiting_share;
 pub use fits::{GrowthFit, families_by, fits, trailing_number};
@@ -76,7 +77,7 @@ pub struct Pair<'a> {
     /// Whether the readings were taken side by side, so that readings of the same block are compared.
     pub paired: bool,
     /// The tares of the reference and of the arm. Cases are compared over the blocks that neither tare shows as
-    /// disturbed. Commands of two runs may differ by as much as their tares because of the machine.
+    /// disturbed. In two runs, tares also show by how much figures may differ because of the machine.
     pub tares: Option<(&'a Arm, &'a Arm)>,
     /// The nodes of a farm that took the readings.
     pub nodes: Nodes<'a>,

@@ -1,6 +1,6 @@
 //! How much the machine alone may change the figures between two runs that were not taken side by side.
 
-use super::Pair;
+use super::{Pair, clock, shared_core};
 use crate::stats::paired::Why;
 use crate::subject::{Arm, Subject};
 use crate::verdict;
@@ -14,13 +14,27 @@ const OF_RUNTIMES: [&str; 2] = ["gc.time", "gc.pause_max"];
 /// The largest share of waiting that is assumed: at 1, no time would be left for the program.
 const MOST: f64 = 0.99;
 
-/// How much the machine alone may change a figure of a command from one run to another, as a ratio less 1. It is what
-/// the figure of the empty program, which is the same in both runs, may have changed by; for times it is at least what
-/// may have been spent waiting for a core.
+/// How much the machine alone may change a figure from one run to another, as a ratio less 1.
 pub(super) fn reach(key: &str, pair: &Pair<'_>, level: f64) -> Result<f64, Why> {
-    if pair.paired || !matches!(pair.arm.subject, Subject::Command { .. }) {
-        return Ok(0.0);
+    match pair.arm.subject {
+        _ if pair.paired => Ok(0.0),
+        Subject::Case { .. } => Ok(of_the_core(key, pair)),
+        Subject::Request { .. } => Ok(0.0),
+        Subject::Command { .. } => of_a_command(key, pair, level),
     }
+}
+
+/// How much the core alone may change the time of a case: by the change of its clock, and by whether it was shared.
+fn of_the_core(key: &str, pair: &Pair<'_>) -> f64 {
+    let Some((left, right)) = pair.tares.filter(|_| key.starts_with("time.")) else { return 0.0 };
+    let clocks = clock::cycle(left).zip(clock::cycle(right));
+    let clock = clocks.map_or(1.0, |(left, right)| (left / right).max(right / left));
+    clock * shared_core::between(left, right) - 1.0
+}
+
+/// How much the machine may change a figure of a command. It is what the figure of the empty program, which is the same
+/// in both runs, may have changed by; for times it is at least what may have been spent waiting for a core.
+fn of_a_command(key: &str, pair: &Pair<'_>, level: f64) -> Result<f64, Why> {
     if OF_OTHERS.contains(&key) {
         return Err(Why::OtherWork);
     }
@@ -65,10 +79,11 @@ fn share_of_wall(arm: &Arm, key: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
+    use crate::judge::bench_cases::tests::arm;
     use crate::judge::compare_pairs;
     use crate::metric::{Metric, Pass, Quality, metric};
     use crate::run::Terms;
-    use crate::sample::{Figure, Reading};
+    use crate::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
     use crate::subject::Role;
     use crate::unit::Unit;
     use crate::verdict::Verdict;
@@ -135,6 +150,33 @@ mod tests {
         let told = |pressure| judged(&collects(0.1, 0.0), &collects(0.3, pressure), "gc.time").0;
         assert_eq!((told(0.0), told(0.5)), (Verdict::Different, Verdict::Different));
         assert_ne!(told(0.8), Verdict::Different);
+    }
+
+    /// Three processes of a case and its tare, on a core with this cycle, and with additions that take so many cycles.
+    fn case(time: f64, cycle: f64, additions: f64) -> (Arm, Arm) {
+        let blocks = |value: f64| {
+            let of = |process: u32| (0..10).map(move |block| process * BLOCKS_OF_A_PROCESS + block);
+            (0..3).flat_map(of).map(|block| (block, value * (1.0 + 0.001 * f64::from(block % 7)))).collect()
+        };
+        let core = [("batch.cycle", blocks(cycle)), (shared_core::ADDITIONS, blocks(additions))];
+        let tare = [&core[..], &[("time.wall", blocks(cycle))]].concat();
+        (arm(Role::Subject, &[("time.wall", blocks(time))]), arm(Role::Tare, &tare))
+    }
+
+    #[test]
+    fn times_of_cases_in_two_runs_differ_by_more_than_the_core_explains() {
+        let (reference, of_reference) = case(100.0, 0.25, 2_700.0);
+        let told = |time: f64, cycle: f64, additions: f64| {
+            let (case, tare) = case(time, cycle, additions);
+            let tares = Some((&of_reference, &tare));
+            let pair = Pair { tares, ..Pair::new(&reference, &case, false) };
+            let found = compare_pairs(&[pair], &Terms::default());
+            found.iter().find(|one| one.metric == "time.wall").expect("judged").comparison.verdict
+        };
+        assert_eq!(told(117.0, 0.25, 2_700.0), Verdict::Different);
+        assert_ne!(told(117.0, 0.30, 2_700.0), Verdict::Different, "the clock");
+        assert_ne!(told(180.0, 0.25, 3_700.0), Verdict::Different, "another hardware thread");
+        assert_eq!(told(230.0, 0.25, 3_700.0), Verdict::Different);
     }
 
     #[test]

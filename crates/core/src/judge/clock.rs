@@ -4,6 +4,7 @@
 //! readings of such a run agree, so their spread does not show the difference to the next run.
 
 use super::bench_cases::{self, within};
+use super::shared_core;
 use crate::stats::Interval;
 use crate::stats::quantile::{median, quantile, sorted};
 use crate::stats::tare::Net;
@@ -35,8 +36,14 @@ pub fn cycle(tare: &Arm) -> Option<f64> {
     Some(median(&readings))
 }
 
-/// The factors that convert a time to the fastest and to the slowest usual clock: at most 1, and at least 1.
+/// The factors that convert a time to the fastest and to the slowest usual state of the core: at most 1, and at least 1.
+/// If the core was shared during the whole run, the fastest state includes that it is not.
 pub fn reach(tare: &Arm) -> (f64, f64) {
+    let (less, more) = clock_reach(tare);
+    (less / shared_core::slowdown(tare), more)
+}
+
+fn clock_reach(tare: &Arm) -> (f64, f64) {
     let known = cycle(tare).zip(tare.sample(USUAL));
     known.map_or((1.0, 1.0), |(now, usual)| {
         let least = usual.readings.iter().copied().fold(now, f64::min);
@@ -45,14 +52,14 @@ pub fn reach(tare: &Arm) -> (f64, f64) {
     })
 }
 
-/// The interval of a time, widened to the values at the usual clocks. That is wider than necessary for code that waits
-/// for memory, which depends less on the clock.
+/// The interval of a time, widened to the values in the usual states of the core. That is wider than necessary for code
+/// that waits for memory, which depends less on the clock, or for its own results, which depends less on sharing.
 pub fn widened(interval: Interval, (less, more): (f64, f64)) -> Interval {
     let scaled = |end: f64, outwards: f64, inwards: f64| end * if end > 0.0 { outwards } else { inwards };
     Interval { low: scaled(interval.low, less, more), high: scaled(interval.high, more, less), ..interval }
 }
 
-/// The net of a time, with its interval widened to the values at the usual clocks.
+/// The net of a time, with its interval widened to the values in the usual states of the core.
 pub(super) fn widened_net(net: Net, tare: &Arm) -> Net {
     let reach = reach(tare);
     Net {

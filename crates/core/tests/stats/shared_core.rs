@@ -4,6 +4,8 @@
 use crate::coverage::share;
 use crate::noise::normal;
 use scruple_core::judge::bench_cases::{self, BESIDE};
+use scruple_core::judge::clock::CYCLE;
+use scruple_core::judge::shared_core::{ADDITIONS, ADDITIONS_ALONE};
 use scruple_core::metric::{Metric, Pass, Quality};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
 use scruple_core::stats::rng::Pcg;
@@ -18,13 +20,33 @@ const SHARED: f64 = 1.36;
 /// The share of witnesses that show the state of another moment.
 const MISTAKEN: f64 = 0.05;
 
+/// The length of a cycle in nanoseconds, and the cycles of independent additions on a core alone.
+const CYCLE_LENGTH: f64 = 0.27;
+const CYCLES_ALONE: f64 = 731.0 / CYCLE_LENGTH;
+
 /// One invocation of five processes. Its core is shared for any share of the time up to nine tenths, and in every third
 /// block on average, that is drawn anew. The tare does not show it.
 fn invocation(pcg: &mut Pcg, has_witness: bool) -> Net {
+    let busy = 0.9 * pcg.unit();
+    invocation_on(pcg, has_witness, busy, None)
+}
+
+/// One invocation on a core that is shared for this share of the time. The cycles of the additions on a core alone are
+/// known from earlier invocations, or not.
+fn invocation_on(pcg: &mut Pcg, has_witness: bool, busy: f64, alone: Option<f64>) -> Net {
     let subject = Subject::Command { argv: vec!["case".to_owned()] };
     let mut case = Arm::new("case", subject.clone(), Role::Subject);
     let mut tare = Arm::new("case", subject, Role::Tare);
-    let busy = 0.9 * pcg.unit();
+    let mut keep = |of_case: bool, key: &str, value: f64, number: u32| {
+        let arm = if of_case { &mut case } else { &mut tare };
+        let metric = Metric::custom(key, Unit::Nanoseconds, Quality::Noisy, Pass::Timing);
+        let mut figure = arm.figures.remove(key);
+        Figure::add(&mut figure, Reading::of(&metric, value, "simulated"), Pass::Timing, number);
+        arm.figures.extend(figure.map(|figure| (key.to_owned(), figure)));
+    };
+    if let Some(alone) = alone {
+        keep(false, ADDITIONS_ALONE, alone, 0);
+    }
     let mut shared = pcg.unit() < busy;
     for (process, blocks) in (0..).zip([12, 12, 12, 30, 30]) {
         for block in 0..blocks {
@@ -35,20 +57,18 @@ fn invocation(pcg: &mut Pcg, has_witness: bool) -> Net {
             let seen = if pcg.unit() < MISTAKEN { pcg.unit() < busy } else { shared };
             let witness = 731.0 * if seen { 1.37 } else { 1.0 };
             let mut noise = || (0.01 * normal(pcg)).exp();
+            let witness = witness * noise();
             let readings = [
                 (true, "time.wall", COST * slow * noise()),
                 (false, "time.wall", 10.0 * noise()),
-                (false, BESIDE, witness * noise()),
+                (false, CYCLE, CYCLE_LENGTH),
+                (false, BESIDE, witness),
+                (false, ADDITIONS, witness / CYCLE_LENGTH),
             ];
             for (of_case, key, value) in
                 readings.into_iter().filter(|(_, key, _)| has_witness || *key != BESIDE)
             {
-                let arm = if of_case { &mut case } else { &mut tare };
-                let metric = Metric::custom(key, Unit::Nanoseconds, Quality::Noisy, Pass::Timing);
-                let mut figure = arm.figures.remove(key);
-                let number = process * BLOCKS_OF_A_PROCESS + block;
-                Figure::add(&mut figure, Reading::of(&metric, value, "simulated"), Pass::Timing, number);
-                arm.figures.extend(figure.map(|figure| (key.to_owned(), figure)));
+                keep(of_case, key, value, process * BLOCKS_OF_A_PROCESS + block);
             }
         }
     }
@@ -85,8 +105,31 @@ fn two_invocations_agree_although_the_core_is_shared_for_some_of_the_time() {
     pairs_of_invocations(30);
 }
 
+/// One invocation has the core for itself, the other one shares it in all blocks.
+fn pairs_with_one_invocation_on_a_shared_core(tries: u64) {
+    for alone in [None, Some(CYCLES_ALONE)] {
+        let agreed = share(tries, 94, |pcg| {
+            agree(&invocation_on(pcg, true, 0.0, alone), &invocation_on(pcg, true, 1.0, alone))
+        });
+        println!(
+            "additions on a core alone: {alone:?}; an invocation on a shared core agrees with one on a core alone in {:.1} %",
+            100.0 * agreed
+        );
+        match alone {
+            Some(_) => assert!(agreed >= 0.95, "{agreed}"),
+            None => assert!(agreed <= 0.1, "the simulated machine shows sharing by itself: {agreed}"),
+        }
+    }
+}
+
+#[test]
+fn an_invocation_on_a_shared_core_agrees_with_earlier_ones_that_were_alone() {
+    pairs_with_one_invocation_on_a_shared_core(30);
+}
+
 #[test]
 #[ignore = "takes minutes in a debug build"]
 fn invocations_on_a_shared_core_at_ten_times_the_size() {
     pairs_of_invocations(1000);
+    pairs_with_one_invocation_on_a_shared_core(1000);
 }

@@ -26,19 +26,21 @@ pub fn bench(place: &Place, options: &[&str], words: &[&str]) -> Answer {
 
 /// Like [`bench`], without the fixed options.
 ///
-/// The clocks of the program are simulated, while the witness of the core's clock is not: on a machine whose clock
-/// changes the report says so. That remark is left out here.
+/// The clocks of the program are simulated, while the state of the core is not: on a machine whose clock changes, or
+/// whose core is shared, the report says so. These remarks are left out here.
 pub fn bench_freely(place: &Place, options: &[&str], words: &[&str]) -> Answer {
     let mut answer = place.run(bench_words(place, options, words));
-    answer.stdout = without_clock_remark(&answer.stdout);
+    answer.stdout = without_remarks_on_the_core(&answer.stdout);
     answer
 }
 
-/// Returns a report without the remark that the core's clock changed, which ends with its indented lines.
-fn without_clock_remark(report: &str) -> String {
+/// Returns a report without the remarks on the core, each of which ends with its indented lines.
+fn without_remarks_on_the_core(report: &str) -> String {
+    let remarks = ["! the core’s clock changed", "! other work used the same core"];
     let mut inside = false;
     let kept = report.split_inclusive('\n').filter(|line| {
-        inside = line.starts_with("! the core’s clock changed") || (inside && line.starts_with("  "));
+        let begins = remarks.iter().any(|remark| line.starts_with(remark));
+        inside = begins || (inside && line.starts_with("  "));
         !inside
     });
     kept.collect()

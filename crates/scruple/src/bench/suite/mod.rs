@@ -5,8 +5,8 @@ mod answers;
 mod calibrate;
 mod cases;
 mod counting;
-mod cycle_times;
 mod differing_processes;
+mod earlier_core;
 mod earlier_nets;
 mod instructions;
 mod introduce;
@@ -37,7 +37,7 @@ use crate::progress::Progress;
 use crate::store::{RunWriter, Store};
 use cases::{Weighed, arm_name};
 use counting::CountingPass;
-use cycle_times::EarlierClock;
+use earlier_core::EarlierCore;
 use earlier_nets::EarlierNets;
 use instructions::InstructionPass;
 use introduce::{Introduced, Introduction};
@@ -107,7 +107,7 @@ pub struct Suite {
     introduced: Introduced,
     /// The instruction counter, if the user requested it.
     instructions: Option<Instructions>,
-    clock: EarlierClock,
+    core: EarlierCore,
     nets: EarlierNets,
     screen: ProgressScreen,
 }
@@ -217,7 +217,7 @@ impl Suite {
             known_iterations: KnownIterations::default(),
             introduced,
             instructions: None,
-            clock: EarlierClock::default(),
+            core: EarlierCore::default(),
             nets: EarlierNets::default(),
             screen: ProgressScreen { progress: Progress::hidden(), write: None },
         })
@@ -225,7 +225,7 @@ impl Suite {
 
     /// Uses this store for readings, once it is known which cases the budget suffices for.
     pub fn keep_in(&mut self, store: Store) {
-        self.clock = EarlierClock::read(&store, &self.record.run.provenance.machine_class);
+        self.core = EarlierCore::read(&store, &self.record.run.provenance.machine_class);
         self.nets = EarlierNets::read(&store, &self.programs.sides, &self.cases, &self.record.run);
         self.record.writer = RunWriter::wait(store);
     }
@@ -301,7 +301,7 @@ impl Suite {
             effort: &self.effort,
             known_iterations: &mut self.known_iterations,
             introduced: &mut self.introduced,
-            clock: &self.clock,
+            core: &self.core,
             nets: &self.nets,
             screen: &self.screen,
             neighbours: Neighbours::new(),

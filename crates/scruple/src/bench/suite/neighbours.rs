@@ -5,6 +5,15 @@ use scruple_measure::bench::BenchProgram;
 /// A witness that took longer than this multiple of the fastest one is looked at again.
 const SLOW: f64 = 1.1;
 
+/// The state of the core on which a program ran, at the start of a block.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct CoreState {
+    /// The length of a cycle, in nanoseconds.
+    pub(crate) cycle: Option<f64>,
+    /// The number of cycles that the witness took.
+    pub(crate) additions: Option<f64>,
+}
+
 /// The witness beside the blocks of a run.
 pub(super) struct Neighbours {
     /// The shortest time of the witness so far, in nanoseconds.
@@ -18,9 +27,11 @@ impl Neighbours {
         Neighbours { least: f64::INFINITY, before: None }
     }
 
-    /// Runs the witness before the first of some blocks.
-    pub(super) fn begin(&mut self, program: &BenchProgram) {
+    /// Measures the core before the first of some blocks.
+    pub(super) fn begin(&mut self, program: &mut BenchProgram) -> CoreState {
+        let cycle = program.cycle();
         self.before = self.undisturbed_by_itself(program.witness(), || program.is_running());
+        CoreState { cycle, additions: self.before.zip(cycle).map(|(time, cycle)| time / cycle) }
     }
 
     /// Runs the witness after a block, and returns the slower time of the one before the block and the one after it.

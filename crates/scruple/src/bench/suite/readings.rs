@@ -2,9 +2,11 @@
 
 use super::cases::arm_name;
 use super::counting::declaration;
+use super::neighbours::CoreState;
 use scruple_core::budget::{Budget, Limit};
 use scruple_core::judge::bench_cases::{BESIDE, WAITED, WITNESS};
 use scruple_core::judge::clock::CYCLE;
+use scruple_core::judge::shared_core::ADDITIONS;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::{BatchReply, Case, Hello, LooseNumber, OnceReply};
 use scruple_core::run::Run;
@@ -35,12 +37,11 @@ pub(crate) fn of_batch(case: &Case, reply: &BatchReply) -> Vec<Reading> {
 }
 
 /// Returns the readings of a block that are kept with the tare: the slowest witness of the program, or else Scruple's
-/// own beside the block, the length of a core cycle in nanoseconds, and the share of the block in which the program
-/// waited for a core.
+/// own beside the block, the state of the core, and the share of the block in which the program waited for a core.
 pub(crate) fn readings_of_tare(
     replies: &[BatchReply],
     beside: Option<f64>,
-    cycle: Option<f64>,
+    core: CoreState,
     waited: Option<f64>,
 ) -> Vec<Reading> {
     let witness = replies.iter().filter_map(|reply| reply.reading("witness")).reduce(f64::max);
@@ -50,9 +51,10 @@ pub(crate) fn readings_of_tare(
     let beside = beside.filter(|_| witness.is_none());
     let witness = witness.map(|witness| own(WITNESS, Unit::Nanoseconds, witness));
     let beside = of(BESIDE, Unit::Nanoseconds, beside, "independent additions");
-    let cycle = of(CYCLE, Unit::Nanoseconds, cycle, "a chain of additions");
+    let cycle = of(CYCLE, Unit::Nanoseconds, core.cycle, "a chain of additions");
+    let additions = of(ADDITIONS, Unit::Count, core.additions, "independent additions");
     let waited = of(WAITED, Unit::Ratio, waited, "the kernel's scheduler");
-    [witness, beside, cycle, waited].into_iter().flatten().collect()
+    [witness, beside, cycle, additions, waited].into_iter().flatten().collect()
 }
 
 /// Returns how long threads of a block waited for a core, in nanoseconds; `None` for cases of one thread.

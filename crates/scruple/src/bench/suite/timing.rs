@@ -1,9 +1,9 @@
 //! The timing pass of a suite: several short fresh processes, each with blocks that visit every case.
 
-use super::cycle_times::EarlierClock;
+use super::earlier_core::EarlierCore;
 use super::earlier_nets::EarlierNets;
 use super::introduce::Introduced;
-use super::neighbours::Neighbours;
+use super::neighbours::{CoreState, Neighbours};
 use super::prepare::Preparation;
 use super::programs::Programs;
 use super::{
@@ -81,7 +81,7 @@ pub(super) struct TimingPass<'a> {
     /// How cases are run in the first program that has them.
     pub(super) known_iterations: &'a mut KnownIterations,
     pub(super) introduced: &'a mut Introduced,
-    pub(super) clock: &'a EarlierClock,
+    pub(super) core: &'a EarlierCore,
     pub(super) nets: &'a EarlierNets,
     pub(super) screen: &'a ProgressScreen,
     pub(super) neighbours: Neighbours,
@@ -125,10 +125,10 @@ impl TimingPass<'_> {
                 break;
             }
             if taken >= FEW {
-                self.screen.show(self.cases.len(), || self.clock.partial_run(self.cases, &self.record.run));
+                self.screen.show(self.cases.len(), || self.core.partial_run(self.cases, &self.record.run));
             }
         }
-        self.clock.add_to(self.cases, self.record);
+        self.core.add_to(self.cases, self.record);
         self.nets.add_to(self.cases, self.record);
         differing_processes::add_remarks(self.programs, self.cases, self.record);
         Ok(())
@@ -216,17 +216,17 @@ impl TimingPass<'_> {
                 break;
             }
             self.screen.progress.step("timing", process, block as usize, blocks as usize, "");
-            let cycle = programs.first_mut().and_then(BenchProgram::cycle);
-            if let Some(program) = programs.first() {
-                self.neighbours.begin(program);
-            }
+            let core = match programs.first_mut() {
+                Some(program) => self.neighbours.begin(program),
+                None => CoreState::default(),
+            };
             for index in plan.order(block) {
                 self.programs.stop_if_interrupted()?;
                 let weighed = &self.cases.weighed[index];
                 if !weighed.failed && self.takes_part(weighed, block, at_once[index]) {
                     let program = &mut programs[weighed.place];
                     let number = process * BLOCKS_OF_A_PROCESS + block;
-                    let waited = self.visit(index, program, number, cycle)?;
+                    let waited = self.visit(index, program, number, core)?;
                     at_once[index] += u32::from(waited.is_some_and(|share| share <= MOST_WAITED));
                 }
             }
@@ -278,7 +278,7 @@ impl TimingPass<'_> {
         index: usize,
         program: &mut BenchProgram,
         number: u32,
-        cycle: Option<f64>,
+        core: CoreState,
     ) -> Result<Option<f64>, Stop> {
         let weighed = &mut self.cases.weighed[index];
         let stream = u64::from(number) << 20 | weighed.kin as u64;
@@ -307,7 +307,7 @@ impl TimingPass<'_> {
         let waited = by_scheduler.or_else(|| readings::waited(&replies));
         let spent: f64 = replies.iter().filter_map(|reply| reply.reading("time.wall")).sum();
         let waited = waited.map(|waited| waited / spent.max(1.0));
-        let beside = readings::readings_of_tare(&replies, beside, cycle, waited);
+        let beside = readings::readings_of_tare(&replies, beside, core, waited);
         for reply in replies {
             let position = if reply.kind == LoopKind::Case { weighed.arm } else { weighed.tare };
             if let (Some(said), Subject::Case { timing, .. }) =

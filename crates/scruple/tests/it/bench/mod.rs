@@ -3,6 +3,7 @@
 mod answers;
 mod faults;
 mod live;
+mod shared_core;
 
 use crate::fake::{bench, bench_freely, fake};
 use crate::support::{Place, at};

@@ -1,0 +1,85 @@
+//! Whether the core on which cases were timed was shared with another hardware thread during a whole run.
+//!
+//! Other work on the same core makes code slower that keeps its execution units busy. If the core was shared in some of
+//! the blocks, the fastest blocks show the difference, and the others are left out. If it was shared in all of them,
+//! only earlier runs on the machine can show it.
+
+use crate::stats::quantile::{quantile, sorted};
+use crate::subject::Arm;
+
+/// The key of the figure of a tare that holds the number of cycles that a fixed number of independent additions took at
+/// the start of each block.
+pub const ADDITIONS: &str = "batch.additions";
+
+/// The key of the figure of a tare that holds the number of cycles that these additions take if nothing else uses the
+/// core: the least of this run and of earlier ones on this class of machine. One reading.
+pub const ADDITIONS_ALONE: &str = "batch.additions.alone";
+
+/// A core was shared if the additions took more than this multiple of what they take alone.
+const SHARED: f64 = 1.1;
+
+/// The number of cycles in the fastest blocks, of which one in fifty may be a misreading.
+pub fn in_fastest_blocks(additions: &[f64]) -> f64 {
+    quantile(&sorted(additions), 0.02)
+}
+
+/// The factor by which code on a shared core may be slower than alone. Two hardware threads share the execution units of
+/// a core about evenly. Code that needs other units than the additions may be slowed down more than these: a sort took
+/// 1.8 times as long while additions took 1.4 times as long.
+const SLOWEST: f64 = 2.0;
+
+/// The factor by which a core that was shared in all blocks of a run may have made code slower; 1 if it was not shared,
+/// or if that is not known.
+pub fn slowdown(tare: &Arm) -> f64 {
+    let known = tare.sample(ADDITIONS).zip(tare.sample(ADDITIONS_ALONE));
+    let shared = known.is_some_and(|(additions, alone)| {
+        is_shared(in_fastest_blocks(&additions.readings), in_fastest_blocks(&alone.readings))
+    });
+    if shared { SLOWEST } else { 1.0 }
+}
+
+/// Whether additions that took so many cycles shared the core, if they take `alone` cycles alone.
+pub fn is_shared(additions: f64, alone: f64) -> bool {
+    additions > SHARED * alone
+}
+
+/// The factor by which code may have been slower in one of two runs than in the other because the core was shared in
+/// one of them.
+pub(super) fn between(left: &Arm, right: &Arm) -> f64 {
+    let least = |tare: &Arm| tare.sample(ADDITIONS).map(|sample| in_fastest_blocks(&sample.readings));
+    let known = least(left).zip(least(right));
+    let shared = known.is_some_and(|(left, right)| is_shared(left.max(right), left.min(right)));
+    if shared { SLOWEST } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bench_cases::tests::arm;
+    use super::*;
+    use crate::subject::Role;
+
+    fn tare(additions: impl Fn(u32) -> f64, alone: Option<f64>) -> Arm {
+        let additions = (0..60).map(|block| (block, additions(block))).collect();
+        let alone = alone.map(|alone| (ADDITIONS_ALONE, vec![(0, alone)]));
+        arm(Role::Tare, &[(ADDITIONS, additions)].into_iter().chain(alone).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_core_that_is_shared_in_all_blocks_shows_against_earlier_runs_only() {
+        let always = |_| 3_700.0;
+        assert_eq!(slowdown(&tare(always, Some(2_700.0))), SLOWEST);
+        assert_eq!(slowdown(&tare(always, None)), 1.0, "nothing is known of earlier runs");
+        let mostly = |block: u32| if block.is_multiple_of(10) { 2_700.0 } else { 3_700.0 };
+        assert_eq!(slowdown(&tare(mostly, Some(2_700.0))), 1.0, "some blocks were alone");
+        assert_eq!(slowdown(&tare(|_| 2_800.0, Some(2_700.0))), 1.0, "noise");
+    }
+
+    #[test]
+    fn of_two_runs_one_may_have_been_slower_because_it_shared_the_core() {
+        let (alone, shared) = (tare(|_| 2_700.0, None), tare(|_| 3_700.0, None));
+        for (left, right) in [(&alone, &shared), (&shared, &alone)] {
+            assert_eq!(between(left, right), SLOWEST);
+        }
+        assert_eq!(between(&alone, &alone), 1.0);
+    }
+}
