@@ -210,7 +210,7 @@ const MESSAGES: &str = "|<jemalloc>: |mimalloc: |tcmalloc: ";
 
 /// Whether one of the zero-terminated strings begins with `message`.
 fn begins_a_string(constants: &[u8], message: &[u8]) -> bool {
-    constants.split(|byte| *byte == 0).any(|string| string.starts_with(message))
+    memchr::memmem::find_iter(constants, message).any(|place| place == 0 || constants[place - 1] == 0)
 }
 
 fn is_known_loader(loader: &[u8]) -> bool {
