@@ -42,7 +42,7 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
     let config = Config::find()?;
     // A script plays the same readings on every machine.
     let farm = if args.scripted.is_none() { Farm::of(&config)? } else { None };
-    conclude(taken(args, &config, farm)?, &args.results, &args.sampling.metrics)
+    conclude(take_here_or_on_farm(args, &config, farm)?, &args.results, &args.sampling.metrics)
 }
 
 /// The commands after their measurement.
@@ -59,14 +59,18 @@ pub struct FinishedCommands {
 
 /// Weighs the commands on this machine and stores the run.
 pub fn take(args: &RunArgs) -> Result<FinishedCommands, Fault> {
-    taken(args, &Config::find()?, None)
+    take_here_or_on_farm(args, &Config::find()?, None)
 }
 
-fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<FinishedCommands, Fault> {
+fn take_here_or_on_farm(
+    args: &RunArgs,
+    config: &Config,
+    farm: Option<Farm>,
+) -> Result<FinishedCommands, Fault> {
     output::check_metrics(&args.sampling.metrics)?;
     let mut budgets = output::budgets(&args.sampling.limit, &[])?;
     if args.sampling.count_only {
-        output::check_counted(&budgets, &args.sampling.metrics)?;
+        output::check_no_times(&budgets, &args.sampling.metrics)?;
     }
     if args.commands.is_empty() {
         budgets.extend(config.budgets(&[])?);
@@ -122,7 +126,7 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Finished
 /// Prints the results, and returns the exit code.
 pub fn conclude(taken: FinishedCommands, results: &ResultArgs, metrics: &[String]) -> Result<Code, Fault> {
     let FinishedCommands { run, writer, result, budgets } = taken;
-    let footer = writer.address(&run).map(|place| run_on_terminal::stored(&run.id, &place));
+    let footer = writer.address(&run).map(|place| run_on_terminal::stored(&run.id, &place, output::width()));
     // A command that fails at its first launch leaves nothing to compare the others with: the error says enough.
     let anything = run.arms_of(Role::Subject).any(|arm| arm.sample("time.wall").is_some())
         || run.arms_of(Role::Subject).all(|arm| !arm.figures.is_empty());

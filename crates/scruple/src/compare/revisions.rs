@@ -44,16 +44,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Whether these are revisions of the repository, and the configuration names commands that can be weighed at them.
-pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Result<bool, Fault> {
+pub fn are_revisions(args: &CompareArgs, reference: &str, other: Option<&str>) -> Result<bool, Fault> {
     if Config::find()?.commands().is_empty() {
         return Ok(false);
     }
     let Ok(place) = versions::place_of(args.build.repo.as_deref()) else { return Ok(false) };
     let repository = Repository::at(Path::new(&place));
-    let is_one = |revision: &str| {
-        let commit = format!("{revision}^{{commit}}");
-        repository.ask(["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).is_ok()
-    };
+    let is_one = |revision: &str| repository.commit(revision).is_ok();
     Ok(is_one(reference) && other.is_none_or(is_one))
 }
 

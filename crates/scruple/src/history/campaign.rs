@@ -4,7 +4,6 @@ mod adopt;
 mod building;
 mod builds;
 mod counting;
-mod do_unit;
 mod forecast;
 mod given_launches;
 mod hand_out;
@@ -13,6 +12,7 @@ mod known;
 mod questions;
 mod split_into_units;
 mod visits;
+mod within_unit;
 
 use super::arms::Arms;
 use super::benches::Benches;

@@ -125,13 +125,10 @@ impl Source {
 
     /// Returns the full id of the commit that a revision names.
     pub fn commit(&self, revision: &str) -> Result<String, Fault> {
-        let peeled = format!("{revision}^{{commit}}");
-        self.repository.ask(["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled]).map_err(
-            |refused| match refused {
-                Refused::Said(_) => self.unknown(revision),
-                refused => refused.fault(""),
-            },
-        )
+        self.repository.commit(revision).map_err(|refused| match refused {
+            Refused::Said(_) => self.unknown(revision),
+            refused => refused.fault(""),
+        })
     }
 
     /// Creates the error for an unknown revision.

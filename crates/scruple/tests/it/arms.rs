@@ -235,7 +235,7 @@ fn a_command_that_fails_at_once_ends_the_run_with_its_own_words() {
     assert_snapshot!(answer.exchange(), @r"
     exit 4
     --- stderr
-    error: ‘new’ exited with code 3 in the memory pass (-i measures it regardless); it said:
+    error: ‘new’ exited with code 3 in the memory pass (-i measures it regardless); the end of its error output:
         no such thing
         sorry
     ");

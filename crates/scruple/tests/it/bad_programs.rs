@@ -39,7 +39,7 @@ fn a_program_that_fails_or_dies_is_reported_with_its_last_output() {
     assert_snapshot!(run(&place, &["./fails"]).exchange(), @r"
     exit 4
     --- stderr
-    error: ‘./fails’ exited with code 3 in the memory pass (-i measures it regardless); it said:
+    error: ‘./fails’ exited with code 3 in the memory pass (-i measures it regardless); the end of its error output:
         it is all wrong
     ");
     assert_snapshot!(run(&place, &["./dies"]).exchange(), @r"

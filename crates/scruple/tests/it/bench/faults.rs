@@ -108,7 +108,7 @@ fn a_program_that_ends_is_quoted() {
 
                  net      ±       raw     tare  allocated
       good   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B
-      bad   failed: the program ended (exit code 3); it said:
+      bad   failed: the program ended (exit code 3); the end of its error output:
             first complaint
             last complaint
       last  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
