@@ -25,7 +25,7 @@ use crate::progress::Progress;
 use crate::render::{limit_applies, output};
 use crate::versions;
 use crate::versions::args::recipe;
-use crate::versions::requested_subjects::{RequestedSubjects, put_here};
+use crate::versions::requested_subjects::{RequestedSubjects, substitute_here};
 use crate::versions::two_revisions::{self, Revisions};
 use crate::versions::{Starter, SubjectTemplate};
 use scruple_core::budget::Budget;
@@ -51,7 +51,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let source = ReadingSource::open(None)?;
     let config = Config::find()?;
     let mut recipe = recipe(&args.build, config.recipe()?)?;
-    put_here(&mut recipe, &config)?;
+    substitute_here(&mut recipe, &config)?;
     let wanted = RequestedSubjects { command: &args.command, bench: args.bench, names: &args.names };
     let subjects = wanted.subjects(&config)?;
     let limits = output::budgets(&args.limit, &[]).ok();

@@ -102,8 +102,8 @@ fn version(unit: &WorkUnit, folder: &UnitFolder, (name, node): (&str, &str)) -> 
         let launchers = [builds.pid()].into_iter().chain(source.pid()).collect::<Vec<i32>>();
         let there = || folder.result(name).map(|result| result.is_some());
         let Some(cache) = take(&unit.place, &launchers, &flag, there)? else { return Ok(None) };
-        let hands = BuildLauncher::new(builds, flag.clone());
-        let builder = VersionBuilder::new(cache, hands, unit.recipe.clone(), unit.origin.clone());
+        let launcher = BuildLauncher::new(builds, flag.clone());
+        let builder = VersionBuilder::new(cache, launcher, unit.recipe.clone(), unit.origin.clone());
         match &unit.work {
             UnitWork::Build { commit, tree } => build(builder, &unit.shared, commit, tree),
             UnitWork::Measure(measure) => self::measure(builder, source, unit, measure, folder, &flag),
