@@ -230,7 +230,7 @@ fn failing(arm: Arm, pass: &str, from: usize) -> Arm {
 }
 
 #[test]
-fn a_command_that_fails_at_once_ends_the_run_with_its_own_words() {
+fn a_command_that_fails_at_once_ends_the_run_with_its_error_output() {
     let answer = old_and_new(arm(1.0, 1), failing(arm(1.0, 2), "memory", 0), &["-r", "16"]);
     assert_snapshot!(answer.exchange(), @r"
     exit 4
@@ -287,7 +287,7 @@ fn ignored_failures_are_reported() {
 }
 
 #[test]
-fn death_by_a_signal_names_the_signal() {
+fn an_end_by_a_signal_names_the_signal() {
     let killed = arm(1.0, 2).each("memory", |_, entry| entry["signal"] = json!(11));
     let answer = old_and_new(arm(1.0, 1), killed, &["-r", "16"]);
     assert_snapshot!(answer.exchange(), @r"

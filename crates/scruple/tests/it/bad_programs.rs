@@ -32,7 +32,7 @@ fn a_script_whose_interpreter_is_not_there_cannot_be_executed() {
 }
 
 #[test]
-fn a_program_that_fails_or_dies_is_reported_with_its_last_output() {
+fn a_program_that_fails_or_is_killed_is_reported_with_its_last_output() {
     let place = Place::new();
     place.shell_script("fails", "echo it is all wrong >&2; exit 3");
     place.shell_script("dies", "kill -SEGV $$");
