@@ -2,7 +2,7 @@
 //! names.
 
 use super::args::RevisionArgs;
-use super::explained;
+use super::origins;
 use super::summary::WeighedRun;
 use super::verb::{
     SummaryContext, check_requests, conclude, deciding, needed_metrics, wants_instructions, why_stopped,
@@ -117,7 +117,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     // The lock on the builds is released, because an explanation builds again or uses the kept builds.
     drop(built.hold);
     let second = (built.labels[1] != two_revisions::WORKING_TREE).then_some(commits[1].as_str());
-    let at = explained::WeighedSubjects {
+    let at = origins::WeighedSubjects {
         place: &place,
         first: &commits[0],
         second,
@@ -125,7 +125,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         subjects: &subjects,
         limit,
     };
-    context.origins = explained::origins(&weighed, &rules, &at);
+    context.origins = origins::origins(&weighed, &rules, &at);
     conclude(&weighed, &rules, context, &args.results)
 }
 

@@ -1,6 +1,6 @@
 //! The result of a gate, as texts that every output format lays out in its own way.
 
-use super::explained::RegressionOrigin;
+use super::origins::RegressionOrigin;
 use super::verb::SummaryContext;
 use crate::fault::Fault;
 use crate::render::{Report, effect_text, title, verdict_words};

@@ -2,13 +2,13 @@
 
 use super::against_merge_base;
 use super::args::{CheckArgs, CheckVerb, OfCommands, OfServers, OfSuites};
-use super::explained::RegressionOrigin;
+use super::origins::RegressionOrigin;
 use super::report;
 use super::summary::{GateSummary, WeighedRun};
 use crate::bench;
 use crate::cli::{ResultArgs, StoreArgs};
 use crate::command;
-use crate::command::session::{Deciding, Stop};
+use crate::command::passes::{Deciding, Stop};
 use crate::fault::{Code, Fault};
 use crate::load;
 use crate::render::export::{names, writer};

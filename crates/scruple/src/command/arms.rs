@@ -1,7 +1,7 @@
 //! Converts the words of the command line into arms, and the jobs that weigh them.
 
 use super::args::{HookArgs, LaunchArgs, RunArgs, ScanArgs};
-use super::session::IgnoredFailures;
+use super::passes::IgnoredFailures;
 use super::shell::{Shell, words};
 use crate::cli::values::duration;
 use crate::config::Config;

@@ -3,7 +3,7 @@
 use super::args::{RunArgs, SamplingArgs};
 use super::arms;
 use super::arms::Prepared;
-use super::session::{CommandPasses, RunEffort, Stop};
+use super::passes::{CommandPasses, RunEffort, Stop};
 use super::shell::Shell;
 use crate::cli::ResultArgs;
 use crate::cli::values;
@@ -116,10 +116,10 @@ fn take_here_or_on_farm(
     asked.requested |= args.sampling.requested_peak;
     let weigher = source.into_weigher(&interrupted, &work, &asked);
     let ignored = arms::ignored(args.launch.ignore_failure.as_deref())?;
-    let mut session = CommandPasses::new(weigher, prepared, run, store, interrupted, ignored, progress)?;
-    let result = session.take(&effort);
+    let mut passes = CommandPasses::new(weigher, prepared, run, store, interrupted, ignored, progress)?;
+    let result = passes.take(&effort);
     drop(work);
-    let CommandPasses { run, writer, .. } = session;
+    let CommandPasses { run, writer, .. } = passes;
     Ok(FinishedCommands { run, writer, result, budgets })
 }
 

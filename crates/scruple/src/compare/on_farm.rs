@@ -3,7 +3,7 @@
 
 use super::args::CompareArgs;
 use super::revisions::{RevisionSettings, RevisionsRequest, remark_on_break_even};
-use crate::command::session::CommandPasses;
+use crate::command::passes::CommandPasses;
 use crate::command::verb::{self, FinishedCommands, ReadingSource};
 use crate::config::Config;
 use crate::farm::Farm;

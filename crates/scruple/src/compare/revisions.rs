@@ -7,7 +7,7 @@ use crate::cli::values;
 use crate::command::args::SamplingArgs;
 use crate::command::arms;
 use crate::command::arms::Prepared;
-use crate::command::session::{CommandPasses, IgnoredFailures, Stop};
+use crate::command::passes::{CommandPasses, IgnoredFailures, Stop};
 use crate::command::verb;
 use crate::command::verb::FinishedCommands;
 use crate::command::verb::ReadingSource;
@@ -133,8 +133,8 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let built = two_revisions::build(&place, &revisions, recipe, &asked.subjects, limit, starter)?;
     output::check_limits(&asked.budgets, built.prepared.iter().map(|one| &one.arm))?;
     let weighing = RevisionSettings { clean, ..asked.weighing(args, source, interrupted) };
-    let (session, result) = weighing.weigh(built.prepared, built.remarks)?;
-    let CommandPasses { run, writer, .. } = session;
+    let (passes, result) = weighing.weigh(built.prepared, built.remarks)?;
+    let CommandPasses { run, writer, .. } = passes;
     verb::conclude(
         FinishedCommands { run, writer, result, budgets: asked.budgets },
         &args.results,
@@ -182,7 +182,7 @@ impl RevisionSettings<'_> {
         let store = paths::open_store(self.store)?;
         let progress = if self.quiet { Progress::hidden() } else { Progress::new() };
         let weigher = self.source.into_weigher(&self.interrupted, &work, &self.asked);
-        let mut session = CommandPasses::new(
+        let mut passes = CommandPasses::new(
             weigher,
             prepared,
             run,
@@ -191,12 +191,12 @@ impl RevisionSettings<'_> {
             IgnoredFailures::Nothing,
             progress,
         )?;
-        let result = session.take(&effort);
+        let result = passes.take(&effort);
         drop(work);
         if self.clean {
-            remark_on_break_even(&mut session.run);
+            remark_on_break_even(&mut passes.run);
         }
-        Ok((session, result))
+        Ok((passes, result))
     }
 }
 

@@ -292,7 +292,7 @@ fn metric_of(run: &Run, key: &str) -> Metric {
     metric(key).cloned().or_else(own).unwrap_or_else(|| declared(key))
 }
 
-/// Returns the declaration of a metric of Scruple. The unit and the pass of any other metric are unknown here.
+/// Returns Scruple's declaration of a metric. For a key that Scruple does not declare, all but the key is a placeholder.
 pub fn declared(key: &str) -> Metric {
     use scruple_core::metric::{Pass, Quality};
     metric(key).cloned().unwrap_or_else(|| Metric::custom(key, Unit::Count, Quality::Noisy, Pass::Timing))

@@ -8,7 +8,7 @@ pub mod page;
 pub mod sarif;
 pub mod terminal;
 
-use super::explained::RegressionOrigin;
+use super::origins::RegressionOrigin;
 use super::summary::{GateSummary, WeighedRun};
 use crate::render::export::Formats;
 use scruple_core::budget::Kept;

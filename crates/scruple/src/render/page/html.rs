@@ -1,7 +1,7 @@
 //! A page for browsers: one self-contained file without scripts. The markup library escapes every text.
 
 use super::typeset::typeset;
-use super::{Cell, Fold, Page, Section, SectionPart, Span, Table, Tone};
+use super::{Cell, ColumnHeading, Fold, Page, Section, SectionPart, Span, Table, Tone};
 use crate::render::chart::{self, MOST_TOOLTIPS, frame, rows::tone};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -163,8 +163,7 @@ fn table_of(table: &Table) -> Markup {
                             @if head.text.is_empty() { td role=[with_roles.then_some("cell")] {} }
                             @else {
                                 th scope="col" role=[with_roles.then_some("columnheader")] class=[head.number.then_some("n")] {
-                                    @if let Some(arm) = head.arm { (frame::key(arm)) }
-                                    (head.text)
+                                    (heading(head))
                                 }
                             }
                         }
@@ -176,6 +175,14 @@ fn table_of(table: &Table) -> Markup {
             }
         }
         }
+    }
+}
+
+/// Writes the heading of a column. The name of an arm is code, with the sign of the arm before it.
+fn heading(head: &ColumnHeading) -> Markup {
+    html! {
+        @if let Some(arm) = head.arm { (frame::key(arm)) code { (head.text) } }
+        @else { (head.text) }
     }
 }
 
@@ -219,10 +226,7 @@ fn cell_of(table: &Table, place: usize, cell: &Cell) -> Markup {
             };
             td role=[with_roles.then_some("cell")] class=[class] {
                 @if let (true, Some(head)) = (table.stacks, head) {
-                    span.who aria-hidden="true" {
-                        @if let Some(arm) = head.arm { (frame::key(arm)) }
-                        (head.text)
-                    }
+                    span.who aria-hidden="true" { (heading(head)) }
                 }
                 (text)
             }
@@ -233,20 +237,21 @@ fn cell_of(table: &Table, place: usize, cell: &Cell) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::page::ColumnHeading;
     use crate::render::page::markdown;
 
     #[test]
     fn commands_in_tables_are_code_and_remain_as_they_are() {
         let cells = vec![Cell::code("cut -f 2 <a | head -5 s"), Cell::code("")];
-        let head = ["Command", "Other"].map(ColumnHeading::text).into();
+        let of_arm = ColumnHeading { arm: Some(0), ..ColumnHeading::number("ls | wc") };
+        let head = vec![ColumnHeading::text("Command"), of_arm];
         let table = Table { head, rows: vec![cells], ..Table::default() };
         let section = Section { parts: vec![SectionPart::Table(table)], ..Section::default() };
         let page = Page { sections: vec![section], ..Page::default() };
         let html = text(&page);
         assert!(html.contains("<code>cut -f 2 &lt;a | head -5 s</code></th>"), "{html}");
-        assert!(!html.contains("<code></code>"), "{html}");
+        assert!(html.contains("<code>ls | wc</code></th>") && !html.contains("<code></code>"), "{html}");
         let markdown = markdown::text(&page);
+        assert!(markdown.contains("| Command | `ls \\| wc` |"), "{markdown}");
         assert!(markdown.contains("| `cut -f 2 <a \\| head -5 s` |  |"), "{markdown}");
     }
 }

@@ -67,14 +67,15 @@ fn code(text: &str, out: &mut String) {
 }
 
 fn table_of(table: &Table, out: &mut String) {
-    let heads: Vec<String> = table.head.iter().map(|head| escaped(&head.text)).collect();
+    let written = |text: &str, is_code: bool| match is_code {
+        true => document_table::code(text, Markup::Markdown),
+        false => escaped(text),
+    };
+    let heads: Vec<String> = table.head.iter().map(|head| written(&head.text, head.arm.is_some())).collect();
     let rules: Vec<&str> = table.head.iter().map(|head| if head.number { "--:" } else { "---" }).collect();
     let _ = writeln!(out, "| {} |\n|{}|", heads.join(" | "), rules.join("|"));
     for row in &table.rows {
-        let text = |cell: &Cell| match cell.code {
-            true => document_table::code(&cell.text, Markup::Markdown),
-            false => escaped(&cell.text),
-        };
+        let text = |cell: &Cell| written(&cell.text, cell.code);
         let cells: Vec<String> = row
             .iter()
             .map(|cell| match &cell.tail {

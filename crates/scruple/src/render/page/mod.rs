@@ -185,7 +185,7 @@ impl SortOrder {
 pub struct ColumnHeading {
     /// The text of the heading.
     pub text: String,
-    /// The index of the arm that the column is about, if it is about one.
+    /// The index of the arm that the column is about, if it is about one. The heading is then the name of the arm.
     pub arm: Option<usize>,
     /// Whether the column holds numbers.
     pub number: bool,
