@@ -24,7 +24,6 @@ use scruple_core::budget::Budget;
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::Role;
 use scruple_measure::command::{Commands, Weigher};
-use scruple_measure::empty_program;
 use scruple_measure::heap::{self, HeapInstrument};
 use scruple_measure::instructions::{self, Instructions};
 use scruple_measure::instrument::Instrument;
@@ -277,10 +276,7 @@ fn add_harness_arms(
         ReadingSource::Script(script) => script.arms.contains_key(arms::TARE),
     };
     if wants_tare {
-        let path = empty_program::write_empty_program(work.path()).map_err(|error| {
-            Fault::usage(format!("cannot write into ‘{}’: {error}", work.path().display()))
-        })?;
-        prepared.push(arms::tare_arm(path, &model));
+        prepared.push(arms::tare_arm(work.path(), &model)?);
     }
     Ok(())
 }

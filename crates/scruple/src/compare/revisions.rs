@@ -37,7 +37,6 @@ use scruple_core::run::{Run, Terms};
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::verdict::Verdict;
-use scruple_measure::empty_program;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -171,10 +170,7 @@ impl RevisionSettings<'_> {
     ) -> Result<(CommandPasses, Result<(), Stop>), Fault> {
         let effort = verb::effort(self.sampling)?;
         let work = WorkFolder::make()?;
-        let path = empty_program::write_empty_program(work.path()).map_err(|error| {
-            Fault::usage(format!("cannot write into ‘{}’: {error}", work.path().display()))
-        })?;
-        prepared.push(arms::tare_arm(path, &prepared[0].job));
+        prepared.push(arms::tare_arm(work.path(), &prepared[0].job)?);
         let programs: Vec<&Path> = prepared.iter().map(|one| one.job.program.path.as_path()).collect();
         let label = self.store.label.as_deref();
         let mut run = new_run::empty_run(self.sampling.seed, label, self.terms, &programs);

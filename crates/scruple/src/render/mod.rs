@@ -242,8 +242,8 @@ fn is_of_cases(run: &Run) -> bool {
     matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Case { .. }))
 }
 
-/// Returns the arm whose witness shows how disturbed the blocks of a case were: the tare of the case. A tare is its
-/// own.
+/// Returns the arm whose witness shows how disturbed the blocks of a case were: the tare of the case, or the arm
+/// itself if it is a tare.
 pub(crate) fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
     if !is_of_cases(run) {
         return None;

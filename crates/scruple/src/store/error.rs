@@ -35,9 +35,7 @@ pub enum StoreError {
         message: String,
     },
     /// The disk is full.
-    #[error(
-        "the store ‘{path}’ cannot take more ({message}): the disk may be full. Free some space, or use --store FILE or --no-store"
-    )]
+    #[error("the store ‘{path}’ cannot grow ({message}): free disk space, or use --store FILE or --no-store")]
     Full {
         /// The address of the store.
         path: String,

@@ -171,7 +171,8 @@ impl Cache {
         match shared.join("built").join(digest).is_dir() || transfer(&self.folder, shared, digest)? {
             true => Ok(()),
             false => Err(Fault::usage(format!(
-                "the artefacts ‘{digest}’ changed while they were copied to ‘{}’",
+                "the artefacts ‘{digest}’ are incomplete or changed, and could not be copied to ‘{}’; repeat the command, \
+                 which builds them again",
                 shared.display()
             ))),
         }

@@ -94,8 +94,8 @@ fn times_that_are_invalid() {
 
 #[test]
 fn inputs_that_are_not_there() {
-    assert_snapshot!(refusal(&["--input", "nothing.txt", "true"]), @r"error: cannot read the input ‘[place]/nothing.txt’: No such file or directory (os error 2)");
-    assert_snapshot!(refusal(&["--input", "pipe:nothing.txt", "true"]), @r"error: cannot read the input ‘[place]/nothing.txt’: No such file or directory (os error 2)");
+    assert_snapshot!(refusal(&["--input", "nothing.txt", "true"]), @r"error: cannot read the input ‘[place]/nothing.txt’: No such file or directory (os error 2); name a file that can be read");
+    assert_snapshot!(refusal(&["--input", "pipe:nothing.txt", "true"]), @r"error: cannot read the input ‘[place]/nothing.txt’: No such file or directory (os error 2); name a file that can be read");
 }
 
 #[test]

@@ -298,7 +298,7 @@ fn a_full_disk_of_the_server_keeps_the_run_here() {
         .expect("a trigger");
     let full = fine(&place, &url, &WEIGH);
     assert!(
-        full.stderr.contains("the disk may be full") && full.stderr.contains("is kept in"),
+        full.stderr.contains("free disk space, or") && full.stderr.contains("is kept in"),
         "{}",
         full.exchange()
     );
